@@ -1,0 +1,173 @@
+"""Search the example corpus with BM25 and write a run for rag-contract.
+
+In: the Markdown files of `corpus/` and the questions of `golden.jsonl`, both next to this script unless told
+otherwise. Out: one JSON line per golden query, with the best documents in order. Only `latency_ms` changes from one
+call to the next.
+
+To use rag-contract with a retriever of your own, keep `run_row` and `write_lines` and replace `Retriever`.
+"""
+
+import argparse
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import bm25s
+
+HERE = Path(__file__).resolve().parent
+FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n", re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """How the index is built: what goes in, and how it is cut into chunks."""
+
+    published_only: bool
+    """Leave out documents that are internal or archived."""
+    lead_words: int | None
+    """Index only this many words of each document, as one chunk; None makes a chunk of every paragraph."""
+    chunking_version: str
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "full": Setting(published_only=True, lead_words=None, chunking_version="paragraphs-v1"),
+    # "Make the index smaller and faster to build": harmless at first sight, and what the contract is there to catch.
+    "lean": Setting(published_only=False, lead_words=40, chunking_version="lead-40-words-v1"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """One Markdown file of the corpus; its id is the file's name without `.md`."""
+
+    doc_id: str
+    metadata: Mapping[str, str]
+    title: str
+    paragraphs: Sequence[str]
+
+    @property
+    def published(self) -> bool:
+        """Whether a customer may read this document and it is still in force."""
+        return self.metadata["visibility"] == "public" and self.metadata["status"] == "current"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chunk:
+    """A piece of a document that is indexed and scored on its own."""
+
+    chunk_id: str
+    document: Document
+    text: str
+
+
+def read_document(path: Path) -> Document:
+    """Split a Markdown file into front matter (`key: value` lines), title and paragraphs."""
+    text = path.read_text(encoding="utf-8")
+    front_matter = FRONT_MATTER.match(text)
+    if front_matter is None:
+        raise SystemExit(f"{path}: the file must start with front matter between two lines of ---")
+    pairs = (line.partition(":") for line in front_matter["fields"].splitlines())
+    metadata = {key.strip(): value.strip() for key, _, value in pairs}
+    title, *paragraphs = text[front_matter.end() :].strip().split("\n\n")
+    return Document(doc_id=path.stem, metadata=metadata, title=title.removeprefix("# "), paragraphs=paragraphs)
+
+
+def cut(document: Document, lead_words: int | None) -> list[Chunk]:
+    """Cut a document into chunks; the title is part of each, so that a later paragraph is not out of context."""
+    if lead_words is None:
+        texts = [f"{document.title}\n{paragraph}" for paragraph in document.paragraphs]
+    else:
+        words = " ".join([document.title, *document.paragraphs]).split()
+        texts = [" ".join(words[:lead_words])]
+    return [
+        Chunk(chunk_id=f"{document.doc_id}#{number}", document=document, text=text)
+        for number, text in enumerate(texts, start=1)
+    ]
+
+
+def tokenize(texts: list[str]) -> list[list[str]]:
+    """Lower-case words of two letters or more, without English stop words."""
+    tokens: list[list[str]] = bm25s.tokenize(texts, stopwords="en_plus", return_ids=False, show_progress=False)
+    return tokens
+
+
+class Retriever:
+    """BM25 over chunks; a document is as good as its best chunk and is returned once."""
+
+    def __init__(self, documents: Iterable[Document], setting: Setting) -> None:
+        """Index the documents that the setting keeps, cut the way it says."""
+        kept = (document for document in documents if document.published or not setting.published_only)
+        self._chunks = [chunk for document in kept for chunk in cut(document, setting.lead_words)]
+        texts = [chunk.text for chunk in self._chunks]
+        self._bm25 = bm25s.BM25()
+        self._bm25.index(tokenize(texts), show_progress=False)
+        fingerprint = hashlib.sha256("\0".join(texts).encode()).hexdigest()
+        self.versions = {
+            "embedding_model": "none",
+            "index_version": f"corpus-{fingerprint[:12]}",
+            "chunking_version": setting.chunking_version,
+            "retriever_version": f"bm25s-{version('bm25s')}",
+        }
+
+    def search(self, query: str, top: int) -> list[dict[str, Any]]:
+        """Return at most `top` results, best first; equal scores are ordered by document id."""
+        [tokens] = tokenize([query])
+        if not tokens:
+            return []
+        best: dict[str, tuple[float, Chunk]] = {}
+        for chunk, raw_score in zip(self._chunks, self._bm25.get_scores(tokens), strict=True):
+            score = round(float(raw_score), 4)
+            doc_id = chunk.document.doc_id
+            if score > 0 and (doc_id not in best or score > best[doc_id][0]):
+                best[doc_id] = (score, chunk)
+        ranked = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))
+        return [
+            {"doc_id": doc_id, "score": score, "chunk_id": chunk.chunk_id, "metadata": chunk.document.metadata}
+            for doc_id, (score, chunk) in ranked[:top]
+        ]
+
+
+def run_row(retriever: Retriever, query_id: str, query: str, top: int) -> dict[str, Any]:
+    """Search for one golden query and describe the outcome in the format of a run row."""
+    started = time.perf_counter()
+    results = retriever.search(query, top)
+    latency_ms = round((time.perf_counter() - started) * 1000, 3)
+    return {"query_id": query_id, "results": results, "latency_ms": latency_ms, **retriever.versions}
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write JSON lines whole or not at all, so that a crash never leaves half a run to be judged."""
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        with partial.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def main() -> None:
+    """Read the arguments, index the corpus, write the run."""
+    parser = argparse.ArgumentParser(description="Search the example corpus and write a run for rag-contract.")
+    parser.add_argument("--out", type=Path, required=True, help="the run to write (JSON lines)")
+    parser.add_argument("--golden", type=Path, default=HERE / "golden.jsonl", help="the golden queries")
+    parser.add_argument("--corpus", type=Path, default=HERE / "corpus", help="a folder of Markdown files")
+    parser.add_argument("--setting", choices=sorted(SETTINGS), default="full", help="how to build the index")
+    parser.add_argument("--top", type=int, default=10, help="results per query")
+    args = parser.parse_args()
+
+    documents = [read_document(path) for path in sorted(args.corpus.glob("*.md"))]
+    retriever = Retriever(documents, SETTINGS[args.setting])
+    golden = [json.loads(line) for line in args.golden.read_text(encoding="utf-8").splitlines() if line.strip()]
+    write_lines(args.out, (run_row(retriever, row["id"], row["query"], args.top) for row in golden))
+    print(f"{len(golden)} queries searched in {len(documents)} documents ({args.setting} index), run in {args.out}")
+
+
+if __name__ == "__main__":
+    main()

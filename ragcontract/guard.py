@@ -1,0 +1,48 @@
+"""The one place where exceptions become exit codes. Imports nothing that could be missing."""
+
+import platform
+import sys
+import traceback
+from collections.abc import Callable
+from typing import TextIO
+
+from ragcontract import __version__
+from ragcontract.errors import ExitCode, RagContractError
+from ragcontract.text import printable, visible
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+BUG = """
+rag-contract: this is a bug of ours, not a verdict on your retriever. Please report it at
+https://github.com/org/rag-contract/issues with the lines above and:
+  rag-contract {version}, Python {python}, {platform}
+"""
+
+
+def guarded(run: Callable[[], int], stderr: TextIO) -> int:
+    """Call ``run`` and return its exit code, or the one of what it raised; nothing gets past it.
+
+    Importing belongs inside ``run``: an import that fails must exit 3, since 1 would read as a broken contract.
+    """
+    try:
+        return run()
+    except RagContractError as error:
+        stderr.write("".join(printable(f"error: {visible(line)}") + "\n" for line in error.lines()))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception:  # noqa: BLE001 (whatever it is, it is ours)
+        stderr.write("".join(printable(visible(line)) + "\n" for line in traceback.format_exc().splitlines()))
+        stderr.write(BUG.format(version=__version__, python=platform.python_version(), platform=platform.platform()))
+        return ExitCode.BUG
+
+
+def entry_point() -> None:
+    """Run the command line: the console script ``rag-contract``."""
+
+    def run() -> int:
+        from ragcontract.cli import main  # see guarded
+
+        return main(sys.argv[1:])
+
+    sys.exit(guarded(run, sys.stderr))

@@ -1,0 +1,145 @@
+"""``baseline.json``: a run that was known to be good, stored with its scores; or a run that serves as one."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import InputFile, Progress, no_progress
+from ragcontract.inputs.ids import Id, Rank, as_id
+from ragcontract.inputs.jsonl import UTF8_BOM, malformed_json
+from ragcontract.inputs.run import RunRows
+from ragcontract.inputs.schema import dotted, misfits
+from ragcontract.model import SourceFile, Tool
+
+FORMAT_VERSION = 1
+RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
+
+Means = dict[str, float | None]
+
+
+class BaselineQuery(Struct, frozen=True, kw_only=True):
+    """A query of the baseline: the question, every exported document id, ranks and metrics when it was made."""
+
+    id: Id
+    query: str
+    doc_ids: Annotated[list[Id], Meta(description="Everything the run row returned, best first.")]
+    ranks: dict[str, Rank | None]
+    metrics: Means
+
+
+class BaselineFile(Struct, frozen=True, kw_only=True):
+    """The whole file. Only ``queries`` are compared with: they are scored again under today's golden file and k."""
+
+    format_version: int
+    created_at: Annotated[str, Meta(description="When it was made, ISO 8601, UTC.")]
+    created_by: Tool
+    golden_sha256: Annotated[
+        str, Meta(description="Fingerprint of the golden queries, whatever their order and files.")
+    ]
+    k: list[Rank]
+    versions: Annotated[dict[str, list[str]], Meta(description="Embedding model, index, chunking, retriever.")]
+    metrics: Means
+    tags: dict[str, Means]
+    queries: list[BaselineQuery]
+
+
+class StoredBaseline:
+    """A baseline file as pairs of a query id and its document ids, with the questions they answered."""
+
+    def __init__(self, file: BaselineFile, source: SourceFile) -> None:
+        """Wrap the decoded file."""
+        self.files = [source]
+        self.created_at: str | None = file.created_at
+        self.k: list[int] | None = file.k
+        self.versions = file.versions
+        self.questions = {as_id(query.id): query.query for query in file.queries}
+        self.max_depth = max((len(query.doc_ids) for query in file.queries), default=0)
+        self._queries = file.queries
+
+    def __iter__(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield ``(query_id, doc_ids)``."""
+        for query in self._queries:
+            yield as_id(query.id), [as_id(doc_id) for doc_id in query.doc_ids]
+
+
+def read_baseline(
+    paths: Sequence[str], diagnostics: Diagnostics, progress: Progress = no_progress
+) -> StoredBaseline | RunRows | None:
+    """Open a baseline: JSON lines are a run, by their names; anything else must be one baseline file.
+
+    None if it cannot be read, which the diagnostics then know.
+    """
+    if all(path.lower().endswith(RUN_SUFFIXES) for path in paths):
+        return RunRows(paths, diagnostics, progress)
+    path = paths[0]
+    if len(paths) > 1:
+        diagnostics.problem(path, "is one of several baselines; give one baseline.json, or run files (.jsonl)")
+        return None
+    try:
+        data, source = _read_whole(path, progress)
+    except (OSError, EOFError) as error:
+        diagnostics.problem(path, f"cannot be read ({error})")
+        return None
+    file = _decode(data, path, diagnostics)
+    return StoredBaseline(file, source) if file else None
+
+
+def _read_whole(path: str, progress: Progress) -> tuple[bytes, SourceFile]:
+    file = InputFile(path, progress)
+    try:
+        data = file.stream.read().removeprefix(UTF8_BOM)
+        return data, SourceFile(path=path, sha256=file.sha256())
+    finally:
+        file.close()
+
+
+class _Header(msgspec.Struct):
+    format_version: int | None = None
+    per_query: msgspec.Raw | None = None
+
+
+def _decode(data: bytes, path: str, diagnostics: Diagnostics) -> BaselineFile | None:
+    if not data.strip():
+        diagnostics.problem(path, "is empty; make it with `rag-contract baseline`")
+        return None
+    try:
+        header = msgspec.json.decode(data, type=_Header)
+        if header.format_version != FORMAT_VERSION:
+            diagnostics.problem(path, _unknown_format(header))
+            return None
+        file = msgspec.json.decode(data, type=BaselineFile)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        _explain(data, path, error, diagnostics)
+        return None
+    for query_id, count in Counter(as_id(query.id) for query in file.queries).items():
+        if count > 1:
+            diagnostics.problem(f"{path}: queries", f"{query_id!r} stands there {count} times")
+    return file
+
+
+def _unknown_format(header: _Header) -> str:
+    if header.per_query is not None:
+        return "is a baseline of rag-contract 0.1.0; make it anew with `rag-contract baseline` from the good run"
+    if header.format_version is None:
+        return "is no baseline: it has no format_version; make one with `rag-contract baseline`"
+    return (
+        f"has format version {header.format_version}, and this rag-contract reads version {FORMAT_VERSION}; "
+        "make it anew with `rag-contract baseline`, or use the version that made it"
+    )
+
+
+def _explain(data: bytes, path: str, error: Exception, diagnostics: Diagnostics) -> None:
+    found = []
+    if isinstance(error, msgspec.ValidationError):
+        try:
+            found = misfits(msgspec.json.decode(data), BaselineFile)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as malformed:
+            error = malformed
+    for misfit in found:
+        diagnostics.problem(f"{path}: {dotted(misfit.path)}" if misfit.path else path, misfit.message)
+    if not found:
+        diagnostics.problem(path, malformed_json(data, error))

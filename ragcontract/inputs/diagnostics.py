@@ -1,0 +1,41 @@
+"""Collects what is wrong and what is odd while files are read, so that all of it is said at once."""
+
+from ragcontract.errors import InputError
+
+SHOWN = 50
+
+
+class Diagnostics:
+    """Problems (the input cannot be judged) and warnings (it can, but somebody should know)."""
+
+    def __init__(self) -> None:
+        """Start with nothing wrong."""
+        self.warnings: list[str] = []
+        self._problems: list[str] = []
+        self._more = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether enough problems are known: a reader need not explain the next one, only count it."""
+        return len(self._problems) >= SHOWN
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything is wrong so far."""
+        return bool(self._problems)
+
+    def problem(self, place: str, message: str) -> None:
+        """Note that the thing at ``place`` (``golden.jsonl:17: relevant_doc_ids``) makes the input unusable."""
+        if self.full:
+            self._more += 1
+        else:
+            self._problems.append(f"{place}: {message}")
+
+    def warning(self, message: str) -> None:
+        """Note something that does not change the verdict."""
+        self.warnings.append(message)
+
+    def raise_problems(self) -> None:
+        """Raise :class:`InputError` with all problems, if there are any."""
+        if self._problems:
+            raise InputError(self._problems, more=self._more)

@@ -1,0 +1,110 @@
+"""``golden.jsonl``: the questions, and what must be retrieved for them."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import Progress, no_progress
+from ragcontract.inputs.ids import Id, Rank, as_id, unique_ids
+from ragcontract.inputs.jsonl import JsonLines
+from ragcontract.model import GoldenQuery, SourceFile
+
+Text = Annotated[str, Meta(min_length=1)]
+RELEVANT_GRADE = 1
+
+
+class GoldenRow(Struct, frozen=True, kw_only=True):
+    """A line of the golden file."""
+
+    id: Annotated[Id, Meta(description="Stable id of the query; runs refer to it.")]
+    query: Annotated[Text, Meta(description="The question.")]
+    relevant_doc_ids: Annotated[
+        list[Id] | None,
+        Meta(description="The documents that must be found. Empty: nothing answers the question."),
+    ] = None
+    must_rank_at_most: Annotated[
+        Rank | None, Meta(description="At least one relevant document must be at this rank or better.")
+    ] = None
+    must_include_any: Annotated[
+        bool | None, Meta(description="One relevant document in the top k is enough, instead of all.")
+    ] = None
+    forbidden_doc_ids: Annotated[list[Id] | None, Meta(description="Documents that must not be retrieved.")] = None
+    weight: Annotated[
+        Annotated[float, Meta(gt=0)] | None, Meta(description="Importance of the query in the means; 1 by default.")
+    ] = None
+    tags: Annotated[list[Text] | None, Meta(description="Labels to report metrics by.")] = None
+    metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; kept, not looked at.")] = None
+    relevance: Annotated[
+        dict[Text, Annotated[float, Meta(ge=0)]] | None,
+        Meta(description="Grades of documents; with it, relevant_doc_ids may be left out: those of grade 1 or more."),
+    ] = None
+
+    schema_extra: ClassVar[dict[str, Any]] = {
+        "anyOf": [{"required": ["relevant_doc_ids"]}, {"required": ["relevance"]}]
+    }
+
+
+class Golden(Struct, frozen=True, kw_only=True):
+    """The golden set, by query id in the file's order."""
+
+    queries: dict[str, GoldenQuery]
+    files: list[SourceFile]
+
+
+def read_golden(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress = no_progress) -> Golden:
+    """Read the golden files as one set; ids must be unique over all of them."""
+    rows = JsonLines(paths, GoldenRow, diagnostics, progress=progress)
+    queries: dict[str, GoldenQuery] = {}
+    for line in rows:
+        query = _query(line.row, line.place, diagnostics)
+        if query is None:
+            continue
+        if query.id in queries:
+            first = queries[query.id].place
+            diagnostics.problem(f"{line.place}: id", f"{query.id!r} stands here again; it is first in {first}")
+        else:
+            queries[query.id] = query
+    return Golden(queries=queries, files=rows.files)
+
+
+def _query(row: GoldenRow, place: str, diagnostics: Diagnostics) -> GoldenQuery | None:
+    relevant = _relevant(row, place, diagnostics)
+    if relevant is None:
+        return None
+    forbidden = unique_ids(row.forbidden_doc_ids)
+    if row.must_rank_at_most is not None and not relevant:
+        diagnostics.problem(f"{place}: must_rank_at_most", "needs at least one relevant document to rank")
+    if both := sorted(set(relevant) & set(forbidden)):
+        diagnostics.warning(f"{place}: {both[0]!r} is both relevant and forbidden, so the query can never pass")
+    return GoldenQuery(
+        id=as_id(row.id),
+        query=row.query,
+        relevant_doc_ids=relevant,
+        place=place,
+        must_rank_at_most=row.must_rank_at_most,
+        must_include_any=bool(row.must_include_any),
+        forbidden_doc_ids=forbidden,
+        weight=1.0 if row.weight is None else row.weight,
+        tags=tuple(dict.fromkeys(row.tags or ())),
+        metadata=row.metadata,
+        relevance=row.relevance,
+    )
+
+
+def _relevant(row: GoldenRow, place: str, diagnostics: Diagnostics) -> tuple[str, ...] | None:
+    if row.relevance is None:
+        if row.relevant_doc_ids is None:
+            diagnostics.problem(
+                f"{place}: relevant_doc_ids", "is missing; give the documents to be found, or [] if nothing answers it"
+            )
+            return None
+        return unique_ids(row.relevant_doc_ids)
+    graded = unique_ids(doc_id for doc_id, grade in row.relevance.items() if grade >= RELEVANT_GRADE)
+    listed = graded if row.relevant_doc_ids is None else unique_ids(row.relevant_doc_ids)
+    if unequal := sorted(set(listed) ^ set(graded)):
+        side = "only in relevant_doc_ids" if unequal[0] in listed else "of grade 1 or more only in relevance"
+        diagnostics.problem(f"{place}: relevance", f"disagrees with relevant_doc_ids: {unequal[0]!r} is {side}")
+        return None
+    return listed

@@ -1,0 +1,204 @@
+"""Reading JSON lines: one object a line, as typed records, with every problem told by file and line."""
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import InputFile, Progress, no_progress
+from ragcontract.inputs.schema import dotted, misfits, nearest
+from ragcontract.model import SourceFile
+
+MAX_LINE_BYTES = 64 << 20
+UTF8_BOM = b"\xef\xbb\xbf"
+UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Line(NamedTuple, Generic[T]):
+    """A decoded row and where it stands."""
+
+    path: str
+    number: int
+    row: T
+
+    @property
+    def place(self) -> str:
+        """As ``golden.jsonl:17``."""
+        return f"{self.path}:{self.number}"
+
+
+class JsonLines(Generic[T]):
+    """The rows of one or more files. ``files`` has their digests once the iteration is over."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        row_type: type[T],
+        diagnostics: Diagnostics,
+        *,
+        spell_check: int | None = None,
+        progress: Progress = no_progress,
+    ) -> None:
+        """Read ``paths`` as rows of ``row_type``; spell-check the fields of the first ``spell_check`` ones (all)."""
+        self.files: list[SourceFile] = []
+        self._paths = paths
+        self._type = row_type
+        self._decode: Callable[[bytes], T] = msgspec.json.Decoder(row_type).decode
+        self._diagnostics = diagnostics
+        self._to_spell_check = spell_check
+        self._progress = progress
+        self._misspelled: set[str] = set()
+
+    def __iter__(self) -> Iterator[Line[T]]:
+        """Yield each good row; a bad one is told to the diagnostics and left out."""
+        for path in self._paths:
+            try:
+                file = InputFile(path, self._progress)
+            except OSError as error:
+                self._diagnostics.problem(path, error.strerror or str(error))
+                continue
+            try:
+                yield from self._rows(file)
+                self.files.append(SourceFile(path=path, sha256=file.sha256()))
+            finally:
+                file.close()
+
+    def _rows(self, file: InputFile) -> Iterator[Line[T]]:
+        number = rows = 0
+        try:
+            for number, line in enumerate(_lines(file), start=1):
+                if not line.strip():
+                    continue
+                rows += 1
+                try:
+                    row = self._decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                    self._explain(f"{file.path}:{number}", line, error, first=rows == 1)
+                    continue
+                if self._to_spell_check is None or rows <= self._to_spell_check:
+                    self._check_spelling(f"{file.path}:{number}", line)
+                yield Line(file.path, number, row)
+        except _UnreadableError as error:
+            self._diagnostics.problem(f"{file.path}:{number + error.lines_on}", str(error))
+        except (EOFError, zlib.error) as error:
+            self._diagnostics.problem(file.path, f"the gzip data is damaged or cut off after line {number} ({error})")
+        except OSError as error:
+            self._diagnostics.problem(file.path, f"cannot be read after line {number} ({error.strerror or error})")
+        else:
+            if not rows:
+                self._diagnostics.problem(file.path, "is empty; expected one JSON object a line")
+
+    def _explain(self, place: str, line: bytes, error: Exception, *, first: bool) -> None:
+        if first:
+            _refuse_what_is_no_json_lines(line)
+        if self._diagnostics.full:
+            self._diagnostics.problem(place, "more")
+            return
+        if isinstance(error, msgspec.ValidationError):
+            try:
+                found = misfits(msgspec.json.decode(line), self._type)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as malformed:
+                error = malformed
+            else:
+                for misfit in found:
+                    where = f"{place}: {dotted(misfit.path)}" if misfit.path else place
+                    self._diagnostics.problem(where, misfit.message)
+                if found:
+                    return
+        self._diagnostics.problem(place, malformed_json(line, error))
+
+    def _check_spelling(self, place: str, line: bytes) -> None:
+        for name, meant in _strange_fields(msgspec.json.decode(line), self._type):
+            if name not in self._misspelled:
+                self._misspelled.add(name)
+                self._diagnostics.warning(f"{place}: unknown field {name!r} is not read; did you mean {meant!r}?")
+
+
+def malformed_json(data: bytes, error: Exception) -> str:
+    """Say in words why bytes are not JSON."""
+    if isinstance(error, RecursionError):
+        return "is nested too deeply"
+    try:
+        data.decode()
+    except UnicodeDecodeError as bad:
+        return f"is not UTF-8 (byte 0x{data[bad.start]:02x} at byte {bad.start + 1}); save the file as UTF-8"
+    text = str(error)
+    if "(byte " in text:
+        at = int(text.rsplit("(byte ", 1)[1].rstrip(")"))
+        rest = data[at : at + 20].decode(errors="replace")
+        not_a_number = rest.lstrip("-").startswith(("NaN", "Inf"))
+        hint = "; JSON has no NaN or Infinity: write null or leave the field out" if not_a_number else ""
+        return f"is not JSON: unexpected {rest!r} at byte {at + 1}{hint}"
+    if "truncated" in text:
+        if b"\\u" in data and data.rstrip().endswith(b"}"):
+            return "is not JSON: a \\u escape is only half of a character"
+        return "is cut off in the middle; was the export stopped before it had finished?"
+    return f"is not what was expected: {text}"
+
+
+class _UnreadableError(Exception):
+    """The rest of the file cannot be read as lines; ``lines_on`` counts from the last line that could."""
+
+    def __init__(self, message: str, *, lines_on: int = 0) -> None:
+        super().__init__(message)
+        self.lines_on = lines_on
+
+
+def _lines(file: InputFile) -> Iterator[bytes]:
+    """Yield lines of at most ``MAX_LINE_BYTES``, the byte order mark taken off the first."""
+    line = file.stream.readline(MAX_LINE_BYTES + 1)
+    if line.startswith(UTF16_BOMS):
+        raise _UnreadableError("is UTF-16; save the file as UTF-8", lines_on=1)
+    line = line.removeprefix(UTF8_BOM)
+    while line:
+        if len(line) > MAX_LINE_BYTES:
+            raise _UnreadableError("the line is longer than 64 MiB", lines_on=1)
+        yield line
+        line = file.stream.readline(MAX_LINE_BYTES + 1)
+
+
+def _refuse_what_is_no_json_lines(line: bytes) -> None:
+    """Raise where the first row shows that every other one would fail for the same reason."""
+    if b"\0" in line:
+        raise _UnreadableError("is binary data (it has NUL bytes); expected JSON lines as UTF-8 text, or gzip of them")
+    start = line.strip()
+    if start.startswith(b"["):
+        raise _UnreadableError("is a JSON array; expected one object a line, as `jq -c '.[]' FILE` writes them")
+    if start == b"{":
+        raise _UnreadableError(
+            "is one JSON document over several lines; expected one object a line, as `jq -c .` writes"
+        )
+
+
+def _strange_fields(value: object, record: type) -> Iterator[tuple[str, str]]:
+    """Yield fields that a record does not have and the known ones they look like, through lists of records."""
+    if not isinstance(value, dict):
+        return
+    known = _known_fields(record)
+    for name, inner in value.items():
+        if name in known:
+            if (element := known[name]) and isinstance(inner, list):
+                for item in inner:
+                    yield from _strange_fields(item, element)
+        elif meant := _meant(name, record):
+            yield name, meant
+
+
+@cache
+def _meant(name: str, record: type) -> str | None:
+    return nearest(name, _known_fields(record))
+
+
+@cache
+def _known_fields(record: type) -> dict[str, type | None]:
+    """Map a record's fields to the record type of their elements, where they are lists of records."""
+    elements: dict[str, type | None] = {}
+    for field in msgspec.inspect.type_info(record).fields:  # type: ignore[attr-defined]
+        inner = getattr(field.type, "item_type", None)
+        elements[field.encode_name] = inner.cls if isinstance(inner, msgspec.inspect.StructType) else None
+    return elements

@@ -1,0 +1,1 @@
+"""Judging: rules of single queries and gates on the means. Pure."""

@@ -1,0 +1,62 @@
+"""The rules of single queries: which are broken, and what was expected and found."""
+
+from collections.abc import Iterable, Iterator
+
+from ragcontract.inputs.config import PerQuery
+from ragcontract.judging.words import listed, whereabouts, within
+from ragcontract.model import GoldenQuery, QueryScore, Rule, Violation
+
+
+def broken_rules(query: GoldenQuery, score: QueryScore, k: int, rules: PerQuery) -> list[Violation]:
+    """Return every rule of ``query`` that its retrieved documents break, ``k`` being the largest cut-off."""
+    found: list[Violation] = []
+    if rules.enforce_forbidden_docs:
+        found += _forbidden(score, rules.forbidden_within)
+    if rules.enforce_must_rank_at_most:
+        found += _rank_too_low(query, score)
+    if rules.enforce_must_include:
+        found += _not_included(query, score, k)
+    return found
+
+
+def never_satisfiable(queries: Iterable[GoldenQuery], k: int) -> Iterator[str]:
+    """Yield a warning for every query that asks for more documents in the top k than fit there."""
+    for query in queries:
+        relevant = len(query.relevant_doc_ids)
+        if relevant > k and not query.must_include_any:
+            yield (
+                f"{query.place}: {query.id!r} wants all {relevant} relevant documents in the top {k}, which cannot "
+                "hold them, so it can never pass; set must_include_any, or raise k"
+            )
+
+
+def _forbidden(score: QueryScore, top: int | None) -> Iterator[Violation]:
+    present = [doc_id for doc_id, rank in score.forbidden_ranks.items() if top is None or rank <= top]
+    if present:
+        expected = f"no {listed(present, 'or')} {within(top)}"
+        yield _violation(
+            "forbidden_docs", present, top, expected, whereabouts(present, score.forbidden_ranks, score.depth)
+        )
+
+
+def _rank_too_low(query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
+    top = query.must_rank_at_most
+    if top is None or any(rank <= top for rank in score.ranks.values()):
+        return
+    docs = list(query.relevant_doc_ids)
+    expected = f"{listed(docs, 'or')} {within(top)}"
+    yield _violation("must_rank_at_most", docs, top, expected, whereabouts(docs, score.ranks, top))
+
+
+def _not_included(query: GoldenQuery, score: QueryScore, k: int) -> Iterator[Violation]:
+    missing = [doc_id for doc_id in query.relevant_doc_ids if score.ranks.get(doc_id, k + 1) > k]
+    if not missing or (query.must_include_any and len(missing) < len(query.relevant_doc_ids)):
+        return
+    rule: Rule = "must_include_any" if query.must_include_any else "must_include"
+    expected = f"{listed(missing, 'or' if query.must_include_any else 'and')} {within(k)}"
+    yield _violation(rule, missing, k, expected, whereabouts(missing, score.ranks, k))
+
+
+def _violation(rule: Rule, doc_ids: list[str], limit: int | None, expected: str, found: str) -> Violation:
+    message = f"expected {expected}; found: {found}"
+    return Violation(rule=rule, doc_ids=doc_ids, limit=limit, expected=expected, found=found, message=message)

@@ -1,0 +1,64 @@
+"""The verdict on everything that was scored: every gate, every rule of every query."""
+
+from msgspec import Struct
+
+from ragcontract.errors import InputError
+from ragcontract.judging import gates as limits
+from ragcontract.judging.rules import broken_rules
+from ragcontract.model import GateReport, Verdict, Violation
+from ragcontract.scoring.aggregate import Comparison, means
+from ragcontract.scoring.scored import Scored
+
+
+class Judgement(Struct, frozen=True, kw_only=True):
+    """The means by metric key, the gates that were asked for, and the broken rules by query id."""
+
+    means: dict[str, Comparison]
+    gates: list[GateReport]
+    violations: dict[str, list[Violation]]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Fail if anything is broken."""
+        return "fail" if self.violations or any(gate.status == "fail" for gate in self.gates) else "pass"
+
+
+def judge(scored: Scored) -> Judgement:
+    """Judge; raises :class:`InputError` where a gate that was asked for cannot be evaluated."""
+    compared = _compare(scored)
+    config = scored.config.config
+    gates: list[GateReport] = []
+    unjudged: list[str] = []
+    for gate in limits.gates_of(config.fail_on, config.minimums, scored.metrics):
+        observed = limits.observe(gate, compared[gate.metric.key])
+        if observed is None:
+            place = f"{scored.config.files[0].path}:{scored.config.lines[gate.id]}"
+            unjudged.append(f"{place}: {limits.why_not(gate, has_baseline=scored.baseline is not None)}")
+        else:
+            gates.append(limits.judge(gate, observed))
+    if unjudged:
+        raise InputError(unjudged)
+    broken = {
+        query.id: violations
+        for query in scored.golden.queries.values()
+        if (violations := broken_rules(query, scored.run.scores[query.id], scored.k, config.per_query))
+    }
+    return Judgement(means=compared, gates=gates, violations=broken)
+
+
+def without_judging(scored: Scored) -> Judgement:
+    """Return the means alone: no gates, no rules."""
+    return Judgement(means=_compare(scored), gates=[], violations={})
+
+
+def _compare(scored: Scored) -> dict[str, Comparison]:
+    current = means(scored.golden.queries.values(), scored.run.scores, scored.metrics)
+    if scored.baseline is None:
+        return {key: Comparison(current=value) for key, value in current.items()}
+    shared = scored.shared()
+    current_shared = means(shared, scored.run.scores, scored.metrics)
+    baseline = means(shared, scored.baseline.scores, scored.metrics)
+    return {
+        key: Comparison(current=value, current_shared=current_shared[key], baseline=baseline[key])
+        for key, value in current.items()
+    }

@@ -1,0 +1,48 @@
+"""How expectations and findings are put into words, the same in every report.
+
+``quote`` renders a document id for the place the words go to; the words themselves need no escaping anywhere.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+Quote = Callable[[str], str]
+NAMED = 5
+
+
+def listed(doc_ids: Sequence[str], word: str, quote: Quote = str) -> str:
+    """As ``a, b and c``; of a long list the first five and a count."""
+    names = [quote(doc_id) for doc_id in doc_ids[:NAMED]]
+    if len(doc_ids) > NAMED:
+        names.append(f"{len(doc_ids) - NAMED} more")
+    return f" {word} ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def within(top: int | None) -> str:
+    """As ``in top 5``, or ``in the results`` where no rank is too low."""
+    return "in the results" if top is None else f"in top {top}"
+
+
+def whereabouts(
+    doc_ids: Sequence[str],
+    ranks: Mapping[str, int | None],
+    depth: int,
+    *,
+    before: Mapping[str, int | None] | None = None,
+    quote: Quote = str,
+) -> str:
+    """Say where documents are and were: ``missing from top 5 (was rank 1)``; by name where they are several."""
+
+    def one(doc_id: str) -> str:
+        rank = ranks.get(doc_id)
+        text = f"missing from top {depth}" if rank is None else f"rank {rank}"
+        if before is not None:
+            old = before.get(doc_id)
+            text += f" (was rank {old})" if old else " (was missing)"
+        return text
+
+    if len(doc_ids) == 1:
+        return one(doc_ids[0])
+    shown = [f"{quote(doc_id)} {one(doc_id)}" for doc_id in doc_ids[:NAMED]]
+    if len(doc_ids) > NAMED:
+        shown.append(f"{len(doc_ids) - NAMED} more")
+    return ", ".join(shown)

@@ -1,0 +1,123 @@
+"""What rag-contract does, on one screen: read, score, judge, report. Start here.
+
+Everything between reading the files and delivering the text is pure; the clock and the progress display are handed in.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from ragcontract.errors import InputError
+from ragcontract.inputs.baseline import read_baseline
+from ragcontract.inputs.config import LoadedConfig, read_config
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import Progress, no_progress, resolve
+from ragcontract.inputs.golden import read_golden
+from ragcontract.inputs.run import RunRows
+from ragcontract.judging.rules import never_satisfiable
+from ragcontract.judging.verdict import judge, without_judging
+from ragcontract.model import Report
+from ragcontract.reports.build import build_report
+from ragcontract.scoring.metrics import metrics_at
+from ragcontract.scoring.scored import Retrieval, Scored, ScoredRun, score_baseline, score_run
+
+Clock = Callable[[], datetime]
+
+
+class Paths(Struct, frozen=True, kw_only=True):
+    """Where the inputs are: paths or globs. None is what was not given."""
+
+    golden: Sequence[str]
+    run: Sequence[str]
+    baseline: Sequence[str] | None = None
+    config: str | None = None
+
+
+def check(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progress = no_progress) -> Report:
+    """Judge a run against its contract; raises :class:`~ragcontract.errors.InputError` if it cannot be judged."""
+    scored, warnings = read_and_score(paths, k=k, progress=progress)
+    return build_report(scored, judge(scored), warnings, clock())
+
+
+def compare(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progress = no_progress) -> Report:
+    """Report the same numbers as :func:`check` without judging them: no gates, no rules, always a pass."""
+    scored, warnings = read_and_score(paths, k=k, progress=progress)
+    return build_report(scored, without_judging(scored), warnings, clock())
+
+
+def good_run(
+    paths: Paths, *, k: int | None = None, progress: Progress = no_progress
+) -> tuple[Scored, dict[str, list[str]], list[str]]:
+    """Read a run that is to become the baseline: its scores, its document ids by query, and the warnings.
+
+    Raises :class:`~ragcontract.errors.InputError` if it does not cover the golden set, whatever the config says.
+    """
+    doc_ids: dict[str, list[str]] = {}
+    scored, warnings = read_and_score(paths, k=k, progress=progress, keep=doc_ids)
+    if scored.run.missing:
+        ids = ", ".join(repr(query_id) for query_id in scored.run.missing[:3])
+        raise InputError(
+            [f"{_first_file(scored.run)}: lacks {len(scored.run.missing)} golden queries ({ids}), so it is no baseline"]
+        )
+    return scored, doc_ids, warnings
+
+
+def read_and_score(
+    paths: Paths, *, k: int | None = None, progress: Progress = no_progress, keep: dict[str, list[str]] | None = None
+) -> tuple[Scored, list[str]]:
+    """Read all inputs and score both sides; returns the scores and the warnings.
+
+    The run's document ids are not held, unless ``keep`` is given to put them in. Raises
+    :class:`~ragcontract.errors.InputError` with everything that is wrong with any of the files.
+    """
+    diagnostics = Diagnostics()
+    config = read_config(paths.config, diagnostics) if paths.config is not None else LoadedConfig()
+    metrics, rank_by = metrics_at(k or config.config.k), config.config.rank_by
+    golden = read_golden(resolve(paths.golden, diagnostics), diagnostics, progress)
+
+    rows = RunRows(resolve(paths.run, diagnostics), diagnostics, progress, keep=keep)
+    run = score_run(rows, golden.queries, metrics, rank_by)
+    baseline_rows: Retrieval | None = None
+    baseline = None
+    if paths.baseline is not None:
+        baseline_rows = read_baseline(resolve(paths.baseline, diagnostics), diagnostics, progress)
+    if baseline_rows is not None:
+        baseline = score_baseline(baseline_rows, golden.queries, metrics, rank_by)
+
+    diagnostics.raise_problems()
+    scored = Scored(golden=golden, metrics=metrics, run=run, baseline=baseline, config=config)
+    _hold_together(scored, diagnostics)
+    diagnostics.raise_problems()
+    return scored, diagnostics.warnings
+
+
+def _hold_together(scored: Scored, diagnostics: Diagnostics) -> None:
+    """Say what is wrong between files that are each well-formed."""
+    queries, run, baseline, config = scored.golden.queries, scored.run, scored.baseline, scored.config.config
+    if config.missing_queries == "error":
+        for query_id in run.missing:
+            diagnostics.problem(
+                _first_file(run),
+                f"has no row for golden query {query_id!r} ({queries[query_id].place}); "
+                "export it again, or score such queries 0 with `missing_queries: zero`",
+            )
+    elif run.missing:
+        diagnostics.warning(f"{_first_file(run)}: {len(run.missing)} golden queries have no row and are scored 0")
+    if run.unknown:
+        ids = ", ".join(repr(query_id) for query_id in run.unknown[:3])
+        diagnostics.warning(
+            f"{_first_file(run)}: {len(run.unknown)} rows are for no golden query and are left out: {ids}"
+        )
+    if baseline is not None and not baseline.scores:
+        diagnostics.problem(
+            baseline.files[0].path,
+            "has no query in common with the golden file; make it anew with `rag-contract baseline`",
+        )
+    if config.per_query.enforce_must_include:
+        for warning in never_satisfiable(queries.values(), scored.k):
+            diagnostics.warning(warning)
+
+
+def _first_file(run: ScoredRun) -> str:
+    return run.files[0].path + (f" (and {len(run.files) - 1} more files)" if len(run.files) > 1 else "")

@@ -1,0 +1,159 @@
+"""From a judgement to the report that every renderer reads."""
+
+from datetime import datetime
+
+from ragcontract import __version__
+from ragcontract.judging.verdict import Judgement
+from ragcontract.model import (
+    BaselineInput,
+    ConfigInput,
+    FailedCheck,
+    GateReport,
+    GoldenInput,
+    GoldenQuery,
+    Inputs,
+    MetricReport,
+    QueryReport,
+    QueryScore,
+    Report,
+    RunInput,
+    Status,
+    TagReport,
+    Tool,
+)
+from ragcontract.scoring.aggregate import by_tag, means
+from ragcontract.scoring.scored import Scored, ScoredBaseline
+
+TOOL = Tool(name="rag-contract", version=__version__)
+
+
+def build_report(scored: Scored, judgement: Judgement, warnings: list[str], now: datetime) -> Report:
+    """Bring scores and judgement together; ``now`` is when, with its time zone."""
+    queries = [_query(query, scored, judgement) for query in scored.golden.queries.values()]
+    return Report(
+        tool=TOOL,
+        verdict=judgement.verdict,
+        k=sorted({metric.k for metric in scored.metrics}),
+        created_at=now.isoformat(timespec="seconds"),
+        inputs=_inputs(scored),
+        metrics=_metrics(scored, judgement),
+        gates=judgement.gates,
+        queries=queries,
+        failed_checks=_failed_checks(judgement.gates, queries),
+        tags=_tags(scored),
+        warnings=warnings,
+    )
+
+
+def _inputs(scored: Scored) -> Inputs:
+    golden, run, baseline, config = scored.golden, scored.run, scored.baseline, scored.config
+    queries = golden.queries.values()
+    return Inputs(
+        golden=GoldenInput(
+            files=golden.files, queries=len(queries), answerable=sum(query.answerable for query in queries)
+        ),
+        run=RunInput(
+            files=run.files,
+            queries=len(run.scores) - len(run.missing) + len(run.unknown),
+            versions=run.versions,
+            missing=run.missing,
+            unknown=run.unknown,
+        ),
+        baseline=_baseline_input(baseline) if baseline else None,
+        config=ConfigInput(files=config.files) if config.files else None,
+    )
+
+
+def _baseline_input(baseline: ScoredBaseline) -> BaselineInput:
+    return BaselineInput(
+        files=baseline.files,
+        queries=baseline.queries,
+        versions=baseline.versions,
+        created_at=baseline.created_at,
+        k=baseline.k,
+        shared=len(baseline.scores),
+        new=baseline.new,
+        changed=baseline.changed,
+        gone=baseline.gone,
+    )
+
+
+def _metrics(scored: Scored, judgement: Judgement) -> dict[str, MetricReport]:
+    found = {}
+    for metric in scored.metrics:
+        compared = judgement.means[metric.key]
+        found[metric.key] = MetricReport(
+            label=metric.label,
+            current=compared.current,
+            current_shared=compared.current_shared,
+            baseline=compared.baseline,
+            delta=compared.delta,
+            status=_status([gate for gate in judgement.gates if gate.metric == metric.key]),
+        )
+    return found
+
+
+def _status(gates: list[GateReport]) -> Status:
+    if not gates:
+        return "none"
+    return "fail" if any(gate.status == "fail" for gate in gates) else "pass"
+
+
+def _query(query: GoldenQuery, scored: Scored, judgement: Judgement) -> QueryReport:
+    current = scored.run.scores[query.id]
+    before = scored.baseline.scores.get(query.id) if scored.baseline else None
+    violations = judgement.violations.get(query.id, [])
+    return QueryReport(
+        id=query.id,
+        query=query.query,
+        tags=list(query.tags),
+        weight=query.weight,
+        status="fail" if violations else "pass",
+        metrics=query_metrics(current, scored),
+        baseline_metrics=query_metrics(before, scored) if before else None,
+        ranks=relevant_ranks(query, current),
+        baseline_ranks=relevant_ranks(query, before) if before else None,
+        forbidden_ranks=current.forbidden_ranks,
+        baseline_forbidden_ranks=before.forbidden_ranks if before else None,
+        violations=violations,
+    )
+
+
+def query_metrics(score: QueryScore, scored: Scored) -> dict[str, float | None]:
+    """Name a query's metrics; null for an unanswerable query."""
+    values = score.values or (None,) * len(scored.metrics)
+    return {metric.key: value for metric, value in zip(scored.metrics, values, strict=True)}
+
+
+def relevant_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int | None]:
+    """Give every relevant document its rank, null where it was not retrieved."""
+    return {doc_id: score.ranks.get(doc_id) for doc_id in query.relevant_doc_ids}
+
+
+def _failed_checks(gates: list[GateReport], queries: list[QueryReport]) -> list[FailedCheck]:
+    broken_gates = [
+        FailedCheck(kind="gate", id=gate.id, query_id=None, message=gate.message)
+        for gate in gates
+        if gate.status == "fail"
+    ]
+    broken_rules = [
+        FailedCheck(kind="rule", id=violation.rule, query_id=query.id, message=violation.message)
+        for query in queries
+        for violation in query.violations
+    ]
+    return broken_gates + broken_rules
+
+
+def _tags(scored: Scored) -> dict[str, TagReport]:
+    shared = {query.id for query in scored.shared()}
+    found = {}
+    for tag, queries in by_tag(scored.golden.queries.values()).items():
+        both = [query for query in queries if query.id in shared]
+        compared = scored.baseline is not None
+        found[tag] = TagReport(
+            queries=len(queries),
+            metrics=means(queries, scored.run.scores, scored.metrics),
+            metrics_shared=means(both, scored.run.scores, scored.metrics) if compared else None,
+            baseline_metrics=means(both, scored.baseline.scores, scored.metrics) if scored.baseline else None,
+        )
+    return found

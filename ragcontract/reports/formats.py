@@ -1,0 +1,23 @@
+"""The registry of report files: a name, and how the bytes are made."""
+
+from collections.abc import Callable
+
+from ragcontract.model import Report
+from ragcontract.reports import json_report, markdown
+
+
+def _junit(report: Report) -> bytes:
+    from ragcontract.reports import junit  # junit-xml is loaded by those who want its file
+
+    return junit.render(report).encode()
+
+
+def _markdown(report: Report) -> bytes:
+    return markdown.render(report).encode()
+
+
+FORMATS: dict[str, Callable[[Report], bytes]] = {
+    "report-md": _markdown,
+    "report-json": json_report.render,
+    "junit": _junit,
+}

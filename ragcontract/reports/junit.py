@@ -1,0 +1,48 @@
+"""The report as JUnit XML: a suite for the gates and one for the queries, with the metrics as properties."""
+
+from junit_xml import TestCase, TestSuite, to_xml_report_string
+
+from ragcontract.model import GateReport, QueryReport, Report
+from ragcontract.reports.findings import findings
+from ragcontract.text import visible
+
+# junit-xml holds the whole tree in memory; consumers show failures, so passing queries of a large set are counted.
+LISTED_QUERIES = 10_000
+
+
+def render(report: Report) -> str:
+    """Render the suites ``rag-contract gates`` and ``rag-contract queries``."""
+    k = max(report.k)
+    list_passing = len(report.queries) <= LISTED_QUERIES
+    listed = [query for query in report.queries if list_passing or query.status == "fail"]
+    properties = {key: str(metric.current) for key, metric in report.metrics.items() if metric.current is not None}
+    properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
+    query_properties = dict(properties)
+    if not list_passing:
+        query_properties["passing_queries_not_listed"] = str(len(report.queries) - len(listed))
+    suites = [
+        TestSuite("rag-contract gates", [_gate(gate) for gate in report.gates], properties=properties),
+        TestSuite("rag-contract queries", [_query(query, k) for query in listed], properties=query_properties),
+    ]
+    return str(to_xml_report_string(suites))
+
+
+def _gate(gate: GateReport) -> TestCase:
+    case = TestCase(gate.id, classname="rag-contract.gates")
+    if gate.status == "fail":
+        case.add_failure_info(message=gate.message, output=gate.message, failure_type=gate.kind)
+    return case
+
+
+def _query(query: QueryReport, k: int) -> TestCase:
+    case = TestCase(visible(query.id), classname="rag-contract.queries")
+    if query.status == "fail":
+        lines = [
+            f"Expected {finding.expected(visible)}\nFound: {finding.found(visible)}" for finding in findings(query, k)
+        ]
+        case.add_failure_info(
+            message=visible("; ".join(violation.message for violation in query.violations)),
+            output="\n".join([visible(query.query), *lines]),
+            failure_type=", ".join(violation.rule for violation in query.violations),
+        )
+    return case

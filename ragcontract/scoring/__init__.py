@@ -1,0 +1,1 @@
+"""Scoring: ranks, metrics of a query, means over queries. Pure."""

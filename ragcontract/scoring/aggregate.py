@@ -1,0 +1,50 @@
+"""Weighted means over queries."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
+
+from msgspec import Struct
+
+from ragcontract.model import GoldenQuery, QueryScore
+from ragcontract.scoring.metrics import MetricAtK
+
+Means = dict[str, float | None]
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """A metric's means: over all answerable queries, and over those shared with the baseline on either side."""
+
+    current: float | None
+    current_shared: float | None = None
+    baseline: float | None = None
+
+    @property
+    def delta(self) -> float | None:
+        """Current minus baseline, over the shared queries."""
+        if self.current_shared is None or self.baseline is None:
+            return None
+        return self.current_shared - self.baseline
+
+
+def means(queries: Iterable[GoldenQuery], scores: Mapping[str, QueryScore], metrics: Sequence[MetricAtK]) -> Means:
+    """Average each metric over the answerable ones of ``queries``, weighted; None where there are none.
+
+    The sums are exact before they are rounded once (``math.fsum``), so the order of the queries does not matter.
+    """
+    counted = [query for query in queries if query.answerable]
+    weights = fsum(query.weight for query in counted)
+    return {
+        metric.key: fsum(query.weight * scores[query.id].values[index] for query in counted) / weights
+        if counted
+        else None
+        for index, metric in enumerate(metrics)
+    }
+
+
+def by_tag(queries: Iterable[GoldenQuery]) -> dict[str, list[GoldenQuery]]:
+    """Group queries by their tags, sorted by tag; a query stands under each of its tags."""
+    groups: dict[str, list[GoldenQuery]] = {}
+    for query in queries:
+        for tag in query.tags:
+            groups.setdefault(tag, []).append(query)
+    return dict(sorted(groups.items()))

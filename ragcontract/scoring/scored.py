@@ -1,0 +1,110 @@
+"""What reading and scoring come to: both sides scored under the same golden set and cut-off."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from ragcontract.inputs.config import LoadedConfig
+from ragcontract.inputs.golden import Golden
+from ragcontract.model import GoldenQuery, QueryScore, SourceFile
+from ragcontract.scoring.metrics import MetricAtK
+from ragcontract.scoring.ranking import RankBy, score_query, score_rows
+
+
+class ScoredRun(Struct, frozen=True, kw_only=True):
+    """The run's scores by query id. ``missing`` queries had no row (they are scored 0), ``unknown`` rows no query."""
+
+    scores: dict[str, QueryScore]
+    versions: dict[str, list[str]]
+    files: list[SourceFile]
+    missing: list[str]
+    unknown: list[str]
+
+
+class ScoredBaseline(Struct, frozen=True, kw_only=True):
+    """The baseline's scores by query id, of the queries that can be compared; see ``BaselineInput`` for the rest."""
+
+    scores: dict[str, QueryScore]
+    versions: dict[str, list[str]]
+    files: list[SourceFile]
+    queries: int
+    created_at: str | None
+    k: list[int] | None
+    new: list[str]
+    changed: list[str]
+    gone: list[str]
+
+
+class Scored(Struct, frozen=True, kw_only=True):
+    """All that a verdict rests on."""
+
+    golden: Golden
+    metrics: list[MetricAtK]
+    run: ScoredRun
+    baseline: ScoredBaseline | None
+    config: LoadedConfig
+
+    @property
+    def k(self) -> int:
+        """The largest cut-off: the one of rules and gates that name none."""
+        return max(metric.k for metric in self.metrics)
+
+    def shared(self) -> list[GoldenQuery]:
+        """Return the golden queries that both sides have, asked with the same words."""
+        if self.baseline is None:
+            return []
+        return [query for query in self.golden.queries.values() if query.id in self.baseline.scores]
+
+
+class Retrieval(Protocol):
+    """Rows of ``(query_id, doc_ids)`` and what is known of where they come from, complete once iterated."""
+
+    @property
+    def created_at(self) -> str | None: ...  # noqa: D102
+
+    @property
+    def k(self) -> list[int] | None: ...  # noqa: D102
+
+    @property
+    def questions(self) -> Mapping[str, str]: ...  # noqa: D102
+
+    @property
+    def files(self) -> list[SourceFile]: ...  # noqa: D102
+
+    @property
+    def versions(self) -> dict[str, list[str]]: ...  # noqa: D102
+
+    def __iter__(self) -> Iterator[tuple[str, list[str]]]: ...  # noqa: D105
+
+
+def score_run(
+    rows: Retrieval, golden: Mapping[str, GoldenQuery], metrics: Sequence[MetricAtK], rank_by: RankBy
+) -> ScoredRun:
+    """Score a run; golden queries without a row count as having retrieved nothing."""
+    scores, unknown = score_rows(rows, golden, metrics, rank_by)
+    missing = [query_id for query_id in golden if query_id not in scores]
+    scores |= {query_id: score_query(golden[query_id], [], metrics) for query_id in missing}
+    return ScoredRun(scores=scores, versions=rows.versions, files=rows.files, missing=missing, unknown=unknown)
+
+
+def score_baseline(
+    rows: Retrieval, golden: Mapping[str, GoldenQuery], metrics: Sequence[MetricAtK], rank_by: RankBy
+) -> ScoredBaseline:
+    """Score a baseline under today's golden set; a query whose question changed is not compared."""
+    scores, gone = score_rows(rows, golden, metrics, rank_by)
+    changed = [query.id for query in golden.values() if rows.questions.get(query.id, query.query) != query.query]
+    queries = len(scores) + len(gone)
+    for query_id in changed:
+        del scores[query_id]
+    return ScoredBaseline(
+        scores=scores,
+        versions=rows.versions,
+        files=rows.files,
+        queries=queries,
+        created_at=rows.created_at,
+        k=rows.k,
+        new=[query_id for query_id in golden if query_id not in scores and query_id not in changed],
+        changed=changed,
+        gone=gone,
+    )
