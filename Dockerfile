@@ -1,0 +1,20 @@
+# The action's image: Python, the package with what it runs on, nothing else. Runs as root, as actions must.
+# The base is an argument, so that a build can pin a digest, or do without a registry.
+ARG BASE=python:3.13-slim
+
+FROM ${BASE} AS build
+RUN python -m venv --without-pip /opt/venv
+COPY requirements/runtime.txt /src/requirements/runtime.txt
+RUN pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --requirement /src/requirements/runtime.txt
+COPY pyproject.toml README.md LICENSE /src/
+COPY ragcontract /src/ragcontract
+RUN pip --python /opt/venv/bin/python install --no-cache-dir --no-deps /src
+
+FROM ${BASE}
+COPY --from=build /opt/venv /opt/venv
+COPY entrypoint.py /opt/rag-contract/entrypoint.py
+# Slim images ship the standard library without bytecode: importing once compiles just what the action uses.
+RUN ["/opt/venv/bin/python", "-I", "-c", "import ragcontract.action, ragcontract.github.client, ragcontract.reports.junit, jsonschema, yaml, gzip, difflib"]
+# Isolated (-I), so that a json.py in the workspace is never imported; the exec form, since a shell would drop the
+# inputs' variables, which have hyphens in their names.
+ENTRYPOINT ["/opt/venv/bin/python", "-I", "-u", "/opt/rag-contract/entrypoint.py"]

@@ -1,0 +1,109 @@
+"""The real image, run as a runner would, talking HTTP to the stand-in for GitHub."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import scenarios
+from tests.github.standin import GitHub
+from tests.runner import IMAGE, ROOT, InContainer, Runner
+
+pytestmark = pytest.mark.container
+
+
+def _engine_answers() -> bool:
+    return bool(shutil.which("docker")) and subprocess.run(["docker", "info"], capture_output=True).returncode == 0
+
+
+@pytest.fixture(scope="session")
+def image() -> str:
+    """Build the image once. In CI an engine must be there; elsewhere these tests need one."""
+    if not os.environ.get("CI") and not _engine_answers():
+        pytest.skip("no Docker engine answers on this machine")
+    subprocess.run(["docker", "build", "--network", "host", "--tag", IMAGE, str(ROOT)], check=True)
+    return IMAGE
+
+
+@pytest.fixture
+def github() -> Iterator[GitHub]:
+    with GitHub() as standin:
+        yield standin
+
+
+@pytest.fixture
+def runner(tmp_path: Path, github: GitHub, image: str) -> Runner:
+    assert image
+    runner = InContainer(tmp_path, github)
+    for path in (runner.workspace, *runner.folder.iterdir()):
+        os.chown(path, 1001, 121)  # the ids of GitHub's own runners
+    return runner
+
+
+def test_the_first_run_comments_and_the_second_updates_that_comment(runner: Runner, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    first = runner.run()
+    assert first.exit_code == 0, first.log
+    assert first.outputs["verdict"] == "pass"
+    assert "✅" in github.bodies()[0]
+    scenarios.failing(runner.workspace)
+    second = runner.run()
+    assert second.exit_code == 1, second.log
+    assert second.outputs["comment-url"] == first.outputs["comment-url"]
+    assert len(github.comments) == 1
+    assert "❌" in github.bodies()[0]
+    assert "❌" in second.summary
+
+
+def test_broken_input_exits_2_and_says_so_in_the_summary_and_the_comment(runner: Runner, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    runner.run()
+    scenarios.unusable(runner.workspace)
+    result = runner.run()
+    assert result.exit_code == 2, result.log
+    assert "could not be judged" in result.summary
+    assert len(github.comments) == 1
+    assert "could not be judged" in github.bodies()[0]
+
+
+def test_the_files_it_writes_belong_to_the_owner_of_the_workspace(runner: Runner) -> None:
+    scenarios.passing(runner.workspace)
+    result = runner.run({"junit": "new/folder/junit.xml"})
+    assert result.exit_code == 0, result.log
+    for name in ("report.md", "report.json", "new", "new/folder", "new/folder/junit.xml"):
+        status = (runner.workspace / name).stat()
+        assert (status.st_uid, status.st_gid) == (1001, 121), name
+
+
+def test_no_module_of_the_workspace_is_imported(runner: Runner) -> None:
+    scenarios.passing(runner.workspace)
+    for name in ("json", "requests", "ragcontract", "click", "sitecustomize"):
+        (runner.workspace / f"{name}.py").write_text("raise SystemExit(99)")
+    result = runner.run()
+    assert result.exit_code == 0, result.log
+
+
+def test_an_import_that_fails_does_not_read_as_a_broken_contract(image: str) -> None:
+    for module in ("msgspec", "ragcontract"):
+        hide = f"/opt/venv/lib/python3.13/site-packages/{module}/__init__.py"
+        done = subprocess.run(
+            ["docker", "run", "--rm", "--network", "none", "--volume", f"/dev/null:{hide}:ro", image],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 3, done.stderr
+
+
+def test_the_image_has_nothing_that_the_action_does_not_use(image: str) -> None:
+    look = "import os, importlib.util as u; print(u.find_spec('pip'), u.find_spec('pytest'), os.path.exists('/src'))"
+    done = subprocess.run(
+        ["docker", "run", "--rm", "--network", "none", "--entrypoint", "/opt/venv/bin/python", image, "-I", "-c", look],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["None", "None", "False"]

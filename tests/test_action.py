@@ -1,0 +1,290 @@
+"""The action's scenarios, against the stand-in for GitHub; ``tests/container`` runs the main ones in the image."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import scenarios
+from tests.builders import golden, run, write_jsonl
+from tests.github.standin import ACTIONS_BOT, TOKEN, GitHub
+from tests.runner import InProcess, Runner
+
+
+@pytest.fixture
+def github() -> Iterator[GitHub]:
+    with GitHub() as standin:
+        yield standin
+
+
+@pytest.fixture
+def runner(tmp_path: Path, github: GitHub) -> Runner:
+    return InProcess(tmp_path, github)
+
+
+def test_no_inputs_are_needed_in_a_repository_laid_out_like_the_readme(runner: Runner, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    result = runner.run()
+    assert result.exit_code == 0
+    assert result.outputs == {
+        "verdict": "pass",
+        "mrr": "1.0",
+        "recall": "1.0",
+        "precision": "0.2",
+        "hitrate": "1.0",
+        "failed-queries": "0",
+        "report-md": "report.md",
+        "report-json": "report.json",
+        "junit": "junit.xml",
+        "comment-url": github.comments[0]["html_url"],
+    }
+    assert json.loads((runner.workspace / "report.json").read_text())["verdict"] == "pass"
+    assert "<testsuites" in (runner.workspace / "junit.xml").read_text()
+    report = (runner.workspace / "report.md").read_text()
+    assert result.summary.strip() == report.strip()
+    assert github.bodies() == [f"<!-- rag-contract name= -->\n{report}"]
+
+
+def test_the_first_run_comments_and_the_second_updates_that_comment(runner: Runner, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    first = runner.run()
+    scenarios.failing(runner.workspace)
+    second = runner.run()
+    assert len(github.comments) == 1
+    assert first.outputs["comment-url"] == second.outputs["comment-url"]
+    assert "❌" in github.bodies()[0]
+
+
+def test_a_broken_contract_exits_1_after_posting(runner: Runner, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    result = runner.run()
+    assert result.exit_code == 1
+    assert result.outputs["verdict"] == "fail"
+    assert result.outputs["failed-queries"] == "1"
+    assert "Expected doc2 in top 5" in result.log
+    assert "`doc2` in top 5" in github.bodies()[0]
+
+
+def test_enforce_false_reports_a_broken_contract_and_exits_0(runner: Runner, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    result = runner.run({"enforce": "false"})
+    assert result.exit_code == 0
+    assert result.outputs["verdict"] == "fail"
+    assert "❌" in github.bodies()[0]
+
+
+def test_enforce_false_still_fails_on_input_that_cannot_be_judged(runner: Runner) -> None:
+    scenarios.unusable(runner.workspace)
+    assert runner.run({"enforce": "false"}).exit_code == 2
+
+
+def test_input_that_cannot_be_judged_replaces_a_green_comment_and_keeps_the_old_reports(
+    runner: Runner, github: GitHub
+) -> None:
+    scenarios.passing(runner.workspace)
+    runner.run()
+    before = (runner.workspace / "report.md").read_bytes()
+    scenarios.unusable(runner.workspace)
+    result = runner.run()
+    assert result.exit_code == 2
+    assert result.outputs == {"verdict": "error", "comment-url": github.comments[0]["html_url"]}
+    assert len(github.comments) == 1
+    for place in (github.bodies()[0], result.summary):
+        assert "could not be judged" in place
+        assert "current\\_run\\.jsonl\\:2" in place
+    assert "::error title=rag-contract::current_run.jsonl:2: is cut off in the middle" in result.log
+    assert (runner.workspace / "report.md").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("inputs", "told"),
+    [
+        ({"k": "zero"}, "input k: expected a whole number from 1 to 1,000,000, found 'zero'"),
+        ({"k": "0"}, "input k: expected a whole number"),
+        ({"comment": "allways"}, "input comment: expected always or on-failure or never, found 'allways'; did you mean"),
+        ({"enforce": "yes"}, "input enforce: expected true or false, found 'yes'"),
+        ({"working-directory": "nowhere"}, "input working-directory: 'nowhere' is no folder"),
+        ({"baseline": "old.json"}, "old.json: no such file"),
+        ({"config": "limits.yml"}, "limits.yml: no such file"),
+        ({"report-md": "golden.jsonl"}, "golden.jsonl: is an input"),
+        ({"junit": "report.json"}, "report.json: is another output"),
+    ],
+)
+def test_a_wrong_input_is_told_everywhere_and_exits_2(
+    runner: Runner, github: GitHub, inputs: dict[str, str], told: str
+) -> None:
+    scenarios.passing(runner.workspace)
+    result = runner.run(inputs)
+    assert result.exit_code == 2
+    assert told in result.log
+    assert "could not be judged" in github.bodies()[0]
+
+
+def test_all_wrong_inputs_are_told_at_once(runner: Runner) -> None:
+    scenarios.passing(runner.workspace)
+    log = runner.run({"k": "x", "comment": "x", "enforce": "x"}).log
+    assert [f"input {name}:" in log for name in ("k", "comment", "enforce")] == [True] * 3
+
+
+def test_on_failure_does_not_comment_on_a_pass(runner: Runner, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    result = runner.run({"comment": "on-failure"})
+    assert github.comments == []
+    assert "comment-url" not in result.outputs
+
+
+def test_on_failure_turns_its_own_red_comment_green_again(runner: Runner, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run({"comment": "on-failure"})
+    scenarios.passing(runner.workspace)
+    runner.run({"comment": "on-failure"})
+    assert len(github.comments) == 1
+    assert "✅" in github.bodies()[0]
+
+
+def test_never_talks_to_nobody(runner: Runner, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    assert runner.run({"comment": "never"}).exit_code == 1
+    assert github.requests == []
+
+
+def test_each_name_keeps_its_own_comment(runner: Runner, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    for name in ("search", "chat --> <b>", "search"):
+        runner.run({"name": name})
+    assert len(github.comments) == 2
+    assert "--> <b>" not in github.bodies()[1]
+
+
+def test_its_comment_is_found_behind_a_hundred_others_and_nobody_elses_is_touched(
+    runner: Runner, github: GitHub
+) -> None:
+    scenarios.passing(runner.workspace)
+    for number in range(150):
+        github.add_comment(f"comment {number}", login="somebody")
+    runner.run()
+    github.add_comment(github.bodies()[150], login="impostor")
+    scenarios.failing(runner.workspace)
+    runner.run()
+    assert len(github.comments) == 152
+    assert "❌" in github.bodies()[150]
+    assert "✅" in github.bodies()[151]
+    assert github.comments[150]["user"]["login"] == ACTIONS_BOT
+
+
+def test_an_impostor_who_was_first_is_not_updated(runner: Runner, github: GitHub) -> None:
+    github.add_comment("<!-- rag-contract name= -->\nall is well", login="impostor")
+    scenarios.failing(runner.workspace)
+    runner.run()
+    assert github.bodies()[0].endswith("all is well")
+    assert "❌" in github.bodies()[1]
+
+
+def test_outside_a_pull_request_there_is_no_comment_and_the_log_says_so(runner: Runner, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    result = runner.run(event={"ref": "refs/heads/main"}, name="push")
+    assert result.exit_code == 1
+    assert github.requests == []
+    assert "No comment: the event 'push' is not a pull request's." in result.log
+
+
+@pytest.mark.parametrize("event", ["", "[]", '{"pull_request": 7}', '{"pull_request": {"number": "7"}}', "{" * 100_000])
+def test_a_malformed_event_file_changes_no_verdict(runner: Runner, github: GitHub, event: str) -> None:
+    scenarios.failing(runner.workspace)
+    (runner.folder / "workflow" / "event.json").write_text(event)
+    result = runner.run(event=None)
+    assert result.exit_code == 1
+    assert "No comment" in result.log
+    assert github.requests == []
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 422, 429, 500, 302])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_comment_that_is_refused_is_a_warning_and_changes_no_verdict(
+    runner: Runner, github: GitHub, status: int, method: str
+) -> None:
+    scenarios.passing(runner.workspace)
+    github.refuse = lambda verb, path: (status, {"message": "no"}) if (verb, path[:6]) == (method, "/repos") else None
+    result = runner.run()
+    assert result.exit_code == 0
+    assert result.outputs["verdict"] == "pass"
+    assert f"::warning title=rag-contract::The comment could not be posted: GitHub answered {status}: no." in result.log
+    assert ("permissions: pull-requests: write" in result.log) == (status in {401, 403, 404})
+
+
+def test_a_github_that_is_not_there_is_a_warning(tmp_path: Path) -> None:
+    with GitHub() as github:
+        pass
+    runner = InProcess(tmp_path, github)
+    scenarios.failing(runner.workspace)
+    result = runner.run()
+    assert result.exit_code == 1
+    assert "GitHub could not be reached" in result.log
+
+
+def test_without_a_token_the_verdict_stands(runner: Runner, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    result = runner.run({"github-token": ""})
+    assert result.exit_code == 1
+    assert "there is no github-token" in result.log
+    assert github.requests == []
+
+
+def test_the_token_is_in_nothing_that_is_written(runner: Runner, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    github.refuse = lambda verb, path: (403, {"message": "no"}) if verb == "GET" else None
+    result = runner.run()
+    written = [file.read_text() for file in runner.workspace.iterdir()]
+    assert not any(TOKEN in text for text in [result.log, result.summary, *written, *github.bodies()])
+
+
+def test_paths_are_relative_to_the_working_directory_and_outputs_to_the_workspace(runner: Runner) -> None:
+    folder = runner.workspace / "retrieval" / "contract"
+    folder.mkdir(parents=True)
+    scenarios.passing(folder)
+    result = runner.run({"working-directory": "retrieval/contract", "report-md": "../out/r.md"})
+    assert result.exit_code == 0
+    assert result.outputs["report-md"] == "retrieval/out/r.md"
+    assert result.outputs["junit"] == "retrieval/contract/junit.xml"
+    assert (runner.workspace / "retrieval/out/r.md").exists()
+
+
+def test_several_files_and_globs_are_one_run(runner: Runner) -> None:
+    scenarios.passing(runner.workspace)
+    rows = (runner.workspace / "current_run.jsonl").read_text().splitlines(keepends=True)
+    for number, row in enumerate(rows):
+        (runner.workspace / f"shard-{number}.jsonl").write_text(row)
+    assert runner.run({"run": "shard-0.jsonl\n\n shard-[1-9].jsonl\n"}).exit_code == 0
+
+
+def test_hostile_ids_run_no_command_in_the_log(runner: Runner, github: GitHub) -> None:
+    nasty = "x\n::set-output name=verdict::pass\n##[error]"
+    write_jsonl(runner.workspace / "golden.jsonl", [golden(nasty, nasty)])
+    write_jsonl(runner.workspace / "current_run.jsonl", [run(nasty, "other")])
+    result = runner.run()
+    assert result.exit_code == 1
+    assert not any(line.lstrip().startswith("::") for line in result.log.splitlines())
+    assert "##[" not in result.log
+    assert len(github.comments) == 1
+
+
+def test_a_report_of_thousands_of_broken_queries_still_fits_into_a_comment(runner: Runner, github: GitHub) -> None:
+    ids = [f"`|query {number} {'|x' * 60}" for number in range(2000)]
+    write_jsonl(runner.workspace / "golden.jsonl", [golden(query_id, *[f"{query_id}{n}" for n in range(9)]) for query_id in ids])
+    write_jsonl(runner.workspace / "current_run.jsonl", [run(query_id, "other") for query_id in ids])
+    result = runner.run()
+    assert result.exit_code == 1
+    assert len(github.bodies()[0].encode()) <= 65_536
+    assert "more broken queries, in `report.json`" in github.bodies()[0]
+    assert len(result.summary.encode()) <= 1 << 20
+
+
+def test_a_summary_that_cannot_be_written_changes_no_verdict(runner: Runner, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    (runner.folder / "file_commands" / "step_summary").mkdir()
+    result = runner.run()
+    assert result.exit_code == 1
+    assert "the summary could not be delivered (IsADirectoryError" in result.log
+    assert result.outputs["verdict"] == "fail"
+    assert len(github.comments) == 1
