@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-action lint types unit format clean
+.PHONY: help docs demo test test-action lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +28,9 @@ test: lint types unit  ## Run linters, type checker and tests
 lint: $(VENV)/ready  ## Check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/workflow.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 
 types: $(VENV)/ready  ## Check types
 	$(BIN)/mypy
@@ -37,6 +40,9 @@ unit: $(VENV)/ready  ## Run the tests with coverage
 
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container
+
+docs: $(VENV)/ready  ## Write the parts of the README that are made from the code
+	$(BIN)/python -m scripts.docs
 
 format: $(VENV)/ready  ## Format the code
 	$(BIN)/ruff format .

@@ -1,0 +1,143 @@
+"""Writes the parts of the README that are made from the code: help texts, tables of fields and of the action.
+
+``make docs`` runs it; ``tests/test_docs.py`` fails where the README is not what it would write.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from ragcontract import defaults
+from ragcontract.cli import cli
+from ragcontract.inputs.schema import describe
+from ragcontract.inputs.schemas import SCHEMAS
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+DEFAULTS = {
+    "golden": defaults.GOLDEN,
+    "run": defaults.RUN,
+    "baseline": f"{defaults.BASELINE}, if there",
+    "config": f"{defaults.CONFIG}, if there",
+    "k": "the config's, else 5",
+    "report-md": defaults.REPORT_MD,
+    "report-json": defaults.REPORT_JSON,
+    "junit": defaults.JUNIT,
+    "working-directory": "the workspace",
+    "github-token": "the job's own",
+}
+
+
+def render(readme: str) -> str:
+    """Return the README with every part that is made from the code made anew."""
+    for name, make in PARTS.items():
+        pattern = rf"(<!-- begin: {re.escape(name)} -->\n).*?(<!-- end -->)"
+        readme, found = re.subn(pattern, lambda match, make=make: match[1] + make() + match[2], readme, flags=re.DOTALL)
+        if found != 1:
+            raise ValueError(f"the README has {found} parts {name!r}, not one")
+    output = quickstart(readme)
+    return replace_block(readme, "quickstart output", f"```text\n{output}```\n")
+
+
+def block(readme: str, name: str) -> str:
+    """Return the content of the fenced block after ``<!-- tested: name -->``."""
+    match = re.search(rf"<!-- tested: {name} -->\n```\w+\n(.*?)```\n", readme, re.DOTALL)
+    if not match:
+        raise ValueError(f"the README has no block {name!r}")
+    return match[1]
+
+
+def replace_block(readme: str, name: str, fenced: str) -> str:
+    """Put a fenced block in the place of the one after ``<!-- tested: name -->``."""
+    return re.sub(rf"(<!-- tested: {name} -->\n)```\w+\n.*?```\n", lambda match: match[1] + fenced, readme, flags=re.DOTALL)
+
+
+def quickstart(readme: str) -> str:
+    """Run the README's first section in an empty folder and return what its last command printed."""
+    bin_folder = Path(sys.executable).parent
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("quickstart files", "quickstart commands"):
+            done = subprocess.run(
+                ["bash", "-c", block(readme, name)],
+                cwd=folder,
+                env={"PATH": f"{bin_folder}:/usr/bin:/bin"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+    return done.stdout
+
+
+def _table(head: Iterable[str], body: Iterable[Iterable[str]]) -> str:
+    head = list(head)
+    rows = [head, ["---"] * len(head), *body]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)
+
+
+def _action(section: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())[section]
+    return found
+
+
+def _inputs() -> str:
+    body = [
+        [f"`{name}`", DEFAULTS.get(name) or (f"`{spec['default']}`" if spec["default"] else "none"), spec["description"]]
+        for name, spec in _action("inputs").items()
+    ]
+    return _table(["input", "default", "what it is"], body)
+
+
+def _outputs() -> str:
+    return _table(["output", "what it is"], [[f"`{name}`", spec["description"]] for name, spec in _action("outputs").items()])
+
+
+def _fields(schema: str, record: str) -> Callable[[], str]:
+    def make() -> str:
+        definitions = SCHEMAS[schema]()["$defs"]
+        definition = definitions[record]
+        body = [
+            [
+                f"`{name}`" + (" (required)" if name in definition["required"] else ""),
+                describe({key: value for key, value in field.items() if key != "title"}, definitions),
+                field.get("description", ""),
+            ]
+            for name, field in definition["properties"].items()
+        ]
+        return _table(["field", "value", "meaning"], body)
+
+    return make
+
+
+def _help() -> str:
+    context = click.Context(cli, info_name="rag-contract")
+    texts = [_help_of(cli, context)]
+    texts += [
+        _help_of(command, click.Context(command, info_name=name, parent=context)) for name, command in cli.commands.items()
+    ]
+    return "\n".join(texts)
+
+
+def _help_of(command: click.Command, context: click.Context) -> str:
+    context.max_content_width = context.terminal_width = 100
+    return f"```text\n$ {context.command_path} --help\n{command.get_help(context)}\n```\n"
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "action inputs": _inputs,
+    "action outputs": _outputs,
+    "fields of golden": _fields("golden", "GoldenRow"),
+    "fields of run": _fields("run", "RunRow"),
+    "fields of result": _fields("run", "Result"),
+    "help": _help,
+}
+
+
+if __name__ == "__main__":
+    README.write_text(render(README.read_text()))

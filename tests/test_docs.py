@@ -1,0 +1,78 @@
+"""What the documentation says is what the code does."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import yaml
+
+from ragcontract.github.settings import CommentWhen, Settings
+from scripts import docs
+from tests.builders import write_jsonl
+
+README = docs.README.read_text()
+
+
+def test_the_parts_of_the_readme_that_are_made_from_the_code_are_up_to_date() -> None:
+    assert docs.render(README) == README, "run `make docs`"
+
+
+def test_the_first_section_fails_in_the_words_it_shows() -> None:
+    output = docs.block(README, "quickstart output")
+    assert "FAIL refund_policy\n  Expected doc_refund_policy in top 3\n  Found: missing from top 5 (was rank 1)" in output
+    assert output == docs.quickstart(README)
+
+
+def test_every_input_of_the_action_is_a_setting_and_every_setting_an_input() -> None:
+    inputs = {name.replace("-", "_") for name in yaml.safe_load((docs.ROOT / "action.yml").read_text())["inputs"]}
+    assert inputs - {"github_token"} == set(Settings.__struct_fields__) - {"problems"}
+
+
+def test_every_input_and_output_is_described() -> None:
+    action = yaml.safe_load((docs.ROOT / "action.yml").read_text())
+    assert all(spec["description"] for spec in [*action["inputs"].values(), *action["outputs"].values()])
+    assert all(word in action["inputs"]["comment"]["description"] for word in get_args(CommentWhen))
+
+
+def test_the_config_in_the_readme_is_read_without_a_complaint(tmp_path: Path) -> None:
+    from ragcontract.inputs.config import read_config
+    from ragcontract.inputs.diagnostics import Diagnostics
+
+    example = next(text for text in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if text.startswith("k: 5"))
+    (tmp_path / "c.yml").write_text(example)
+    diagnostics = Diagnostics()
+    config = read_config(str(tmp_path / "c.yml"), diagnostics).config
+    diagnostics.raise_problems()
+    assert config.per_query.forbidden_within == 20
+    keys = set(re.findall(r"^ *(\w+):", example, re.MULTILINE))
+    assert keys >= {"k", "fail_on", "minimums", "rank_by", "missing_queries", *config.per_query.__struct_fields__}
+
+
+@pytest.mark.parametrize("kind", ["golden", "run"])
+def test_the_example_rows_in_the_readme_are_read_without_a_complaint(kind: str, tmp_path: Path) -> None:
+    import json
+
+    from ragcontract.inputs.diagnostics import Diagnostics
+    from ragcontract.inputs.golden import read_golden
+    from ragcontract.inputs.run import RunRows
+
+    key = "relevant_doc_ids" if kind == "golden" else "results"
+    row = next(row for text in re.findall(r"```json\n(.*?)```", README, re.DOTALL) if key in (row := json.loads(text)))
+    path = str(write_jsonl(tmp_path / "rows.jsonl", [row]))
+    diagnostics = Diagnostics()
+    rows = read_golden([path], diagnostics).queries if kind == "golden" else list(RunRows([path], diagnostics))
+    diagnostics.raise_problems()
+    assert len(rows) == 1
+    assert diagnostics.warnings == []
+
+
+def test_every_link_inside_the_documents_leads_somewhere() -> None:
+    for document in docs.ROOT.glob("*.md"):
+        text = document.read_text()
+        anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text, re.M)}
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            if target.startswith("#"):
+                assert target[1:] in anchors, f"{document.name}: {target}"
+            elif not target.startswith("https://"):
+                assert (docs.ROOT / target).exists(), f"{document.name}: {target}"
