@@ -1,33 +1,29 @@
 """The command line."""
 
+import io
 import json
-import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import click
 
-from ragcontract import __version__, pipeline
-from ragcontract.errors import ExitCode, OutputError
+from ragcontract import __version__, defaults, pipeline
+from ragcontract.console import progress_over, say, warn
+from ragcontract.errors import ExitCode, InputError, OutputError
 from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import Progress, no_progress, resolve
+from ragcontract.inputs.files import resolve
+from ragcontract.inputs.ids import MAX_RANK
 from ragcontract.model import Report
 from ragcontract.numbers import count
-from ragcontract.outputs import check_outputs, write_files
+from ragcontract.outputs import check_outputs, goes_to_stdout, write_files
 from ragcontract.reports import baseline_file, json_report, terminal
 from ragcontract.reports.formats import FORMATS
-from ragcontract.text import printable, visible
+from ragcontract.text import visible
 
-DEFAULT_GOLDEN = "golden.jsonl"
-DEFAULT_RUN = "current_run.jsonl"
-DEFAULT_BASELINE = "baseline.json"
-DEFAULT_CONFIG = "ragcontract.yml"
 REPEATABLE = ("--golden", "--run", "--baseline")
-PROGRESS_FROM_BYTES = 16 << 20
 
 Command = Callable[..., Any]
 
@@ -35,12 +31,14 @@ Command = Callable[..., Any]
 def main(argv: Sequence[str]) -> int:
     """Run the command line and return the exit code; raises what :mod:`ragcontract.guard` turns into one."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):  # a stand-in of a test
+        with suppress(AttributeError):  # closed by the shell, or a stand-in
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         result = cli.main(_spread(argv), prog_name="rag-contract", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        usage = io.StringIO()
+        error.show(usage)
+        say("".join(f"{visible(line)}\n" for line in usage.getvalue().splitlines()), err=True)
         return ExitCode.UNUSABLE_INPUT
     except click.Abort as error:
         raise KeyboardInterrupt from error
@@ -53,7 +51,8 @@ def _spread(argv: Sequence[str]) -> list[str]:
     option, values = "", 0
     for word in argv:
         if word.startswith("-"):
-            option, values = word, 0
+            option, has_value, _ = word.partition("=")
+            values = len(has_value)
         elif option in REPEATABLE:
             values += 1
             if values > 1:
@@ -62,52 +61,29 @@ def _spread(argv: Sequence[str]) -> list[str]:
     return spread
 
 
-def _say(text: str, *, err: bool = False) -> None:
-    """Print; colours only on a terminal, and not with NO_COLOR. A closed pipe changes no verdict."""
-    colour = False if os.environ.get("NO_COLOR") else None
-    try:
-        click.echo(printable(text), nl=False, err=err, color=colour)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _warn(warnings: Sequence[str]) -> None:
-    _say("".join(f"warning: {visible(warning)}\n" for warning in warnings), err=True)
-
-
 def _clock() -> datetime:
     return datetime.now(UTC)
-
-
-@contextmanager
-def _progress(paths: pipeline.Paths) -> Iterator[Progress]:
-    """Show a bar on a terminal while more than a few megabytes are read."""
-    named = [*paths.golden, *paths.run, *(paths.baseline or [])]
-    total = sum(Path(path).stat().st_size for path in resolve(named, Diagnostics()))
-    if not sys.stderr.isatty() or total < PROGRESS_FROM_BYTES:
-        yield no_progress
-        return
-    with click.progressbar(length=total, label="reading", file=sys.stderr) as bar:
-        yield bar.update
 
 
 def _paths(
     golden: Sequence[str], run: Sequence[str], baseline: Sequence[str] = (), config: str | None = None
 ) -> pipeline.Paths:
-    """Fill in the defaults: a default path that is not there is not given, a named one must be there."""
-    if not baseline and Path(DEFAULT_BASELINE).exists():
-        baseline = [DEFAULT_BASELINE]
-    if config is None and Path(DEFAULT_CONFIG).exists():
-        config = DEFAULT_CONFIG
-    return pipeline.Paths(
-        golden=golden or [DEFAULT_GOLDEN], run=run or [DEFAULT_RUN], baseline=baseline or None, config=config
-    )
+    """Fill in the defaults. An option that was given must name a file: ``--config "$UNSET"`` is not "no limits"."""
+    given = {"--golden": golden, "--run": run, "--baseline": baseline, "--config": [config] if config == "" else []}
+    if empty := [option for option, values in given.items() if "" in values]:
+        raise InputError(
+            [f"{option}: is given an empty path; name a file, or leave the option out" for option in empty]
+        )
+    return defaults.find_inputs(golden=golden, run=run, baseline=baseline, config=config)
+
+
+def _large(paths: pipeline.Paths) -> list[str]:
+    return [*paths.golden, *paths.run, *(paths.baseline or [])]
 
 
 def _refuse_outputs(outputs: Sequence[str], paths: pipeline.Paths) -> None:
-    named = [*paths.golden, *paths.run, *(paths.baseline or []), *([paths.config] if paths.config else [])]
-    if problems := check_outputs(outputs, resolve(named, Diagnostics())):
+    inputs = [*_large(paths), *([paths.config] if paths.config else [])]
+    if problems := check_outputs(outputs, resolve(inputs, Diagnostics())):
         raise OutputError(problems)
 
 
@@ -116,7 +92,7 @@ def _golden(command: Command) -> Command:
         "--golden",
         multiple=True,
         metavar="FILE…",
-        help=f"Golden queries; several files and globs are one set. [{DEFAULT_GOLDEN}]",
+        help=f"Golden queries; several files and globs are one set. [{defaults.GOLDEN}]",
     )(command)
 
 
@@ -125,7 +101,7 @@ def _run(command: Command) -> Command:
         "--run",
         multiple=True,
         metavar="FILE…",
-        help=f"What the retriever returned; several files and globs are one run. [{DEFAULT_RUN}]",
+        help=f"What the retriever returned; several files and globs are one run. [{defaults.RUN}]",
     )(command)
 
 
@@ -134,18 +110,18 @@ def _baseline(command: Command) -> Command:
         "--baseline",
         multiple=True,
         metavar="FILE…",
-        help=f"A file made by `rag-contract baseline`, or a known-good run (.jsonl). [{DEFAULT_BASELINE}, if there]",
+        help=f"A file made by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if there]",
     )(command)
 
 
 def _config(command: Command) -> Command:
-    return click.option("--config", metavar="FILE", help=f"The limits. [{DEFAULT_CONFIG}, if there]")(command)
+    return click.option("--config", metavar="FILE", help=f"The limits. [{defaults.CONFIG}, if there]")(command)
 
 
 def _k(command: Command) -> Command:
     return click.option(
         "--k",
-        type=click.IntRange(min=1),
+        type=click.IntRange(min=1, max=MAX_RANK),
         metavar="N",
         help="The cut-off: how many results count. [the config's k, else 5]",
     )(command)
@@ -166,8 +142,15 @@ def cli() -> None:
 @_baseline
 @_config
 def validate(golden: Sequence[str], run: Sequence[str], baseline: Sequence[str], config: str | None) -> int:
-    """Say everything that is wrong with the files, or what is in them."""
-    report = _compare(_paths(golden, run, baseline, config))
+    """Say what is wrong with the files, or what is in them.
+
+    Exit code 2 where `check` could not judge either; the verdict itself is left out.
+    """
+    paths = _paths(golden, run, baseline, config)
+    with progress_over(_large(paths)) as progress:
+        # Judged too, and the verdict left out: a limit that cannot be judged is wrong with the files.
+        report = pipeline.check(paths, clock=_clock, progress=progress)
+    warn(report.warnings)
     inputs = report.inputs
     parts = [
         f"{count(inputs.golden.queries, 'golden query')} ({inputs.golden.answerable:,} with relevant documents)",
@@ -175,7 +158,7 @@ def validate(golden: Sequence[str], run: Sequence[str], baseline: Sequence[str],
         f"a baseline of {count(inputs.baseline.queries, 'query')}" if inputs.baseline else "no baseline",
         "a config" if inputs.config else "no config",
     ]
-    _say(f"valid: {', '.join(parts)}\n")
+    say(f"valid: {', '.join(parts)}\n")
     return ExitCode.PASS
 
 
@@ -190,9 +173,9 @@ def score(golden: Sequence[str], run: Sequence[str], config: str | None, k: int 
     paths = _paths(golden, run, config=config)
     report = _compare(pipeline.Paths(golden=paths.golden, run=paths.run, config=paths.config), k)
     if form == "json":
-        _say(json_report.render_score(report).replace("##[", r"##\u005b"))  # for runners, and still the same JSON
+        say(json_report.render_score(report).replace("##[", r"##\u005b"))  # for runners, and still the same JSON
     else:
-        _say(terminal.score_text(report))
+        say(terminal.score_text(report))
     return ExitCode.PASS
 
 
@@ -201,17 +184,20 @@ def score(golden: Sequence[str], run: Sequence[str], config: str | None, k: int 
 @_run
 @_config
 @_k
-@click.option("--out", default=DEFAULT_BASELINE, metavar="FILE", help=f"Where to write it. [{DEFAULT_BASELINE}]")
+@click.option("--out", default=defaults.BASELINE, metavar="FILE", help=f"Where to write it. [{defaults.BASELINE}]")
 def baseline(golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, out: str) -> int:
-    """Store a known-good run as the baseline. The run must cover the whole golden set."""
+    """Store a known-good run as the baseline.
+
+    The run must cover the whole golden set, and the file is written whole or not at all.
+    """
     given = _paths(golden, run, config=config)
     paths = pipeline.Paths(golden=given.golden, run=given.run, config=given.config)
     _refuse_outputs([out], paths)
-    with _progress(paths) as progress:
+    with progress_over(_large(paths)) as progress:
         scored, doc_ids, warnings = pipeline.good_run(paths, k=k, progress=progress)
-    _warn(warnings)
+    warn(warnings)
     write_files({out: baseline_file.render(scored, doc_ids, _clock())})
-    _say(f"baseline of {count(len(scored.golden.queries), 'query')} in {visible(out)}\n")
+    say(f"baseline of {count(len(scored.golden.queries), 'query')} in {visible(out)}\n", err=goes_to_stdout(out))
     return ExitCode.PASS
 
 
@@ -222,13 +208,16 @@ def baseline(golden: Sequence[str], run: Sequence[str], config: str | None, k: i
 @_config
 @_k
 @click.option(
-    "--report-md", default="report.md", metavar="FILE", help="The report for people; '' for none. [report.md]"
+    "--report-md", default=defaults.REPORT_MD, metavar="FILE", help="The report for people; '' for none. [report.md]"
 )
 @click.option(
-    "--report-json", default="report.json", metavar="FILE", help="The report for machines; '' for none. [report.json]"
+    "--report-json",
+    default=defaults.REPORT_JSON,
+    metavar="FILE",
+    help="The report for machines; '' for none. [report.json]",
 )
 @click.option(
-    "--junit", default="junit.xml", metavar="FILE", help="The report for CI systems; '' for none. [junit.xml]"
+    "--junit", default=defaults.JUNIT, metavar="FILE", help="The report for CI systems; '' for none. [junit.xml]"
 )
 def check(
     golden: Sequence[str],
@@ -240,15 +229,18 @@ def check(
     report_json: str,
     junit: str,
 ) -> int:
-    """Judge a run: every golden query's rules, and the limits of the config."""
+    """Judge a run against its contract.
+
+    Every golden query's rules count, and the limits of the config. Exit code 0 is a pass, 1 a broken contract.
+    """
     paths = _paths(golden, run, baseline, config)
     wanted = {"report-md": report_md, "report-json": report_json, "junit": junit}
     _refuse_outputs([out for out in wanted.values() if out], paths)
-    with _progress(paths) as progress:
+    with progress_over(_large(paths)) as progress:
         report = pipeline.check(paths, clock=_clock, k=k, progress=progress)
-    _warn(report.warnings)
+    warn(report.warnings)
     write_files({out: FORMATS[form](report) for form, out in wanted.items() if out})
-    _say(terminal.check_text(report))
+    say(terminal.check_text(report), err=any(map(goes_to_stdout, wanted.values())))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN
 
 
@@ -259,11 +251,14 @@ def check(
 @_config
 @_k
 def diff(golden: Sequence[str], run: Sequence[str], baseline: Sequence[str], config: str | None, k: int | None) -> int:
-    """Print how ranks moved since the baseline, worst first; judges nothing."""
+    """Print how ranks moved since the baseline.
+
+    Worst first, then what improved, is new, has another question or is gone. Judges nothing.
+    """
     paths = _paths(golden, run, baseline, config)
     if paths.baseline is None:
-        raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {DEFAULT_BASELINE} here")
-    _say(terminal.diff_text(_compare(paths, k)))
+        raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")
+    say(terminal.diff_text(_compare(paths, k)))
     return ExitCode.PASS
 
 
@@ -273,12 +268,12 @@ def schema(name: str) -> int:
     """Print the JSON Schema of a file format."""
     from ragcontract.inputs.schemas import SCHEMAS  # the other commands do not need them
 
-    _say(json.dumps(SCHEMAS[name](), indent=2) + "\n")
+    say(json.dumps(SCHEMAS[name](), indent=2) + "\n")
     return ExitCode.PASS
 
 
 def _compare(paths: pipeline.Paths, k: int | None = None) -> Report:
-    with _progress(paths) as progress:
+    with progress_over(_large(paths)) as progress:
         report = pipeline.compare(paths, clock=_clock, k=k, progress=progress)
-    _warn(report.warnings)
+    warn(report.warnings)
     return report

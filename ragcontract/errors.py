@@ -27,10 +27,14 @@ class RagContractError(Exception):
 
     exit_code = ExitCode.BUG
 
-    def __init__(self, problems: Sequence[str], *, more: int = 0) -> None:
-        """Keep the problems, each a full sentence with its place in front, and how many more there were."""
+    def __init__(self, problems: Sequence[str], *, more: int = 0, warnings: Sequence[str] = ()) -> None:
+        """Keep the problems, each a full sentence with its place in front, and how many more there were.
+
+        ``warnings`` is what was odd besides: it often explains a problem, as a misspelled field does a missing one.
+        """
         self.problems = list(problems)
         self.more = more
+        self.warnings = list(warnings)
         super().__init__("\n".join(self.lines()))
 
     def lines(self) -> list[str]:

@@ -4,10 +4,12 @@ import platform
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TextIO
 
 from ragcontract import __version__
 from ragcontract.errors import ExitCode, RagContractError
+from ragcontract.streams import reader_may_leave
 from ragcontract.text import printable, visible
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -19,22 +21,31 @@ https://github.com/org/rag-contract/issues with the lines above and:
 """
 
 
-def guarded(run: Callable[[], int], stderr: TextIO) -> int:
+def guarded(run: Callable[[], int], stderr: TextIO | None) -> int:
     """Call ``run`` and return its exit code, or the one of what it raised; nothing gets past it.
 
     Importing belongs inside ``run``: an import that fails must exit 3, since 1 would read as a broken contract.
+    ``stderr`` is None where the shell closed it; what cannot be said there changes no exit code.
     """
     try:
         return run()
     except RagContractError as error:
-        stderr.write("".join(printable(f"error: {visible(line)}") + "\n" for line in error.lines()))
+        warnings = [f"warning: {visible(line)}" for line in error.warnings]
+        _tell(stderr, [*warnings, *(f"error: {visible(line)}" for line in error.lines())])
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception:  # noqa: BLE001 (whatever it is, it is ours)
-        stderr.write("".join(printable(visible(line)) + "\n" for line in traceback.format_exc().splitlines()))
-        stderr.write(BUG.format(version=__version__, python=platform.python_version(), platform=platform.platform()))
+        bug = BUG.format(version=__version__, python=platform.python_version(), platform=platform.platform())
+        _tell(stderr, [*map(visible, traceback.format_exc().splitlines()), *bug.splitlines()])
         return ExitCode.BUG
+
+
+def _tell(stderr: TextIO | None, lines: list[str]) -> None:
+    if stderr is not None:
+        with suppress(OSError), reader_may_leave(stderr):
+            stderr.write("".join(printable(line) + "\n" for line in lines))
+            stderr.flush()
 
 
 def entry_point() -> None:

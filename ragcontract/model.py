@@ -1,7 +1,8 @@
 """The records that the stages hand to each other, from a golden query to the report.
 
 All are frozen. What a file looks like on disk is said by the records beside its reader in ``ragcontract.inputs``;
-:class:`Report` is at once what the renderers read and what ``report.json`` holds.
+:class:`Report` is at once what the renderers read and what ``report.json`` holds. Records that come by the hundred
+thousand have ``gc=False``: nothing in them refers back, and the collector need not look at them over and over.
 """
 
 from typing import Annotated, Any, Literal
@@ -16,7 +17,7 @@ Ranks = dict[str, int]
 VERSION_FIELDS = ("embedding_model", "index_version", "chunking_version", "retriever_version")
 
 
-class GoldenQuery(Struct, frozen=True, kw_only=True):
+class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     """A question and what must be retrieved for it, with defaults filled in and ids as text.
 
     ``place`` is where it stands, as ``golden.jsonl:17``. A query without relevant documents is unanswerable.
@@ -40,7 +41,7 @@ class GoldenQuery(Struct, frozen=True, kw_only=True):
         return bool(self.relevant_doc_ids)
 
 
-class QueryScore(Struct, frozen=True, kw_only=True):
+class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
     """What one run row comes to: all that is kept of it.
 
     ``ranks`` and ``forbidden_ranks`` hold the 1-based ranks of the documents that were found, at any depth;
@@ -60,7 +61,7 @@ class SourceFile(Struct, frozen=True, kw_only=True):
     sha256: str
 
 
-class Violation(Struct, frozen=True, kw_only=True):
+class Violation(Struct, frozen=True, kw_only=True, gc=False):
     """One broken rule of one query.
 
     ``limit`` is the rank that the rule is about (null where any rank breaks it) and ``doc_ids`` the documents it is
@@ -160,7 +161,7 @@ class GateReport(Struct, frozen=True, kw_only=True):
     message: str
 
 
-class QueryReport(Struct, frozen=True, kw_only=True):
+class QueryReport(Struct, frozen=True, kw_only=True, gc=False):
     """One golden query. ``ranks`` names every relevant document, with null for one that was not retrieved."""
 
     id: str
@@ -177,7 +178,7 @@ class QueryReport(Struct, frozen=True, kw_only=True):
     violations: list[Violation]
 
 
-class FailedCheck(Struct, frozen=True, kw_only=True):
+class FailedCheck(Struct, frozen=True, kw_only=True, gc=False):
     """One reason for the verdict: a gate, or a rule of a query."""
 
     kind: Literal["gate", "rule"]

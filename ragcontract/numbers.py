@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 FEWEST, MOST = 2, 6
+MOST_FOR_SUMS = 4
 SAME = 1e-9
 
 
@@ -17,7 +18,19 @@ def digits_for(pairs: Iterable[tuple[float, float]]) -> int:
 def _digits(a: float, b: float) -> int:
     if abs(a - b) <= SAME:
         return FEWEST
-    return next((digits for digits in range(FEWEST, MOST) if f"{a:.{digits}f}" != f"{b:.{digits}f}"), MOST)
+    return next((digits for digits in range(FEWEST, MOST) if fixed(a, digits) != fixed(b, digits)), MOST)
+
+
+def digits_that_add_up(before: float, now: float, digits: int) -> int:
+    """Return from how many decimals on, ``digits`` or up to 4, the change that is shown is the difference of the rest.
+
+    "0.69 -> 0.67  -0.03" is right and looks wrong. Where no number of decimals does it, ``digits``.
+    """
+
+    def off(count: int) -> float:
+        return float(fixed(now, count)) - float(fixed(before, count)) - float(fixed(now - before, count))
+
+    return next((count for count in range(digits, MOST_FOR_SUMS + 1) if abs(off(count)) <= SAME), digits)
 
 
 def fixed(value: float | None, digits: int) -> str:
@@ -34,9 +47,9 @@ def signed(value: float | None, digits: int) -> str:
     return f"{value:+.{digits}f}" if round(value, digits) else f"{0:.{digits}f}"
 
 
-def percent(value: float) -> str:
-    """Write a fraction as a percentage with as few decimals as it takes: ``10%``, ``12.5%``."""
-    return f"{value * 100:.2f}".rstrip("0").rstrip(".") + "%"
+def percent(value: float, digits: int = FEWEST) -> str:
+    """Write a fraction as a percentage with as few decimals as it takes, ``digits`` at most: ``10%``, ``12.5%``."""
+    return fixed(value * 100, digits).rstrip("0").rstrip(".") + "%"
 
 
 def count(number: int, noun: str) -> str:

@@ -18,11 +18,13 @@ from ragcontract.inputs.run import RunRows
 from ragcontract.judging.rules import never_satisfiable
 from ragcontract.judging.verdict import judge, without_judging
 from ragcontract.model import Report
+from ragcontract.numbers import count
 from ragcontract.reports.build import build_report
 from ragcontract.scoring.metrics import metrics_at
 from ragcontract.scoring.scored import Retrieval, Scored, ScoredRun, score_baseline, score_run
 
 Clock = Callable[[], datetime]
+NAMED = 3
 
 
 class Paths(Struct, frozen=True, kw_only=True):
@@ -56,9 +58,10 @@ def good_run(
     doc_ids: dict[str, list[str]] = {}
     scored, warnings = read_and_score(paths, k=k, progress=progress, keep=doc_ids)
     if scored.run.missing:
-        ids = ", ".join(repr(query_id) for query_id in scored.run.missing[:3])
+        missing = count(len(scored.run.missing), "golden query")
         raise InputError(
-            [f"{_first_file(scored.run)}: lacks {len(scored.run.missing)} golden queries ({ids}), so it is no baseline"]
+            [f"{_first_file(scored.run)}: lacks {missing} ({_named(scored.run.missing)}), so it can be no baseline"],
+            warnings=warnings,
         )
     return scored, doc_ids, warnings
 
@@ -100,24 +103,32 @@ def _hold_together(scored: Scored, diagnostics: Diagnostics) -> None:
             diagnostics.problem(
                 _first_file(run),
                 f"has no row for golden query {query_id!r} ({queries[query_id].place}); "
-                "export it again, or score such queries 0 with `missing_queries: zero`",
+                "export it again, or have such queries scored 0 with `missing_queries: zero` in the config",
             )
     elif run.missing:
-        diagnostics.warning(f"{_first_file(run)}: {len(run.missing)} golden queries have no row and are scored 0")
-    if run.unknown:
-        ids = ", ".join(repr(query_id) for query_id in run.unknown[:3])
         diagnostics.warning(
-            f"{_first_file(run)}: {len(run.unknown)} rows are for no golden query and are left out: {ids}"
+            f"{_first_file(run)}: no row for {count(len(run.missing), 'golden query')}, scored 0: {_named(run.missing)}"
+        )
+    if run.unknown:
+        diagnostics.warning(
+            f"{_first_file(run)}: {count(len(run.unknown), 'row')} for no golden query, left out: {_named(run.unknown)}"
         )
     if baseline is not None and not baseline.scores:
-        diagnostics.problem(
-            baseline.files[0].path,
-            "has no query in common with the golden file; make it anew with `rag-contract baseline`",
+        common = (
+            "ids in common with the golden file, but no question"
+            if baseline.changed
+            else "no query in common with the golden file"
         )
+        diagnostics.problem(baseline.files[0].path, f"has {common}; make it anew with `rag-contract baseline`")
     if config.per_query.enforce_must_include:
         for warning in never_satisfiable(queries.values(), scored.k):
             diagnostics.warning(warning)
 
 
+def _named(query_ids: Sequence[str]) -> str:
+    rest = f" and {len(query_ids) - NAMED} more" if len(query_ids) > NAMED else ""
+    return ", ".join(repr(query_id) for query_id in query_ids[:NAMED]) + rest
+
+
 def _first_file(run: ScoredRun) -> str:
-    return run.files[0].path + (f" (and {len(run.files) - 1} more files)" if len(run.files) > 1 else "")
+    return run.files[0].path + (f" (and {count(len(run.files) - 1, 'more file')})" if len(run.files) > 1 else "")

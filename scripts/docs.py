@@ -38,10 +38,11 @@ DEFAULTS = {
 def render(readme: str) -> str:
     """Return the README with every part that is made from the code made anew."""
     for name, make in PARTS.items():
-        pattern = rf"(<!-- begin: {re.escape(name)} -->\n).*?(<!-- end -->)"
-        readme, found = re.subn(pattern, lambda match, make=make: match[1] + make() + match[2], readme, flags=re.DOTALL)
-        if found != 1:
-            raise ValueError(f"the README has {found} parts {name!r}, not one")
+        begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
+        if readme.count(begin) != 1:
+            raise ValueError(f"the README has {readme.count(begin)} parts {name!r}, not one")
+        before, _, rest = readme.partition(begin)
+        readme = before + begin + make() + end + rest.partition(end)[2]
     output = quickstart(readme)
     return replace_block(readme, "quickstart output", f"```text\n{output}```\n")
 
@@ -56,7 +57,9 @@ def block(readme: str, name: str) -> str:
 
 def replace_block(readme: str, name: str, fenced: str) -> str:
     """Put a fenced block in the place of the one after ``<!-- tested: name -->``."""
-    return re.sub(rf"(<!-- tested: {name} -->\n)```\w+\n.*?```\n", lambda match: match[1] + fenced, readme, flags=re.DOTALL)
+    return re.sub(
+        rf"(<!-- tested: {name} -->\n)```\w+\n.*?```\n", lambda match: match[1] + fenced, readme, flags=re.DOTALL
+    )
 
 
 def quickstart(readme: str) -> str:
@@ -88,14 +91,20 @@ def _action(section: str) -> dict[str, Any]:
 
 def _inputs() -> str:
     body = [
-        [f"`{name}`", DEFAULTS.get(name) or (f"`{spec['default']}`" if spec["default"] else "none"), spec["description"]]
+        [
+            f"`{name}`",
+            DEFAULTS.get(name) or (f"`{spec['default']}`" if spec["default"] else "none"),
+            spec["description"],
+        ]
         for name, spec in _action("inputs").items()
     ]
     return _table(["input", "default", "what it is"], body)
 
 
 def _outputs() -> str:
-    return _table(["output", "what it is"], [[f"`{name}`", spec["description"]] for name, spec in _action("outputs").items()])
+    return _table(
+        ["output", "what it is"], [[f"`{name}`", spec["description"]] for name, spec in _action("outputs").items()]
+    )
 
 
 def _fields(schema: str, record: str) -> Callable[[], str]:
@@ -119,7 +128,8 @@ def _help() -> str:
     context = click.Context(cli, info_name="rag-contract")
     texts = [_help_of(cli, context)]
     texts += [
-        _help_of(command, click.Context(command, info_name=name, parent=context)) for name, command in cli.commands.items()
+        _help_of(command, click.Context(command, info_name=name, parent=context))
+        for name, command in cli.commands.items()
     ]
     return "\n".join(texts)
 

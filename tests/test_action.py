@@ -92,7 +92,7 @@ def test_input_that_cannot_be_judged_replaces_a_green_comment_and_keeps_the_old_
     assert len(github.comments) == 1
     for place in (github.bodies()[0], result.summary):
         assert "could not be judged" in place
-        assert "current\\_run\\.jsonl\\:2" in place
+        assert "current\\_run.jsonl:2" in place
     assert "::error title=rag-contract::current_run.jsonl:2: is cut off in the middle" in result.log
     assert (runner.workspace / "report.md").read_bytes() == before
 
@@ -102,7 +102,10 @@ def test_input_that_cannot_be_judged_replaces_a_green_comment_and_keeps_the_old_
     [
         ({"k": "zero"}, "input k: expected a whole number from 1 to 1,000,000, found 'zero'"),
         ({"k": "0"}, "input k: expected a whole number"),
-        ({"comment": "allways"}, "input comment: expected always or on-failure or never, found 'allways'; did you mean"),
+        (
+            {"comment": "allways"},
+            "input comment: expected always or on-failure or never, found 'allways'; did you mean",
+        ),
         ({"enforce": "yes"}, "input enforce: expected true or false, found 'yes'"),
         ({"working-directory": "nowhere"}, "input working-directory: 'nowhere' is no folder"),
         ({"baseline": "old.json"}, "old.json: no such file"),
@@ -233,7 +236,7 @@ def test_without_a_token_the_verdict_stands(runner: Runner, github: GitHub) -> N
 
 def test_the_token_is_in_nothing_that_is_written(runner: Runner, github: GitHub) -> None:
     scenarios.failing(runner.workspace)
-    github.refuse = lambda verb, path: (403, {"message": "no"}) if verb == "GET" else None
+    github.refuse = lambda verb, _path: (403, {"message": "no"}) if verb == "GET" else None
     result = runner.run()
     written = [file.read_text() for file in runner.workspace.iterdir()]
     assert not any(TOKEN in text for text in [result.log, result.summary, *written, *github.bodies()])
@@ -271,7 +274,9 @@ def test_hostile_ids_run_no_command_in_the_log(runner: Runner, github: GitHub) -
 
 def test_a_report_of_thousands_of_broken_queries_still_fits_into_a_comment(runner: Runner, github: GitHub) -> None:
     ids = [f"`|query {number} {'|x' * 60}" for number in range(2000)]
-    write_jsonl(runner.workspace / "golden.jsonl", [golden(query_id, *[f"{query_id}{n}" for n in range(9)]) for query_id in ids])
+    write_jsonl(
+        runner.workspace / "golden.jsonl", [golden(query_id, *[f"{query_id}{n}" for n in range(9)]) for query_id in ids]
+    )
     write_jsonl(runner.workspace / "current_run.jsonl", [run(query_id, "other") for query_id in ids])
     result = runner.run()
     assert result.exit_code == 1

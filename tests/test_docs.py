@@ -20,7 +20,9 @@ def test_the_parts_of_the_readme_that_are_made_from_the_code_are_up_to_date() ->
 
 def test_the_first_section_fails_in_the_words_it_shows() -> None:
     output = docs.block(README, "quickstart output")
-    assert "FAIL refund_policy\n  Expected doc_refund_policy in top 3\n  Found: missing from top 5 (was rank 1)" in output
+    assert (
+        "FAIL refund_policy\n  Expected doc_refund_policy in top 3\n  Found: missing from top 5 (was rank 1)" in output
+    )
     assert output == docs.quickstart(README)
 
 
@@ -70,7 +72,10 @@ def test_the_example_rows_in_the_readme_are_read_without_a_complaint(kind: str, 
 def test_every_link_inside_the_documents_leads_somewhere() -> None:
     for document in docs.ROOT.glob("*.md"):
         text = document.read_text()
-        anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text, re.M)}
+        anchors = {
+            re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        }
         for target in re.findall(r"\]\(([^)\s]+)\)", text):
             if target.startswith("#"):
                 assert target[1:] in anchors, f"{document.name}: {target}"

@@ -1,6 +1,5 @@
 """``baseline.json``: a run that was known to be good, stored with its scores; or a run that serves as one."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -8,9 +7,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import InputFile, Progress, no_progress
+from ragcontract.inputs.files import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
 from ragcontract.inputs.ids import Id, Rank, as_id
-from ragcontract.inputs.jsonl import UTF8_BOM, malformed_json
+from ragcontract.inputs.jsonl import UNDECODABLE
+from ragcontract.inputs.locate import JsonLocator
+from ragcontract.inputs.malformed import malformed
 from ragcontract.inputs.run import RunRows
 from ragcontract.inputs.schema import dotted, misfits
 from ragcontract.model import SourceFile, Tool
@@ -81,8 +82,8 @@ def read_baseline(
         return None
     try:
         data, source = _read_whole(path, progress)
-    except (OSError, EOFError) as error:
-        diagnostics.problem(path, f"cannot be read ({error})")
+    except READ_ERRORS as error:
+        diagnostics.problem(path, read_problem(error))
         return None
     file = _decode(data, path, diagnostics)
     return StoredBaseline(file, source) if file else None
@@ -92,14 +93,14 @@ def _read_whole(path: str, progress: Progress) -> tuple[bytes, SourceFile]:
     file = InputFile(path, progress)
     try:
         data = file.stream.read().removeprefix(UTF8_BOM)
-        return data, SourceFile(path=path, sha256=file.sha256())
+        return data, file.source()
     finally:
         file.close()
 
 
 class _Header(msgspec.Struct):
     format_version: int | None = None
-    per_query: msgspec.Raw | None = None
+    per_query: msgspec.Raw = msgspec.Raw()
 
 
 def _decode(data: bytes, path: str, diagnostics: Diagnostics) -> BaselineFile | None:
@@ -112,20 +113,36 @@ def _decode(data: bytes, path: str, diagnostics: Diagnostics) -> BaselineFile | 
             diagnostics.problem(path, _unknown_format(header))
             return None
         file = msgspec.json.decode(data, type=BaselineFile)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         _explain(data, path, error, diagnostics)
         return None
-    for query_id, count in Counter(as_id(query.id) for query in file.queries).items():
-        if count > 1:
-            diagnostics.problem(f"{path}: queries", f"{query_id!r} stands there {count} times")
+    _refuse_twins(file, data, path, diagnostics)
     return file
 
 
+def _refuse_twins(file: BaselineFile, data: bytes, path: str, diagnostics: Diagnostics) -> None:
+    locate = JsonLocator(data.decode())
+    first: dict[str, int] = {}
+    for index, query_id in enumerate(as_id(query.id) for query in file.queries):
+        before = first.setdefault(query_id, index)
+        if before == index:
+            continue
+        if diagnostics.full:
+            diagnostics.problem(path, "more")
+            continue
+        line, first_line = (locate.line(("queries", which, "id")) for which in (index, before))
+        message = f"{query_id!r} stands here again; it is first in line {first_line}"
+        diagnostics.problem(f"{path}:{line}: queries[{index}].id", message)
+
+
 def _unknown_format(header: _Header) -> str:
-    if header.per_query is not None:
+    if bytes(header.per_query):
         return "is a baseline of rag-contract 0.1.0; make it anew with `rag-contract baseline` from the good run"
     if header.format_version is None:
-        return "is no baseline: it has no format_version; make one with `rag-contract baseline`"
+        return (
+            "is no baseline: it has no format_version; make one with `rag-contract baseline`. "
+            f"A run can serve as one if its name ends in {RUN_SUFFIXES[0]}"
+        )
     return (
         f"has format version {header.format_version}, and this rag-contract reads version {FORMAT_VERSION}; "
         "make it anew with `rag-contract baseline`, or use the version that made it"
@@ -137,9 +154,16 @@ def _explain(data: bytes, path: str, error: Exception, diagnostics: Diagnostics)
     if isinstance(error, msgspec.ValidationError):
         try:
             found = misfits(msgspec.json.decode(data), BaselineFile)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as malformed:
-            error = malformed
-    for misfit in found:
-        diagnostics.problem(f"{path}: {dotted(misfit.path)}" if misfit.path else path, misfit.message)
+        except UNDECODABLE as undecodable:
+            error = undecodable
     if not found:
-        diagnostics.problem(path, malformed_json(data, error))
+        line, message = malformed(data, error)
+        diagnostics.problem(f"{path}:{line}", message)
+        return
+    locate = JsonLocator(data.decode())
+    for misfit in found:
+        if diagnostics.full:
+            diagnostics.problem(path, "more")
+            continue
+        place = f"{path}:{locate.line(misfit.path)}"
+        diagnostics.problem(f"{place}: {dotted(misfit.path)}" if misfit.path else place, misfit.message)

@@ -1,15 +1,15 @@
-"""``ragcontract.yml``: the limits. Read through YAML's node tree, so that every message can name a line."""
+"""``ragcontract.yml``: the limits. Every message about it names a line."""
 
-import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import InputFile
+from ragcontract.inputs.files import READ_ERRORS, InputFile, not_readable, read_problem
 from ragcontract.inputs.ids import Rank
-from ragcontract.inputs.schema import dotted, misfits
+from ragcontract.inputs.schema import Misfit, dotted, misfits
+from ragcontract.inputs.yaml_tree import Document, load
 from ragcontract.model import SourceFile
 
 DEFAULT_K = 5
@@ -17,7 +17,7 @@ MAX_BYTES = 1 << 20
 
 Fraction = Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0.10")]
 Percentage = Annotated[
-    str, Meta(pattern=r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?) ?%$", title='a percentage of the baseline, as "10%"')
+    str, Meta(pattern=r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?) ?%$(?!\n)", title='a percentage of the baseline, as "10%"')
 ]
 Drop = Fraction | Percentage
 
@@ -78,129 +78,38 @@ class LoadedConfig(Struct, frozen=True, kw_only=True):
 
 def read_config(path: str, diagnostics: Diagnostics) -> LoadedConfig:
     """Read the configuration file; the defaults if it cannot be read, which the diagnostics then know."""
+    if problem := not_readable(path):
+        diagnostics.problem(path, problem)
+        return LoadedConfig()
     try:
         file = InputFile(path)
         try:
             data = file.stream.read(MAX_BYTES + 1)
-            files = [SourceFile(path=path, sha256=file.sha256())]
+            source = file.source()
         finally:
             file.close()
-    except (OSError, EOFError) as error:
-        diagnostics.problem(path, f"cannot be read ({error})")
+    except READ_ERRORS as error:
+        diagnostics.problem(path, read_problem(error))
         return LoadedConfig()
     if len(data) > MAX_BYTES:
         diagnostics.problem(path, "is larger than 1 MiB, which no configuration is")
         return LoadedConfig()
-    lines: dict[tuple[str | int, ...], int] = {}
-    try:
-        value = _load_yaml(data, lines)
-        config = msgspec.convert(value, Config)
-    except _YamlError as error:
-        diagnostics.problem(f"{path}:{error.line}", error.message)
-    except msgspec.ValidationError as error:
-        found = misfits(value, Config)
-        for misfit in found:
-            line = next(
-                (lines[misfit.path[:n]] for n in range(len(misfit.path), -1, -1) if misfit.path[:n] in lines), 1
-            )
-            diagnostics.problem(
-                f"{path}:{line}: {dotted(misfit.path)}" if misfit.path else f"{path}:{line}", misfit.message
-            )
-        if not found:
-            diagnostics.problem(path, str(error))
-    else:
-        return LoadedConfig(config=config, files=files, lines={dotted(key): line for key, line in lines.items()})
-    return LoadedConfig()
+    document = load(data)
+    config = _typed(document, path, diagnostics)
+    lines = {dotted(key): line for key, line in document.lines.items()}
+    return LoadedConfig(config=config, files=[source], lines=lines) if config else LoadedConfig()
 
 
-class _YamlError(Exception):
-    """What is wrong with the YAML itself."""
-
-    def __init__(self, line: int, message: str) -> None:
-        super().__init__(message)
-        self.line = line
-        self.message = message
-
-
-def _load_yaml(data: bytes, lines: dict[tuple[str | int, ...], int]) -> Any:
-    """Return the document's value, typed by :func:`_scalar`, and fill ``lines`` with the line of every key."""
-    import yaml  # here, so that a check without a configuration does not load it
-
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise _YamlError(line, f"is not UTF-8 (byte 0x{data[error.start]:02x}); save the file as UTF-8") from error
-    if not text.strip():
-        raise _YamlError(1, "is empty; write at least `k: 5`, or remove the file to use the defaults")
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        message = " ".join(part for part in (error.problem, error.context) if part)
-        raise _YamlError(mark.line + 1 if mark else 1, f"is not YAML: {message}") from error
-    except yaml.reader.ReaderError as error:
-        line = text[: error.position].count("\n") + 1
-        raise _YamlError(line, f"has a character that YAML does not allow ({error.character!r})") from error
-    except RecursionError as error:
-        raise _YamlError(1, "is nested too deeply") from error
-    if root is None:
-        return {}
-    if not isinstance(root, yaml.MappingNode):
-        raise _YamlError(root.start_mark.line + 1, "is not a mapping of keys to values, as in `k: 5`")
-    return _Tree(lines).value(root, ())
-
-
-class _Tree:
-    """Walks YAML nodes. A node that is met twice is an alias: refused, so that none can explode."""
-
-    def __init__(self, lines: dict[tuple[str | int, ...], int]) -> None:
-        self._lines = lines
-        self._met: set[int] = set()
-
-    def value(self, node: Any, path: tuple[str | int, ...]) -> Any:
-        line = node.start_mark.line + 1
-        if id(node) in self._met:
-            raise _YamlError(line, f"{dotted(path)}: is an alias (*name), which is not read here; write the value out")
-        self._met.add(id(node))
-        if not node.tag.startswith("tag:yaml.org,2002:") or "python" in node.tag:
-            raise _YamlError(line, f"{dotted(path)}: has a tag ({node.tag}), which is not read here")
-        if node.id == "mapping":
-            return self._mapping(node, path)
-        if node.id == "sequence":
-            return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
-        return _scalar(node)
-
-    def _mapping(self, node: Any, path: tuple[str | int, ...]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        first: dict[str, int] = {}
-        for key_node, value_node in node.value:
-            line = key_node.start_mark.line + 1
-            if key_node.id != "scalar":
-                raise _YamlError(line, f"{dotted(path)}: a key must be plain text")
-            key = str(key_node.value)
-            here = (*path, key)
-            if key in first:
-                raise _YamlError(line, f"{dotted(here)}: stands here again; it is first in line {first[key]}")
-            first[key] = self._lines[here] = line
-            value = self.value(value_node, here)
-            if value is not None:  # null means absent
-                found[key] = value
-        return found
-
-
-def _scalar(node: Any) -> str | int | float | bool | None:
-    """Type a scalar as YAML 1.2 does: PyYAML itself reads 1e-2 as text, 010 as 8 and `no` as false."""
-    text = str(node.value)
-    if node.style is not None:
-        return text
-    if text in {"", "~", "null", "Null", "NULL"}:
-        return None
-    if text in {"true", "True", "TRUE", "false", "False", "FALSE"}:
-        return text.lower() == "true"
-    if re.fullmatch(r"[-+]?[0-9]{1,18}", text):
-        return int(text)
-    if re.fullmatch(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", text):
-        number = float(text)
-        return number if abs(number) != float("inf") else text
-    return text
+def _typed(document: Document, path: str, diagnostics: Diagnostics) -> Config | None:
+    """Return the configuration; None if anything is wrong with it, all of which the diagnostics then know."""
+    found = [(problem.line, problem.path, problem.message) for problem in document.problems]
+    config = None
+    if document.value is not None:
+        try:
+            config = msgspec.convert(document.value, Config)
+        except msgspec.ValidationError as error:
+            told = misfits(document.value, Config) or [Misfit((), str(error))]
+            found += [(document.line(misfit.path), misfit.path, misfit.message) for misfit in told]
+    for line, key, message in sorted(found, key=lambda one: one[0]):
+        diagnostics.problem(f"{path}:{line}: {dotted(key)}" if key else f"{path}:{line}", message)
+    return None if found else config

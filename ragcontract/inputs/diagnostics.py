@@ -1,8 +1,10 @@
 """Collects what is wrong and what is odd while files are read, so that all of it is said at once."""
 
 from ragcontract.errors import InputError
+from ragcontract.text import shorten
 
 SHOWN = 50
+LONGEST = 1_000  # an id may have megabytes
 
 
 class Diagnostics:
@@ -19,23 +21,18 @@ class Diagnostics:
         """Whether enough problems are known: a reader need not explain the next one, only count it."""
         return len(self._problems) >= SHOWN
 
-    @property
-    def failed(self) -> bool:
-        """Whether anything is wrong so far."""
-        return bool(self._problems)
-
     def problem(self, place: str, message: str) -> None:
         """Note that the thing at ``place`` (``golden.jsonl:17: relevant_doc_ids``) makes the input unusable."""
         if self.full:
             self._more += 1
         else:
-            self._problems.append(f"{place}: {message}")
+            self._problems.append(f"{shorten(place, LONGEST)}: {shorten(message, LONGEST)}")
 
     def warning(self, message: str) -> None:
         """Note something that does not change the verdict."""
-        self.warnings.append(message)
+        self.warnings.append(shorten(message, LONGEST))
 
     def raise_problems(self) -> None:
-        """Raise :class:`InputError` with all problems, if there are any."""
+        """Raise :class:`InputError` with all problems, and the warnings beside them, if there are any problems."""
         if self._problems:
-            raise InputError(self._problems, more=self._more)
+            raise InputError(self._problems, more=self._more, warnings=self.warnings)

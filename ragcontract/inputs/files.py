@@ -5,14 +5,20 @@ import gzip
 import hashlib
 import io
 import os
+import stat
+import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.model import SourceFile
 
 GZIP_MAGIC = b"\x1f\x8b"
+UTF8_BOM = b"\xef\xbb\xbf"
 BUFFER = 1 << 20
+READ_ERRORS = (OSError, EOFError, zlib.error)
 
 Progress = Callable[[int], object]
 
@@ -29,40 +35,62 @@ def resolve(patterns: Sequence[str], diagnostics: Diagnostics) -> list[str]:
     paths: dict[Path, str] = {}
     for pattern in patterns:
         matches = [pattern]
-        if not Path(pattern).exists() and glob.has_magic(pattern):
+        if glob.has_magic(pattern) and not _exists(pattern):
             matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 (pathlib has none for absolute patterns)
             if not matches:
                 diagnostics.problem(pattern, "no file matches this pattern")
         for path in matches:
-            if problem := _not_readable(Path(path)):
-                diagnostics.problem(path, problem)
+            if problem := not_readable(path):
+                diagnostics.problem(path or "''", problem)
             else:
                 paths.setdefault(Path(path).resolve(), path)
     return list(paths.values())
 
 
-def _not_readable(path: Path) -> str | None:
+def not_readable(name: str) -> str | None:
+    """Say why a file cannot be opened, as far as that is known without opening it; None if nothing is wrong."""
+    path = Path(name)
+    if not name:
+        return "is an empty path; name a file"
     try:
-        if path.is_dir():
+        if stat.S_ISDIR(path.stat().st_mode):
             return "is a folder; name the files in it, as in 'folder/*.jsonl'"
-        if not path.exists():
-            near = _nearest_name(path)
-            return "no such file" + (f"; did you mean {near}?" if near else "")
+    except (FileNotFoundError, NotADirectoryError):
+        return _not_there(path)
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
-        return _reason(error)
-    return None if os.access(path, os.R_OK) else "may not be read: permission denied"
+        return read_problem(error)
+    return None if os.access(path, os.R_OK) else "cannot be read (Permission denied)"
+
+
+def read_problem(error: Exception) -> str:
+    """Say why opening or reading a file failed."""
+    if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
+        return f"the gzip data is damaged or cut off ({error})"
+    return f"cannot be read ({(error.strerror if isinstance(error, OSError) else None) or error})"
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _not_there(path: Path) -> str:
+    if path.is_symlink():
+        return "is a link to a file that is not there"
+    near = _nearest_name(path)
+    return "no such file" + (f"; did you mean {near}?" if near else "")
 
 
 def _nearest_name(path: Path) -> str | None:
     import difflib  # only where something is wrong
 
-    names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    names: list[str] = []
+    with suppress(OSError):
+        names = [other.name for other in path.parent.iterdir()]
     close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.8)
     return str(path.parent / close[0]) if close else None
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 class InputFile:
@@ -73,12 +101,20 @@ class InputFile:
         self.path = path
         self._raw = _HashingReader(io.FileIO(path), progress)
         packed = io.BufferedReader(self._raw, BUFFER)
-        is_gzip = packed.peek(2)[:2] == GZIP_MAGIC
-        self.stream: BinaryIO = io.BufferedReader(gzip.GzipFile(fileobj=packed), BUFFER) if is_gzip else packed
+        try:
+            is_gzip = packed.peek(2)[:2] == GZIP_MAGIC
+        except OSError:
+            packed.close()
+            raise
+        self.stream: io.BufferedReader[Any] = (
+            io.BufferedReader(gzip.GzipFile(fileobj=packed), BUFFER) if is_gzip else packed
+        )
 
-    def sha256(self) -> str:
-        """Return the digest of the bytes on disk; call it after the file was read to its end."""
-        return self._raw.digest.hexdigest()
+    def source(self) -> SourceFile:
+        """Return the path and the digest of the bytes on disk; call it after the file was read to its end."""
+        # A name that is not UTF-8 comes as lone surrogates, which no report could be encoded with.
+        path = os.fsencode(self.path).decode("utf-8", "backslashreplace")
+        return SourceFile(path=path, sha256=self._raw.digest.hexdigest())
 
     def close(self) -> None:
         """Close the file; reading may have stopped anywhere."""

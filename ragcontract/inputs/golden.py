@@ -14,6 +14,10 @@ from ragcontract.model import GoldenQuery, SourceFile
 Text = Annotated[str, Meta(min_length=1)]
 RELEVANT_GRADE = 1
 
+# Wide enough for anyone, and narrow enough that no sum overflows and no product vanishes.
+Weight = Annotated[float, Meta(ge=1e-9, le=1e9, title="a number from 1e-9 to a billion")]
+Grade = Annotated[float, Meta(ge=0, le=1e9, title="a number of at least 0, at most a billion")]
+
 
 class GoldenRow(Struct, frozen=True, kw_only=True):
     """A line of the golden file."""
@@ -31,18 +35,19 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
         bool | None, Meta(description="One relevant document in the top k is enough, instead of all.")
     ] = None
     forbidden_doc_ids: Annotated[list[Id] | None, Meta(description="Documents that must not be retrieved.")] = None
-    weight: Annotated[
-        Annotated[float, Meta(gt=0)] | None, Meta(description="Importance of the query in the means; 1 by default.")
-    ] = None
+    weight: Annotated[Weight | None, Meta(description="Importance of the query in the means; 1 by default.")] = None
     tags: Annotated[list[Text] | None, Meta(description="Labels to report metrics by.")] = None
     metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; kept, not looked at.")] = None
     relevance: Annotated[
-        dict[Text, Annotated[float, Meta(ge=0)]] | None,
+        dict[Text, Grade] | None,
         Meta(description="Grades of documents; with it, relevant_doc_ids may be left out: those of grade 1 or more."),
     ] = None
 
     schema_extra: ClassVar[dict[str, Any]] = {
-        "anyOf": [{"required": ["relevant_doc_ids"]}, {"required": ["relevance"]}]
+        "anyOf": [
+            {"required": ["relevant_doc_ids"], "properties": {"relevant_doc_ids": {"type": "array"}}},
+            {"required": ["relevance"], "properties": {"relevance": {"type": "object"}}},
+        ]
     }
 
 

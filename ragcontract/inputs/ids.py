@@ -5,8 +5,11 @@ from typing import Annotated
 
 from msgspec import Meta
 
-Id = Annotated[str, Meta(min_length=1)] | int
-Rank = Annotated[int, Meta(ge=1)]
+# Far above anything real, and small enough for every reader of report.json: beyond 2**53 JSON numbers lose digits.
+MAX_RANK = 1_000_000_000
+
+Id = Annotated[Annotated[str, Meta(min_length=1)] | int, Meta(title="text that is not empty, or a whole number")]
+Rank = Annotated[int, Meta(ge=1, le=MAX_RANK, title="a whole number of at least 1, at most a billion")]
 
 
 def as_id(value: str | int) -> str:

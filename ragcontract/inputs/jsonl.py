@@ -1,20 +1,21 @@
 """Reading JSON lines: one object a line, as typed records, with every problem told by file and line."""
 
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from typing import Generic, NamedTuple, TypeVar
+from functools import lru_cache
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import InputFile, Progress, no_progress
+from ragcontract.inputs.files import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
+from ragcontract.inputs.malformed import malformed
 from ragcontract.inputs.schema import dotted, misfits, nearest
 from ragcontract.model import SourceFile
 
 MAX_LINE_BYTES = 64 << 20
-UTF8_BOM = b"\xef\xbb\xbf"
+HEAD = 1024  # bytes that tell binary data from text
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -60,11 +61,11 @@ class JsonLines(Generic[T]):
             try:
                 file = InputFile(path, self._progress)
             except OSError as error:
-                self._diagnostics.problem(path, error.strerror or str(error))
+                self._diagnostics.problem(path, read_problem(error))
                 continue
             try:
                 yield from self._rows(file)
-                self.files.append(SourceFile(path=path, sha256=file.sha256()))
+                self.files.append(file.source())
             finally:
                 file.close()
 
@@ -77,18 +78,16 @@ class JsonLines(Generic[T]):
                 rows += 1
                 try:
                     row = self._decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                    if self._to_spell_check is None or rows <= self._to_spell_check:
+                        self._check_spelling(f"{file.path}:{number}", line)
+                except UNDECODABLE as error:
                     self._explain(f"{file.path}:{number}", line, error, first=rows == 1)
                     continue
-                if self._to_spell_check is None or rows <= self._to_spell_check:
-                    self._check_spelling(f"{file.path}:{number}", line)
                 yield Line(file.path, number, row)
         except _UnreadableError as error:
             self._diagnostics.problem(f"{file.path}:{number + error.lines_on}", str(error))
-        except (EOFError, zlib.error) as error:
-            self._diagnostics.problem(file.path, f"the gzip data is damaged or cut off after line {number} ({error})")
-        except OSError as error:
-            self._diagnostics.problem(file.path, f"cannot be read after line {number} ({error.strerror or error})")
+        except READ_ERRORS as error:
+            self._diagnostics.problem(f"{file.path}:{number + 1}", read_problem(error))
         else:
             if not rows:
                 self._diagnostics.problem(file.path, "is empty; expected one JSON object a line")
@@ -102,43 +101,22 @@ class JsonLines(Generic[T]):
         if isinstance(error, msgspec.ValidationError):
             try:
                 found = misfits(msgspec.json.decode(line), self._type)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as malformed:
-                error = malformed
+            except UNDECODABLE as undecodable:
+                error = undecodable
             else:
                 for misfit in found:
                     where = f"{place}: {dotted(misfit.path)}" if misfit.path else place
                     self._diagnostics.problem(where, misfit.message)
                 if found:
                     return
-        self._diagnostics.problem(place, malformed_json(line, error))
+        _, message = malformed(line, error)
+        self._diagnostics.problem(place, message)
 
     def _check_spelling(self, place: str, line: bytes) -> None:
         for name, meant in _strange_fields(msgspec.json.decode(line), self._type):
             if name not in self._misspelled:
                 self._misspelled.add(name)
                 self._diagnostics.warning(f"{place}: unknown field {name!r} is not read; did you mean {meant!r}?")
-
-
-def malformed_json(data: bytes, error: Exception) -> str:
-    """Say in words why bytes are not JSON."""
-    if isinstance(error, RecursionError):
-        return "is nested too deeply"
-    try:
-        data.decode()
-    except UnicodeDecodeError as bad:
-        return f"is not UTF-8 (byte 0x{data[bad.start]:02x} at byte {bad.start + 1}); save the file as UTF-8"
-    text = str(error)
-    if "(byte " in text:
-        at = int(text.rsplit("(byte ", 1)[1].rstrip(")"))
-        rest = data[at : at + 20].decode(errors="replace")
-        not_a_number = rest.lstrip("-").startswith(("NaN", "Inf"))
-        hint = "; JSON has no NaN or Infinity: write null or leave the field out" if not_a_number else ""
-        return f"is not JSON: unexpected {rest!r} at byte {at + 1}{hint}"
-    if "truncated" in text:
-        if b"\\u" in data and data.rstrip().endswith(b"}"):
-            return "is not JSON: a \\u escape is only half of a character"
-        return "is cut off in the middle; was the export stopped before it had finished?"
-    return f"is not what was expected: {text}"
 
 
 class _UnreadableError(Exception):
@@ -151,34 +129,34 @@ class _UnreadableError(Exception):
 
 def _lines(file: InputFile) -> Iterator[bytes]:
     """Yield lines of at most ``MAX_LINE_BYTES``, the byte order mark taken off the first."""
+    head = file.stream.peek(HEAD)[:HEAD]
+    if head.startswith(UTF16_BOMS):
+        raise _UnreadableError("is UTF-16 or UTF-32; save the file as UTF-8", lines_on=1)
+    if b"\0" in head:
+        raise _UnreadableError("is binary data; expected JSON lines as UTF-8 text, or gzip of them", lines_on=1)
     line = file.stream.readline(MAX_LINE_BYTES + 1)
-    if line.startswith(UTF16_BOMS):
-        raise _UnreadableError("is UTF-16; save the file as UTF-8", lines_on=1)
-    line = line.removeprefix(UTF8_BOM)
+    start = UTF8_BOM
     while line:
         if len(line) > MAX_LINE_BYTES:
             raise _UnreadableError("the line is longer than 64 MiB", lines_on=1)
-        yield line
+        yield line.removeprefix(start)
+        start = b""
         line = file.stream.readline(MAX_LINE_BYTES + 1)
 
 
 def _refuse_what_is_no_json_lines(line: bytes) -> None:
     """Raise where the first row shows that every other one would fail for the same reason."""
-    if b"\0" in line:
-        raise _UnreadableError("is binary data (it has NUL bytes); expected JSON lines as UTF-8 text, or gzip of them")
     start = line.strip()
     if start.startswith(b"["):
         raise _UnreadableError("is a JSON array; expected one object a line, as `jq -c '.[]' FILE` writes them")
     if start == b"{":
         raise _UnreadableError(
-            "is one JSON document over several lines; expected one object a line, as `jq -c .` writes"
+            "is one JSON document over several lines; expected one object a line, as `jq -c . FILE` writes it"
         )
 
 
-def _strange_fields(value: object, record: type) -> Iterator[tuple[str, str]]:
+def _strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, str]]:
     """Yield fields that a record does not have and the known ones they look like, through lists of records."""
-    if not isinstance(value, dict):
-        return
     known = _known_fields(record)
     for name, inner in value.items():
         if name in known:
@@ -189,16 +167,17 @@ def _strange_fields(value: object, record: type) -> Iterator[tuple[str, str]]:
             yield name, meant
 
 
-@cache
+@lru_cache(maxsize=1000)  # rows may have names of their own by the million
 def _meant(name: str, record: type) -> str | None:
     return nearest(name, _known_fields(record))
 
 
-@cache
+@lru_cache
 def _known_fields(record: type) -> dict[str, type | None]:
     """Map a record's fields to the record type of their elements, where they are lists of records."""
     elements: dict[str, type | None] = {}
     for field in msgspec.inspect.type_info(record).fields:  # type: ignore[attr-defined]
-        inner = getattr(field.type, "item_type", None)
+        described = isinstance(field.type, msgspec.inspect.Metadata)
+        inner = getattr(field.type.type if described else field.type, "item_type", None)
         elements[field.encode_name] = inner.cls if isinstance(inner, msgspec.inspect.StructType) else None
     return elements

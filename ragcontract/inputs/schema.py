@@ -5,13 +5,17 @@ what is expected (``Meta(title=…)``). Decoding a good row never comes here: ms
 is looked at again with jsonschema, which names everything that is wrong with it.
 """
 
-import difflib
 import json
-import reprlib
+import math
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
+
+from ragcontract.text import shorten
+
+LONGEST_NAME = 100
 
 _WORDS = {
     "string": "text",
@@ -58,9 +62,10 @@ def misfits(value: object, record: type) -> list[Misfit]:
     base = jsonschema.Draft202012Validator
     checker = base.TYPE_CHECKER.redefine("integer", is_integer)  # 3.0 is no whole number to the decoder either
     schema = msgspec.json.schema(record)
-    validator = jsonschema.validators.extend(base, type_checker=checker)(schema)
-    found = [misfit for error in validator.iter_errors(value) for misfit in _explain(error, schema["$defs"])]
-    return sorted(found, key=lambda misfit: [str(part) for part in misfit.path])
+    validator = jsonschema.validators.extend(base, type_checker=checker)(schema)  # type: ignore[no-untyped-call]
+    found = (misfit for error in validator.iter_errors(value) for misfit in _explain(error, schema["$defs"]))
+    once = dict.fromkeys(found)  # one error for each missing field tells of all of them
+    return sorted(once, key=lambda misfit: [(isinstance(part, str), part) for part in misfit.path])
 
 
 def dotted(path: Iterable[str | int]) -> str:
@@ -69,54 +74,94 @@ def dotted(path: Iterable[str | int]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was probably meant, if one is near."""
-    close = difflib.get_close_matches(word.lower().replace("-", "_"), list(known), n=1, cutoff=0.75)
-    return close[0] if close else None
+    """Return the known word that was probably meant, if one is near; case and hyphens make no difference."""
+    import difflib  # only where something is misspelled
+
+    plain = {_plain(name): name for name in known}
+    close = difflib.get_close_matches(_plain(word[:LONGEST_NAME]), list(plain), n=1, cutoff=0.75)
+    return plain[close[0]] if close else None
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 def shown(value: object) -> str:
     """Write a value as JSON, cut to a length that fits into a sentence."""
-    text = json.dumps(value, ensure_ascii=False) if not isinstance(value, dict | list) else _short(value)
-    return text if len(text) <= 80 else f"{text[:77]}…"  # noqa: PLR2004
+    return shorten(_brief(value, levels=2), 80)
 
 
-def _short(value: object) -> str:
-    brief = reprlib.Repr()
-    brief.maxlist = brief.maxdict = 3
-    brief.maxlevel, brief.maxstring = 2, 40
-    return brief.repr(value).replace("'", '"')
+def _brief(value: object, *, levels: int) -> str:
+    """Write a value as JSON, the first three things of each list and object, a few levels deep."""
+    if isinstance(value, str):
+        return json.dumps(shorten(value, 60), ensure_ascii=False)
+    if not isinstance(value, dict | list):
+        return json.dumps(value)
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    if value and not levels:
+        return f"{start}…{end}"
+    if isinstance(value, dict):
+        pairs = islice(value.items(), 3)
+        shown = [f"{_brief(str(name), levels=0)}: {_brief(inner, levels=levels - 1)}" for name, inner in pairs]
+    else:
+        shown = [_brief(inner, levels=levels - 1) for inner in value[:3]]
+    more = ["…"] if len(value) > len(shown) else []
+    return start + ", ".join(shown + more) + end
 
 
 def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Misfit]:
     """Turn one jsonschema error into sentences; an anyOf whose branch fits on the outside is told from the inside."""
-    inner = [cause for cause in error.context if cause.relative_path]
+    inner = [cause for cause in error.context if cause.relative_path or "propertyNames" in cause.relative_schema_path]
     if inner:
         for cause in inner:
             yield from _explain(cause, definitions)
         return
     path = tuple(error.absolute_path)
     if error.validator == "required":
-        missing = next(name for name in error.validator_value if f"'{name}'" in error.message.split(" is a ")[0])
-        near = nearest(missing, error.instance)
-        yield Misfit((*path, missing), "is missing" + (f"; is {near!r} meant to be it?" if near else ""))
+        for missing in error.validator_value:
+            if missing not in error.instance:
+                yield Misfit((*path, missing), f"is missing{_instead(missing, error.instance, error.schema)}")
     elif error.validator == "additionalProperties":
         known = error.schema.get("properties", {})
         for name in error.instance:
             if name not in known:
-                near = nearest(str(name), known)
-                hint = f"did you mean {near!r}?" if near else f"known here: {', '.join(known)}"
-                yield Misfit((*path, str(name)), f"unknown key; {hint}")
+                yield Misfit((*path, str(name)), f"unknown key; {_meant(str(name), known, definitions)}")
+    elif "propertyNames" in error.absolute_schema_path:
+        yield Misfit(path, "has an empty key")
     else:
         yield Misfit(path, _mismatch(error.instance, error.schema, definitions))
 
 
+def _instead(missing: str, instance: dict[str, Any], schema: dict[str, Any]) -> str:
+    """Say which field was probably meant, or which ones there are that nobody reads."""
+    strangers = [name for name in instance if name not in schema.get("properties", {})]
+    if near := nearest(missing, strangers):
+        return f"; is {near!r} meant to be it?"
+    return f"; found instead: {', '.join(repr(name) for name in strangers[:3])}" if strangers else ""
+
+
+def _meant(name: str, known: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """Say which key was probably meant, here or one level further in, or which ones there are."""
+    if near := nearest(name, known):
+        return f"did you mean {near!r}?"
+    for outer, schema in known.items():
+        for branch in schema.get("anyOf", [schema]):
+            inner = definitions.get(branch.get("$ref", "").rsplit("/", 1)[-1], {}).get("properties", {})
+            if near := nearest(name, inner):
+                return f"did you mean {near!r} under {outer!r}?"
+    return f"known here: {', '.join(known)}"
+
+
 def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     message = f"expected {describe(schema, definitions)}, found {shown(instance)}"
+    required = definitions.get(schema.get("$ref", "").rsplit("/", 1)[-1], schema).get("required", [])
+    if isinstance(instance, str | int) and len(required) == 1:
+        return f"{message}; write {{{json.dumps(required[0])}: {_brief(instance, levels=0)}}}"
     if isinstance(instance, str):
         message += " (text)"
         wanted = _types(schema, definitions)
         if "array" in wanted:
-            message += f'; write ["{instance[:40]}"] for a list of one'
+            message += f"; write [{_brief(instance, levels=0)}] for a list of one"
         elif wanted & {"integer", "number", "boolean"} and _is_json_scalar(instance):
             message += "; leave the quotes out"
     return message
@@ -124,8 +169,8 @@ def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, A
 
 def _is_json_scalar(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), int | float | bool)
-    except ValueError:
+        return math.isfinite(json.loads(text))
+    except (ValueError, TypeError, OverflowError):
         return False
 
 
@@ -153,10 +198,8 @@ def describe(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     words = _WORDS.get(schema.get("type", ""), "a value")
     if schema.get("minLength") or schema.get("minItems"):
         words = f"{words} that is not empty"
+    if "minimum" in schema and "maximum" in schema:
+        return f"{words} from {schema['minimum']:,} to {schema['maximum']:,}"
     if "minimum" in schema:
         words += f" of at least {schema['minimum']:g}"
-    if "exclusiveMinimum" in schema:
-        words += f" greater than {schema['exclusiveMinimum']:g}"
-    if "maximum" in schema:
-        words += f" and at most {schema['maximum']:g}"
     return words

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ragcontract.inputs.config import Drop, FailOn, Minimums
 from ragcontract.model import GateReport
-from ragcontract.numbers import digits_for, fixed, percent, signed
+from ragcontract.numbers import digits_for, fixed, percent
 from ragcontract.scoring.aggregate import Comparison
 from ragcontract.scoring.metrics import MetricAtK
 
@@ -44,9 +44,10 @@ def observe(gate: Gate, means: Comparison) -> float | None:
         return means.current
     if means.delta is None or means.baseline is None:
         return None
+    drop = 0.0 - means.delta  # not -delta: no change is 0, not minus 0
     if gate.kind == "drop":
-        return -means.delta
-    return -means.delta / means.baseline if means.baseline else 0.0  # nothing falls below 0
+        return drop
+    return drop / means.baseline if means.baseline else 0.0  # nothing falls below 0
 
 
 def judge(gate: Gate, observed: float) -> GateReport:
@@ -75,10 +76,14 @@ def why_not(gate: Gate, *, has_baseline: bool) -> str:
 
 
 def _message(gate: Gate, observed: float) -> str:
-    label = gate.metric.label
-    digits = digits_for([(observed, gate.limit)])
+    if gate.kind == "relative_drop":
+        digits = digits_for([(observed * 100, gate.limit * 100)])
+        seen, limit = f"{percent(abs(observed), digits)} of the baseline", percent(gate.limit, digits)
+    else:
+        digits = digits_for([(observed, gate.limit)])
+        seen, limit = fixed(abs(observed), digits), fixed(gate.limit, digits)
     if gate.kind == "minimum":
-        return f"{label} is {fixed(observed, digits)}, minimum {fixed(gate.limit, digits)}"
-    if gate.kind == "drop":
-        return f"{label} changed by {signed(-observed, digits)}, allowed drop {fixed(gate.limit, digits)}"
-    return f"{label} changed by {percent(-observed)} of the baseline, allowed drop {percent(gate.limit)}"
+        return f"{gate.metric.label} is {seen}, minimum {limit}"
+    if abs(observed) <= TOLERANCE:
+        return f"{gate.metric.label} did not change, allowed drop {limit}"
+    return f"{gate.metric.label} {'fell' if observed > 0 else 'rose'} by {seen}, allowed drop {limit}"

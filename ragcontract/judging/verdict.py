@@ -38,10 +38,11 @@ def judge(scored: Scored) -> Judgement:
             gates.append(limits.judge(gate, observed))
     if unjudged:
         raise InputError(unjudged)
+    k = scored.k
     broken = {
         query.id: violations
         for query in scored.golden.queries.values()
-        if (violations := broken_rules(query, scored.run.scores[query.id], scored.k, config.per_query))
+        if (violations := broken_rules(query, scored.run.scores[query.id], k, config.per_query))
     }
     return Judgement(means=compared, gates=gates, violations=broken)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 Quote = Callable[[str], str]
 NAMED = 5
+MISSING, NOT_THERE = "missing", "not there"  # of a document that is wanted, and of one that is not
 
 
 def listed(doc_ids: Sequence[str], word: str, quote: Quote = str) -> str:
@@ -28,20 +29,27 @@ def whereabouts(
     depth: int,
     *,
     before: Mapping[str, int | None] | None = None,
+    absent: str = MISSING,
     quote: Quote = str,
 ) -> str:
-    """Say where documents are and were: ``missing from top 5 (was rank 1)``; by name where they are several."""
+    """Say where documents are and were: ``missing from top 5 (was rank 1)``; by name where they are several.
+
+    ``absent`` is the word for a document that was not retrieved before.
+    """
 
     def one(doc_id: str) -> str:
         rank = ranks.get(doc_id)
         text = f"missing from top {depth}" if rank is None else f"rank {rank}"
-        if before is not None:
-            old = before.get(doc_id)
-            text += f" (was rank {old})" if old else " (was missing)"
-        return text
+        if before is None:
+            return text
+        if old := before.get(doc_id):
+            return f"{text} (was rank {old})"
+        return f"{text} (was {absent}{' too' if rank is None else ''})"
 
     if len(doc_ids) == 1:
         return one(doc_ids[0])
+    if before is None and not any(map(ranks.get, doc_ids)):
+        return f"all missing from top {depth}"
     shown = [f"{quote(doc_id)} {one(doc_id)}" for doc_id in doc_ids[:NAMED]]
     if len(doc_ids) > NAMED:
         shown.append(f"{len(doc_ids) - NAMED} more")

@@ -1,5 +1,6 @@
 """From a judgement to the report that every renderer reads."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from ragcontract import __version__
@@ -17,19 +18,22 @@ from ragcontract.model import (
     QueryScore,
     Report,
     RunInput,
+    SourceFile,
     Status,
     TagReport,
     Tool,
 )
 from ragcontract.scoring.aggregate import by_tag, means
 from ragcontract.scoring.scored import Scored, ScoredBaseline
+from ragcontract.text import encodable
 
 TOOL = Tool(name="rag-contract", version=__version__)
 
 
 def build_report(scored: Scored, judgement: Judgement, warnings: list[str], now: datetime) -> Report:
     """Bring scores and judgement together; ``now`` is when, with its time zone."""
-    queries = [_query(query, scored, judgement) for query in scored.golden.queries.values()]
+    keys = [metric.key for metric in scored.metrics]
+    queries = [_query(query, scored, judgement, keys) for query in scored.golden.queries.values()]
     return Report(
         tool=TOOL,
         verdict=judgement.verdict,
@@ -41,7 +45,7 @@ def build_report(scored: Scored, judgement: Judgement, warnings: list[str], now:
         queries=queries,
         failed_checks=_failed_checks(judgement.gates, queries),
         tags=_tags(scored),
-        warnings=warnings,
+        warnings=[encodable(warning) for warning in warnings],
     )
 
 
@@ -50,23 +54,23 @@ def _inputs(scored: Scored) -> Inputs:
     queries = golden.queries.values()
     return Inputs(
         golden=GoldenInput(
-            files=golden.files, queries=len(queries), answerable=sum(query.answerable for query in queries)
+            files=_files(golden.files), queries=len(queries), answerable=sum(query.answerable for query in queries)
         ),
         run=RunInput(
-            files=run.files,
+            files=_files(run.files),
             queries=len(run.scores) - len(run.missing) + len(run.unknown),
             versions=run.versions,
             missing=run.missing,
             unknown=run.unknown,
         ),
         baseline=_baseline_input(baseline) if baseline else None,
-        config=ConfigInput(files=config.files) if config.files else None,
+        config=ConfigInput(files=_files(config.files)) if config.files else None,
     )
 
 
 def _baseline_input(baseline: ScoredBaseline) -> BaselineInput:
     return BaselineInput(
-        files=baseline.files,
+        files=_files(baseline.files),
         queries=baseline.queries,
         versions=baseline.versions,
         created_at=baseline.created_at,
@@ -76,6 +80,10 @@ def _baseline_input(baseline: ScoredBaseline) -> BaselineInput:
         changed=baseline.changed,
         gone=baseline.gone,
     )
+
+
+def _files(files: list[SourceFile]) -> list[SourceFile]:
+    return [SourceFile(path=encodable(file.path), sha256=file.sha256) for file in files]
 
 
 def _metrics(scored: Scored, judgement: Judgement) -> dict[str, MetricReport]:
@@ -99,7 +107,7 @@ def _status(gates: list[GateReport]) -> Status:
     return "fail" if any(gate.status == "fail" for gate in gates) else "pass"
 
 
-def _query(query: GoldenQuery, scored: Scored, judgement: Judgement) -> QueryReport:
+def _query(query: GoldenQuery, scored: Scored, judgement: Judgement, keys: Sequence[str]) -> QueryReport:
     current = scored.run.scores[query.id]
     before = scored.baseline.scores.get(query.id) if scored.baseline else None
     violations = judgement.violations.get(query.id, [])
@@ -109,8 +117,8 @@ def _query(query: GoldenQuery, scored: Scored, judgement: Judgement) -> QueryRep
         tags=list(query.tags),
         weight=query.weight,
         status="fail" if violations else "pass",
-        metrics=query_metrics(current, scored),
-        baseline_metrics=query_metrics(before, scored) if before else None,
+        metrics=_named(current, keys),
+        baseline_metrics=_named(before, keys) if before else None,
         ranks=relevant_ranks(query, current),
         baseline_ranks=relevant_ranks(query, before) if before else None,
         forbidden_ranks=current.forbidden_ranks,
@@ -121,8 +129,11 @@ def _query(query: GoldenQuery, scored: Scored, judgement: Judgement) -> QueryRep
 
 def query_metrics(score: QueryScore, scored: Scored) -> dict[str, float | None]:
     """Name a query's metrics; null for an unanswerable query."""
-    values = score.values or (None,) * len(scored.metrics)
-    return {metric.key: value for metric, value in zip(scored.metrics, values, strict=True)}
+    return _named(score, [metric.key for metric in scored.metrics])
+
+
+def _named(score: QueryScore, keys: Sequence[str]) -> dict[str, float | None]:
+    return dict(zip(keys, score.values or (None,) * len(keys), strict=True))
 
 
 def relevant_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int | None]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from ragcontract.judging.words import Quote, listed, whereabouts, within
+from ragcontract.judging.words import MISSING, NOT_THERE, Quote, listed, whereabouts, within
 from ragcontract.model import QueryReport, Violation
 
 Where = Mapping[str, int | None]
@@ -34,9 +34,13 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     def found(self, quote: Quote = str, *, with_before: bool = True) -> str:
         """As ``missing from top 5 (was rank 1)``."""
-        return whereabouts(
-            self.doc_ids, self.ranks, self.depth, before=self.before if with_before else None, quote=quote
-        )
+        before = self.before if with_before else None
+        return whereabouts(self.doc_ids, self.ranks, self.depth, before=before, absent=self.absent, quote=quote)
+
+    @property
+    def absent(self) -> str:
+        """The word for a document of this finding that is not in a run."""
+        return NOT_THERE if self.word == "no" else MISSING
 
 
 def findings(query: QueryReport, k: int) -> list[Finding]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from ragcontract.model import QueryReport
+from ragcontract.numbers import SAME
 
 Where = Mapping[str, int | None]
 
@@ -17,30 +18,33 @@ class Moved(Struct, frozen=True, kw_only=True):
 
 
 class Movement(Struct, frozen=True, kw_only=True):
-    """All queries that both sides have, sorted by what happened to them."""
+    """All queries that both sides have, sorted by what happened to them.
+
+    ``even`` counts those that are neither: nothing moved, or relevant documents changed places.
+    """
 
     worse: list[Moved]
     better: list[Moved]
-    unmoved: int
+    even: int
 
 
 def movement(queries: Iterable[QueryReport]) -> Movement:
-    """Sort queries into worse (worst first), better (best first) and unmoved."""
+    """Sort queries into worse (worst first), better (best first) and even."""
     worse: list[Moved] = []
     better: list[Moved] = []
-    unmoved = 0
+    even = 0
     for query in queries:
         before = query.baseline_ranks
         if before is None:
             continue
-        if before == query.ranks:
-            unmoved += 1
-            continue
-        moved = Moved(query=query, change=_reciprocals(query.ranks) - _reciprocals(before))
-        (better if moved.change > 0 else worse).append(moved)
+        change = 0.0 if before == query.ranks else _reciprocals(query.ranks) - _reciprocals(before)
+        if abs(change) <= SAME:
+            even += 1
+        else:
+            (better if change > 0 else worse).append(Moved(query=query, change=change))
     worse.sort(key=lambda moved: moved.change)
     better.sort(key=lambda moved: -moved.change)
-    return Movement(worse=worse, better=better, unmoved=unmoved)
+    return Movement(worse=worse, better=better, even=even)
 
 
 def _reciprocals(ranks: Where) -> float:
@@ -57,7 +61,7 @@ def loss(query: QueryReport) -> tuple[bool, float]:
 def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[str]]) -> dict[str, tuple[str, str]]:
     """Return ``{field: (baseline's, run's)}`` of the version fields that both sides have and that differ."""
     return {
-        field: (", ".join(baseline[field]), ", ".join(values))
-        for field, values in run.items()
-        if field in baseline and set(baseline[field]) != set(values)
+        field: (", ".join(before), ", ".join(now))
+        for field, now in run.items()
+        if (before := baseline.get(field)) and set(before) != set(now)
     }

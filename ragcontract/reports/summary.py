@@ -4,46 +4,55 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ragcontract.model import GateReport, Report, Status
-from ragcontract.numbers import count, digits_for, fixed, percent, signed
+from ragcontract.model import GateReport, MetricReport, Report, Status
+from ragcontract.numbers import count, digits_for, digits_that_add_up, fixed, percent, signed
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One metric, written out. ``current`` is over all queries; change and baseline over the shared ones."""
+    """One metric, written out. ``current`` is over all queries; the others over the shared ones."""
 
     label: str
     baseline: str
     current: str
+    current_shared: str
     change: str
     limits: str
     status: Status
 
 
 def rows(report: Report) -> Iterator[Row]:
-    """Write the metrics with as many decimals as keep broken limits and real changes visible."""
-    digits = _digits(report)
+    """Write the metrics, each with as many decimals as keep a broken limit and a real change visible."""
     for key, metric in report.metrics.items():
         gates = [gate for gate in report.gates if gate.metric == key]
+        digits = _digits(metric, gates)
         yield Row(
             label=metric.label,
             baseline=fixed(metric.baseline, digits),
             current=fixed(metric.current, digits),
+            current_shared=fixed(metric.current_shared, digits),
             change=signed(metric.delta, digits),
-            limits=", ".join(_limit(gate, digits) for gate in gates),
+            limits=", ".join(_limit(gate, metric, digits) for gate in gates),
             status=metric.status,
         )
 
 
-def _digits(report: Report) -> int:
-    broken = [(gate.observed, gate.limit) for gate in report.gates if gate.status == "fail"]
-    moved = [(metric.delta, 0.0) for metric in report.metrics.values() if metric.delta is not None]
-    return digits_for(broken + moved)
+def _digits(metric: MetricReport, gates: list[GateReport]) -> int:
+    def absolute(gate: GateReport) -> float:
+        return metric.baseline or 0.0 if gate.kind == "relative_drop" else 1.0
+
+    apart = [(gate.observed * absolute(gate), gate.limit * absolute(gate)) for gate in gates if gate.status == "fail"]
+    if metric.delta is None or metric.baseline is None or metric.current_shared is None:
+        return digits_for(apart)
+    digits = digits_for([*apart, (metric.delta, 0.0)])
+    return digits_that_add_up(metric.baseline, metric.current_shared, digits)
 
 
-def _limit(gate: GateReport, digits: int) -> str:
+def _limit(gate: GateReport, metric: MetricReport, digits: int) -> str:
     if gate.kind == "minimum":
         return f"minimum {fixed(gate.limit, digits)}"
-    return f"allowed drop {percent(gate.limit) if gate.kind == 'relative_drop' else fixed(gate.limit, digits)}"
+    if gate.kind == "drop":
+        return f"allowed drop {fixed(gate.limit, digits)}"
+    return f"allowed drop {percent(gate.limit)} ({fixed(gate.limit * (metric.baseline or 0.0), digits)})"
 
 
 def shared_note(report: Report) -> str | None:
@@ -53,36 +62,31 @@ def shared_note(report: Report) -> str | None:
         return None
     differs = any(metric.current != metric.current_shared for metric in report.metrics.values())
     apart = [
-        f"{len(ids)} {word}"
+        f"{len(ids):,} {word}"
         for ids, word in ((baseline.new, "new"), (baseline.changed, "with another question"))
         if ids
     ]
     if baseline.gone:
-        apart.append(f"{len(baseline.gone)} only in the baseline")
-    end = f"; the run's means over those: {_means(report)}" if differs else ""
+        apart.append(f"{len(baseline.gone):,} only in the baseline")
+    shared = ", ".join(f"{row.label} {row.current_shared}" for row in rows(report))
+    end = f"; the run's means over those: {shared}" if differs else ""
     return (
         f"Changes are taken over the {count(baseline.shared, 'query')} that both sides have ({', '.join(apart)}){end}."
     )
-
-
-def _means(report: Report) -> str:
-    digits = _digits(report)
-    return ", ".join(f"{metric.label} {fixed(metric.current_shared, digits)}" for metric in report.metrics.values())
 
 
 def headline(report: Report) -> str:
     """Say in one line what the verdict rests on."""
     broken_gates = [gate for gate in report.gates if gate.status == "fail"]
     broken = sum(query.status == "fail" for query in report.queries)
+    queries = count(len(report.queries), "query")
     if report.verdict == "pass":
-        gates = count(len(report.gates), "gate") if report.gates else "no gates"
-        return f"{count(len(report.queries), 'query')} and {gates} hold"
+        gates = f" and {count(len(report.gates), 'gate')}" if report.gates else "; no gates are set"
+        return f"nothing broken in {queries}{gates}"
     reasons = []
     if broken_gates:
-        more = "; …" if len(broken_gates) > 1 else ""
-        reasons.append(
-            f"{len(broken_gates)} of {count(len(report.gates), 'gate')} broken ({broken_gates[0].message}{more})"
-        )
+        more = f" (and {count(len(broken_gates) - 1, 'more gate')} broken)" if len(broken_gates) > 1 else ""
+        reasons.append(broken_gates[0].message + more)
     if broken:
-        reasons.append(f"{broken:,} of {count(len(report.queries), 'query')} broken")
-    return ", ".join(reasons)
+        reasons.append(f"{broken:,} of {queries} broken")
+    return "; ".join(reasons)

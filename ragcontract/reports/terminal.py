@@ -80,7 +80,7 @@ def diff_text(report: Report) -> str:
         lines = [f"  {field}: {visible(old)} -> {visible(new)}" for field, (old, new) in versions.items()]
         parts.append("\n".join(["Versions that changed", *lines]))
     parts.append("\n".join(_metric_table(report, judged=False)))
-    parts.append(f"{len(moved.worse)} worse, {len(moved.better)} better, {moved.unmoved} unmoved")
+    parts.append(f"{len(moved.worse)} worse, {len(moved.better)} better, {moved.even} the same")
     return "\n\n".join(parts) + "\n"
 
 
@@ -111,5 +111,6 @@ def score_text(report: Report) -> str:
     text = "\n".join(aligned(cells)) + "\n"
     unanswerable = golden.queries - golden.answerable
     if unanswerable:
-        text += f"\n{count(unanswerable, 'query')} without relevant documents are left out of the means.\n"
+        verb = "is" if unanswerable == 1 else "are"
+        text += f"\n{count(unanswerable, 'query')} without relevant documents {verb} left out of the means.\n"
     return text

@@ -1,7 +1,8 @@
 """Weighted means over queries."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import fsum
+from math import frexp, fsum, ldexp
+from operator import mul
 
 from msgspec import Struct
 
@@ -32,12 +33,15 @@ def means(queries: Iterable[GoldenQuery], scores: Mapping[str, QueryScore], metr
     The sums are exact before they are rounded once (``math.fsum``), so the order of the queries does not matter.
     """
     counted = [query for query in queries if query.answerable]
-    weights = fsum(query.weight for query in counted)
+    if not counted:
+        return {metric.key: None for metric in metrics}
+    weights = [query.weight for query in counted]
+    _, exponent = frexp(max(weights))
+    weights = [ldexp(weight, -exponent) for weight in weights]  # a sum of weights like 1e308 would overflow
+    total = fsum(weights)
+    columns = zip(*[scores[query.id].values for query in counted], strict=True)
     return {
-        metric.key: fsum(query.weight * scores[query.id].values[index] for query in counted) / weights
-        if counted
-        else None
-        for index, metric in enumerate(metrics)
+        metric.key: fsum(map(mul, weights, values)) / total for metric, values in zip(metrics, columns, strict=True)
     }
 
 

@@ -44,7 +44,7 @@ def score_query(
         ranks=ranks,
         forbidden_ranks=_ranks(doc_ids, query.forbidden_doc_ids),
         depth=len(doc_ids),
-        values=tuple(metric.of_query(hits, relevant) for metric in metrics) if relevant else (),
+        values=tuple([metric.of_query(hits, relevant) for metric in metrics]) if relevant else (),
     )
 
 

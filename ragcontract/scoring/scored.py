@@ -95,6 +95,7 @@ def score_baseline(
     scores, gone = score_rows(rows, golden, metrics, rank_by)
     changed = [query.id for query in golden.values() if rows.questions.get(query.id, query.query) != query.query]
     queries = len(scores) + len(gone)
+    new = [query_id for query_id in golden if query_id not in scores]
     for query_id in changed:
         del scores[query_id]
     return ScoredBaseline(
@@ -104,7 +105,7 @@ def score_baseline(
         queries=queries,
         created_at=rows.created_at,
         k=rows.k,
-        new=[query_id for query_id in golden if query_id not in scores and query_id not in changed],
+        new=new,
         changed=changed,
         gone=gone,
     )

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 TOKEN = "ghs_" + "standin0" * 4
@@ -30,7 +30,7 @@ class GitHub:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}"
 
-    def __enter__(self) -> "GitHub":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -115,7 +115,7 @@ class GitHub:
                 self.end_headers()
                 self.wfile.write(data)
 
-            do_GET = do_POST = do_PATCH = handle_any
+            do_GET = do_POST = do_PATCH = handle_any  # noqa: N815 (http.server's names)
 
             def log_message(self, *_: Any) -> None:
                 """Keep the test's output clean."""

@@ -1,0 +1,53 @@
+"""Finds the lines of values in a JSON document, so that a message about one of its parts can name a line."""
+
+import json
+import re
+from collections.abc import Sequence
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+class JsonLocator:
+    """Where the values of one valid JSON document begin."""
+
+    def __init__(self, text: str) -> None:
+        """Take the document; nothing is looked at until a line is asked for."""
+        self._text = text
+        self._decode = json.JSONDecoder().raw_decode
+        self._starts: dict[int, dict[str | int, int]] = {}
+
+    def line(self, path: Sequence[str | int]) -> int:
+        """Return the 1-based line of the value at ``path``, or of the innermost one around it that is there."""
+        at = self._skip(0)
+        for part in path:
+            start = self._children(at).get(part)
+            if start is None:
+                break
+            at = start
+        return self._text.count("\n", 0, at) + 1
+
+    def _children(self, at: int) -> dict[str | int, int]:
+        """Map the keys or indexes of the object or list at ``at`` to where their values begin."""
+        if at not in self._starts:
+            self._starts[at] = dict(self._scan(at)) if self._text[at] in "{[" else {}
+        return self._starts[at]
+
+    def _scan(self, at: int) -> list[tuple[str | int, int]]:
+        found: list[tuple[str | int, int]] = []
+        is_object = self._text[at] == "{"
+        at = self._skip(at + 1)
+        while self._text[at] not in "}]":
+            name: str | int = len(found)
+            if is_object:
+                name, at = self._decode(self._text, at)
+                at = self._skip(self._skip(at) + 1)  # past the colon
+            found.append((name, at))
+            _, at = self._decode(self._text, at)
+            at = self._skip(at)
+            if self._text[at] == ",":
+                at = self._skip(at + 1)
+        return found
+
+    def _skip(self, at: int) -> int:
+        match = _SPACE.match(self._text, at)
+        return match.end() if match else at

@@ -1,0 +1,58 @@
+"""GitHub Flavored Markdown: escaping, and the few blocks that reports are made of.
+
+Everything that comes from a file is escaped here: ids become code, questions become plain text. Neither can mention a
+user, refer to an issue or a commit, link, show an image, open an HTML tag, or end a table, a fence or a fold.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ragcontract.text import shorten, visible
+
+MAX_ID = 80
+ZERO_WIDTH_SPACE = "\u200b"
+
+# GitHub makes links and pictures of these after Markdown is done, so no escape stops it and a zero-width space must.
+_MADE_A_LINK = re.compile(
+    r"(?<=@)"  # a user, a team, an e-mail address
+    r"|(?<=#)(?=\d)"  # an issue, also of another repository
+    r"|(?<=gh)(?=-\d)|(?<=ghsa)(?=-)|(?<=cve)(?=-\d)"
+    r"|(?<=:)(?=//)|(?<=www)(?=\.)"
+    r"|(?<=:)(?=[\w+-]+:)",  # an emoji
+    re.IGNORECASE,
+)
+_COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b", re.IGNORECASE)
+
+
+def text(value: str) -> str:
+    """Escape plain text."""
+    plain = _MADE_A_LINK.sub(ZERO_WIDTH_SPACE, visible(value))
+    plain = _COMMIT.sub(lambda match: ZERO_WIDTH_SPACE.join(re.findall(".{1,6}", match[0])), plain)
+    escaped = re.sub(r"[\\`*_\[\]~]", r"\\\g<0>", plain)
+    escaped = re.sub(r"^(\d*)([-+#.)])", r"\1\\\2", escaped)  # a list, a heading
+    escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
+    escaped = re.sub("^ ", "&#32;", escaped)  # an indented block
+    escaped = escaped.replace("$", "<span>$</span>")  # as GitHub's documentation tells dollars from formulas
+    return escaped.replace(ZERO_WIDTH_SPACE, "&#8203;")
+
+
+def code(value: str) -> str:
+    """Show an id as code, shortened: nothing in it is read as Markdown, a mention or a link."""
+    shown = shorten(visible(value), MAX_ID)
+    if not re.search(r"[`|\\]", shown) and shown.strip() == shown:
+        return f"`{shown}`"
+    # Backquotes and pipes would end the code or the table cell, so everything but letters and digits is an entity.
+    # The empty comment keeps what stands around an @ from being taken for an e-mail address.
+    entities = re.sub("[^A-Za-z0-9 ]", lambda match: f"&#{ord(match[0])};", shown)
+    return f"<code>{entities.replace('&#64;', '&#64;<!-- -->')}</code>"
+
+
+def table(head: Sequence[str], align: str, body: Iterable[Sequence[str]]) -> str:
+    """Lay out a table; ``align`` has a letter a column, ``l`` or ``r``."""
+    ruler = ["---:" if side == "r" else "---" for side in align]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ruler, *body))
+
+
+def fold(summary: str, *parts: str) -> str:
+    """Hide parts behind a line that can be unfolded."""
+    return "\n\n".join([f"<details><summary>{summary}</summary>", *parts, "</details>"])

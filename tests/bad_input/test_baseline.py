@@ -1,0 +1,133 @@
+"""Baselines that cannot be read or compared with."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.bad_input.test_rows import ID, NAN_HINT, RANK, errors, refused
+from tests.builders import as_jsonl, baseline, golden, good_workspace, run, stored_query
+
+GOOD = json.dumps(baseline(), indent=2).encode()
+MAKE = "make it anew with `rag-contract baseline`"
+NO_BASELINE = (
+    "baseline.json: is no baseline: it has no format_version; make one with `rag-contract baseline`. "
+    "A run can serve as one if its name ends in .jsonl"
+)
+
+BASELINES: dict[str, tuple[bytes, list[str]]] = {
+    "an empty file": (b"", ["baseline.json: is empty; make it with `rag-contract baseline`"]),
+    "an object of something else": (b'{"a": 1}', [NO_BASELINE]),
+    "a golden file": (as_jsonl(golden()).encode(), [NO_BASELINE]),
+    "a list": (b"[1]", ["baseline.json:1: expected an object, found [1]"]),
+    "null": (b"null", ["baseline.json:1: expected an object, found null"]),
+    "version 2": (
+        json.dumps(baseline(format_version=2)).encode(),
+        [
+            (
+                "baseline.json: has format version 2, and this rag-contract reads version 1; "
+                f"{MAKE}, or use the version that made it"
+            )
+        ],
+    ),
+    "a version in quotes": (
+        json.dumps(baseline(format_version="1"), indent=1).encode(),
+        ['baseline.json:2: format_version: expected a whole number, found "1" (text); leave the quotes out'],
+    ),
+    "one of rag-contract 0.1.0": (
+        b'{"k": 5, "aggregate": {}, "per_query": {"q1": {}}}',
+        [f"baseline.json: is a baseline of rag-contract 0.1.0; {MAKE} from the good run"],
+    ),
+    "no query in common": (
+        json.dumps(baseline(stored_query("other"))).encode(),
+        [f"baseline.json: has no query in common with the golden file; {MAKE}"],
+    ),
+    "no query at all": (
+        json.dumps(baseline() | {"queries": []}).encode(),
+        [f"baseline.json: has no query in common with the golden file; {MAKE}"],
+    ),
+    "no question in common": (
+        json.dumps(baseline(stored_query("q1", query="And now?"))).encode(),
+        [f"baseline.json: has ids in common with the golden file, but no question; {MAKE}"],
+    ),
+    "cut off": (
+        GOOD[:-30],
+        ["baseline.json:22: is cut off in the middle; was the export stopped before it had finished?"],
+    ),
+    "NaN": (
+        GOOD.replace(b'"1.0.0"', b"NaN"),
+        [f"baseline.json:6: is not JSON: invalid character at column 16, before 'NaN'; {NAN_HINT}"],
+    ),
+    "Latin-1": (
+        GOOD.replace(b"What", b"Wh\xe4t"),
+        ["baseline.json:18: is not UTF-8 (byte 0xe4 at column 19); save the file as UTF-8"],
+    ),
+    "100,000 nested brackets": (b"[" * 100_000, ["baseline.json:1: is nested too deeply"]),
+    "100,000 nested brackets where nobody reads": (
+        b'{"format_version": 1, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        ["baseline.json:1: is nested too deeply"],
+    ),
+    "damaged gzip": (
+        gzip.compress(GOOD)[:10] + b"\xff" * 30,
+        ["baseline.json: the gzip data is damaged or cut off (Error -3 while decompressing data: invalid block type)"],
+    ),
+    "the same query twice": (
+        json.dumps(baseline(stored_query("7"), stored_query("q2"), stored_query("7", id=7)), indent=1).encode(),
+        ["baseline.json:35: queries[2].id: '7' stands here again; it is first in line 17"],
+    ),
+    "wrong types, each with its line": (
+        json.dumps(
+            baseline(stored_query("q1", doc_ids=[None], ranks={"a": 0}), {"id": "q2"}, k=[0], created_at=None), indent=1
+        ).encode(),
+        [
+            "baseline.json:3: created_at: expected text, found null",
+            f"baseline.json:10: k[0]: {RANK}, found 0",
+            f"baseline.json:20: queries[0].doc_ids[0]: {ID}, found null",
+            f"baseline.json:23: queries[0].ranks.a: {RANK}, found 0",
+            "baseline.json:27: queries[1].doc_ids: is missing",
+            "baseline.json:27: queries[1].metrics: is missing",
+            "baseline.json:27: queries[1].query: is missing",
+            "baseline.json:27: queries[1].ranks: is missing",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "expected"), BASELINES.values(), ids=BASELINES.keys())
+def test_a_baseline_that_cannot_be_compared_with_is_refused(
+    data: bytes, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("baseline.json").write_bytes(data)
+    assert errors(refused(tmp_path)) == expected
+
+
+def test_50_problems_of_a_baseline_are_told_and_the_rest_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    for fields, said_of_it in (({"doc_ids": None}, 1_200), ({"id": "q"}, 1_199)):
+        queries = [stored_query(f"q{n}") | fields for n in range(1_200)]
+        Path("baseline.json").write_text(json.dumps(baseline(*queries)))
+        said = errors(refused(tmp_path))
+        assert len(said) == 51
+        assert said[50] == f"… and {said_of_it - 50} more like these"
+
+
+def test_a_run_that_serves_as_a_baseline_is_read_as_strictly_as_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("base.jsonl").write_text(as_jsonl(run("q1"), run("q1")) + "{")
+    assert errors(refused(tmp_path, "--baseline", "base.jsonl")) == [
+        "base.jsonl:2: query_id: 'q1' stands here again; it is first in base.jsonl:1",
+        "base.jsonl:3: is cut off in the middle; was the export stopped before it had finished?",
+    ]
+
+
+def test_several_stored_baselines_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    assert errors(refused(tmp_path, "--baseline", "baseline.json", "current_run.jsonl")) == [
+        "baseline.json: is one of several baselines; give one baseline.json, or run files (.jsonl)"
+    ]

@@ -1,0 +1,223 @@
+"""Places that cannot be written to: told before any work is done, and what was there before stays as it was."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.bad_input.test_rows import errors, refused
+from tests.builders import good_workspace
+from tests.process import (
+    COMMAND,
+    Ended,
+    files_in,
+    folder_of_nobody,
+    hand_to_nobody,
+    rag_contract,
+    shell,
+    spawn,
+    spawn_as_nobody,
+)
+
+OUTPUTS = ("--report-md", "--report-json", "--junit")
+EVERYTHING = ("check", "--report-md", "report.md", "--report-json", "report.json", "--junit", "junit.xml")
+
+PLACES = {
+    "a folder": ("folder", "is a folder; name a file in it"),
+    "a folder that is not there": ("new/", "is a folder; name a file in it"),
+    "a file within a file": ("golden.jsonl/x", "cannot be written: {folder}/golden.jsonl is a file, not a folder"),
+    "a link to itself": ("loop", "cannot be written (a link that leads to itself)"),
+    "a name that is too long": ("n" * 300, "cannot be written (File name too long)"),
+    "the golden file": ("golden.jsonl", "is an input; write to another file"),
+    "the run by another spelling": ("folder/../current_run.jsonl", "is an input; write to another file"),
+    "the baseline by a symbolic link": ("link", "is an input; write to another file"),
+    "the config by a hard link": ("twin", "is an input; write to another file"),
+    "a descriptor that is not open": ("/dev/fd/987", "cannot be written (Bad file descriptor)"),
+    "a full device": ("/dev/full", "cannot be written (No space left on device)"),
+}
+
+
+@pytest.mark.parametrize("option", OUTPUTS)
+@pytest.mark.parametrize(("place", "expected"), PLACES.values(), ids=PLACES.keys())
+def test_a_place_that_cannot_be_written_to_is_refused(
+    place: str, expected: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("folder").mkdir()
+    Path("loop").symlink_to("loop")
+    Path("link").symlink_to("baseline.json")
+    Path("twin").hardlink_to("ragcontract.yml")
+    assert errors(refused(tmp_path, option, place)) == [f"{place}: {expected.format(folder=tmp_path)}"]
+
+
+TWICE = {
+    "the same name": "report.md",
+    "another spelling": "folder/../report.md",
+    "a symbolic link": "link",
+    "a hard link": "twin",
+    "the absolute path": "{folder}/report.md",
+}
+
+
+@pytest.mark.parametrize("place", TWICE.values(), ids=TWICE.keys())
+def test_two_reports_in_one_file_are_refused(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("folder").mkdir()
+    Path("link").symlink_to("report.md")
+    Path("twin").hardlink_to("report.md")
+    place = place.format(folder=tmp_path)
+    assert errors(refused(tmp_path, "--junit", place)) == [f"{place}: is another output; write to another file"]
+
+
+@pytest.mark.parametrize("place", ["folder/../new.md", "gone/../new.md", "link"])
+def test_two_reports_in_one_file_that_is_not_there_yet_are_refused(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("folder").mkdir()
+    Path("link").symlink_to("new.md")
+    assert errors(refused(tmp_path, "--report-md", "new.md", "--junit", place)) == [
+        f"{place}: is another output; write to another file"
+    ]
+
+
+def test_all_bad_places_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    options = ("--report-md", "golden.jsonl", "--report-json", str(tmp_path), "--junit", "current_run.jsonl")
+    assert errors(refused(tmp_path, *options)) == [
+        "golden.jsonl: is an input; write to another file",
+        f"{tmp_path}: is a folder; name a file in it",
+        "current_run.jsonl: is an input; write to another file",
+    ]
+
+
+@pytest.mark.parametrize("place", ["golden.jsonl", "current_run.jsonl", "ragcontract.yml", "folder", ""])
+def test_a_baseline_is_not_written_over_an_input_or_a_folder(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("folder").mkdir()
+    before = files_in(tmp_path)
+    ended = rag_contract("baseline", "--out", place)
+    assert (ended.code, ended.out) == (2, "")
+    assert len(errors(ended)) == 1
+    assert files_in(tmp_path) == before
+
+
+def test_a_bad_run_leaves_the_old_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("current_run.jsonl").write_text("{")
+    before = files_in(tmp_path)
+    assert rag_contract("baseline").code == 2
+    assert files_in(tmp_path) == before
+
+
+def test_a_file_that_may_not_be_written_is_refused() -> None:
+    with folder_of_nobody() as folder:
+        good_workspace(folder)
+        (folder / "report.md").chmod(0o444)
+        hand_to_nobody(folder)
+        before = files_in(folder)
+        ended = spawn_as_nobody("check", cwd=folder)
+        assert ended == (2, "", "error: report.md: cannot be written (Permission denied)\n")
+        assert files_in(folder) == before
+
+
+def test_a_folder_that_may_not_be_written_is_refused() -> None:
+    with folder_of_nobody() as folder:
+        good_workspace(folder)
+        (folder / "closed").mkdir()
+        (folder / "closed").chmod(0o555)
+        hand_to_nobody(folder)
+        before = files_in(folder)
+        ended = spawn_as_nobody("check", "--junit", "closed/deep/junit.xml", cwd=folder)
+        expected = f"error: closed/deep/junit.xml: cannot be written (Permission denied in {folder}/closed)\n"
+        assert ended == (2, "", expected)
+        assert files_in(folder) == before
+
+
+def limited(bytes_: int, *argv: str, cwd: Path) -> Ended:
+    """Run a command whose files cannot grow beyond a size, which is how a full disk looks to it."""
+    program = (
+        "import resource, runpy, signal, sys\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({bytes_}, {bytes_}))\n"
+        "sys.argv = ['rag-contract', *sys.argv[1:]]\n"
+        "from ragcontract.guard import entry_point\n"
+        "entry_point()\n"
+    )
+    unmeasured = {name: "" for name in os.environ if name.startswith("COVERAGE_")}
+    return spawn(*argv, cwd=cwd, command=(COMMAND[0], "-c", program), environ=unmeasured)
+
+
+def test_a_full_disk_leaves_the_old_reports_and_no_litter(tmp_path: Path) -> None:
+    good_workspace(tmp_path)
+    before = files_in(tmp_path)
+    enough_for_markdown = 1_500
+    ended = limited(enough_for_markdown, *EVERYTHING, cwd=tmp_path)
+    assert ended == (2, "", "error: report.json: cannot be written (File too large)\n")
+    assert files_in(tmp_path) == before
+
+
+def test_a_full_disk_leaves_the_old_baseline_and_no_litter(tmp_path: Path) -> None:
+    good_workspace(tmp_path)
+    before = files_in(tmp_path)
+    ended = limited(100, "baseline", cwd=tmp_path)
+    assert ended == (2, "", "error: baseline.json: cannot be written (File too large)\n")
+    assert files_in(tmp_path) == before
+
+
+def test_nothing_is_written_to_a_device_when_a_file_cannot_be(tmp_path: Path) -> None:
+    good_workspace(tmp_path)
+    ended = limited(0, "check", "--report-md", "/dev/stdout", "--report-json", "report.json", cwd=tmp_path)
+    assert ended == (2, "", "error: report.json: cannot be written (File too large)\n")
+
+
+def test_a_report_to_standard_output_has_it_for_itself(tmp_path: Path) -> None:
+    good_workspace(tmp_path)
+    ended = spawn(*EVERYTHING[:4], "/dev/stdout", "--junit", "", cwd=tmp_path)
+    assert ended.code == 0
+    assert ended.out.startswith("{\n")
+    assert ended.out.endswith("}\n")
+    assert "PASS" in ended.err
+
+
+def test_a_report_to_standard_output_does_not_cut_the_file_behind_it(tmp_path: Path) -> None:
+    good_workspace(tmp_path)
+    script = "{ echo before; rag-contract check --report-md /dev/stdout 2>log; echo after; } > all.txt"
+    assert shell(script, cwd=tmp_path) == (0, "", "")
+    lines = (tmp_path / "all.txt").read_text().splitlines()
+    assert lines[0] == "before"
+    assert lines[1].startswith("### ✅ Retrieval contract holds")
+    assert lines[-1] == "after"
+
+
+def test_a_baseline_to_standard_output_has_it_for_itself(tmp_path: Path) -> None:
+    good_workspace(tmp_path)
+    ended = spawn("baseline", "--out", "/dev/stdout", cwd=tmp_path)
+    assert ended.code == 0
+    assert (ended.out[0], ended.out[-2:]) == ("{", "}\n")
+    assert ended.err == "baseline of 2 queries in /dev/stdout\n"
+
+
+def test_two_reports_in_standard_output_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    places = ("--report-md", "/dev/stdout", "--junit", "/dev/stdout")
+    assert errors(refused(tmp_path, *places)) == ["/dev/stdout: is another output; write to another file"]
+
+
+def test_nowhere_takes_any_number_of_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    before = files_in(tmp_path)
+    ended = rag_contract("check", "--report-md", "/dev/null", "--report-json", "/dev/null", "--junit", "/dev/null")
+    assert ended.code == 0
+    assert files_in(tmp_path) == before
+    assert Path("/dev/null").is_char_device()
+
+
+def test_an_empty_name_is_for_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    before = files_in(tmp_path)
+    ended = rag_contract("check", "--report-md", "", "--report-json", "", "--junit", "")
+    assert ended.code == 0
+    assert files_in(tmp_path) == before

@@ -1,0 +1,87 @@
+import gzip
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from ragcontract.errors import InputError
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import InputFile, resolve
+
+
+def found_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *patterns: str) -> list[str]:
+    """Resolve patterns in a folder; all must lead to files."""
+    monkeypatch.chdir(folder)
+    diagnostics = Diagnostics()
+    paths = resolve(patterns, diagnostics)
+    diagnostics.raise_problems()
+    return paths
+
+
+def test_globs_are_sorted_and_paths_keep_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("c.jsonl", "a.jsonl", "b.jsonl", "z.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / "d.jsonl").touch()
+    assert found_in(tmp_path, monkeypatch, "z.txt", "?.jsonl") == ["z.txt", "a.jsonl", "b.jsonl", "c.jsonl"]
+    assert found_in(tmp_path, monkeypatch, "**/d.jsonl") == ["deep/er/d.jsonl"]
+
+
+def test_a_file_is_taken_once_by_whatever_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.jsonl").touch()
+    (tmp_path / "link").symlink_to("a.jsonl")
+    names = ("./a.jsonl", "a.jsonl", "*.jsonl", "link", str(tmp_path / "a.jsonl"))
+    assert found_in(tmp_path, monkeypatch, *names) == ["./a.jsonl"]
+
+
+def test_a_name_with_brackets_is_a_name_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run[1].jsonl").touch()
+    (tmp_path / "run1.jsonl").touch()
+    assert found_in(tmp_path, monkeypatch, "run[1].jsonl") == ["run[1].jsonl"]
+    (tmp_path / "run[1].jsonl").unlink()
+    assert found_in(tmp_path, monkeypatch, "run[1].jsonl") == ["run1.jsonl"]
+
+
+def test_every_path_that_leads_nowhere_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    diagnostics = Diagnostics()
+    assert resolve(["gone", "*.none", "", "a\0b"], diagnostics) == []
+    with pytest.raises(InputError) as caught:
+        diagnostics.raise_problems()
+    assert caught.value.problems == [
+        "gone: no such file",
+        "*.none: no file matches this pattern",
+        "'': is an empty path; name a file",
+        "a\0b: cannot be read (embedded null byte)",
+    ]
+
+
+def test_a_digest_is_of_the_bytes_on_disk(tmp_path: Path) -> None:
+    packed = gzip.compress(b"content\n" * 1000)
+    (tmp_path / "a").write_bytes(packed)
+    told: list[int] = []
+    file = InputFile(str(tmp_path / "a"), told.append)
+    try:
+        assert file.stream.read() == b"content\n" * 1000
+        assert file.source().sha256 == hashlib.sha256(packed).hexdigest()
+        assert sum(told) == len(packed)
+    finally:
+        file.close()
+
+
+def test_a_glob_that_is_no_possible_name_matches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    diagnostics = Diagnostics()
+    assert resolve(["*" + "n" * 300], diagnostics) == []
+    with pytest.raises(InputError, match="no file matches this pattern"):
+        diagnostics.raise_problems()
+
+
+def test_a_file_whose_bytes_cannot_be_had_is_closed_again() -> None:
+    with pytest.raises(OSError, match="Input/output error"):
+        InputFile("/proc/self/mem")
+
+
+def test_a_folder_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        InputFile(str(tmp_path))

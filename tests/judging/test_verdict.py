@@ -1,0 +1,100 @@
+"""The verdict on everything together."""
+
+import pytest
+
+from ragcontract.errors import InputError
+from ragcontract.inputs.config import Config, FailOn, Minimums, PerQuery
+from ragcontract.judging.verdict import judge, without_judging
+from tests.records import query, score
+
+QUERIES = [query("q1", "A"), query("q2", "B", weight=3.0)]
+GOOD = {"q1": ["A"], "q2": ["B"]}
+WORSE = {"q1": ["x", "A"], "q2": ["B"]}
+
+
+def test_a_contract_without_gates_is_broken_by_its_queries_alone() -> None:
+    assert judge(score(QUERIES, GOOD)).verdict == "pass"
+    judged = judge(score(QUERIES, {"q1": ["A"], "q2": ["x"]}))
+    assert judged.verdict == "fail"
+    assert list(judged.violations) == ["q2"]
+    assert judged.gates == []
+
+
+def test_a_gate_alone_breaks_the_contract() -> None:
+    judged = judge(score(QUERIES, WORSE, GOOD, Config(fail_on=FailOn(mrr_drop_gt=0.1))))
+    assert judged.verdict == "fail"
+    assert judged.violations == {}
+    assert [(gate.id, gate.status, gate.observed) for gate in judged.gates] == [("fail_on.mrr_drop_gt", "fail", 0.125)]
+    assert judge(score(QUERIES, WORSE, GOOD, Config(fail_on=FailOn(mrr_drop_gt=0.125)))).verdict == "pass"
+
+
+def test_one_broken_gate_among_several_is_enough() -> None:
+    config = Config(fail_on=FailOn(mrr_drop_gt=0.1, recall_drop_gt=0.1), minimums=Minimums(hitrate_at_k=0.9))
+    judged = judge(score(QUERIES, WORSE, GOOD, config))
+    assert [gate.status for gate in judged.gates] == ["fail", "pass", "pass"]
+    assert judged.verdict == "fail"
+
+
+def test_queries_that_are_new_count_for_minimums_and_rules_and_not_for_drops() -> None:
+    queries = [*QUERIES, query("new", "C")]
+    config = Config(fail_on=FailOn(mrr_drop_gt=0.0), minimums=Minimums(mrr_at_k=0.9))
+    judged = judge(score(queries, {**GOOD, "new": ["x"]}, GOOD, config))
+    assert [(gate.id, gate.status, gate.observed) for gate in judged.gates] == [
+        ("fail_on.mrr_drop_gt", "pass", 0.0),
+        ("minimums.mrr_at_k", "fail", 0.8),
+    ]
+    assert list(judged.violations) == ["new"]
+    means = judged.means["mrr_at_5"]
+    assert (means.current, means.current_shared, means.baseline) == (0.8, 1.0, 1.0)
+
+
+def test_the_switches_of_the_config_reach_the_rules() -> None:
+    queries = [query("q1", "A", forbidden_doc_ids=("F",), must_rank_at_most=1)]
+    run = {"q1": ["x", "A", "x2", "F"]}
+    assert set(judge(score(queries, run)).violations) == {"q1"}
+    off = PerQuery(enforce_must_rank_at_most=False, forbidden_within=3)
+    assert judge(score(queries, run, config=Config(per_query=off))).verdict == "pass"
+
+
+def test_the_largest_cut_off_is_the_one_of_must_include() -> None:
+    run = {"q1": ["x", "y", "A"], "q2": ["B"]}
+    assert judge(score(QUERIES, run, config=Config(k=3))).verdict == "pass"
+    assert judge(score(QUERIES, run, config=Config(k=2))).verdict == "fail"
+
+
+def test_gates_that_cannot_be_judged_are_errors_all_at_once_with_their_lines() -> None:
+    config = Config(fail_on=FailOn(mrr_drop_gt=0.1, recall_drop_gt="5%"), minimums=Minimums(mrr_at_k=0.1))
+    with pytest.raises(InputError) as caught:
+        judge(score(QUERIES, GOOD, config=config))
+    reason = "cannot be judged: there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
+    assert caught.value.problems == [
+        f"ragcontract.yml:7: fail_on.mrr_drop_gt {reason}",
+        f"ragcontract.yml:7: fail_on.recall_drop_gt {reason}",
+    ]
+
+
+def test_a_drop_over_no_shared_answerable_query_is_an_error() -> None:
+    queries = [*QUERIES, query("none", forbidden_doc_ids=("F",))]
+    scored = score(queries, {**GOOD, "none": []}, {"none": []}, Config(fail_on=FailOn(mrr_drop_gt=0.1)))
+    with pytest.raises(InputError, match="no query with relevant documents is in both"):
+        judge(scored)
+
+
+def test_a_minimum_over_no_answerable_query_is_an_error() -> None:
+    scored = score([query("none")], {"none": []}, config=Config(minimums=Minimums(hitrate_at_k=0.0)))
+    with pytest.raises(InputError, match=r"minimums\.hitrate_at_k cannot be judged: no golden query has relevant"):
+        judge(scored)
+
+
+def test_an_unanswerable_set_without_gates_is_judged_by_its_forbidden_documents() -> None:
+    queries = [query("none", forbidden_doc_ids=("F",))]
+    assert judge(score(queries, {"none": ["x"]})).verdict == "pass"
+    assert judge(score(queries, {"none": ["F"]})).verdict == "fail"
+    assert judge(score(queries, {"none": ["F"]})).means["mrr_at_5"].current is None
+
+
+def test_comparing_judges_nothing() -> None:
+    scored = score(QUERIES, {"q1": [], "q2": []}, GOOD, Config(fail_on=FailOn(mrr_drop_gt=0.1)))
+    compared = without_judging(scored)
+    assert (compared.verdict, compared.gates, compared.violations) == ("pass", [], {})
+    assert compared.means == judge(scored).means

@@ -1,0 +1,115 @@
+"""Runs rag-contract as users do: by its arguments, in a folder, watching its exit code and what it prints."""
+
+import contextlib
+import io
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ragcontract.cli import main
+from ragcontract.guard import guarded
+
+COMMAND = (sys.executable, "-m", "ragcontract")
+NOBODY = 65534
+
+# Started by root, it gives up root's rights once all modules are loaded: the interpreter may be out of nobody's reach.
+_AS_NOBODY = f"""
+import difflib, os, sys, traceback, yaml
+import ragcontract.cli, ragcontract.reports.junit
+from ragcontract.guard import entry_point
+if os.getuid() == 0:
+    os.setgroups([]), os.setgid({NOBODY}), os.setuid({NOBODY})
+entry_point()
+"""
+
+
+class Ended(NamedTuple):
+    """How a process ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+def rag_contract(*argv: str) -> Ended:
+    """Run a command in this process and folder."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = guarded(lambda: main(argv), err)
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
+def spawn(
+    *argv: str,
+    cwd: Path,
+    command: Sequence[str] = COMMAND,
+    environ: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+) -> Ended:
+    """Run a command as a process of its own; ``environ`` is added to this process's environment."""
+    done = subprocess.run(
+        [*command, *argv],
+        cwd=cwd,
+        env={**os.environ, **(environ or {})},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def spawn_as_nobody(*argv: str, cwd: Path) -> Ended:
+    """Run a command without root's rights, to whom no permission is denied."""
+    unmeasured = {name: "" for name in os.environ if name.startswith("COVERAGE_")}
+    return spawn(*argv, cwd=cwd, command=(sys.executable, "-c", _AS_NOBODY), environ=unmeasured)
+
+
+@contextlib.contextmanager
+def folder_of_nobody() -> Iterator[Path]:
+    """Make a folder that nobody can reach, which is not so for pytest's."""
+    folder = Path(tempfile.mkdtemp()).resolve()
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def hand_to_nobody(folder: Path) -> None:
+    """Make nobody the owner of a folder and all that is in it, where root runs the tests."""
+    if os.getuid() == 0:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+
+
+def shell(script: str, *, cwd: Path) -> Ended:
+    """Run a bash script in which ``rag-contract`` is the command under test."""
+    function = f'rag-contract() {{ "{sys.executable}" -m ragcontract "$@"; }}\n'
+    done = subprocess.run(["bash", "-c", function + script], check=False, cwd=cwd, capture_output=True, text=True)
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def on_a_terminal(*argv: str, cwd: Path, environ: Mapping[str, str] | None = None) -> Ended:
+    """Run a command whose output goes to a terminal: all of it is in ``out``."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *argv], cwd=cwd, env={**os.environ, "TERM": "xterm", **(environ or {})}, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError), os.fdopen(ours, "rb", buffering=0) as terminal:  # EIO: the other end is closed
+        while chunk := terminal.read(65536):
+            shown += chunk
+    return Ended(process.wait(), shown.decode(), "")
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """Return every file below a folder with its bytes, to tell whether anything was touched, lost or left over."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

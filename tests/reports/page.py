@@ -1,0 +1,80 @@
+"""Markdown as GitHub shows it: its own parser, and what it makes links of afterwards."""
+
+import re
+from html.parser import HTMLParser
+
+import cmarkgfm  # type: ignore[import-untyped]
+from cmarkgfm.cmark import Options  # type: ignore[import-untyped]
+
+ZERO_WIDTH_SPACE = "\u200b"
+# Raw HTML is let through, as GitHub does before it sanitizes: nothing here may rely on the sanitizer.
+OPTIONS = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES
+
+# What GitHub's pages make of text that is not in code, after the parser is done.
+MADE_A_LINK = re.compile(
+    r"(?<![\w`])@[a-z0-9][a-z0-9-]*"  # a user or a team
+    r"|#\d+"  # an issue, also as owner/repository#1
+    r"|\bgh-\d+|\bghsa-[a-z0-9]|\bcve-\d"
+    r"|\b[0-9a-f]{7,40}\b"  # a commit
+    r"|://|\bwww\.\w"
+    r"|:[\w+-]+:",  # a picture
+    re.IGNORECASE,
+)
+
+
+class Page(HTMLParser):
+    """The rendered page: its tags in order, the table rows, and the text outside of code."""
+
+    def __init__(self, markdown: str) -> None:
+        """Render and take apart."""
+        super().__init__()
+        self.tags: list[str] = []
+        self.tables: list[list[list[str]]] = []
+        self.items: list[str] = []
+        self.prose: list[str] = []
+        self._in_code = 0
+        self._open: list[str] = []
+        self.html = cmarkgfm.github_flavored_markdown_to_html(markdown, OPTIONS)
+        self.feed(self.html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "span" and not attrs:  # around a dollar sign
+            return
+        self.tags.append(" ".join([tag, *(f"{name}={value}" for name, value in attrs)]))
+        self._in_code += tag == "code"
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in {"td", "th"}:
+            self.tables[-1][-1].append("")
+        elif tag == "li":
+            self.items.append("")
+        if tag != "br":
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "span":
+            return
+        self.tags.append(f"/{tag}")
+        self._in_code -= tag == "code"
+        assert self._open.pop() == tag, self.html
+
+    def handle_data(self, data: str) -> None:
+        if not self._in_code:
+            self.prose.append(data)
+        data = data.replace(ZERO_WIDTH_SPACE, "")
+        if {"td", "th"} & set(self._open):
+            self.tables[-1][-1][-1] += data
+        elif "li" in self._open:
+            self.items[-1] += data
+
+    @property
+    def text(self) -> str:
+        """All text outside of code, zero-width spaces taken out."""
+        return "".join(self.prose).replace(ZERO_WIDTH_SPACE, "")
+
+    def links(self) -> list[str]:
+        """Return what would become a link or a picture."""
+        return MADE_A_LINK.findall("\n".join(self.prose))

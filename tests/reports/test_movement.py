@@ -1,0 +1,95 @@
+"""How ranks moved since the baseline, and what is worst."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from ragcontract.model import QueryReport
+from ragcontract.reports.movement import changed_versions, loss, movement
+from tests.records import query, report
+
+
+def moved(before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str], int]:
+    """Return the queries that got worse and better, in order; each wants A, B and C."""
+    queries = [query(query_id, "A", "B", "C") for query_id in now]
+    found = movement(report(queries, now, before).queries)
+    return [item.query.id for item in found.worse], [item.query.id for item in found.better], found.even
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "where"),
+    [
+        ("A", "A", "even"),
+        ("A", "xA", "worse"),
+        ("xA", "A", "better"),
+        ("A", "x", "worse"),
+        ("x", "A", "better"),
+        ("x", "x", "even"),
+        ("AB", "BA", "even"),  # changed places
+        ("ABC", "CAB", "even"),
+        ("xxxxxAB", "BAxxxxx", "better"),
+        ("AxB", "AxxB", "worse"),
+        ("xA", "xxAxxB", "even"),  # 1/2 is 1/3 and 1/6
+        ("AxxxxB", "xABC", "worse"),  # two others came up, and the first fell
+    ],
+)
+def test_a_query_is_worse_better_or_even(before: str, now: str, where: str) -> None:
+    worse, better, even = moved({"q": list(before)}, {"q": list(now)})
+    assert (worse, better, even) == (["q"] * (where == "worse"), ["q"] * (where == "better"), where == "even")
+
+
+def test_the_worst_and_the_best_come_first() -> None:
+    now = {"slipped": ["x", "A"], "lost": ["x"], "low": ["x", "x", "A"], "rose": ["x", "A"], "won": ["A"]}
+    before = {"slipped": ["A"], "lost": ["A"], "low": ["x", "A"], "rose": ["x", "x", "A"], "won": ["x"]}
+    assert moved(before, now) == (["lost", "slipped", "low"], ["won", "rose"], 0)
+
+
+def test_queries_without_a_baseline_have_not_moved() -> None:
+    assert moved({"old": ["A"]}, {"old": ["A"], "new": ["x"]}) == ([], [], 1)
+
+
+def test_by_how_much() -> None:
+    (item,) = movement(report([query("q", "A")], {"q": ["x", "x", "x", "A"]}, {"q": ["x", "A"]}).queries).worse
+    assert item.change == -0.25
+
+
+def worst_first(queries: Sequence[QueryReport]) -> list[str]:
+    return [query.id for query in sorted(queries, key=loss)]
+
+
+def test_forbidden_documents_are_worst_then_what_was_lost() -> None:
+    queries = [
+        query("slipped", "A", must_rank_at_most=1),
+        query("never there", "A"),
+        query("leak", "A", forbidden_doc_ids=("F",)),
+        query("lost", "A"),
+        query("rose, still too low", "A", must_rank_at_most=1),
+    ]
+    before = {"slipped": "A", "never there": "x", "leak": "A", "lost": "A", "rose, still too low": "xxxA"}
+    now = {"slipped": "xA", "never there": "x", "leak": "AF", "lost": "x", "rose, still too low": "xA"}
+    assert worst_first(report(queries, now, before).queries) == [
+        "leak",
+        "lost",
+        "slipped",
+        "never there",
+        "rose, still too low",
+    ]
+
+
+def test_without_a_baseline_what_lacks_most_is_worst() -> None:
+    queries = [query("low", "A", must_rank_at_most=1), query("one lost", "A"), query("two lost", "A", "B")]
+    now = {"low": "xA", "two lost": "x", "one lost": "x"}
+    assert worst_first(report(queries, now).queries) == ["two lost", "one lost", "low"]
+
+
+def test_versions_that_changed() -> None:
+    before = {
+        "embedding_model": ["e5@1"],
+        "index_version": ["1", "2"],
+        "chunking_version": ["c"],
+        "retriever_version": [],
+    }
+    now = {"embedding_model": ["e5@2"], "index_version": ["2", "1"], "retriever_version": ["r"], "other": ["o"]}
+    assert changed_versions(now, before) == {"embedding_model": ("e5@1", "e5@2")}
+    assert changed_versions({"index_version": ["2", "3"]}, before) == {"index_version": ("1, 2", "2, 3")}
+    assert changed_versions({}, before) == {}

@@ -1,0 +1,139 @@
+"""The headline and the metric table."""
+
+from typing import Any
+
+import pytest
+
+from ragcontract.inputs.config import Config, FailOn, Minimums
+from ragcontract.model import Report
+from ragcontract.reports.summary import Row, headline, rows, shared_note
+from tests.records import Rows, query, report
+
+LOW = {"mrr_drop_gt": 0.1}
+
+
+def ranked(*ranks: int | None) -> dict[str, list[str]]:
+    """Return a run whose queries q1, q2, … find their document A at these ranks."""
+    return {
+        f"q{number}": ["x"] * ((rank or 9) - 1) + ["A"] * (rank is not None)
+        for number, rank in enumerate(ranks, start=1)
+    }
+
+
+def checked(now: list[int | None], before: list[int | None] | None = None, **config: Any) -> Report:
+    queries = [query(f"q{number}", "A", must_include_any=True) for number in range(1, len(now) + 1)]
+    fail_on = FailOn(**config.pop("fail_on", {}))
+    minimums = Minimums(**config.pop("minimums", {}))
+    baseline = None if before is None else ranked(*before)
+    return report(queries, ranked(*now), baseline, Config(fail_on=fail_on, minimums=minimums, **config))
+
+
+def row(report: Report, label: str = "MRR@5") -> Row:
+    return next(row for row in rows(report) if row.label == label)
+
+
+def test_the_issues_example() -> None:
+    # MRR 0.82 before and 0.68 now, over 25 queries.
+    before: list[int | None] = [1] * 19 + [2, 2, 2] + [None] * 3
+    now: list[int | None] = [1] * 14 + [2] * 6 + [None] * 5
+    found = row(checked(now, before, fail_on=LOW))
+    assert (found.baseline, found.current, found.change, found.status) == ("0.82", "0.68", "-0.14", "fail")
+    assert found.limits == "allowed drop 0.10"
+
+
+def test_without_a_baseline_there_is_no_change_and_no_status_without_a_gate() -> None:
+    found = row(checked([1, 2]))
+    assert found == Row(
+        label="MRR@5", baseline="-", current="0.75", current_shared="-", change="-", limits="", status="none"
+    )
+
+
+def test_every_limit_of_a_metric_is_named() -> None:
+    config = {"fail_on": {"mrr_drop_gt": "10%", "recall_drop_gt": 0.05}, "minimums": {"mrr_at_k": 0.5}}
+    found = checked([1, 2], [1, 1], **config)
+    assert row(found).limits == "allowed drop 10% (0.10), minimum 0.50"
+    assert row(found).status == "fail"
+    assert (row(found, "Recall@5").limits, row(found, "Recall@5").status) == ("allowed drop 0.05", "pass")
+    assert (row(found, "HitRate@5").limits, row(found, "HitRate@5").status) == ("", "none")
+
+
+def test_a_percentage_is_also_given_in_points() -> None:
+    assert row(checked([2, 2], [2, 2], fail_on={"mrr_drop_gt": "12.5%"})).limits == "allowed drop 12.5% (0.06)"
+
+
+def test_a_limit_broken_by_a_hair_does_not_read_as_kept() -> None:
+    found = row(checked([1, 2], minimums={"mrr_at_k": 0.7504}))
+    assert (found.current, found.limits) == ("0.7500", "minimum 0.7504")
+    relative = row(checked([None], [5], fail_on={"mrr_drop_gt": "98%"}))
+    assert (relative.change, relative.limits) == ("-0.200", "allowed drop 98% (0.196)")
+
+
+def test_a_limit_that_is_kept_needs_no_more_decimals() -> None:
+    found = row(checked([1, 2], minimums={"mrr_at_k": 0.7499}))
+    assert (found.current, found.limits) == ("0.75", "minimum 0.75")
+
+
+def test_a_small_change_is_shown_and_leaves_the_other_rows_alone() -> None:
+    before: list[int | None] = [1] * 400
+    found = checked([2, *before[1:]], before)
+    assert (row(found).baseline, row(found).current, row(found).change) == ("1.000", "0.999", "-0.001")
+    assert (row(found, "Recall@5").baseline, row(found, "Recall@5").change) == ("1.00", "0.00")
+
+
+def test_an_unanswerable_set_has_no_numbers() -> None:
+    found = row(report([query("q")], {"q": []}, {"q": []}))
+    assert (found.current, found.baseline, found.change, found.status) == ("-", "-", "-", "none")
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (checked([1, 1]), "nothing broken in 2 queries; no gates are set"),
+        (checked([1], minimums={"mrr_at_k": 0.5}), "nothing broken in 1 query and 1 gate"),
+        (checked([1, None]), "1 of 2 queries broken"),
+        (checked([None]), "1 of 1 query broken"),
+        (checked([2, 2], [1, 1], fail_on=LOW), "MRR@5 fell by 0.50, allowed drop 0.10"),
+        (
+            checked([2, None], [1, 1], fail_on={**LOW, "hitrate_drop_gt": 0.9}),
+            "MRR@5 fell by 0.75, allowed drop 0.10; 1 of 2 queries broken",
+        ),
+        (
+            checked([None, 1], [1, 1], fail_on={**LOW, "recall_drop_gt": 0.1}, minimums={"hitrate_at_k": 0.8}),
+            "MRR@5 fell by 0.50, allowed drop 0.10 (and 2 more gates broken); 1 of 2 queries broken",
+        ),
+        (
+            checked([2, 2], [1, 1], fail_on=LOW, minimums={"mrr_at_k": 0.8}),
+            "MRR@5 fell by 0.50, allowed drop 0.10 (and 1 more gate broken)",
+        ),
+        (
+            checked([1, None], [None, 1], fail_on=LOW, minimums={"hitrate_at_k": 0.8}),
+            "HitRate@5 is 0.50, minimum 0.80; 1 of 2 queries broken",
+        ),
+        (checked([None] * 1200), "1,200 of 1,200 queries broken"),
+    ],
+)
+def test_the_headline_says_what_the_verdict_rests_on(made: Report, expected: str) -> None:
+    assert headline(made) == expected
+
+
+def test_a_comparison_over_all_queries_needs_no_note() -> None:
+    assert shared_note(checked([1, 2])) is None
+    assert shared_note(checked([1, 2], [1, 2])) is None
+
+
+def test_a_comparison_over_some_queries_says_so() -> None:
+    queries = [query("q1", "A"), query("q2", "A"), query("q3", "A")]
+    before = Rows(
+        {"q1": ["A"], "q2": ["A"], "gone": []}, name="b", questions={"q1": "What about q1?", "q2": "?", "gone": "?"}
+    )
+    note = shared_note(report(queries, {"q1": ["x", "A"], "q2": ["A"], "q3": ["A"]}, before))
+    assert note == (
+        "Changes are taken over the 1 query that both sides have (1 new, 1 with another question, 1 only in the "
+        "baseline); the run's means over those: MRR@5 0.50, Recall@5 1.00, Precision@5 0.20, HitRate@5 1.00."
+    )
+
+
+def test_where_only_the_baseline_has_more_the_means_are_the_same() -> None:
+    before = {"q1": ["A"]} | {f"gone{number}": ["A"] for number in range(1000)}
+    note = shared_note(report([query("q1", "A")], {"q1": ["A"]}, before))
+    assert note == "Changes are taken over the 1 query that both sides have (1,000 only in the baseline)."

@@ -1,0 +1,44 @@
+"""Run and baseline, scored under the same golden set."""
+
+import msgspec
+
+from ragcontract.inputs.config import Config
+from tests.records import Rows, query, score
+
+
+def test_both_sides_are_scored_and_told_apart() -> None:
+    queries = [query("same", "A"), query("new", "A"), query("reworded", "A"), query("missing", "A")]
+    run = {"same": ["A"], "new": ["A"], "reworded": ["A"], "unknown": ["A"]}
+    before = Rows(
+        {"same": ["x", "A"], "reworded": ["A"], "gone": ["A"]},
+        name="baseline.json",
+        questions={"same": "What about same?", "reworded": "Another question?", "gone": "?"},
+    )
+    scored = score(queries, run, before)
+    assert scored.run.missing == ["missing"]
+    assert scored.run.scores["missing"].values == (0.0, 0.0, 0.0, 0.0)
+    assert scored.run.unknown == ["unknown"]
+    assert scored.baseline is not None
+    assert (scored.baseline.new, scored.baseline.changed, scored.baseline.gone) == (
+        ["new", "missing"],
+        ["reworded"],
+        ["gone"],
+    )
+    assert scored.baseline.queries == 3
+    assert [query.id for query in scored.shared()] == ["same"]
+    assert score(queries, run).shared() == []
+
+
+def test_the_cut_off_is_the_configs() -> None:
+    scored = score([query("q1", "A")], {"q1": ["x", "A"]}, {"q1": ["A"]}, Config(k=1))
+    assert scored.k == 1
+    assert scored.run.scores["q1"].values == (0.0, 0.0, 0.0, 0.0)
+    assert scored.baseline is not None
+    assert scored.baseline.scores["q1"].values == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_both_sides_are_counted_the_same_way() -> None:
+    config = msgspec.structs.replace(Config(k=2), rank_by="documents")
+    scored = score([query("q1", "A")], {"q1": ["x", "x", "A"]}, {"q1": ["x", "x", "x", "A"]}, config)
+    assert scored.baseline is not None
+    assert scored.run.scores["q1"].ranks == scored.baseline.scores["q1"].ranks == {"A": 2}

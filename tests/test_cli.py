@@ -1,0 +1,188 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from ragcontract import __version__
+from tests.builders import as_jsonl, golden, good_workspace, run
+from tests.process import files_in, rag_contract, shell
+
+
+def test_a_passing_check_writes_its_reports_and_exits_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    ended = rag_contract("check", "--report-md", "out/a.md", "--report-json", "out/b.json", "--junit", "out/c.xml")
+    assert (ended.code, ended.err) == (0, "")
+    assert "PASS" in ended.out
+    assert sorted(files_in(tmp_path / "out")) == ["a.md", "b.json", "c.xml"]
+    assert json.loads(Path("out/b.json").read_bytes())["verdict"] == "pass"
+
+
+def test_a_broken_contract_exits_1_with_its_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("current_run.jsonl").write_text(as_jsonl(run("q1", "doc1"), run("q2", "x")))
+    ended = rag_contract("check")
+    assert (ended.code, ended.err) == (1, "")
+    assert json.loads(Path("report.json").read_bytes())["verdict"] == "fail"
+    assert Path("report.md").read_text().startswith("### ❌")
+    assert b"<failure" in Path("junit.xml").read_bytes()
+
+
+def test_the_option_k_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    assert "MRR@2" in rag_contract("check", "--k", "2").out
+    assert "MRR@2" in rag_contract("score", "--k", "2").out
+    assert "MRR@2" in rag_contract("diff", "--k", "2").out
+    assert rag_contract("baseline", "--k", "2").code == 0
+    assert json.loads(Path("baseline.json").read_bytes())["k"] == [2]
+
+
+@pytest.mark.parametrize("k", ["0", "-1", "1.5", "five", "", "99999999999"])
+def test_a_k_that_is_none_is_refused(k: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    before = files_in(tmp_path)
+    for command in ("check", "score", "baseline", "diff"):
+        ended = rag_contract(command, "--k", k)
+        assert (ended.code, ended.out) == (2, "")
+        assert "Invalid value for '--k'" in ended.err
+    assert files_in(tmp_path) == before
+
+
+SHARDS = {
+    "an unquoted glob": ("--golden", "g1.jsonl", "g2.jsonl", "--run", "r1.jsonl", "r2.jsonl"),
+    "a quoted glob": ("--golden", "g?.jsonl", "--run", "r*.jsonl"),
+    "repeated options": ("--golden", "g1.jsonl", "--golden", "g2.jsonl", "--run", "r1.jsonl", "--run", "r2.jsonl"),
+    "an equals sign": ("--golden=g1.jsonl", "g2.jsonl", "--run=r1.jsonl", "r2.jsonl"),
+    "options behind": ("--run", "r1.jsonl", "r2.jsonl", "--golden", "g1.jsonl", "g2.jsonl", "--k", "3"),
+}
+
+
+@pytest.mark.parametrize("options", SHARDS.values(), ids=SHARDS.keys())
+def test_several_files_are_one_input(options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for n in "12":
+        Path(f"g{n}.jsonl").write_text(as_jsonl(golden(f"q{n}")))
+        Path(f"r{n}.jsonl").write_text(as_jsonl(run(f"q{n}")))
+    assert rag_contract("check", *options).code == 0
+    files = json.loads(Path("report.json").read_bytes())["inputs"]
+    assert [file["path"] for file in files["golden"]["files"]] == ["g1.jsonl", "g2.jsonl"]
+    assert [file["path"] for file in files["run"]["files"]] == ["r1.jsonl", "r2.jsonl"]
+
+
+def test_an_option_that_takes_one_file_takes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    ended = rag_contract("check", "--config", "ragcontract.yml", "other.yml")
+    assert ended.code == 2
+    assert "unexpected extra argument (other.yml)" in ended.err
+
+
+def test_validate_says_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    before = files_in(tmp_path)
+    with Path("golden.jsonl").open("a") as file:
+        file.write(as_jsonl(golden("q3") | {"relevant_doc_ids": []}))
+    with Path("current_run.jsonl").open("a") as file:
+        file.write(as_jsonl(run("q3")))
+    assert rag_contract("validate") == (
+        0,
+        "valid: 3 golden queries (2 with relevant documents), 3 run rows, a baseline of 2 queries, a config\n",
+        "",
+    )
+    assert files_in(tmp_path).keys() == before.keys()
+
+
+def test_validate_leaves_the_verdict_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("current_run.jsonl").write_text(as_jsonl(run("q1", "x"), run("q2", "x")))
+    assert (rag_contract("validate").code, rag_contract("check").code) == (0, 1)
+
+
+def test_validate_refuses_what_check_could_not_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("baseline.json").unlink()
+    assert rag_contract("validate") == rag_contract("check")
+    assert rag_contract("validate").code == 2
+
+
+def test_score_prints_metrics_by_tag_and_needs_no_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("golden.jsonl").write_text(as_jsonl(golden("q1", "doc1", tags=["##[x]"]), golden("q2", "other")))
+    Path("baseline.json").write_text("{")
+    table = rag_contract("score")
+    assert (table.code, table.err) == (0, "")
+    assert table.out.splitlines()[1].split()[:3] == ["all", "2", "0.5000"]
+    as_json = rag_contract("score", "--format", "json")
+    assert "##[" not in as_json.out
+    score = json.loads(as_json.out)
+    assert (score["k"], score["queries"], score["metrics"]["mrr_at_5"]) == ([5], 2, 0.5)
+    assert score["tags"]["##[x]"]["queries"] == 1
+
+
+def test_a_baseline_is_written_and_good_for_the_next_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    ended = rag_contract("baseline", "--out", "new/base.json")
+    assert ended == (0, "baseline of 2 queries in new/base.json\n", "")
+    assert rag_contract("check", "--baseline", "new/base.json").code == 0
+
+
+def test_diff_prints_movement_and_judges_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("current_run.jsonl").write_text(as_jsonl(run("q1", "x", "doc1"), run("q2", "doc2")))
+    before = files_in(tmp_path)
+    ended = rag_contract("diff")
+    assert ended.code == 0
+    assert "doc1: 1 -> 2" in ended.out
+    assert files_in(tmp_path) == before
+
+
+def test_diff_without_a_baseline_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("baseline.json").unlink()
+    ended = rag_contract("diff")
+    assert (ended.code, ended.out) == (2, "")
+    assert "give --baseline, or have baseline.json here" in ended.err
+
+
+def test_warnings_go_to_standard_error_and_change_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    with Path("current_run.jsonl").open("a") as file:
+        file.write(as_jsonl(run("more")))
+    for command in ("check", "validate", "score", "diff", "baseline"):
+        ended = rag_contract(command)
+        assert (ended.code, ended.err) == (
+            0,
+            "warning: current_run.jsonl: 1 row for no golden query, left out: 'more'\n",
+        ), command
+
+
+@pytest.mark.parametrize("command", ["check", "validate", "score", "baseline", "diff", "schema"])
+def test_every_command_has_help(command: str) -> None:
+    for option in ("--help", "-h"):
+        ended = rag_contract(command, option)
+        assert (ended.code, ended.err) == (0, "")
+        assert ended.out.startswith(f"Usage: rag-contract {command} ")
+    assert f"\n  {command} " in rag_contract("--help").out
+
+
+def test_the_list_of_commands_says_whole_sentences() -> None:
+    assert "..." not in rag_contract("--help").out.partition("Commands:")[2]
+
+
+def test_the_version_is_told() -> None:
+    assert rag_contract("--version") == (0, f"rag-contract, version {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "argv", [(), ("chekc",), ("check", "--golde", "x"), ("schema",), ("schema", "goldn"), ("check", "x")]
+)
+def test_wrong_usage_exits_2_and_says_how_it_is_used(argv: tuple[str, ...]) -> None:
+    ended = rag_contract(*argv)
+    assert (ended.code, ended.out) == (2, "")
+    assert "Usage: rag-contract" in ended.err
+
+
+def test_wrong_usage_cannot_act_on_a_terminal_or_a_runner(tmp_path: Path) -> None:
+    ended = shell("rag-contract check $'--x\\e[31m\\n::error::y ##[error]'", cwd=tmp_path)
+    assert ended.code == 2
+    assert "\x1b" not in ended.err
+    assert "##[" not in ended.err
+    assert not any(line.strip().startswith("::") for line in ended.err.splitlines())

@@ -1,0 +1,132 @@
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ragcontract import pipeline
+from ragcontract.errors import InputError
+from ragcontract.pipeline import Paths
+from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
+
+
+def clock() -> datetime:
+    return datetime(2026, 7, 1, 12, tzinfo=UTC)
+
+
+def paths_in(
+    folder: Path,
+    golden_rows: Sequence[dict[str, object]],
+    run_rows: Sequence[dict[str, object]],
+    config: str | None = None,
+) -> Paths:
+    """Write a contract and a run, and a configuration if there is one."""
+    if config is not None:
+        (folder / "ragcontract.yml").write_text(config)
+    return Paths(
+        golden=[str(write_jsonl(folder / "golden.jsonl", golden_rows))],
+        run=[str(write_jsonl(folder / "run.jsonl", run_rows))],
+        config=str(folder / "ragcontract.yml") if config is not None else None,
+    )
+
+
+def with_baseline(paths: Paths, path: Path) -> Paths:
+    return Paths(golden=paths.golden, run=paths.run, baseline=[str(path)], config=paths.config)
+
+
+def test_a_check_judges_and_a_comparison_does_not(tmp_path: Path) -> None:
+    paths = paths_in(tmp_path, [golden("q", "a")], [run("q", "b")], "minimums: {mrr_at_k: 0.5}")
+    checked = pipeline.check(paths, clock=clock)
+    assert (checked.verdict, len(checked.gates), len(checked.queries[0].violations)) == ("fail", 1, 1)
+    compared = pipeline.compare(paths, clock=clock)
+    assert (compared.verdict, compared.gates, compared.queries[0].violations) == ("pass", [], [])
+    assert compared.metrics["mrr_at_5"].current == checked.metrics["mrr_at_5"].current == 0
+    assert checked.created_at == "2026-07-01T12:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("argument", "config", "k"), [(None, None, 5), (None, "k: 3", 3), (2, "k: 3", 2), (7, None, 7)]
+)
+def test_k_is_the_arguments_else_the_configs_else_5(
+    argument: int | None, config: str | None, k: int, tmp_path: Path
+) -> None:
+    paths = paths_in(tmp_path, [golden("q", "a")], [run("q", "a")], config)
+    baseline = write_baseline(tmp_path / "baseline.json", stored_query("q", "a"), k=[9])
+    assert pipeline.check(with_baseline(paths, baseline), clock=clock, k=argument).k == [k]
+
+
+def test_the_baseline_is_scored_again_under_todays_golden_set_and_k(tmp_path: Path) -> None:
+    paths = paths_in(tmp_path, [golden("q", "c")], [run("q", "c")])
+    stored = stored_query("q", "a", "b", "c", ranks={"a": 1}, metrics={"mrr_at_5": 1.0})
+    report = pipeline.check(with_baseline(paths, write_baseline(tmp_path / "b.json", stored)), clock=clock, k=3)
+    assert report.metrics["mrr_at_3"].baseline == pytest.approx(1 / 3)
+    assert report.queries[0].baseline_ranks == {"c": 3}
+
+
+def test_a_query_whose_question_changed_is_not_compared(tmp_path: Path) -> None:
+    paths = paths_in(tmp_path, [golden("q", "a"), golden("p", "a")], [run("q", "b"), run("p", "a")])
+    stored = write_baseline(tmp_path / "b.json", stored_query("q", "a", query="Else?"), stored_query("p", "a"))
+    report = pipeline.compare(with_baseline(paths, stored), clock=clock)
+    assert report.inputs.baseline is not None
+    assert report.inputs.baseline.changed == ["q"]
+    assert report.metrics["mrr_at_5"].delta == 0
+
+
+def warnings_of(paths: Paths) -> list[str]:
+    folder = str(Path(paths.golden[0]).parent)
+    return [line.replace(f"{folder}/", "") for line in pipeline.check(paths, clock=clock).warnings]
+
+
+def test_missing_queries_that_score_zero_are_named(tmp_path: Path) -> None:
+    queries = [golden(f"q{n}", "a") for n in range(5)]
+    paths = paths_in(tmp_path, queries, [run("q0", "a")], "missing_queries: zero")
+    assert warnings_of(paths) == ["run.jsonl: no row for 4 golden queries, scored 0: 'q1', 'q2', 'q3' and 1 more"]
+    report = pipeline.check(paths, clock=clock)
+    assert report.inputs.run.missing == ["q1", "q2", "q3", "q4"]
+    assert report.metrics["mrr_at_5"].current == pytest.approx(0.2)
+
+
+def test_rows_for_no_golden_query_are_named_and_left_out(tmp_path: Path) -> None:
+    paths = paths_in(tmp_path, [golden("q", "a")], [run("x", "a"), run("q", "a"), run("y", "a")])
+    assert warnings_of(paths) == ["run.jsonl: 2 rows for no golden query, left out: 'x', 'y'"]
+
+
+def test_of_several_run_files_the_first_is_named(tmp_path: Path) -> None:
+    shards = [str(write_jsonl(tmp_path / f"r{n}.jsonl", [run(f"x{n}")])) for n in range(3)]
+    paths = paths_in(tmp_path, [golden("q")], [])
+    for count, more in ((1, ""), (2, " (and 1 more file)"), (3, " (and 2 more files)")):
+        with pytest.raises(InputError) as caught:
+            pipeline.check(Paths(golden=paths.golden, run=shards[:count]), clock=clock)
+        assert caught.value.problems[0].startswith(f"{shards[0]}{more}: has no row for golden query 'q'")
+
+
+def test_a_query_that_can_never_pass_is_warned_about_unless_the_rule_is_off(tmp_path: Path) -> None:
+    rows = [golden("q", "a", "b", "c")]
+    found = [run("q", "a", "b", "c")]
+    assert len(warnings_of(paths_in(tmp_path, rows, found, "k: 2"))) == 1
+    assert warnings_of(paths_in(tmp_path, rows, found, "k: 3")) == []
+    off = "k: 2\nper_query: {enforce_must_include: false}"
+    assert warnings_of(paths_in(tmp_path, rows, found, off)) == []
+
+
+def test_a_good_run_comes_with_all_it_returned(tmp_path: Path) -> None:
+    paths = paths_in(tmp_path, [golden("q", "a")], [run("q", *"abcdefgh"), run("more", "z")])
+    scored, doc_ids, warnings = pipeline.good_run(paths, k=2)
+    assert doc_ids == {"q": list("abcdefgh"), "more": ["z"]}
+    assert scored.k == 2
+    assert len(warnings) == 1
+
+
+def test_documents_are_counted_where_the_config_says_so_on_both_sides(tmp_path: Path) -> None:
+    paths = paths_in(tmp_path, [golden("q", "b")], [run("q", "a", "a", "b")], "rank_by: documents")
+    base = write_jsonl(tmp_path / "base.jsonl", [run("q", "a", "a", "a", "b")])
+    report = pipeline.compare(with_baseline(paths, base), clock=clock)
+    assert report.queries[0].ranks == report.queries[0].baseline_ranks == {"b": 2}
+
+
+def test_progress_counts_every_byte_of_every_input(tmp_path: Path) -> None:
+    paths = paths_in(tmp_path, [golden("q", "a")], [run("q", "a")])
+    base = write_baseline(tmp_path / "b.json", stored_query("q", "a"))
+    told: list[int] = []
+    pipeline.check(with_baseline(paths, base), clock=clock, progress=told.append)
+    assert sum(told) == sum(Path(path).stat().st_size for path in (paths.golden[0], paths.run[0], base))
