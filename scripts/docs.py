@@ -125,18 +125,17 @@ def _fields(schema: str, record: str) -> Callable[[], str]:
 
 
 def _help() -> str:
-    context = click.Context(cli, info_name="rag-contract")
-    texts = [_help_of(cli, context)]
-    texts += [
-        _help_of(command, click.Context(command, info_name=name, parent=context))
-        for name, command in cli.commands.items()
+    group = cli.make_context("rag-contract", [], resilient_parsing=True)
+    contexts = [group]
+    contexts += [
+        command.make_context(name, [], parent=group, resilient_parsing=True) for name, command in cli.commands.items()
     ]
-    return "\n".join(texts)
+    return "\n".join(f"```text\n$ {context.command_path} --help\n{_help_of(context)}\n```\n" for context in contexts)
 
 
-def _help_of(command: click.Command, context: click.Context) -> str:
+def _help_of(context: click.Context) -> str:
     context.max_content_width = context.terminal_width = 100
-    return f"```text\n$ {context.command_path} --help\n{command.get_help(context)}\n```\n"
+    return context.get_help()
 
 
 PARTS: dict[str, Callable[[], str]] = {

@@ -45,6 +45,12 @@ def rag_contract(*argv: str) -> Ended:
     return Ended(code, out.getvalue(), err.getvalue())
 
 
+def _environ() -> dict[str, str]:
+    """Return this process's environment without what would change how Python prints."""
+    changing = {"NO_COLOR", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PYTHONUTF8"}
+    return {name: value for name, value in os.environ.items() if name not in changing}
+
+
 def spawn(
     *argv: str,
     cwd: Path,
@@ -56,7 +62,7 @@ def spawn(
     done = subprocess.run(
         [*command, *argv],
         cwd=cwd,
-        env={**os.environ, **(environ or {})},
+        env=_environ() | dict(environ or {}),
         input=stdin,
         capture_output=True,
         text=True,
@@ -92,7 +98,9 @@ def hand_to_nobody(folder: Path) -> None:
 def shell(script: str, *, cwd: Path) -> Ended:
     """Run a bash script in which ``rag-contract`` is the command under test."""
     function = f'rag-contract() {{ "{sys.executable}" -m ragcontract "$@"; }}\n'
-    done = subprocess.run(["bash", "-c", function + script], check=False, cwd=cwd, capture_output=True, text=True)
+    done = subprocess.run(
+        ["bash", "-c", function + script], check=False, cwd=cwd, env=_environ(), capture_output=True, text=True
+    )
     return Ended(done.returncode, done.stdout, done.stderr)
 
 
@@ -100,7 +108,11 @@ def on_a_terminal(*argv: str, cwd: Path, environ: Mapping[str, str] | None = Non
     """Run a command whose output goes to a terminal: all of it is in ``out``."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [*COMMAND, *argv], cwd=cwd, env={**os.environ, "TERM": "xterm", **(environ or {})}, stdout=theirs, stderr=theirs
+        [*COMMAND, *argv],
+        cwd=cwd,
+        env=_environ() | {"TERM": "xterm"} | dict(environ or {}),
+        stdout=theirs,
+        stderr=theirs,
     )
     os.close(theirs)
     shown = b""

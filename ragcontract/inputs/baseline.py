@@ -1,7 +1,7 @@
 """``baseline.json``: a run that was known to be good, stored with its scores; or a run that serves as one."""
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -13,7 +13,7 @@ from ragcontract.inputs.jsonl import UNDECODABLE
 from ragcontract.inputs.locate import JsonLocator
 from ragcontract.inputs.malformed import malformed
 from ragcontract.inputs.run import RunRows
-from ragcontract.inputs.schema import dotted, misfits
+from ragcontract.inputs.schema import Misfit, dotted, misfits
 from ragcontract.model import SourceFile, Tool
 
 FORMAT_VERSION = 1
@@ -150,20 +150,37 @@ def _unknown_format(header: _Header) -> str:
 
 
 def _explain(data: bytes, path: str, error: Exception, diagnostics: Diagnostics) -> None:
-    found = []
+    found: Iterable[Misfit] = ()
     if isinstance(error, msgspec.ValidationError):
         try:
-            found = misfits(msgspec.json.decode(data), BaselineFile)
+            found = _misfits(msgspec.json.decode(data), diagnostics)
         except UNDECODABLE as undecodable:
             error = undecodable
-    if not found:
-        line, message = malformed(data, error)
-        diagnostics.problem(f"{path}:{line}", message)
-        return
-    locate = JsonLocator(data.decode())
+    told = False
+    locate = JsonLocator(data.decode(errors="replace"))
     for misfit in found:
+        told = True
         if diagnostics.full:
             diagnostics.problem(path, "more")
             continue
         place = f"{path}:{locate.line(misfit.path)}"
         diagnostics.problem(f"{place}: {dotted(misfit.path)}" if misfit.path else place, misfit.message)
+    if not told:
+        line, message = malformed(data, error)
+        diagnostics.problem(f"{path}:{line}", message)
+
+
+def _misfits(value: Any, diagnostics: Diagnostics) -> Iterator[Misfit]:
+    """Yield what is wrong with the file, then with its queries: those by the thousand are only counted in the end."""
+    queries = value.get("queries") if isinstance(value, dict) else None
+    if not isinstance(queries, list):
+        yield from misfits(value, BaselineFile)
+        return
+    yield from misfits(value | {"queries": []}, BaselineFile)
+    for index, query in enumerate(queries):
+        try:
+            msgspec.convert(query, BaselineQuery)
+        except msgspec.ValidationError as error:
+            found = [] if diagnostics.full else misfits(query, BaselineQuery)
+            for misfit in found or [Misfit((), str(error))]:
+                yield Misfit(("queries", index, *misfit.path), misfit.message)

@@ -48,7 +48,7 @@ def resolve(patterns: Sequence[str], diagnostics: Diagnostics) -> list[str]:
 
 
 def not_readable(name: str) -> str | None:
-    """Say why a file cannot be opened, as far as that is known without opening it; None if nothing is wrong."""
+    """Say why a path leads to no file; None if it does. Whether it may be read shows when it is opened."""
     path = Path(name)
     if not name:
         return "is an empty path; name a file"
@@ -59,7 +59,7 @@ def not_readable(name: str) -> str | None:
         return _not_there(path)
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
         return read_problem(error)
-    return None if os.access(path, os.R_OK) else "cannot be read (Permission denied)"
+    return None
 
 
 def read_problem(error: Exception) -> str:

@@ -83,11 +83,11 @@ def test_two_reports_in_one_file_that_is_not_there_yet_are_refused(
 
 def test_all_bad_places_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
-    options = ("--report-md", "golden.jsonl", "--report-json", str(tmp_path), "--junit", "current_run.jsonl")
+    options = ("--report-md", "golden.jsonl", "--report-json", str(tmp_path), "--junit", "/dev/fd/987")
     assert errors(refused(tmp_path, *options)) == [
         "golden.jsonl: is an input; write to another file",
         f"{tmp_path}: is a folder; name a file in it",
-        "current_run.jsonl: is an input; write to another file",
+        "/dev/fd/987: cannot be written (Bad file descriptor)",
     ]
 
 
