@@ -1,5 +1,6 @@
 """The container's entry point: a few lines onto ragcontract.action."""
 
+import gc
 import sys
 import traceback
 
@@ -15,6 +16,7 @@ def main() -> int:
     def run() -> int:
         from ragcontract.action import from_runner
 
+        gc.disable()  # as in ragcontract.guard
         return from_runner()
 
     return guarded(run, sys.stderr)
