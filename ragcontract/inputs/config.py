@@ -101,7 +101,7 @@ def read_config(path: str, diagnostics: Diagnostics) -> LoadedConfig:
 
 
 def _typed(document: Document, path: str, diagnostics: Diagnostics) -> Config | None:
-    """Return the configuration; None if anything is wrong with it, all of which the diagnostics then know."""
+    """Return the configuration, None if it is none; the diagnostics then know all that is wrong with it."""
     found = [(problem.line, problem.path, problem.message) for problem in document.problems]
     config = None
     if document.value is not None:
@@ -112,4 +112,4 @@ def _typed(document: Document, path: str, diagnostics: Diagnostics) -> Config | 
             found += [(document.line(misfit.path), misfit.path, misfit.message) for misfit in told]
     for line, key, message in sorted(found, key=lambda one: one[0]):
         diagnostics.problem(f"{path}:{line}: {dotted(key)}" if key else f"{path}:{line}", message)
-    return None if found else config
+    return config

@@ -101,11 +101,7 @@ class InputFile:
         self.path = path
         self._raw = _HashingReader(io.FileIO(path), progress)
         packed = io.BufferedReader(self._raw, BUFFER)
-        try:
-            is_gzip = packed.peek(2)[:2] == GZIP_MAGIC
-        except OSError:
-            packed.close()
-            raise
+        is_gzip = packed.peek(2)[:2] == GZIP_MAGIC
         self.stream: io.BufferedReader[Any] = (
             io.BufferedReader(gzip.GzipFile(fileobj=packed), BUFFER) if is_gzip else packed
         )

@@ -128,19 +128,17 @@ class _UnreadableError(Exception):
 
 
 def _lines(file: InputFile) -> Iterator[bytes]:
-    """Yield lines of at most ``MAX_LINE_BYTES``, the byte order mark taken off the first."""
+    """Yield lines of at most ``MAX_LINE_BYTES``, byte order marks taken off."""
     head = file.stream.peek(HEAD)[:HEAD]
     if head.startswith(UTF16_BOMS):
         raise _UnreadableError("is UTF-16 or UTF-32; save the file as UTF-8", lines_on=1)
     if b"\0" in head:
         raise _UnreadableError("is binary data; expected JSON lines as UTF-8 text, or gzip of them", lines_on=1)
     line = file.stream.readline(MAX_LINE_BYTES + 1)
-    start = UTF8_BOM
     while line:
         if len(line) > MAX_LINE_BYTES:
             raise _UnreadableError("the line is longer than 64 MiB", lines_on=1)
-        yield line.removeprefix(start)
-        start = b""
+        yield line.removeprefix(UTF8_BOM)  # not only of the first: files are put together
         line = file.stream.readline(MAX_LINE_BYTES + 1)
 
 

@@ -403,6 +403,9 @@ def test_control_characters_and_commands_in_bad_input_are_made_visible(
 
 ACCEPTED = {
     "a byte order mark": lambda data: b"\xef\xbb\xbf" + data,
+    "files with byte order marks, put together": lambda data: b"".join(
+        b"\xef\xbb\xbf" + line for line in data.splitlines(True)
+    ),
     "CRLF": lambda data: data.replace(b"\n", b"\r\n"),
     "no newline at the end": lambda data: data.rstrip(b"\n"),
     "blank lines": lambda data: b"\n" + data.replace(b"\n", b"\n \t\n"),

@@ -77,7 +77,7 @@ def test_a_glob_that_is_no_possible_name_matches_nothing(tmp_path: Path, monkeyp
         diagnostics.raise_problems()
 
 
-def test_a_file_whose_bytes_cannot_be_had_is_closed_again() -> None:
+def test_a_file_whose_bytes_cannot_be_had_cannot_be_opened() -> None:
     with pytest.raises(OSError, match="Input/output error"):
         InputFile("/proc/self/mem")
 

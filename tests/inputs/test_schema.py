@@ -27,10 +27,11 @@ def test_a_fitting_value_has_no_misfits() -> None:
 
 
 def test_misfits_are_told_outermost_first_and_in_the_order_of_lists() -> None:
-    value = {"count": True, "inner": [*[{"name": "n"}] * 10, {"name": 1}, {}]}
+    value = {"count": True, "inner": [{"name": "n"}, {"name": "n"}, {"name": 2}, *[{"name": "n"}] * 7, {"name": 1}, {}]}
     assert misfits(value, Record) == [
         Misfit(("count",), "expected a whole number, found true"),
         Misfit(("id",), "is missing"),
+        Misfit(("inner", 2, "name"), "expected text, found 2"),
         Misfit(("inner", 10, "name"), "expected text, found 1"),
         Misfit(("inner", 11, "name"), "is missing"),
     ]

@@ -50,6 +50,11 @@ def test_a_query_is_a_line_so_that_a_change_is_one_too(tmp_path: Path) -> None:
     assert len(before) == len(after)
 
 
+def test_everything_that_was_returned_is_held_however_deep(tmp_path: Path) -> None:
+    deep = [f"d{n}" for n in range(200)]
+    assert json.loads(made_of(tmp_path, [golden("q")], [run("q", *deep)]))["queries"][0]["doc_ids"] == deep
+
+
 def test_it_ends_like_a_text_file(tmp_path: Path) -> None:
     assert made_of(tmp_path, [golden("q")], [run("q")]).endswith(b"  ]\n}\n")
 
