@@ -13,6 +13,7 @@ import click
 from ragcontract import __version__, defaults, pipeline
 from ragcontract.console import progress_over, say, warn
 from ragcontract.errors import ExitCode, InputError, OutputError
+from ragcontract.inputs.baseline import RUN_SUFFIXES
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import resolve
 from ragcontract.inputs.ids import MAX_RANK
@@ -193,6 +194,8 @@ def baseline(golden: Sequence[str], run: Sequence[str], config: str | None, k: i
     given = _paths(golden, run, config=config)
     paths = pipeline.Paths(golden=given.golden, run=given.run, config=given.config)
     _refuse_outputs([out], paths)
+    if out.lower().endswith(RUN_SUFFIXES):
+        raise OutputError([f"{out}: a name like that is read as a run; call the baseline something.json"])
     with progress_over(_large(paths)) as progress:
         scored, doc_ids, warnings = pipeline.good_run(paths, k=k, progress=progress)
     warn(warnings)

@@ -1,5 +1,6 @@
 """Where the files of a contract are if nobody says so: the names of the README, in one folder."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ GOLDEN = "golden.jsonl"
 RUN = "current_run.jsonl"
 BASELINE = "baseline.json"
 CONFIG = "ragcontract.yml"
+CONFIG_ALIAS = "ragcontract.yaml"
 REPORT_MD = "report.md"
 REPORT_JSON = "report.json"
 JUNIT = "junit.xml"
@@ -32,10 +34,11 @@ def find_inputs(
     def inside(paths: Sequence[str]) -> list[str]:
         return [str(home / path) for path in paths]
 
-    if not baseline and (home / BASELINE).exists():
+    # lexists: a link that leads nowhere was meant, and reading it will say what is wrong
+    if not baseline and os.path.lexists(home / BASELINE):
         baseline = [BASELINE]
-    if config is None and (home / CONFIG).exists():
-        config = CONFIG
+    if config is None:
+        config = next((name for name in (CONFIG, CONFIG_ALIAS) if os.path.lexists(home / name)), None)
     return Paths(
         golden=inside(golden or [GOLDEN]),
         run=inside(run or [RUN]),

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-FEWEST, MOST = 2, 6
+FEWEST, MOST = 2, 10
 MOST_FOR_SUMS = 4
 SAME = 1e-9
 
 
 def digits_for(pairs: Iterable[tuple[float, float]]) -> int:
-    """Return how many decimals (2 to 6) keep apart the numbers of every pair that differ.
+    """Return how many decimals (2 to 10) keep apart the numbers of every pair that differ.
 
     A gate that fails by a hair must not read "0.10, allowed 0.10".
     """
@@ -19,6 +19,11 @@ def _digits(a: float, b: float) -> int:
     if abs(a - b) <= SAME:
         return FEWEST
     return next((digits for digits in range(FEWEST, MOST) if fixed(a, digits) != fixed(b, digits)), MOST)
+
+
+def decimals(value: float) -> int:
+    """Return how many decimals (2 to 10) a limit was given with, so that 0.125 is not shown as 0.12."""
+    return next((digits for digits in range(FEWEST, MOST) if abs(round(value, digits) - value) <= SAME), MOST)
 
 
 def digits_that_add_up(before: float, now: float, digits: int) -> int:

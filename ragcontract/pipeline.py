@@ -10,18 +10,19 @@ from msgspec import Struct
 
 from ragcontract.errors import InputError
 from ragcontract.inputs.baseline import read_baseline
-from ragcontract.inputs.config import LoadedConfig, read_config
+from ragcontract.inputs.config import LoadedConfig, Minimums, read_config
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress, no_progress, resolve
 from ragcontract.inputs.golden import read_golden
 from ragcontract.inputs.run import RunRows
+from ragcontract.judging import gates as limits
 from ragcontract.judging.rules import never_satisfiable
 from ragcontract.judging.verdict import judge, without_judging
 from ragcontract.model import Report
 from ragcontract.numbers import count
 from ragcontract.reports.build import build_report
 from ragcontract.scoring.metrics import metrics_at
-from ragcontract.scoring.scored import Retrieval, Scored, ScoredRun, score_baseline, score_run
+from ragcontract.scoring.scored import Scored, ScoredRun, score_baseline, score_run
 
 Clock = Callable[[], datetime]
 NAMED = 3
@@ -38,8 +39,8 @@ class Paths(Struct, frozen=True, kw_only=True):
 
 def check(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progress = no_progress) -> Report:
     """Judge a run against its contract; raises :class:`~ragcontract.errors.InputError` if it cannot be judged."""
-    scored, warnings = read_and_score(paths, k=k, progress=progress)
-    return build_report(scored, judge(scored), warnings, clock())
+    scored, warnings = read_and_score(paths, k=k, progress=progress, judged=True)
+    return build_report(scored, judge(scored, warnings), warnings, clock())
 
 
 def compare(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progress = no_progress) -> Report:
@@ -67,30 +68,42 @@ def good_run(
 
 
 def read_and_score(
-    paths: Paths, *, k: int | None = None, progress: Progress = no_progress, keep: dict[str, list[str]] | None = None
+    paths: Paths,
+    *,
+    k: int | None = None,
+    progress: Progress = no_progress,
+    keep: dict[str, list[str]] | None = None,
+    judged: bool = False,
 ) -> tuple[Scored, list[str]]:
     """Read all inputs and score both sides; returns the scores and the warnings.
 
     The run's document ids are not held, unless ``keep`` is given to put them in. Raises
-    :class:`~ragcontract.errors.InputError` with everything that is wrong with any of the files.
+    :class:`~ragcontract.errors.InputError` with everything that is wrong with any of the files; where the gates are to
+    be ``judged``, a limit on a drop without a baseline is among it.
     """
     diagnostics = Diagnostics()
     config = read_config(paths.config, diagnostics) if paths.config is not None else LoadedConfig()
     metrics, rank_by = metrics_at(k or config.config.k), config.config.rank_by
-    golden = read_golden(resolve(paths.golden, diagnostics), diagnostics, progress)
+    if judged and paths.baseline is None:
+        for gate in limits.gates_of(config.config.fail_on, Minimums(), metrics):
+            place = f"{config.files[0].path}:{config.lines[gate.id]}"
+            diagnostics.problem(place, limits.why_not(gate, has_baseline=False))
 
+    apart_from_rows = diagnostics.problems
+    golden = read_golden(resolve(paths.golden, diagnostics), diagnostics, progress)
     rows = RunRows(resolve(paths.run, diagnostics), diagnostics, progress, keep=keep)
     run = score_run(rows, golden.queries, metrics, rank_by)
-    baseline_rows: Retrieval | None = None
+    rows_are_good = diagnostics.problems == apart_from_rows
     baseline = None
     if paths.baseline is not None:
+        apart_from_baseline = diagnostics.problems
         baseline_rows = read_baseline(resolve(paths.baseline, diagnostics), diagnostics, progress)
-    if baseline_rows is not None:
-        baseline = score_baseline(baseline_rows, golden.queries, metrics, rank_by)
+        scores = baseline_rows and score_baseline(baseline_rows, golden.queries, metrics, rank_by)
+        baseline = scores if diagnostics.problems == apart_from_baseline else None
 
-    diagnostics.raise_problems()
     scored = Scored(golden=golden, metrics=metrics, run=run, baseline=baseline, config=config)
-    _hold_together(scored, diagnostics)
+    if rows_are_good:  # bad rows are left out, so what lacks might be there
+        _hold_together(scored, diagnostics)
     diagnostics.raise_problems()
     return scored, diagnostics.warnings
 

@@ -130,3 +130,19 @@ def test_progress_counts_every_byte_of_every_input(tmp_path: Path) -> None:
     told: list[int] = []
     pipeline.check(with_baseline(paths, base), clock=clock, progress=told.append)
     assert sum(told) == sum(Path(path).stat().st_size for path in (paths.golden[0], paths.run[0], base))
+
+
+def test_problems_of_every_kind_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden("a"), golden("b")])
+    write_jsonl(Path("run.jsonl"), [run("a", latency=1)])
+    Path("c.yml").write_text("kk: 1\nfail_on:\n  mrr_drop_gt: 0.1\n")
+    paths = Paths(golden=["golden.jsonl"], run=["run.jsonl"], config="c.yml")
+    with pytest.raises(InputError) as caught:
+        pipeline.check(paths, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
+    assert [problem.split(": ")[0] for problem in caught.value.problems] == ["c.yml:1", "run.jsonl"]
+    Path("c.yml").write_text("fail_on:\n  mrr_drop_gt: 0.1\n")
+    with pytest.raises(InputError) as caught:
+        pipeline.check(paths, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
+    assert [problem.split(": ")[0] for problem in caught.value.problems] == ["c.yml:2", "run.jsonl"]
+    assert len(caught.value.warnings) == 1

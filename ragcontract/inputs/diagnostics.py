@@ -17,6 +17,11 @@ class Diagnostics:
         self._more = 0
 
     @property
+    def problems(self) -> int:
+        """How many problems there are so far."""
+        return len(self._problems) + self._more
+
+    @property
     def full(self) -> bool:
         """Whether enough problems are known: a reader need not explain the next one, only count it."""
         return len(self._problems) >= SHOWN

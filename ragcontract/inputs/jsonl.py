@@ -134,12 +134,10 @@ def _lines(file: InputFile) -> Iterator[bytes]:
         raise _UnreadableError("is UTF-16 or UTF-32; save the file as UTF-8", lines_on=1)
     if b"\0" in head:
         raise _UnreadableError("is binary data; expected JSON lines as UTF-8 text, or gzip of them", lines_on=1)
-    line = file.stream.readline(MAX_LINE_BYTES + 1)
-    while line:
-        if len(line) > MAX_LINE_BYTES:
+    while line := file.stream.readline(MAX_LINE_BYTES + 1):
+        if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
             raise _UnreadableError("the line is longer than 64 MiB", lines_on=1)
         yield line.removeprefix(UTF8_BOM)  # not only of the first: files are put together
-        line = file.stream.readline(MAX_LINE_BYTES + 1)
 
 
 def _refuse_what_is_no_json_lines(line: bytes) -> None:

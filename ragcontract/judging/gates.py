@@ -85,5 +85,5 @@ def _message(gate: Gate, observed: float) -> str:
     if gate.kind == "minimum":
         return f"{gate.metric.label} is {seen}, minimum {limit}"
     if abs(observed) <= TOLERANCE:
-        return f"{gate.metric.label} did not change, allowed drop {limit}"
+        return f"{gate.metric.label} did not fall, allowed drop {limit}"
     return f"{gate.metric.label} {'fell' if observed > 0 else 'rose'} by {seen}, allowed drop {limit}"

@@ -1,5 +1,7 @@
 """The verdict on everything that was scored: every gate, every rule of every query."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from ragcontract.errors import InputError
@@ -23,8 +25,8 @@ class Judgement(Struct, frozen=True, kw_only=True):
         return "fail" if self.violations or any(gate.status == "fail" for gate in self.gates) else "pass"
 
 
-def judge(scored: Scored) -> Judgement:
-    """Judge; raises :class:`InputError` where a gate that was asked for cannot be evaluated."""
+def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
+    """Judge; raises :class:`InputError`, with the ``warnings``, where a gate that was asked for cannot be evaluated."""
     compared = _compare(scored)
     config = scored.config.config
     gates: list[GateReport] = []
@@ -37,7 +39,7 @@ def judge(scored: Scored) -> Judgement:
         else:
             gates.append(limits.judge(gate, observed))
     if unjudged:
-        raise InputError(unjudged)
+        raise InputError(unjudged, warnings=warnings)
     k = scored.k
     broken = {
         query.id: violations

@@ -7,7 +7,7 @@ from ragcontract.model import BaselineInput, GoldenInput, QueryReport, Report, R
 from ragcontract.numbers import count, fixed, signed
 from ragcontract.reports.findings import Finding, findings
 from ragcontract.reports.gfm import code, fold, table, text
-from ragcontract.reports.movement import Moved, changed_versions, loss, movement
+from ragcontract.reports.movement import Moved, changed_versions, loss, movement, rank
 from ragcontract.reports.summary import headline, rows, shared_note
 from ragcontract.text import shorten, visible
 
@@ -144,18 +144,12 @@ def _moved_table(group: Sequence[Moved]) -> str:
 
 
 def _moved(item: Moved) -> list[str]:
-    before = item.query.baseline_ranks or {}
     steps = [
-        f"{code(doc_id)} {_rank(before.get(doc_id))} → {_rank(rank)}"
-        for doc_id, rank in item.query.ranks.items()
-        if before.get(doc_id) != rank
+        f"{code(step.doc_id)}{' (forbidden)' if step.forbidden else ''} {rank(step.before)} → {rank(step.now)}"
+        for step in item.steps
     ]
     more = [f"{len(steps) - MAX_DOCS} more"] if len(steps) > MAX_DOCS else []
     return [code(item.query.id), ", ".join(steps[:MAX_DOCS] + more)]
-
-
-def _rank(rank: int | None) -> str:
-    return "missing" if rank is None else str(rank)
 
 
 def _tags(report: Report, max_rows: int) -> list[str]:
@@ -215,12 +209,12 @@ def _inputs(report: Report) -> str:
         ["config", "-", "none given: rules on, no gates"],
     ]
     if baseline:
-        made = f", made {text(shorten(visible(baseline.created_at), MAX_QUESTION))}" if baseline.created_at else ""
+        made = f", made {code(baseline.created_at)}" if baseline.created_at else ""
         body[2] = ["baseline", _files(baseline.files), f"{_queries(baseline)}, {baseline.shared:,} shared{made}"]
     if inputs.config:
         body[3] = ["config", _files(inputs.config.files), count(len(report.gates), "gate")]
     k = ", ".join(map(str, report.k))
-    foot = f"k = {k} · {report.tool.name} {report.tool.version} · {text(report.created_at)}"
+    foot = f"k = {k} · {report.tool.name} {report.tool.version} · {code(report.created_at)}"
     return fold("Inputs", table(["", "File", ""], "lll", body), foot)
 
 

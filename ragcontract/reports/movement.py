@@ -10,17 +10,30 @@ from ragcontract.numbers import SAME
 Where = Mapping[str, int | None]
 
 
+class Step(Struct, frozen=True, kw_only=True):
+    """A document that moved: its rank before and now, None where it was not retrieved."""
+
+    doc_id: str
+    before: int | None
+    now: int | None
+    forbidden: bool = False
+
+
 class Moved(Struct, frozen=True, kw_only=True):
-    """A query whose relevant documents moved, and by how much in reciprocal ranks (negative is worse)."""
+    """A query whose documents moved, and by how much in reciprocal ranks: what relevant ones won, forbidden ones lost.
+
+    Negative is worse.
+    """
 
     query: QueryReport
     change: float
+    steps: list[Step]
 
 
 class Movement(Struct, frozen=True, kw_only=True):
     """All queries that both sides have, sorted by what happened to them.
 
-    ``even`` counts those that are neither: nothing moved, or relevant documents changed places.
+    ``even`` counts those that are neither: nothing moved, or documents changed places.
     """
 
     worse: list[Moved]
@@ -34,17 +47,41 @@ def movement(queries: Iterable[QueryReport]) -> Movement:
     better: list[Moved] = []
     even = 0
     for query in queries:
-        before = query.baseline_ranks
-        if before is None:
+        if query.baseline_ranks is None:
             continue
-        change = 0.0 if before == query.ranks else _reciprocals(query.ranks) - _reciprocals(before)
+        steps = [*_steps(query.baseline_ranks, query.ranks), *_steps(*_forbidden(query), forbidden=True)]
+        change = sum(map(_gain, steps))
         if abs(change) <= SAME:
             even += 1
         else:
-            (better if change > 0 else worse).append(Moved(query=query, change=change))
+            (better if change > 0 else worse).append(Moved(query=query, change=change, steps=steps))
     worse.sort(key=lambda moved: moved.change)
     better.sort(key=lambda moved: -moved.change)
     return Movement(worse=worse, better=better, even=even)
+
+
+def _steps(before: Where, now: Where, *, forbidden: bool = False) -> list[Step]:
+    if before == now:
+        return []
+    return [
+        Step(doc_id=doc_id, before=before.get(doc_id), now=now.get(doc_id), forbidden=forbidden)
+        for doc_id in {**before, **now}
+        if before.get(doc_id) != now.get(doc_id)
+    ]
+
+
+def _forbidden(query: QueryReport) -> tuple[Where, Where]:
+    return query.baseline_forbidden_ranks or {}, query.forbidden_ranks
+
+
+def _gain(step: Step) -> float:
+    gain = (1 / step.now if step.now else 0.0) - (1 / step.before if step.before else 0.0)
+    return -gain if step.forbidden else gain
+
+
+def rank(number: int | None) -> str:
+    """Write a rank, or that there is none."""
+    return "missing" if number is None else str(number)
 
 
 def _reciprocals(ranks: Where) -> float:

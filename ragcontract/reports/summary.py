@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ragcontract.model import GateReport, MetricReport, Report, Status
-from ragcontract.numbers import count, digits_for, digits_that_add_up, fixed, percent, signed
+from ragcontract.numbers import count, decimals, digits_for, digits_that_add_up, fixed, percent, signed
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -41,9 +41,10 @@ def _digits(metric: MetricReport, gates: list[GateReport]) -> int:
         return metric.baseline or 0.0 if gate.kind == "relative_drop" else 1.0
 
     apart = [(gate.observed * absolute(gate), gate.limit * absolute(gate)) for gate in gates if gate.status == "fail"]
+    as_given = max((decimals(gate.limit) for gate in gates if gate.kind != "relative_drop"), default=0)
     if metric.delta is None or metric.baseline is None or metric.current_shared is None:
-        return digits_for(apart)
-    digits = digits_for([*apart, (metric.delta, 0.0)])
+        return max(digits_for(apart), as_given)
+    digits = max(digits_for([*apart, (metric.delta, 0.0)]), as_given)
     return digits_that_add_up(metric.baseline, metric.current_shared, digits)
 
 
@@ -52,7 +53,8 @@ def _limit(gate: GateReport, metric: MetricReport, digits: int) -> str:
         return f"minimum {fixed(gate.limit, digits)}"
     if gate.kind == "drop":
         return f"allowed drop {fixed(gate.limit, digits)}"
-    return f"allowed drop {percent(gate.limit)} ({fixed(gate.limit * (metric.baseline or 0.0), digits)})"
+    in_points = fixed(gate.limit * (metric.baseline or 0.0), digits)
+    return f"allowed drop {percent(gate.limit, decimals(gate.limit * 100))} ({in_points})"
 
 
 def shared_note(report: Report) -> str | None:

@@ -7,7 +7,7 @@ import click
 from ragcontract.model import QueryReport, Report
 from ragcontract.numbers import count, fixed
 from ragcontract.reports.findings import findings
-from ragcontract.reports.movement import Moved, changed_versions, loss, movement
+from ragcontract.reports.movement import Moved, changed_versions, loss, movement, rank
 from ragcontract.reports.summary import headline, rows, shared_note
 from ragcontract.text import shorten, visible
 
@@ -85,18 +85,12 @@ def diff_text(report: Report) -> str:
 
 
 def _moved(item: Moved) -> str:
-    before = item.query.baseline_ranks or {}
     steps = [
-        f"    {visible(doc_id)}: {_rank(before.get(doc_id))} -> {_rank(rank)}"
-        for doc_id, rank in item.query.ranks.items()
-        if before.get(doc_id) != rank
+        f"    {visible(step.doc_id)}{' (forbidden)' if step.forbidden else ''}: {rank(step.before)} -> {rank(step.now)}"
+        for step in item.steps
     ]
     title = f"  {click.style(visible(item.query.id), bold=True)}  {shorten(visible(item.query.query), 80)}"
     return "\n".join([title, *steps])
-
-
-def _rank(rank: int | None) -> str:
-    return "missing" if rank is None else str(rank)
 
 
 def score_text(report: Report) -> str:

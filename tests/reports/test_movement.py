@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from ragcontract.model import QueryReport
-from ragcontract.reports.movement import changed_versions, loss, movement
+from ragcontract.reports.movement import Step, changed_versions, loss, movement
 from tests.records import query, report
 
 
@@ -93,3 +93,12 @@ def test_versions_that_changed() -> None:
     assert changed_versions(now, before) == {"embedding_model": ("e5@1", "e5@2")}
     assert changed_versions({"index_version": ["2", "3"]}, before) == {"index_version": ("1, 2", "2, 3")}
     assert changed_versions({}, before) == {}
+
+
+def test_a_forbidden_document_that_appears_is_worse_and_one_that_leaves_is_better() -> None:
+    asked = [query("came", "a", forbidden_doc_ids=("x",)), query("left", "a", forbidden_doc_ids=("x",))]
+    made = report(asked, {"came": ["a", "x"], "left": ["a"]}, {"came": ["a"], "left": ["a", "x"]})
+    moved = movement(made.queries)
+    assert [(item.query.id, item.change) for item in moved.worse] == [("came", -0.5)]
+    assert [(item.query.id, item.change) for item in moved.better] == [("left", 0.5)]
+    assert moved.worse[0].steps == [Step(doc_id="x", before=None, now=2, forbidden=True)]

@@ -68,9 +68,9 @@ def test_a_limit_broken_by_a_hair_does_not_read_as_kept() -> None:
     assert (relative.change, relative.limits) == ("-0.200", "allowed drop 98% (0.196)")
 
 
-def test_a_limit_that_is_kept_needs_no_more_decimals() -> None:
+def test_a_limit_is_shown_as_it_was_given() -> None:
     found = row(checked([1, 2], minimums={"mrr_at_k": 0.7499}))
-    assert (found.current, found.limits) == ("0.75", "minimum 0.75")
+    assert (found.current, found.limits) == ("0.7500", "minimum 0.7499")
 
 
 def test_a_small_change_is_shown_and_leaves_the_other_rows_alone() -> None:
