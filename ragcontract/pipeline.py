@@ -98,8 +98,10 @@ def read_and_score(
     if paths.baseline is not None:
         apart_from_baseline = diagnostics.problems
         baseline_rows = read_baseline(resolve(paths.baseline, diagnostics), diagnostics, progress)
-        scores = baseline_rows and score_baseline(baseline_rows, golden.queries, metrics, rank_by)
-        baseline = scores if diagnostics.problems == apart_from_baseline else None
+        if baseline_rows is not None:
+            baseline = score_baseline(baseline_rows, golden.queries, metrics, rank_by)
+        if diagnostics.problems > apart_from_baseline:
+            baseline = None
 
     scored = Scored(golden=golden, metrics=metrics, run=run, baseline=baseline, config=config)
     if rows_are_good:  # bad rows are left out, so what lacks might be there
