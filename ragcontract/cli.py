@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import click
+import msgspec
 
 from ragcontract import __version__, defaults, pipeline
 from ragcontract.console import progress_over, say, warn
@@ -17,6 +18,7 @@ from ragcontract.inputs.baseline import RUN_SUFFIXES
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import resolve
 from ragcontract.inputs.ids import MAX_RANK
+from ragcontract.inputs.schemas import SCHEMAS
 from ragcontract.model import Report
 from ragcontract.numbers import count
 from ragcontract.outputs import check_outputs, goes_to_stdout, write_files
@@ -25,7 +27,6 @@ from ragcontract.reports.formats import FORMATS
 from ragcontract.text import visible
 
 REPEATABLE = ("--golden", "--run", "--baseline")
-
 Command = Callable[..., Any]
 
 
@@ -67,15 +68,19 @@ def _clock() -> datetime:
 
 
 def _paths(
-    golden: Sequence[str], run: Sequence[str], baseline: Sequence[str] = (), config: str | None = None
+    golden: Sequence[str], run: Sequence[str], config: str | None, baseline: Sequence[str] | None = None
 ) -> pipeline.Paths:
-    """Fill in the defaults. An option that was given must name a file: ``--config "$UNSET"`` is not "no limits"."""
-    given = {"--golden": golden, "--run": run, "--baseline": baseline, "--config": [config] if config == "" else []}
+    """Fill in the defaults; with a ``baseline`` of None there is none, wherever it may lie.
+
+    An option that was given must name a file: ``--config "$UNSET"`` is not "no limits".
+    """
+    given = {"--golden": golden, "--run": run, "--baseline": baseline or (), "--config": [config]}
     if empty := [option for option, values in given.items() if "" in values]:
         raise InputError(
             [f"{option}: is given an empty path; name a file, or leave the option out" for option in empty]
         )
-    return defaults.find_inputs(golden=golden, run=run, baseline=baseline, config=config)
+    paths = defaults.find_inputs(golden=golden, run=run, baseline=baseline or (), config=config)
+    return paths if baseline is not None else msgspec.structs.replace(paths, baseline=None)
 
 
 def _large(paths: pipeline.Paths) -> list[str]:
@@ -88,44 +93,29 @@ def _refuse_outputs(outputs: Sequence[str], paths: pipeline.Paths) -> None:
         raise OutputError(problems)
 
 
-def _golden(command: Command) -> Command:
-    return click.option(
-        "--golden",
-        multiple=True,
-        metavar="FILE…",
-        help=f"Golden queries; several files and globs are one set. [{defaults.GOLDEN}]",
-    )(command)
+def _rank(context: click.Context, option: click.Parameter, value: int | None) -> Any:
+    # Not the option's type, which would write its limits into the help.
+    return None if value is None else click.IntRange(1, MAX_RANK).convert(value, option, context)
 
 
-def _run(command: Command) -> Command:
-    return click.option(
-        "--run",
-        multiple=True,
-        metavar="FILE…",
-        help=f"What the retriever returned; several files and globs are one run. [{defaults.RUN}]",
-    )(command)
+def _files(option: str, help_text: str) -> Callable[[Command], Command]:
+    return click.option(option, multiple=True, metavar="FILE…", help=help_text)
 
 
-def _baseline(command: Command) -> Command:
-    return click.option(
-        "--baseline",
-        multiple=True,
-        metavar="FILE…",
-        help=f"A file made by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if there]",
-    )(command)
+GOLDEN = _files("--golden", f"Golden queries; several files and globs are one set. [{defaults.GOLDEN}]")
+RUN = _files("--run", f"What the retriever returned; several files and globs are one run. [{defaults.RUN}]")
+BASELINE = _files(
+    "--baseline",
+    f"A file made by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if there]",
+)
+CONFIG = click.option("--config", metavar="FILE", help=f"The limits. [{defaults.CONFIG}, if there]")
+K = click.option(
+    "--k", type=int, callback=_rank, metavar="N", help="The cut-off: how many results count. [the config's k, else 5]"
+)
 
 
-def _config(command: Command) -> Command:
-    return click.option("--config", metavar="FILE", help=f"The limits. [{defaults.CONFIG}, if there]")(command)
-
-
-def _k(command: Command) -> Command:
-    return click.option(
-        "--k",
-        type=click.IntRange(min=1, max=MAX_RANK),
-        metavar="N",
-        help="The cut-off: how many results count. [the config's k, else 5]",
-    )(command)
+def _out(option: str, default: str, what: str) -> Callable[[Command], Command]:
+    return click.option(option, default=default, metavar="FILE", help=f"{what} [{default}]")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -138,18 +128,17 @@ def cli() -> None:
 
 
 @cli.command()
-@_golden
-@_run
-@_baseline
-@_config
-def validate(golden: Sequence[str], run: Sequence[str], baseline: Sequence[str], config: str | None) -> int:
+@GOLDEN
+@RUN
+@BASELINE
+@CONFIG
+def validate(**files: Any) -> int:
     """Say what is wrong with the files, or what is in them.
 
     Exit code 2 where `check` could not judge either; the verdict itself is left out.
     """
-    paths = _paths(golden, run, baseline, config)
+    paths = _paths(**files)
     with progress_over(_large(paths)) as progress:
-        # Judged too, and the verdict left out: a limit that cannot be judged is wrong with the files.
         report = pipeline.check(paths, clock=_clock, progress=progress)
     warn(report.warnings)
     inputs = report.inputs
@@ -164,15 +153,14 @@ def validate(golden: Sequence[str], run: Sequence[str], baseline: Sequence[str],
 
 
 @cli.command()
-@_golden
-@_run
-@_config
-@_k
+@GOLDEN
+@RUN
+@CONFIG
+@K
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="How to print. [table]")
-def score(golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, form: str) -> int:
+def score(k: int | None, form: str, **files: Any) -> int:
     """Print the metrics of one run, overall and by tag."""
-    paths = _paths(golden, run, config=config)
-    report = _compare(pipeline.Paths(golden=paths.golden, run=paths.run, config=paths.config), k)
+    report = _compare(_paths(**files), k)
     if form == "json":
         say(json_report.render_score(report).replace("##[", r"##\u005b"))  # for runners, and still the same JSON
     else:
@@ -181,18 +169,17 @@ def score(golden: Sequence[str], run: Sequence[str], config: str | None, k: int 
 
 
 @cli.command()
-@_golden
-@_run
-@_config
-@_k
-@click.option("--out", default=defaults.BASELINE, metavar="FILE", help=f"Where to write it. [{defaults.BASELINE}]")
-def baseline(golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, out: str) -> int:
+@GOLDEN
+@RUN
+@CONFIG
+@K
+@_out("--out", defaults.BASELINE, "Where to write it.")
+def baseline(k: int | None, out: str, **files: Any) -> int:
     """Store a known-good run as the baseline.
 
     The run must cover the whole golden set, and the file is written whole or not at all.
     """
-    given = _paths(golden, run, config=config)
-    paths = pipeline.Paths(golden=given.golden, run=given.run, config=given.config)
+    paths = _paths(**files)
     _refuse_outputs([out], paths)
     if out.lower().endswith(RUN_SUFFIXES):
         raise OutputError([f"{out}: a name like that is read as a run; call the baseline something.json"])
@@ -205,38 +192,20 @@ def baseline(golden: Sequence[str], run: Sequence[str], config: str | None, k: i
 
 
 @cli.command()
-@_golden
-@_run
-@_baseline
-@_config
-@_k
-@click.option(
-    "--report-md", default=defaults.REPORT_MD, metavar="FILE", help="The report for people; '' for none. [report.md]"
-)
-@click.option(
-    "--report-json",
-    default=defaults.REPORT_JSON,
-    metavar="FILE",
-    help="The report for machines; '' for none. [report.json]",
-)
-@click.option(
-    "--junit", default=defaults.JUNIT, metavar="FILE", help="The report for CI systems; '' for none. [junit.xml]"
-)
-def check(
-    golden: Sequence[str],
-    run: Sequence[str],
-    baseline: Sequence[str],
-    config: str | None,
-    k: int | None,
-    report_md: str,
-    report_json: str,
-    junit: str,
-) -> int:
+@GOLDEN
+@RUN
+@BASELINE
+@CONFIG
+@K
+@_out("--report-md", defaults.REPORT_MD, "The report for people; '' for none.")
+@_out("--report-json", defaults.REPORT_JSON, "The report for machines; '' for none.")
+@_out("--junit", defaults.JUNIT, "The report for CI systems; '' for none.")
+def check(k: int | None, report_md: str, report_json: str, junit: str, **files: Any) -> int:
     """Judge a run against its contract.
 
     Every golden query's rules count, and the limits of the config. Exit code 0 is a pass, 1 a broken contract.
     """
-    paths = _paths(golden, run, baseline, config)
+    paths = _paths(**files)
     wanted = {"report-md": report_md, "report-json": report_json, "junit": junit}
     _refuse_outputs([out for out in wanted.values() if out], paths)
     with progress_over(_large(paths)) as progress:
@@ -248,17 +217,17 @@ def check(
 
 
 @cli.command()
-@_golden
-@_run
-@_baseline
-@_config
-@_k
-def diff(golden: Sequence[str], run: Sequence[str], baseline: Sequence[str], config: str | None, k: int | None) -> int:
+@GOLDEN
+@RUN
+@BASELINE
+@CONFIG
+@K
+def diff(k: int | None, **files: Any) -> int:
     """Print how ranks moved since the baseline.
 
     Worst first, then what improved, is new, has another question or is gone. Judges nothing.
     """
-    paths = _paths(golden, run, baseline, config)
+    paths = _paths(**files)
     if paths.baseline is None:
         raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")
     say(terminal.diff_text(_compare(paths, k)))
@@ -266,16 +235,14 @@ def diff(golden: Sequence[str], run: Sequence[str], baseline: Sequence[str], con
 
 
 @cli.command()
-@click.argument("name", type=click.Choice(["golden", "run", "baseline", "config", "report"]))
+@click.argument("name", type=click.Choice(list(SCHEMAS)))
 def schema(name: str) -> int:
     """Print the JSON Schema of a file format."""
-    from ragcontract.inputs.schemas import SCHEMAS  # the other commands do not need them
-
     say(json.dumps(SCHEMAS[name](), indent=2) + "\n")
     return ExitCode.PASS
 
 
-def _compare(paths: pipeline.Paths, k: int | None = None) -> Report:
+def _compare(paths: pipeline.Paths, k: int | None) -> Report:
     with progress_over(_large(paths)) as progress:
         report = pipeline.compare(paths, clock=_clock, k=k, progress=progress)
     warn(report.warnings)

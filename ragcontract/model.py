@@ -5,7 +5,7 @@ All are frozen. What a file looks like on disk is said by the records beside its
 thousand have ``gc=False``: nothing in them refers back, and the collector need not look at them over and over.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -13,6 +13,7 @@ Status = Literal["pass", "fail", "none"]
 Verdict = Literal["pass", "fail"]
 Rule = Literal["must_rank_at_most", "must_include", "must_include_any", "forbidden_docs"]
 Ranks = dict[str, int]
+Means = dict[str, float | None]
 
 VERSION_FIELDS = ("embedding_model", "index_version", "chunking_version", "retriever_version")
 
@@ -32,7 +33,6 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     forbidden_doc_ids: tuple[str, ...] = ()
     weight: float = 1.0
     tags: tuple[str, ...] = ()
-    metadata: dict[str, Any] | None = None
     relevance: dict[str, float] | None = None
 
     @property
@@ -50,7 +50,6 @@ class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
 
     ranks: Ranks
     forbidden_ranks: Ranks
-    depth: int
     values: tuple[float, ...]
 
 

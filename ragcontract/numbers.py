@@ -1,10 +1,10 @@
-"""How numbers are shown. Comparisons never see these: they are made unrounded."""
+"""How numbers are shown. Comparisons never see what is made here: they are made unrounded."""
 
 from collections.abc import Iterable
 
 FEWEST, MOST = 2, 10
 MOST_FOR_SUMS = 4
-SAME = 1e-9
+SAME = 1e-9  # what differs by no more than this does not differ, for a limit as for a reader
 
 
 def digits_for(pairs: Iterable[tuple[float, float]]) -> int:

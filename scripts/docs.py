@@ -14,25 +14,12 @@ from typing import Any
 import click
 import yaml
 
-from ragcontract import defaults
 from ragcontract.cli import cli
 from ragcontract.inputs.schema import describe
 from ragcontract.inputs.schemas import SCHEMAS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-DEFAULTS = {
-    "golden": defaults.GOLDEN,
-    "run": defaults.RUN,
-    "baseline": f"{defaults.BASELINE}, if there",
-    "config": f"{defaults.CONFIG}, if there",
-    "k": "the config's, else 5",
-    "report-md": defaults.REPORT_MD,
-    "report-json": defaults.REPORT_JSON,
-    "junit": defaults.JUNIT,
-    "working-directory": "the workspace",
-    "github-token": "the job's own",
-}
 
 
 def render(readme: str) -> str:
@@ -63,10 +50,14 @@ def replace_block(readme: str, name: str, fenced: str) -> str:
 
 
 def quickstart(readme: str) -> str:
-    """Run the README's first section in an empty folder and return what its last command printed."""
+    """Run the README's first section in an empty folder and return what its commands print.
+
+    Raises ValueError unless they end with the exit code that the README says.
+    """
     bin_folder = Path(sys.executable).parent
+    said = re.search(r"^The exit code is (\d)\.", readme, re.MULTILINE)
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("quickstart files", "quickstart commands"):
+        for name, code in (("quickstart files", "0"), ("quickstart commands", said and said[1])):
             done = subprocess.run(
                 ["bash", "-c", block(readme, name)],
                 cwd=folder,
@@ -75,6 +66,8 @@ def quickstart(readme: str) -> str:
                 text=True,
                 check=False,
             )
+            if str(done.returncode) != code:
+                raise ValueError(f"the block {name!r} exits {done.returncode}, not {code}: {done.stderr}")
     return done.stdout
 
 
@@ -91,11 +84,7 @@ def _action(section: str) -> dict[str, Any]:
 
 def _inputs() -> str:
     body = [
-        [
-            f"`{name}`",
-            DEFAULTS.get(name) or (f"`{spec['default']}`" if spec["default"] else "none"),
-            spec["description"],
-        ]
+        [f"`{name}`", f"`{spec['default']}`" if spec["default"] else "", spec["description"]]
         for name, spec in _action("inputs").items()
     ]
     return _table(["input", "default", "what it is"], body)
@@ -114,7 +103,7 @@ def _fields(schema: str, record: str) -> Callable[[], str]:
         body = [
             [
                 f"`{name}`" + (" (required)" if name in definition["required"] else ""),
-                describe({key: value for key, value in field.items() if key != "title"}, definitions),
+                describe(field, definitions),
                 field.get("description", ""),
             ]
             for name, field in definition["properties"].items()

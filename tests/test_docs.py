@@ -1,6 +1,8 @@
 """What the documentation says is what the code does."""
 
+import json
 import re
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -8,8 +10,13 @@ import pytest
 import yaml
 
 from ragcontract.github.settings import CommentWhen, Settings
+from ragcontract.inputs.config import read_config
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.golden import read_golden
+from ragcontract.inputs.run import RunRows
 from scripts import docs
 from tests.builders import write_jsonl
+from tests.process import spawn
 
 README = docs.README.read_text()
 
@@ -23,7 +30,30 @@ def test_the_first_section_fails_in_the_words_it_shows() -> None:
     assert (
         "FAIL refund_policy\n  Expected doc_refund_policy in top 3\n  Found: missing from top 5 (was rank 1)" in output
     )
-    assert output == docs.quickstart(README)
+
+
+def test_the_first_section_says_how_its_commands_end() -> None:
+    with pytest.raises(ValueError, match="'quickstart commands' exits 1, not 0"):
+        docs.quickstart(README.replace("The exit code is 1.", "The exit code is 0."))
+    with pytest.raises(ValueError, match="'quickstart files' exits 9, not 0"):
+        docs.quickstart(README.replace("cat > golden.jsonl <<'END'", "exit 9", 1))
+
+
+@pytest.mark.parametrize(("setting", "code", "broken"), [("full", 0, 0), ("lean", 1, 6)])
+def test_the_example_breaks_as_many_queries_as_the_readme_says(
+    setting: str, code: int, broken: int, tmp_path: Path
+) -> None:
+    assert "how an innocent change to it breaks six of 25 queries" in " ".join(README.split())
+    examples = docs.ROOT / "examples"
+    export = (sys.executable, str(examples / "export_retrieval_run.py"))
+    exported = spawn("--out", "current_run.jsonl", "--setting", setting, cwd=tmp_path, command=export)
+    assert exported.code == 0, exported.err
+    inputs = {"golden": "golden.jsonl", "baseline": "baseline.json", "config": "ragcontract.yml"}
+    options = [word for name, file in inputs.items() for word in (f"--{name}", str(examples / file))]
+    checked = spawn("check", *options, cwd=tmp_path)
+    assert checked.code == code, checked.err
+    queries = json.loads((tmp_path / "report.json").read_bytes())["queries"]
+    assert (len(queries), sum(query["status"] == "fail" for query in queries)) == (25, broken)
 
 
 def test_every_input_of_the_action_is_a_setting_and_every_setting_an_input() -> None:
@@ -38,9 +68,6 @@ def test_every_input_and_output_is_described() -> None:
 
 
 def test_the_config_in_the_readme_is_read_without_a_complaint(tmp_path: Path) -> None:
-    from ragcontract.inputs.config import read_config
-    from ragcontract.inputs.diagnostics import Diagnostics
-
     example = next(text for text in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if text.startswith("k: 5"))
     (tmp_path / "c.yml").write_text(example)
     diagnostics = Diagnostics()
@@ -53,12 +80,6 @@ def test_the_config_in_the_readme_is_read_without_a_complaint(tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", ["golden", "run"])
 def test_the_example_rows_in_the_readme_are_read_without_a_complaint(kind: str, tmp_path: Path) -> None:
-    import json
-
-    from ragcontract.inputs.diagnostics import Diagnostics
-    from ragcontract.inputs.golden import read_golden
-    from ragcontract.inputs.run import RunRows
-
     key = "relevant_doc_ids" if kind == "golden" else "results"
     row = next(row for text in re.findall(r"```json\n(.*?)```", README, re.DOTALL) if key in (row := json.loads(text)))
     path = str(write_jsonl(tmp_path / "rows.jsonl", [row]))

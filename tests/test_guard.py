@@ -1,11 +1,13 @@
 import io
 import platform
+import re
 
 import pytest
 
 from ragcontract import __version__
-from ragcontract.errors import ExitCode, InputError, OutputError, RagContractError
+from ragcontract.errors import ExitCode, InputError, OutputError
 from ragcontract.guard import guarded
+from scripts.docs import README
 
 
 def told(error: BaseException) -> tuple[int, str]:
@@ -59,9 +61,14 @@ def test_a_bug_cannot_act_on_a_runner_either() -> None:
     assert "##[" not in text
 
 
-def test_an_error_of_the_root_kind_is_a_bug() -> None:
-    assert told(RagContractError(["x"]))[0] == 3
-
-
 def test_exit_codes_are_those_of_the_readme() -> None:
-    assert {code.name: int(code) for code in ExitCode} == {"PASS": 0, "BROKEN": 1, "UNUSABLE_INPUT": 2, "BUG": 3}
+    table = README.read_text().partition("\n## Exit codes\n")[2].partition("\n## ")[0]
+    meanings = {int(code): meaning for code, meaning in re.findall(r"^\| (\d+) \| (.*) \|$", table, re.MULTILINE)}
+    starts = {
+        ExitCode.PASS: "pass",
+        ExitCode.BROKEN: "the contract is broken",
+        ExitCode.UNUSABLE_INPUT: "the input cannot be judged",
+        ExitCode.BUG: "a bug of rag-contract",
+    }
+    assert meanings.keys() == starts.keys() == set(ExitCode)
+    assert all(meanings[code].startswith(start) for code, start in starts.items())

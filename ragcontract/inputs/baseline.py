@@ -7,19 +7,17 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
+from ragcontract.inputs.files import READ_ERRORS, Progress, no_progress, read_problem, read_whole
 from ragcontract.inputs.ids import Id, Rank, as_id
 from ragcontract.inputs.jsonl import UNDECODABLE
 from ragcontract.inputs.locate import JsonLocator
 from ragcontract.inputs.malformed import malformed
 from ragcontract.inputs.run import RunRows
-from ragcontract.inputs.schema import Misfit, dotted, misfits
-from ragcontract.model import SourceFile, Tool
+from ragcontract.inputs.schema import Misfit, misfits
+from ragcontract.model import Means, SourceFile, Tool
 
 FORMAT_VERSION = 1
 RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
-
-Means = dict[str, float | None]
 
 
 class BaselineQuery(Struct, frozen=True, kw_only=True):
@@ -52,13 +50,12 @@ class StoredBaseline:
     """A baseline file as pairs of a query id and its document ids, with the questions they answered."""
 
     def __init__(self, file: BaselineFile, source: SourceFile) -> None:
-        """Wrap the decoded file."""
+        """Take the decoded file; ``source`` is the one it was read from."""
         self.files = [source]
         self.created_at: str | None = file.created_at
         self.k: list[int] | None = file.k
         self.versions = file.versions
         self.questions = {as_id(query.id): query.query for query in file.queries}
-        self.max_depth = max((len(query.doc_ids) for query in file.queries), default=0)
         self._queries = file.queries
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
@@ -81,21 +78,12 @@ def read_baseline(
         diagnostics.problem(path, "is one of several baselines; give one baseline.json, or run files (.jsonl)")
         return None
     try:
-        data, source = _read_whole(path, progress)
+        data, source = read_whole(path, progress)
     except READ_ERRORS as error:
         diagnostics.problem(path, read_problem(error))
         return None
     file = _decode(data, path, diagnostics)
     return StoredBaseline(file, source) if file else None
-
-
-def _read_whole(path: str, progress: Progress) -> tuple[bytes, SourceFile]:
-    file = InputFile(path, progress)
-    try:
-        data = file.stream.read().removeprefix(UTF8_BOM)
-        return data, file.source()
-    finally:
-        file.close()
 
 
 class _Header(msgspec.Struct):
@@ -128,7 +116,7 @@ def _refuse_twins(file: BaselineFile, data: bytes, path: str, diagnostics: Diagn
         if before == index:
             continue
         if diagnostics.full:
-            diagnostics.problem(path, "more")
+            diagnostics.count_one()
             continue
         line, first_line = (locate.line(("queries", which, "id")) for which in (index, before))
         message = f"{query_id!r} stands here again; it is first in line {first_line}"
@@ -161,10 +149,9 @@ def _explain(data: bytes, path: str, error: Exception, diagnostics: Diagnostics)
     for misfit in found:
         told = True
         if diagnostics.full:
-            diagnostics.problem(path, "more")
-            continue
-        place = f"{path}:{locate.line(misfit.path)}"
-        diagnostics.problem(f"{place}: {dotted(misfit.path)}" if misfit.path else place, misfit.message)
+            diagnostics.count_one()
+        else:
+            diagnostics.misfit(f"{path}:{locate.line(misfit.path)}", misfit)
     if not told:
         line, message = malformed(data, error)
         diagnostics.problem(f"{path}:{line}", message)

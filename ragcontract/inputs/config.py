@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import READ_ERRORS, InputFile, not_readable, read_problem
+from ragcontract.inputs.files import READ_ERRORS, not_readable, read_problem, read_whole
 from ragcontract.inputs.ids import Rank
 from ragcontract.inputs.schema import Misfit, dotted, misfits
 from ragcontract.inputs.yaml_tree import Document, load
@@ -82,12 +82,7 @@ def read_config(path: str, diagnostics: Diagnostics) -> LoadedConfig:
         diagnostics.problem(path, problem)
         return LoadedConfig()
     try:
-        file = InputFile(path)
-        try:
-            data = file.stream.read(MAX_BYTES + 1)
-            source = file.source()
-        finally:
-            file.close()
+        data, source = read_whole(path, limit=MAX_BYTES)
     except READ_ERRORS as error:
         diagnostics.problem(path, read_problem(error))
         return LoadedConfig()
@@ -102,14 +97,14 @@ def read_config(path: str, diagnostics: Diagnostics) -> LoadedConfig:
 
 def _typed(document: Document, path: str, diagnostics: Diagnostics) -> Config | None:
     """Return the configuration, None if it is none; the diagnostics then know all that is wrong with it."""
-    found = [(problem.line, problem.path, problem.message) for problem in document.problems]
+    found = [(problem.line, Misfit(problem.path, problem.message)) for problem in document.problems]
     config = None
     if document.value is not None:
         try:
             config = msgspec.convert(document.value, Config)
         except msgspec.ValidationError as error:
             told = misfits(document.value, Config) or [Misfit((), str(error))]
-            found += [(document.line(misfit.path), misfit.path, misfit.message) for misfit in told]
-    for line, key, message in sorted(found, key=lambda one: one[0]):
-        diagnostics.problem(f"{path}:{line}: {dotted(key)}" if key else f"{path}:{line}", message)
+            found += [(document.line(misfit.path), misfit) for misfit in told]
+    for line, misfit in sorted(found, key=lambda one: one[0]):
+        diagnostics.misfit(f"{path}:{line}", misfit)
     return config

@@ -1,6 +1,7 @@
 """Collects what is wrong and what is odd while files are read, so that all of it is said at once."""
 
 from ragcontract.errors import InputError
+from ragcontract.inputs.schema import Misfit, dotted
 from ragcontract.text import shorten
 
 SHOWN = 50
@@ -11,7 +12,7 @@ class Diagnostics:
     """Problems (the input cannot be judged) and warnings (it can, but somebody should know)."""
 
     def __init__(self) -> None:
-        """Start with nothing wrong."""
+        """Start empty."""
         self.warnings: list[str] = []
         self._problems: list[str] = []
         self._more = 0
@@ -29,9 +30,17 @@ class Diagnostics:
     def problem(self, place: str, message: str) -> None:
         """Note that the thing at ``place`` (``golden.jsonl:17: relevant_doc_ids``) makes the input unusable."""
         if self.full:
-            self._more += 1
+            self.count_one()
         else:
             self._problems.append(f"{shorten(place, LONGEST)}: {shorten(message, LONGEST)}")
+
+    def misfit(self, place: str, misfit: Misfit) -> None:
+        """Note that a part of the value at ``place`` does not fit its record."""
+        self.problem(f"{place}: {dotted(misfit.path)}" if misfit.path else place, misfit.message)
+
+    def count_one(self) -> None:
+        """Note one more problem, without words: for a reader that knows of enough of them."""
+        self._more += 1
 
     def warning(self, message: str) -> None:
         """Note something that does not change the verdict."""

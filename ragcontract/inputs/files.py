@@ -4,13 +4,12 @@ import glob
 import gzip
 import hashlib
 import io
-import os
 import stat
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.model import SourceFile
@@ -108,14 +107,26 @@ class InputFile:
 
     def source(self) -> SourceFile:
         """Return the path and the digest of the bytes on disk; call it after the file was read to its end."""
-        # A name that is not UTF-8 comes as lone surrogates, which no report could be encoded with.
-        path = os.fsencode(self.path).decode("utf-8", "backslashreplace")
-        return SourceFile(path=path, sha256=self._raw.digest.hexdigest())
+        return SourceFile(path=self.path, sha256=self._raw.digest.hexdigest())
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        """Return the open file."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Close the file; reading may have stopped anywhere."""
         self.stream.close()
         self._raw.close()
+
+
+def read_whole(path: str, progress: Progress = no_progress, *, limit: int | None = None) -> tuple[bytes, SourceFile]:
+    """Read a file, its byte order mark taken off; of one larger than ``limit`` a little more than that.
+
+    Raises one of ``READ_ERRORS``.
+    """
+    with InputFile(path, progress) as file:
+        data = file.stream.read(-1 if limit is None else len(UTF8_BOM) + limit + 1)
+        return data.removeprefix(UTF8_BOM), file.source()
 
 
 class _HashingReader(io.RawIOBase):

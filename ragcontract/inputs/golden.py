@@ -37,7 +37,7 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     forbidden_doc_ids: Annotated[list[Id] | None, Meta(description="Documents that must not be retrieved.")] = None
     weight: Annotated[Weight | None, Meta(description="Importance of the query in the means; 1 by default.")] = None
     tags: Annotated[list[Text] | None, Meta(description="Labels to report metrics by.")] = None
-    metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; kept, not looked at.")] = None
+    metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; not looked at.")] = None
     relevance: Annotated[
         dict[Text, Grade] | None,
         Meta(description="Grades of documents; with it, relevant_doc_ids may be left out: those of grade 1 or more."),
@@ -93,7 +93,6 @@ def _query(row: GoldenRow, place: str, diagnostics: Diagnostics) -> GoldenQuery 
         forbidden_doc_ids=forbidden,
         weight=1.0 if row.weight is None else row.weight,
         tags=tuple(dict.fromkeys(row.tags or ())),
-        metadata=row.metadata,
         relevance=row.relevance,
     )
 

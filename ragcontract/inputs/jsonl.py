@@ -9,7 +9,7 @@ import msgspec
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
 from ragcontract.inputs.malformed import malformed
-from ragcontract.inputs.schema import dotted, misfits, nearest
+from ragcontract.inputs.schema import Misfit, misfits, nearest
 from ragcontract.model import SourceFile
 
 MAX_LINE_BYTES = 64 << 20
@@ -63,11 +63,9 @@ class JsonLines(Generic[T]):
             except OSError as error:
                 self._diagnostics.problem(path, read_problem(error))
                 continue
-            try:
+            with file:
                 yield from self._rows(file)
                 self.files.append(file.source())
-            finally:
-                file.close()
 
     def _rows(self, file: InputFile) -> Iterator[Line[T]]:
         number = rows = 0
@@ -96,21 +94,16 @@ class JsonLines(Generic[T]):
         if first:
             _refuse_what_is_no_json_lines(line)
         if self._diagnostics.full:
-            self._diagnostics.problem(place, "more")
+            self._diagnostics.count_one()
             return
+        found: list[Misfit] = []
         if isinstance(error, msgspec.ValidationError):
             try:
                 found = misfits(msgspec.json.decode(line), self._type)
             except UNDECODABLE as undecodable:
                 error = undecodable
-            else:
-                for misfit in found:
-                    where = f"{place}: {dotted(misfit.path)}" if misfit.path else place
-                    self._diagnostics.problem(where, misfit.message)
-                if found:
-                    return
-        _, message = malformed(line, error)
-        self._diagnostics.problem(place, message)
+        for misfit in found or [Misfit((), malformed(line, error)[1])]:
+            self._diagnostics.misfit(place, misfit)
 
     def _check_spelling(self, place: str, line: bytes) -> None:
         for name, meant in _strange_fields(msgspec.json.decode(line), self._type):

@@ -10,6 +10,7 @@ from ragcontract.inputs.files import Progress, no_progress
 from ragcontract.inputs.ids import Id, as_id
 from ragcontract.inputs.jsonl import JsonLines
 from ragcontract.model import VERSION_FIELDS, SourceFile
+from ragcontract.numbers import count
 
 SPELL_CHECKED_ROWS = 100
 
@@ -41,7 +42,7 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
 class RunRows:
     """The rows of a run as pairs of a query id and its document ids, best first; each query once.
 
-    ``files``, ``versions`` and ``max_depth`` (the length of the longest row) are complete once the iteration is over.
+    ``files`` and ``versions`` are complete once the iteration is over.
     """
 
     created_at: str | None = None
@@ -61,7 +62,6 @@ class RunRows:
         self._rows = JsonLines(paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, progress=progress)
         self._diagnostics = diagnostics
         self._versions: dict[str, dict[str, None]] = {name: {} for name in VERSION_FIELDS}
-        self.max_depth = 0
 
     @property
     def files(self) -> list[SourceFile]:
@@ -91,15 +91,14 @@ class RunRows:
                 unordered += 1
                 first_unordered = first_unordered or line.place
             self._note_versions(row)
-            self.max_depth = max(self.max_depth, len(row.results))
             doc_ids = [as_id(result.doc_id) for result in row.results]
             if self._keep is not None:
                 self._keep[query_id] = doc_ids
             yield query_id, doc_ids
         if unordered:
             self._diagnostics.warning(
-                f"{first_unordered}: the scores are not in descending order ({unordered} such row"
-                f"{'s' if unordered > 1 else ''}); ranks are the order of the results, scores never reorder them"
+                f"{first_unordered}: the scores are not in descending order ({count(unordered, 'such row')}); "
+                "ranks are the order of the results, scores never reorder them"
             )
 
     def _note_versions(self, row: RunRow) -> None:

@@ -9,8 +9,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from ragcontract.inputs.files import UTF8_BOM
-
 Path = tuple[str | int, ...]
 
 
@@ -55,7 +53,6 @@ def load(data: bytes) -> Document:
 
 
 def _decode(data: bytes) -> tuple[str, Problem | None]:
-    data = data.removeprefix(UTF8_BOM)
     try:
         return data.decode(), None
     except UnicodeDecodeError as error:

@@ -7,11 +7,9 @@ from msgspec import Struct
 
 from ragcontract.inputs.config import Drop, FailOn, Minimums
 from ragcontract.model import GateReport
-from ragcontract.numbers import digits_for, fixed, percent
+from ragcontract.numbers import SAME, digits_for, fixed, percent
 from ragcontract.scoring.aggregate import Comparison
 from ragcontract.scoring.metrics import MetricAtK
-
-TOLERANCE = 1e-9
 
 
 class Gate(Struct, frozen=True, kw_only=True):
@@ -59,7 +57,7 @@ def judge(gate: Gate, observed: float) -> GateReport:
         kind=gate.kind,
         limit=gate.limit,
         observed=observed,
-        status="fail" if excess > TOLERANCE else "pass",
+        status="fail" if excess > SAME else "pass",
         message=_message(gate, observed),
     )
 
@@ -84,6 +82,6 @@ def _message(gate: Gate, observed: float) -> str:
         seen, limit = fixed(abs(observed), digits), fixed(gate.limit, digits)
     if gate.kind == "minimum":
         return f"{gate.metric.label} is {seen}, minimum {limit}"
-    if abs(observed) <= TOLERANCE:
+    if abs(observed) <= SAME:
         return f"{gate.metric.label} did not fall, allowed drop {limit}"
     return f"{gate.metric.label} {'fell' if observed > 0 else 'rose'} by {seen}, allowed drop {limit}"

@@ -11,7 +11,7 @@ def broken_rules(query: GoldenQuery, score: QueryScore, k: int, rules: PerQuery)
     """Return every rule of ``query`` that its retrieved documents break, ``k`` being the largest cut-off."""
     found: list[Violation] = []
     if rules.enforce_forbidden_docs:
-        found += _forbidden(score, rules.forbidden_within)
+        found += _forbidden(score, k, rules.forbidden_within)
     if rules.enforce_must_rank_at_most:
         found += _rank_too_low(query, score)
     if rules.enforce_must_include:
@@ -30,13 +30,11 @@ def never_satisfiable(queries: Iterable[GoldenQuery], k: int) -> Iterator[str]:
             )
 
 
-def _forbidden(score: QueryScore, top: int | None) -> Iterator[Violation]:
+def _forbidden(score: QueryScore, k: int, top: int | None) -> Iterator[Violation]:
     present = [doc_id for doc_id, rank in score.forbidden_ranks.items() if top is None or rank <= top]
     if present:
         expected = f"no {listed(present, 'or')} {within(top)}"
-        yield _violation(
-            "forbidden_docs", present, top, expected, whereabouts(present, score.forbidden_ranks, score.depth)
-        )
+        yield _violation("forbidden_docs", present, top, expected, whereabouts(present, score.forbidden_ranks, k))
 
 
 def _rank_too_low(query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:

@@ -8,8 +8,8 @@ from ragcontract.errors import InputError
 from ragcontract.judging import gates as limits
 from ragcontract.judging.rules import broken_rules
 from ragcontract.model import GateReport, Verdict, Violation
-from ragcontract.scoring.aggregate import Comparison, means
-from ragcontract.scoring.scored import Scored
+from ragcontract.scoring.aggregate import Comparison
+from ragcontract.scoring.scored import Scored, compare
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
 
 def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
     """Judge; raises :class:`InputError`, with the ``warnings``, where a gate that was asked for cannot be evaluated."""
-    compared = _compare(scored)
+    compared = compare(scored, scored.golden.queries.values())
     config = scored.config.config
     gates: list[GateReport] = []
     unjudged: list[str] = []
@@ -51,17 +51,4 @@ def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
 
 def without_judging(scored: Scored) -> Judgement:
     """Return the means alone: no gates, no rules."""
-    return Judgement(means=_compare(scored), gates=[], violations={})
-
-
-def _compare(scored: Scored) -> dict[str, Comparison]:
-    current = means(scored.golden.queries.values(), scored.run.scores, scored.metrics)
-    if scored.baseline is None:
-        return {key: Comparison(current=value) for key, value in current.items()}
-    shared = scored.shared()
-    current_shared = means(shared, scored.run.scores, scored.metrics)
-    baseline = means(shared, scored.baseline.scores, scored.metrics)
-    return {
-        key: Comparison(current=value, current_shared=current_shared[key], baseline=baseline[key])
-        for key, value in current.items()
-    }
+    return Judgement(means=compare(scored, scored.golden.queries.values()), gates=[], violations={})

@@ -6,6 +6,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 Quote = Callable[[str], str]
+Where = Mapping[str, int | None]  # the rank of each document, None where it was not retrieved
 NAMED = 5
 MISSING, NOT_THERE = "missing", "not there"  # of a document that is wanted, and of one that is not
 
@@ -25,10 +26,10 @@ def within(top: int | None) -> str:
 
 def whereabouts(
     doc_ids: Sequence[str],
-    ranks: Mapping[str, int | None],
+    ranks: Where,
     depth: int,
     *,
-    before: Mapping[str, int | None] | None = None,
+    before: Where | None = None,
     absent: str = MISSING,
     quote: Quote = str,
 ) -> str:

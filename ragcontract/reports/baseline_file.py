@@ -40,14 +40,13 @@ def _query(query: GoldenQuery, scored: Scored, doc_ids: list[str]) -> BaselineQu
         query=query.query,
         doc_ids=list(doc_ids),
         ranks=relevant_ranks(query, score),
-        metrics=query_metrics(score, scored),
+        metrics=query_metrics(score, [metric.key for metric in scored.metrics]),
     )
 
 
 def fingerprint(queries: list[GoldenQuery]) -> str:
     """Hash what the golden queries say, whatever their order, files, layout and spelling of defaults."""
     rows = sorted(
-        msgspec.json.encode({**msgspec.structs.asdict(query), "place": None, "metadata": None}, order="sorted")
-        for query in queries
+        msgspec.json.encode({**msgspec.structs.asdict(query), "place": None}, order="sorted") for query in queries
     )
     return hashlib.sha256(b"\n".join(rows)).hexdigest()

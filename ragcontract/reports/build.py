@@ -23,8 +23,8 @@ from ragcontract.model import (
     TagReport,
     Tool,
 )
-from ragcontract.scoring.aggregate import by_tag, means
-from ragcontract.scoring.scored import Scored, ScoredBaseline
+from ragcontract.scoring.aggregate import by_tag
+from ragcontract.scoring.scored import Scored, ScoredBaseline, compare
 from ragcontract.text import encodable
 
 TOOL = Tool(name="rag-contract", version=__version__)
@@ -117,8 +117,8 @@ def _query(query: GoldenQuery, scored: Scored, judgement: Judgement, keys: Seque
         tags=list(query.tags),
         weight=query.weight,
         status="fail" if violations else "pass",
-        metrics=_named(current, keys),
-        baseline_metrics=_named(before, keys) if before else None,
+        metrics=query_metrics(current, keys),
+        baseline_metrics=query_metrics(before, keys) if before else None,
         ranks=relevant_ranks(query, current),
         baseline_ranks=relevant_ranks(query, before) if before else None,
         forbidden_ranks=current.forbidden_ranks,
@@ -127,12 +127,8 @@ def _query(query: GoldenQuery, scored: Scored, judgement: Judgement, keys: Seque
     )
 
 
-def query_metrics(score: QueryScore, scored: Scored) -> dict[str, float | None]:
+def query_metrics(score: QueryScore, keys: Sequence[str]) -> dict[str, float | None]:
     """Name a query's metrics; null for an unanswerable query."""
-    return _named(score, [metric.key for metric in scored.metrics])
-
-
-def _named(score: QueryScore, keys: Sequence[str]) -> dict[str, float | None]:
     return dict(zip(keys, score.values or (None,) * len(keys), strict=True))
 
 
@@ -156,15 +152,14 @@ def _failed_checks(gates: list[GateReport], queries: list[QueryReport]) -> list[
 
 
 def _tags(scored: Scored) -> dict[str, TagReport]:
-    shared = {query.id for query in scored.shared()}
+    compared = scored.baseline is not None
     found = {}
     for tag, queries in by_tag(scored.golden.queries.values()).items():
-        both = [query for query in queries if query.id in shared]
-        compared = scored.baseline is not None
+        means = compare(scored, queries)
         found[tag] = TagReport(
             queries=len(queries),
-            metrics=means(queries, scored.run.scores, scored.metrics),
-            metrics_shared=means(both, scored.run.scores, scored.metrics) if compared else None,
-            baseline_metrics=means(both, scored.baseline.scores, scored.metrics) if scored.baseline else None,
+            metrics={key: mean.current for key, mean in means.items()},
+            metrics_shared={key: mean.current_shared for key, mean in means.items()} if compared else None,
+            baseline_metrics={key: mean.baseline for key, mean in means.items()} if compared else None,
         )
     return found

@@ -1,13 +1,11 @@
 """What people read of a broken query: rules that are broken by one cause, merged into one finding."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ragcontract.judging.words import MISSING, NOT_THERE, Quote, listed, whereabouts, within
+from ragcontract.judging.words import MISSING, NOT_THERE, Quote, Where, listed, whereabouts, within
 from ragcontract.model import QueryReport, Violation
-
-Where = Mapping[str, int | None]
 
 
 class Finding(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from ragcontract.model import BaselineInput, GoldenInput, QueryReport, Report, R
 from ragcontract.numbers import count, fixed, signed
 from ragcontract.reports.findings import Finding, findings
 from ragcontract.reports.gfm import code, fold, table, text
-from ragcontract.reports.movement import Moved, changed_versions, loss, movement, rank
+from ragcontract.reports.movement import Moved, broken_queries, changed_versions, movement, not_compared, rank
 from ragcontract.reports.summary import headline, rows, shared_note
 from ragcontract.text import shorten, visible
 
@@ -78,7 +78,7 @@ def _metric_table(report: Report) -> list[str]:
 
 
 def _broken_queries(report: Report, max_rows: int) -> list[str]:
-    broken = sorted((query for query in report.queries if query.status == "fail"), key=loss)
+    broken = broken_queries(report)
     if not broken:
         return []
     k = max(report.k)
@@ -119,22 +119,12 @@ def _movement(report: Report, max_rows: int) -> list[str]:
     for title, group in (("Worse", moved.worse), ("Better", moved.better)):
         if group:
             parts += [f"**{title}**", *_cut(group, max_rows, "query", _moved_table)]
-    for title, ids in (
-        ("New, with nothing to compare", baseline.new),
-        ("Asked with other words than in the baseline, so not compared", baseline.changed),
-        ("Gone, in the baseline only", baseline.gone),
-    ):
-        if ids:
-            rest = [f"{len(ids) - max_rows:,} more"] if len(ids) > max_rows else []
-            parts.append(f"**{title}**: {', '.join([code(query_id) for query_id in ids[:max_rows]] + rest)}")
-    sizes = {
-        "worse": len(moved.worse),
-        "better": len(moved.better),
-        "the same": moved.even,
-        "new": len(baseline.new),
-        "asked with other words": len(baseline.changed),
-        "gone": len(baseline.gone),
-    }
+    apart = not_compared(baseline)
+    for name, ids in apart.items():
+        rest = [f"{len(ids) - max_rows:,} more"] if len(ids) > max_rows else []
+        parts.append(f"**{name.capitalize()}**: {', '.join([code(query_id) for query_id in ids[:max_rows]] + rest)}")
+    sizes = {"worse": len(moved.worse), "better": len(moved.better), "the same": moved.even}
+    sizes |= {name: len(ids) for name, ids in apart.items()}
     summary = ", ".join(f"{size:,} {word}" for word, size in sizes.items() if size)
     return [fold(f"Rank movement: {summary}", *parts)] if parts else []
 

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from ragcontract.model import QueryReport
+from ragcontract.judging.words import Where
+from ragcontract.model import BaselineInput, QueryReport, Report
 from ragcontract.numbers import SAME
-
-Where = Mapping[str, int | None]
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -93,6 +92,17 @@ def loss(query: QueryReport) -> tuple[bool, float]:
     forbidden = any(violation.rule == "forbidden_docs" for violation in query.violations)
     before = len(query.ranks) if query.baseline_ranks is None else _reciprocals(query.baseline_ranks)
     return not forbidden, _reciprocals(query.ranks) - before
+
+
+def broken_queries(report: Report) -> list[QueryReport]:
+    """Return the broken queries, worst first."""
+    return sorted((query for query in report.queries if query.status == "fail"), key=loss)
+
+
+def not_compared(baseline: BaselineInput) -> dict[str, list[str]]:
+    """Return the ids of the queries that only one side has, or asks with other words, by what they are called."""
+    groups = {"new": baseline.new, "with another question": baseline.changed, "gone": baseline.gone}
+    return {name: query_ids for name, query_ids in groups.items() if query_ids}
 
 
 def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[str]]) -> dict[str, tuple[str, str]]:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from ragcontract.model import GateReport, MetricReport, Report, Status
 from ragcontract.numbers import count, decimals, digits_for, digits_that_add_up, fixed, percent, signed
+from ragcontract.reports.movement import not_compared
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -60,16 +61,10 @@ def _limit(gate: GateReport, metric: MetricReport, digits: int) -> str:
 def shared_note(report: Report) -> str | None:
     """Say over which queries a change is taken, where that is not all of them."""
     baseline = report.inputs.baseline
-    if baseline is None or not (baseline.new or baseline.changed or baseline.gone):
+    if baseline is None or not (groups := not_compared(baseline)):
         return None
     differs = any(metric.current != metric.current_shared for metric in report.metrics.values())
-    apart = [
-        f"{len(ids):,} {word}"
-        for ids, word in ((baseline.new, "new"), (baseline.changed, "with another question"))
-        if ids
-    ]
-    if baseline.gone:
-        apart.append(f"{len(baseline.gone):,} only in the baseline")
+    apart = [f"{len(ids):,} {name}" for name, ids in groups.items()]
     shared = ", ".join(f"{row.label} {row.current_shared}" for row in rows(report))
     end = f"; the run's means over those: {shared}" if differs else ""
     return (

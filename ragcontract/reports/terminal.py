@@ -7,7 +7,7 @@ import click
 from ragcontract.model import QueryReport, Report
 from ragcontract.numbers import count, fixed
 from ragcontract.reports.findings import findings
-from ragcontract.reports.movement import Moved, changed_versions, loss, movement, rank
+from ragcontract.reports.movement import Moved, broken_queries, changed_versions, movement, not_compared, rank
 from ragcontract.reports.summary import headline, rows, shared_note
 from ragcontract.text import shorten, visible
 
@@ -18,8 +18,7 @@ COLOURS = {"PASS": "green", "FAIL": "red"}
 def check_text(report: Report) -> str:
     """Render a check: every broken query, the metric table, the verdict."""
     k = max(report.k)
-    broken = sorted((query for query in report.queries if query.status == "fail"), key=loss)
-    parts = [_broken(query, k) for query in broken]
+    parts = [_broken(query, k) for query in broken_queries(report)]
     parts.append("\n".join(_metric_table(report)))
     verdict = WORDS[report.verdict]
     parts.append(f"{_coloured(verdict)}  {headline(report)}")
@@ -68,13 +67,8 @@ def diff_text(report: Report) -> str:
     for title, group in (("Worse", moved.worse), ("Better", moved.better)):
         if group:
             parts.append("\n".join([f"{title} ({len(group)})", *(_moved(item) for item in group)]))
-    for title, ids in (
-        ("New, nothing to compare with", baseline.new),
-        ("Another question than in the baseline, not compared", baseline.changed),
-        ("Gone, only in the baseline", baseline.gone),
-    ):
-        if ids:
-            parts.append("\n".join([f"{title} ({len(ids)})", *(f"  {visible(query_id)}" for query_id in ids)]))
+    for name, ids in not_compared(baseline).items():
+        parts.append("\n".join([f"{name.capitalize()} ({len(ids)})", *(f"  {visible(query_id)}" for query_id in ids)]))
     versions = changed_versions(report.inputs.run.versions, baseline.versions)
     if versions:
         lines = [f"  {field}: {visible(old)} -> {visible(new)}" for field, (old, new) in versions.items()]

@@ -6,10 +6,8 @@ from operator import mul
 
 from msgspec import Struct
 
-from ragcontract.model import GoldenQuery, QueryScore
+from ragcontract.model import GoldenQuery, Means, QueryScore
 from ragcontract.scoring.metrics import MetricAtK
-
-Means = dict[str, float | None]
 
 
 class Comparison(Struct, frozen=True, kw_only=True):

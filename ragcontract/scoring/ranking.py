@@ -43,7 +43,6 @@ def score_query(
     return QueryScore(
         ranks=ranks,
         forbidden_ranks=_ranks(doc_ids, query.forbidden_doc_ids),
-        depth=len(doc_ids),
         values=tuple([metric.of_query(hits, relevant) for metric in metrics]) if relevant else (),
     )
 

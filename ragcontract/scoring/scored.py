@@ -1,6 +1,6 @@
 """What reading and scoring come to: both sides scored under the same golden set and cut-off."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -8,6 +8,7 @@ from msgspec import Struct
 from ragcontract.inputs.config import LoadedConfig
 from ragcontract.inputs.golden import Golden
 from ragcontract.model import GoldenQuery, QueryScore, SourceFile
+from ragcontract.scoring.aggregate import Comparison, means
 from ragcontract.scoring.metrics import MetricAtK
 from ragcontract.scoring.ranking import RankBy, score_query, score_rows
 
@@ -49,12 +50,6 @@ class Scored(Struct, frozen=True, kw_only=True):
     def k(self) -> int:
         """The largest cut-off: the one of rules and gates that name none."""
         return max(metric.k for metric in self.metrics)
-
-    def shared(self) -> list[GoldenQuery]:
-        """Return the golden queries that both sides have, asked with the same words."""
-        if self.baseline is None:
-            return []
-        return [query for query in self.golden.queries.values() if query.id in self.baseline.scores]
 
 
 class Retrieval(Protocol):
@@ -109,3 +104,18 @@ def score_baseline(
         changed=changed,
         gone=gone,
     )
+
+
+def compare(scored: Scored, queries: Iterable[GoldenQuery]) -> dict[str, Comparison]:
+    """Average each metric over ``queries``, and on either side over those that both have, asked with the same words."""
+    queries = list(queries)
+    current = means(queries, scored.run.scores, scored.metrics)
+    if scored.baseline is None:
+        return {key: Comparison(current=value) for key, value in current.items()}
+    shared = [query for query in queries if query.id in scored.baseline.scores]
+    current_shared = means(shared, scored.run.scores, scored.metrics)
+    baseline = means(shared, scored.baseline.scores, scored.metrics)
+    return {
+        key: Comparison(current=value, current_shared=current_shared[key], baseline=baseline[key])
+        for key, value in current.items()
+    }

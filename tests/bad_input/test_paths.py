@@ -109,7 +109,7 @@ def test_a_name_that_is_not_utf8_is_shown_and_reported_in_escapes(tmp_path: Path
     (tmp_path / "golden.jsonl").rename(tmp_path / name)
     good = spawn("check", "--golden", name, cwd=tmp_path)
     assert (good.code, good.err) == (0, "")
-    assert '"path": "g\\\\xe4.jsonl"' in (tmp_path / "report.json").read_text()
+    assert '"path": "g\\\\udce4.jsonl"' in (tmp_path / "report.json").read_text()
     (tmp_path / name).write_text("")
     bad = spawn("check", "--golden", name, cwd=tmp_path)
     assert bad == (2, "", "error: g\\udce4.jsonl: is empty; expected one JSON object a line\n")

@@ -23,7 +23,7 @@ def test_a_stored_baseline_gives_its_rows_and_questions(tmp_path: Path) -> None:
     assert isinstance(found, StoredBaseline)
     assert list(found) == [("q1", ["a", "b"]), ("7", ["1", "x", "2"])]
     assert found.questions == {"q1": "What about q1?", "7": "Seven?"}
-    assert (found.created_at, found.k, found.max_depth) == ("2026-01-02T03:04:05+00:00", [3, 5], 3)
+    assert (found.created_at, found.k) == ("2026-01-02T03:04:05+00:00", [3, 5])
     assert found.versions == {"index_version": ["3"]}
     assert [file.path for file in found.files] == [str(path)]
 

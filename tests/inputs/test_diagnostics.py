@@ -2,6 +2,7 @@ import pytest
 
 from ragcontract.errors import InputError
 from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.schema import Misfit
 
 
 def test_nothing_wrong_raises_nothing() -> None:
@@ -45,3 +46,23 @@ def test_long_ones_are_cut_so_that_place_and_message_both_show() -> None:
         diagnostics.raise_problems()
     assert caught.value.problems == ["p" * 999 + "…: " + "m" * 999 + "…"]
     assert diagnostics.warnings == ["w" * 999 + "…"]
+
+
+def test_a_misfit_is_told_by_its_path_where_it_has_one() -> None:
+    diagnostics = Diagnostics()
+    diagnostics.misfit("a:1", Misfit(("results", 3, "doc_id"), "is missing"))
+    diagnostics.misfit("a:2", Misfit((), "is no object"))
+    with pytest.raises(InputError) as caught:
+        diagnostics.raise_problems()
+    assert caught.value.problems == ["a:1: results[3].doc_id: is missing", "a:2: is no object"]
+
+
+def test_problems_without_words_are_counted_behind_the_others() -> None:
+    diagnostics = Diagnostics()
+    diagnostics.problem("a", "x")
+    diagnostics.count_one()
+    diagnostics.count_one()
+    assert diagnostics.problems == 3
+    with pytest.raises(InputError) as caught:
+        diagnostics.raise_problems()
+    assert caught.value.lines() == ["a: x", "… and 2 more like these"]

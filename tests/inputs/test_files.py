@@ -6,7 +6,7 @@ import pytest
 
 from ragcontract.errors import InputError
 from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import InputFile, resolve
+from ragcontract.inputs.files import InputFile, read_whole, resolve
 
 
 def found_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *patterns: str) -> list[str]:
@@ -60,13 +60,22 @@ def test_a_digest_is_of_the_bytes_on_disk(tmp_path: Path) -> None:
     packed = gzip.compress(b"content\n" * 1000)
     (tmp_path / "a").write_bytes(packed)
     told: list[int] = []
-    file = InputFile(str(tmp_path / "a"), told.append)
-    try:
+    with InputFile(str(tmp_path / "a"), told.append) as file:
         assert file.stream.read() == b"content\n" * 1000
         assert file.source().sha256 == hashlib.sha256(packed).hexdigest()
-        assert sum(told) == len(packed)
-    finally:
-        file.close()
+    assert sum(told) == len(packed)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_whole_file_is_read_without_its_byte_order_mark_and_not_far_beyond_a_limit(
+    mark: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_bytes(mark + b"x" * 1000)
+    data, source = read_whole(str(tmp_path / "a"))
+    assert (data, source.path) == (b"x" * 1000, str(tmp_path / "a"))
+    assert len(read_whole(str(tmp_path / "a"), limit=1000)[0]) == 1000
+    assert 999 < len(read_whole(str(tmp_path / "a"), limit=999)[0]) <= 1000
+    assert 10 < len(read_whole(str(tmp_path / "a"), limit=10)[0]) <= 14
 
 
 def test_a_glob_that_is_no_possible_name_matches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

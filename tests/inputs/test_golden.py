@@ -27,7 +27,6 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
         forbidden_doc_ids=(),
         weight=1.0,
         tags=(),
-        metadata=None,
         relevance=None,
     )
     assert warnings == []
@@ -50,12 +49,15 @@ def test_every_field_is_kept(tmp_path: Path) -> None:
         forbidden_doc_ids=["x"],
         weight=2,
         tags=["t", "u", "t"],
-        metadata={"any": ["thing"]},
     )
     query = read(tmp_path, row)[0]["q"]
     assert (query.relevant_doc_ids, query.must_rank_at_most, query.must_include_any) == (("a", "b"), 3, True)
     assert (query.forbidden_doc_ids, query.weight, query.tags) == (("x",), 2.0, ("t", "u"))
-    assert query.metadata == {"any": ["thing"]}
+
+
+def test_metadata_may_be_anything_and_is_not_looked_at(tmp_path: Path) -> None:
+    queries, warnings = read(tmp_path, golden("q", metadata={"any": ["thing"], "weigth": 2}))
+    assert (queries, warnings) == read(tmp_path, golden("q"))
 
 
 def test_whole_numbers_are_ids_and_the_same_as_their_digits(tmp_path: Path) -> None:

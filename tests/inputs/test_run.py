@@ -23,13 +23,8 @@ def test_rows_are_ids_and_document_ids_in_order(tmp_path: Path) -> None:
 
 
 def test_a_query_may_have_retrieved_nothing(tmp_path: Path) -> None:
-    reader, pairs, _ = read(tmp_path, {"query_id": "q", "results": []})
+    _, pairs, _ = read(tmp_path, {"query_id": "q", "results": []})
     assert pairs == [("q", [])]
-    assert reader.max_depth == 0
-
-
-def test_the_deepest_row_is_known(tmp_path: Path) -> None:
-    assert read(tmp_path, run("a", "1"), run("b", "1", "2", "3"), run("c", "1", "2"))[0].max_depth == 3
 
 
 def test_versions_are_told_once_each_in_the_order_they_come(tmp_path: Path) -> None:

@@ -95,8 +95,8 @@ def test_the_parts_that_are_folded() -> None:
         ["config", "ragcontract.yml (sha256 efefefefefef)", "0 gates"],
     ]
     assert page.items == ["golden.jsonl:3: odd"]
-    assert "New, with nothing to compare" in page.prose
-    assert "Gone, in the baseline only" in page.prose
+    assert "New" in page.prose
+    assert "Gone" in page.prose
     assert "k = 5 · rag-contract 1.0.0.dev0 · " in page.text
     assert "<code>2026-07-01T12:00:00+00:00</code>" in page.html
 
@@ -165,7 +165,7 @@ def test_tables_are_cut_and_the_rest_is_counted(max_rows: int, shown: int) -> No
     rest = 4 - shown
     for noun in ("broken quer", "quer", "tag"):
         assert (f"… and {rest} more {noun}" in page.text) == (rest > 0)
-    assert (f"{rest} more" in page.text.split("Gone, in the baseline only")[1]) == (rest > 0)
+    assert (f"{rest} more" in page.text.split("Gone")[1]) == (rest > 0)
     assert page.items == ["w"] * shown + ([f"… and {rest} more"] if rest else [])
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from ragcontract.model import QueryReport
-from ragcontract.reports.movement import Step, changed_versions, loss, movement
+from ragcontract.model import Report
+from ragcontract.reports.movement import Step, broken_queries, changed_versions, movement
 from tests.records import query, report
 
 
@@ -53,8 +53,8 @@ def test_by_how_much() -> None:
     assert item.change == -0.25
 
 
-def worst_first(queries: Sequence[QueryReport]) -> list[str]:
-    return [query.id for query in sorted(queries, key=loss)]
+def worst_first(made: Report) -> list[str]:
+    return [query.id for query in broken_queries(made)]
 
 
 def test_forbidden_documents_are_worst_then_what_was_lost() -> None:
@@ -64,10 +64,11 @@ def test_forbidden_documents_are_worst_then_what_was_lost() -> None:
         query("leak", "A", forbidden_doc_ids=("F",)),
         query("lost", "A"),
         query("rose, still too low", "A", must_rank_at_most=1),
+        query("good", "A"),
     ]
-    before = {"slipped": "A", "never there": "x", "leak": "A", "lost": "A", "rose, still too low": "xxxA"}
-    now = {"slipped": "xA", "never there": "x", "leak": "AF", "lost": "x", "rose, still too low": "xA"}
-    assert worst_first(report(queries, now, before).queries) == [
+    before = {"slipped": "A", "never there": "x", "leak": "A", "lost": "A", "rose, still too low": "xxxA", "good": "A"}
+    now = {"slipped": "xA", "never there": "x", "leak": "AF", "lost": "x", "rose, still too low": "xA", "good": "A"}
+    assert worst_first(report(queries, now, before)) == [
         "leak",
         "lost",
         "slipped",
@@ -79,7 +80,7 @@ def test_forbidden_documents_are_worst_then_what_was_lost() -> None:
 def test_without_a_baseline_what_lacks_most_is_worst() -> None:
     queries = [query("low", "A", must_rank_at_most=1), query("one lost", "A"), query("two lost", "A", "B")]
     now = {"low": "xA", "two lost": "x", "one lost": "x"}
-    assert worst_first(report(queries, now).queries) == ["two lost", "one lost", "low"]
+    assert worst_first(report(queries, now)) == ["two lost", "one lost", "low"]
 
 
 def test_versions_that_changed() -> None:

@@ -128,12 +128,12 @@ def test_a_comparison_over_some_queries_says_so() -> None:
     )
     note = shared_note(report(queries, {"q1": ["x", "A"], "q2": ["A"], "q3": ["A"]}, before))
     assert note == (
-        "Changes are taken over the 1 query that both sides have (1 new, 1 with another question, 1 only in the "
-        "baseline); the run's means over those: MRR@5 0.50, Recall@5 1.00, Precision@5 0.20, HitRate@5 1.00."
+        "Changes are taken over the 1 query that both sides have (1 new, 1 with another question, 1 gone); "
+        "the run's means over those: MRR@5 0.50, Recall@5 1.00, Precision@5 0.20, HitRate@5 1.00."
     )
 
 
 def test_where_only_the_baseline_has_more_the_means_are_the_same() -> None:
     before = {"q1": ["A"]} | {f"gone{number}": ["A"] for number in range(1000)}
     note = shared_note(report([query("q1", "A")], {"q1": ["A"]}, before))
-    assert note == "Changes are taken over the 1 query that both sides have (1,000 only in the baseline)."
+    assert note == "Changes are taken over the 1 query that both sides have (1,000 gone)."

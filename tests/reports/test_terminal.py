@@ -103,9 +103,9 @@ def test_a_diff() -> None:
     assert found.startswith(
         f"Worse (2)\n  lost  lost? {cut[1:]}\n    A: 1 -> missing\n  down  down? {cut[1:]}\n    A: 1 -> 2\n\n"
         f"Better (1)\n  up  up? xx{cut[1:]}\n    B: 3 -> 2\n\n"
-        "New, nothing to compare with (1)\n  new\n\n"
-        "Another question than in the baseline, not compared (1)\n  other\n\n"
-        "Gone, only in the baseline (1)\n  gone\n\n"
+        "New (1)\n  new\n\n"
+        "With another question (1)\n  other\n\n"
+        "Gone (1)\n  gone\n\n"
         "Versions that changed\n  index_version: 1 -> 2\n\n"
         "MRR@5 "
     )

@@ -17,7 +17,7 @@ scores = st.tuples(weights, st.floats(min_value=0, max_value=1))
 
 
 def one(value: float) -> QueryScore:
-    return QueryScore(ranks={}, forbidden_ranks={}, depth=0, values=(value, 1.0))
+    return QueryScore(ranks={}, forbidden_ranks={}, values=(value, 1.0))
 
 
 def build(rows: list[tuple[float, float]]) -> tuple[list[GoldenQuery], dict[str, QueryScore]]:
@@ -37,7 +37,7 @@ def test_small_whole_weights_are_as_exact_as_no_weights() -> None:
 def test_unanswerable_queries_are_left_out() -> None:
     queries, found = build([(1.0, 0.5)])
     unanswerable = query("none", weight=9.0)
-    found["none"] = QueryScore(ranks={}, forbidden_ranks={}, depth=3, values=())
+    found["none"] = QueryScore(ranks={}, forbidden_ranks={}, values=())
     assert means([unanswerable, *queries], found, METRICS) == {"mrr_at_5": 0.5, "recall_at_5": 1.0}
 
 

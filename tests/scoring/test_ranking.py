@@ -15,7 +15,6 @@ def test_ranks_are_those_of_the_first_result_at_any_depth() -> None:
     score = score_query(query("q", "A", "B", "C", forbidden_doc_ids=("F", "G")), list("xxxxAFAF"), METRICS)
     assert score.ranks == {"A": 5}
     assert score.forbidden_ranks == {"F": 6}
-    assert score.depth == 8
 
 
 def test_counting_documents_takes_later_results_of_a_document_out() -> None:
@@ -23,8 +22,8 @@ def test_counting_documents_takes_later_results_of_a_document_out() -> None:
     asked = query("q", "A", "B", forbidden_doc_ids=("F",))
     by_results = score_query(asked, chunks, METRICS, "results")
     by_documents = score_query(asked, chunks, METRICS, "documents")
-    assert (by_results.ranks, by_results.forbidden_ranks, by_results.depth) == ({"A": 4, "B": 6}, {"F": 7}, 7)
-    assert (by_documents.ranks, by_documents.forbidden_ranks, by_documents.depth) == ({"A": 2, "B": 3}, {"F": 4}, 4)
+    assert (by_results.ranks, by_results.forbidden_ranks) == ({"A": 4, "B": 6}, {"F": 7})
+    assert (by_documents.ranks, by_documents.forbidden_ranks) == ({"A": 2, "B": 3}, {"F": 4})
     assert by_results.values == (0.0, 0.0, 0.0, 0.0)
     assert by_documents.values == (1 / 2, 1.0, 2 / 3, 1.0)
 

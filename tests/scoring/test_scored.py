@@ -3,6 +3,8 @@
 import msgspec
 
 from ragcontract.inputs.config import Config
+from ragcontract.scoring.aggregate import Comparison
+from ragcontract.scoring.scored import compare
 from tests.records import Rows, query, score
 
 
@@ -25,8 +27,19 @@ def test_both_sides_are_scored_and_told_apart() -> None:
         ["gone"],
     )
     assert scored.baseline.queries == 3
-    assert [query.id for query in scored.shared()] == ["same"]
-    assert score(queries, run).shared() == []
+
+
+def test_either_side_is_averaged_over_the_queries_that_both_have() -> None:
+    queries = [query("same", "A"), query("new", "A"), query("reworded", "A"), query("apart", "A")]
+    run = {"same": ["x", "A"], "new": ["A"], "reworded": ["A"], "apart": ["A"]}
+    before = Rows(
+        {"same": ["A"], "reworded": ["A"], "apart": ["x"]}, name="b", questions={"reworded": "Another question?"}
+    )
+    scored = score(queries, run, before)
+    assert compare(scored, queries[:3])["mrr_at_5"] == Comparison(current=2.5 / 3, current_shared=0.5, baseline=1.0)
+    assert compare(scored, iter(queries))["mrr_at_5"].baseline == 0.5
+    assert compare(scored, queries[1:2])["mrr_at_5"] == Comparison(current=1.0)
+    assert compare(score(queries, run), queries[:1])["mrr_at_5"] == Comparison(current=0.5)
 
 
 def test_the_cut_off_is_the_configs() -> None:
