@@ -105,8 +105,8 @@ def _query_rows(query: QueryReport, k: int, *, compared: bool) -> Iterable[list[
 
 def _ranks(finding: Finding, ranks: Mapping[str, int | None] | None) -> str:
     if ranks is None:
-        return "-"
-    shown = [str(ranks.get(doc_id) or finding.absent) for doc_id in finding.doc_ids[:MAX_DOCS]]
+        return "n/a"
+    shown = [str(ranks.get(doc_id) or "–") for doc_id in finding.doc_ids[:MAX_DOCS]]
     return ", ".join(shown) + (", …" if len(finding.doc_ids) > MAX_DOCS else "")
 
 

@@ -60,8 +60,8 @@ def test_the_broken_queries() -> None:
     broken = Page(render(failing())).tables[1]
     assert broken == [
         ["Query", "Expected", "Found", "Before", "Now"],
-        ["secretWhat about secret?", "no F in the results", "rank 2", "not there", "2"],
-        ["refund_policyRefunds?", "doc_refund_policy in top 3", "missing from top 5", "1", "missing"],
+        ["secretWhat about secret?", "no F in the results", "rank 2", "–", "2"],
+        ["refund_policyRefunds?", "doc_refund_policy in top 3", "missing from top 5", "1", "–"],
     ]
 
 
@@ -132,14 +132,14 @@ def test_a_tag_that_has_not_changed_is_not_said_to() -> None:
 
 def test_a_query_that_is_new_has_no_before() -> None:
     made = report([query("q", "A"), query("new", "A")], {"q": ["A"], "new": ["x"]}, {"q": ["A"]})
-    assert Page(render(made)).tables[1][1][3:] == ["-", "missing"]
+    assert Page(render(made)).tables[1][1][3:] == ["n/a", "–"]
 
 
 def test_several_findings_of_a_query_stand_under_its_name() -> None:
     made = report([query("q", "A", "B", must_rank_at_most=1)], {"q": ["x", "A"]}, {"q": ["B", "A"]})
     assert Page(render(made)).tables[1][1:] == [
-        ["qWhat about q?", "A or B in top 1", "A rank 2, B missing from top 5", "2, 1", "2, missing"],
-        ["", "B in top 5", "missing from top 5", "1", "missing"],
+        ["qWhat about q?", "A or B in top 1", "A rank 2, B missing from top 5", "2, 1", "2, –"],
+        ["", "B in top 5", "missing from top 5", "1", "–"],
     ]
 
 
@@ -149,7 +149,7 @@ def test_long_lists_are_cut() -> None:
     (_, broken), (_, worse) = Page(render(made)).tables[1:3]
     assert broken[0] == "q" + "y" * 59 + "…"
     assert broken[1] == "doc0, doc1, doc2, doc3, doc4 and 3 more in top 8"
-    assert broken[3:] == ["1, 2, 3, 4, 5, …", "missing, missing, missing, missing, missing, …"]
+    assert broken[3:] == ["1, 2, 3, 4, 5, …", "–, –, –, –, –, …"]
     assert worse[1].endswith("doc4 5 → missing, 3 more")
 
 
