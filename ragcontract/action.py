@@ -2,20 +2,23 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
 from ragcontract import defaults, pipeline
 from ragcontract.errors import ExitCode, InputError, RagContractError
-from ragcontract.github.commands import annotation, append_summary, set_outputs
-from ragcontract.github.comment import Render, fitting, post
+from ragcontract.github import annotations
+from ragcontract.github.commands import Level, annotation
 from ragcontract.github.context import Context
-from ragcontract.github.ownership import hand_over, missing_folders
+from ragcontract.github.delivery import Outcome, World, deliver
+from ragcontract.github.failure import Timing
+from ragcontract.github.places import for_next_step, hand_over, in_container, missing_folders, outside, wrong_folder
 from ragcontract.github.settings import Settings
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import resolve
@@ -23,71 +26,109 @@ from ragcontract.model import Report
 from ragcontract.outputs import check_outputs, write_files
 from ragcontract.reports import markdown, terminal
 from ragcontract.reports.formats import FORMATS
-from ragcontract.text import printable, visible
+from ragcontract.text import printable
 
 if TYPE_CHECKING:
     import requests
 
-MAX_SUMMARY_BYTES = 1_000_000  # the runner drops one over 1 MiB
 
-
-class Outcome(Struct, frozen=True, kw_only=True):
-    """What there is to deliver: a verdict's words for every place, and the exit code."""
-
-    exit_code: int
-    broken: bool
-    log: str
-    render: Render
-    outputs: dict[str, str]
-
-
-def main(
-    environ: Mapping[str, str], *, clock: pipeline.Clock, session: "Callable[[], requests.Session]", stdout: TextIO
-) -> int:
-    """Run the action and return its exit code; ``session`` is called when there is something to post."""
+def main(environ: Mapping[str, str], world: World) -> int:
+    """Run the action and return its exit code."""
     context = Context.from_environ(environ)
     settings = Settings.from_environ(environ)
-    try:
-        outcome = _check(settings, context, clock)
-    except RagContractError as error:
-        outcome = _unusable(error, settings.name)
-    stdout.write(outcome.log)
+    if settings.mode == "post-comment":
+        from ragcontract.github.relay import relay
 
-    _deliver(lambda: _outputs(context, outcome.outputs), "the outputs", stdout)
-    _deliver(lambda: _summary(context, outcome.render), "the summary", stdout)
-    _deliver(lambda: _comment(context, settings, outcome, session, stdout), "the comment", stdout)
+        return relay(context, settings, world)
+    places = _places(settings, context)
+    try:
+        outcome = _check(places, settings, context, world)
+    except RagContractError as error:
+        outcome = _unusable(error, settings.name, context)
+    except Exception:
+        # No verdict either, and no older comment may go on saying that there is one. Exit code 3 comes from the guard.
+        deliver(_bug(settings.name), context, settings, world, body_file=places.body_file)
+        raise
+    commented = deliver(outcome, context, settings, world, body_file=places.body_file)
+    if settings.comment_required and not commented and outcome.exit_code == ExitCode.PASS:
+        message = "The contract holds, but comment-required is true and the comment could not be posted"
+        world.stdout.write(annotation("error", message))
+        return ExitCode.NO_COMMENT
     return outcome.exit_code
 
 
-def _check(settings: Settings, context: Context, clock: pipeline.Clock) -> Outcome:
-    """Judge and write the report files; raises what the input or the output places make impossible."""
-    if settings.problems:
-        raise InputError(settings.problems)
-    folder = settings.working_directory
-    if folder and not Path(folder).is_dir():
-        raise InputError([f"input working-directory: {folder!r} is no folder in the workspace"])
-    paths = defaults.find_inputs(
-        golden=settings.golden, run=settings.run, baseline=settings.baseline, config=settings.config, folder=folder
-    )
-    places = {"report-md": settings.report_md, "report-json": settings.report_json, "junit": settings.junit}
-    outputs = {name: str(Path(folder) / place) for name, place in places.items()}
-    inputs = [*paths.golden, *paths.run, *(paths.baseline or []), *([paths.config] if paths.config else [])]
-    if problems := check_outputs(outputs.values(), resolve(inputs, Diagnostics())):
-        raise InputError(problems)
+class _Places(Struct, frozen=True, kw_only=True):
+    """Where the inputs are and where the reports go, and what is wrong with that.
 
-    report = pipeline.check(paths, clock=clock, k=settings.k)
+    ``body_file`` is None where none is wanted, and where it may not be written.
+    """
+
+    paths: pipeline.Paths
+    outputs: dict[str, str]
+    body_file: str | None
+    problems: list[str]
+
+
+def _check(places: _Places, settings: Settings, context: Context, world: World) -> Outcome:
+    """Judge and write the report files; raises what the input or the output places make impossible."""
+    if problems := [*settings.problems, *places.problems]:
+        raise InputError(problems)
+    report = pipeline.check(places.paths, clock=world.clock, k=settings.k)
+    outputs = places.outputs
     new_folders = missing_folders(outputs.values())
     written = write_files({outputs[name]: render(report) for name, render in FORMATS.items()})
     hand_over([*new_folders, *written], context.workspace)
+
+    in_repository = partial(for_next_step, context=context)
     broken = report.verdict == "fail"
-    warnings = "".join(annotation("warning", warning) for warning in report.warnings[:10])
+    level: Level = "error" if settings.enforce else "warning"
     return Outcome(
         exit_code=ExitCode.BROKEN if broken and settings.enforce else ExitCode.PASS,
-        broken=broken,
-        log=printable(click.unstyle(terminal.check_text(report))) + warnings,
-        render=lambda rows: markdown.render(report, name=settings.name, max_rows=rows),
-        outputs=_numbers(report) | {name: _relative(path, context.workspace) for name, path in outputs.items()},
+        state=report.verdict,
+        log=printable(click.unstyle(terminal.check_text(report))) + annotations.of_report(report, level, in_repository),
+        outputs=_numbers(report) | {name: for_next_step(path, context) for name, path in outputs.items()},
+        render=lambda detail, *, mended=False: markdown.render(
+            report, name=settings.name, detail=detail, mended=mended
+        ),
+        report=report,
     )
+
+
+def _places(settings: Settings, context: Context) -> _Places:
+    """Find the inputs and the places for the reports, all within the workspace."""
+    folder = in_container(settings.working_directory, context)
+    if problem := wrong_folder(folder, context):
+        return _Places(paths=pipeline.Paths(golden=[], run=[]), outputs={}, body_file=None, problems=[problem])
+
+    def mapped(paths: tuple[str, ...]) -> list[str]:
+        return [in_container(path, context) for path in paths]
+
+    paths = defaults.find_inputs(
+        golden=mapped(settings.golden),
+        run=mapped(settings.run),
+        baseline=mapped(settings.baseline),
+        config=in_container(settings.config, context) if settings.config else None,
+        folder=folder,
+    )
+    wanted = {
+        "report-md": settings.report_md,
+        "report-json": settings.report_json,
+        "junit": settings.junit,
+        "comment-body-file": settings.comment_body_file,
+    }
+    outputs = {name: str(Path(folder) / in_container(place, context)) for name, place in wanted.items() if place}
+    problems = _wrong_places(paths, outputs, context)
+    body_file = outputs.pop("comment-body-file", None)
+    return _Places(paths=paths, outputs=outputs, body_file=None if problems else body_file, problems=problems)
+
+
+def _wrong_places(paths: pipeline.Paths, outputs: Mapping[str, str], context: Context) -> list[str]:
+    """Return what is wrong with the places; looks at nothing outside of the workspace to tell."""
+    named = [*paths.golden, *paths.run, *(paths.baseline or []), *([paths.config] if paths.config else [])]
+    if problems := outside(dict.fromkeys([*named, *outputs.values()]), context):
+        return problems
+    inputs = resolve(named, Diagnostics())
+    return [*outside(inputs, context), *check_outputs(outputs.values(), inputs)]
 
 
 def _numbers(report: Report) -> dict[str, str]:
@@ -100,81 +141,29 @@ def _numbers(report: Report) -> dict[str, str]:
     }
 
 
-def _unusable(error: RagContractError, name: str) -> Outcome:
-    lines = error.lines()
+def _unusable(error: RagContractError, name: str, context: Context) -> Outcome:
     return Outcome(
         exit_code=error.exit_code,
-        broken=True,
-        log="".join(annotation("error", line) for line in lines[:10])
-        + "".join(printable(f"error: {visible(line)}\n") for line in lines[10:]),
-        render=lambda rows: markdown.render_unusable(lines, name=name, max_rows=rows),
+        state="error",
+        log=annotations.of_problems(error.lines(), error.warnings, partial(for_next_step, context=context)),
         outputs={"verdict": "error"},
+        render=lambda detail, *, mended=False: markdown.render_unusable(  # noqa: ARG005
+            error.problems, more=error.more, warnings=error.warnings, name=name, max_rows=detail.rows
+        ),
     )
 
 
-def _relative(path: str, workspace: Path) -> str:
-    """Return a path as the next step can use it: /github/workspace means nothing there."""
-    full = Path(os.path.normpath(Path.cwd() / path))
-    return str(full.relative_to(workspace)) if full.is_relative_to(workspace) else str(full)
-
-
-def _outputs(context: Context, outputs: Mapping[str, str]) -> None:
-    if context.output_file:
-        set_outputs(context.output_file, outputs)
-
-
-def _summary(context: Context, render: Render) -> None:
-    if context.summary_file:
-        append_summary(context.summary_file, fitting(render, MAX_SUMMARY_BYTES))
-
-
-def _comment(
-    context: Context,
-    settings: Settings,
-    outcome: Outcome,
-    session: "Callable[[], requests.Session]",
-    stdout: TextIO,
-) -> None:
-    if settings.comment == "never":
-        return
-    if context.pull_request is None:
-        reason = context.no_event or f"the event {context.event_name!r} is not a pull request's"
-        stdout.write(printable(f"No comment: {visible(reason)}.\n"))
-        return
-    if not context.token:
-        stdout.write(annotation("warning", "No comment: there is no github-token to post it with."))
-        return
-    from ragcontract.github.client import Client, GitHubError  # loads requests, which a push does not need
-
-    client = Client(session(), api_url=context.api_url, graphql_url=context.graphql_url, token=context.token)
-    create = settings.comment == "always" or outcome.broken
-    try:
-        url = post(
-            client,
-            context.repository,
-            context.pull_request,
-            name=settings.name,
-            render=outcome.render,
-            create=create,
-        )
-    except GitHubError as error:
-        denied = error.status in {401, 403, 404}
-        hint = " The job needs `permissions: pull-requests: write`; a fork's token never has it." if denied else ""
-        stdout.write(annotation("warning", f"The comment could not be posted: {error}.{hint}"))
-        return
-    if url:
-        _outputs(context, {"comment-url": url})
-    stdout.write(
-        printable(f"Comment: {visible(url)}\n" if url else "No comment: nothing is broken and none was there.\n")
+def _bug(name: str) -> Outcome:
+    problem = "A bug of rag-contract, not of your retriever or your contract, ended the check."
+    return Outcome(
+        exit_code=ExitCode.BUG,
+        state="error",
+        log=annotation("error", problem),
+        outputs={"verdict": "error"},
+        render=lambda detail, *, mended=False: markdown.render_unusable(  # noqa: ARG005
+            [problem], advice="The job's log says what to report.", name=name, max_rows=detail.rows
+        ),
     )
-
-
-def _deliver(send: Callable[[], None], what: str, stdout: TextIO) -> None:
-    """Send; whatever keeps it from arriving is said and changes nothing else."""
-    try:
-        send()
-    except Exception as error:  # noqa: BLE001 (the verdict stands whatever happens to its delivery)
-        stdout.write(annotation("warning", f"{what} could not be delivered ({type(error).__name__}: {error})"))
 
 
 def from_runner() -> int:
@@ -185,4 +174,5 @@ def from_runner() -> int:
 
         return requests.Session()
 
-    return main(os.environ, clock=lambda: datetime.now(UTC), session=session, stdout=sys.stdout)
+    world = World(stdout=sys.stdout, clock=lambda: datetime.now(UTC), session=session, timing=Timing())
+    return main(os.environ, world)

@@ -7,6 +7,7 @@
     └── OutputError       2   a report or a baseline cannot be written where it was asked for
 
 Exit code 0 is a pass and 1 a broken contract; neither is an error. Any other exception is a bug of ours and exits 3.
+The action exits 4 where a comment was required and could not be posted, but only if it would have exited 0.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ class ExitCode(IntEnum):
     BROKEN = 1
     UNUSABLE_INPUT = 2
     BUG = 3
+    NO_COMMENT = 4
 
 
 class RagContractError(Exception):

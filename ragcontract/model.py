@@ -149,9 +149,13 @@ class MetricReport(Struct, frozen=True, kw_only=True):
 
 
 class GateReport(Struct, frozen=True, kw_only=True):
-    """One limit on an aggregate; for a ``relative_drop``, limit and observed are parts of the baseline's value."""
+    """One limit on an aggregate; for a ``relative_drop``, limit and observed are parts of the baseline's value.
+
+    ``place`` is where the limit stands, as ``ragcontract.yml:4``.
+    """
 
     id: str
+    place: str
     metric: str
     kind: Literal["drop", "relative_drop", "minimum"]
     limit: float
@@ -161,9 +165,13 @@ class GateReport(Struct, frozen=True, kw_only=True):
 
 
 class QueryReport(Struct, frozen=True, kw_only=True, gc=False):
-    """One golden query. ``ranks`` names every relevant document, with null for one that was not retrieved."""
+    """One golden query, which stands in ``place`` (``golden.jsonl:17``).
+
+    ``ranks`` names every relevant document, with null for one that was not retrieved.
+    """
 
     id: str
+    place: str
     query: str
     tags: list[str]
     weight: float

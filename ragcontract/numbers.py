@@ -59,5 +59,5 @@ def percent(value: float, digits: int = FEWEST) -> str:
 
 def count(number: int, noun: str) -> str:
     """As ``1 query`` or ``1,200 queries``."""
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    plural = noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"
     return f"{number:,} {noun if number == 1 else plural}"

@@ -1,4 +1,4 @@
-"""Runs the action as GitHub's runner does: its environment, its files, its rules for reading them back.
+"""Runs the action as actions/runner does: its environment, its mounts, its rules and limits for reading files back.
 
 :class:`InProcess` calls the action in this process, :class:`InContainer` runs the built image; the scenarios are the
 same for both.
@@ -7,8 +7,11 @@ same for both.
 import io
 import json
 import os
+import re
 import subprocess
-from collections.abc import Mapping
+import sys
+import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,13 +21,19 @@ import requests
 import yaml
 
 from ragcontract import action
+from ragcontract.github.delivery import World
+from ragcontract.github.failure import Timing
 from tests.github.standin import TOKEN, GitHub
 
 ROOT = Path(__file__).parent.parent
 IMAGE = "rag-contract:test"
 Event = Mapping[str, Any]
 
+SHA = "5ca1ab1e" * 5
 PULL_REQUEST: Event = {"action": "synchronize", "number": 7, "pull_request": {"number": 7}}
+FOLDERS = ("workspace", "home", "workflow", "file_commands", "runner_temp")
+MAX_SUMMARY = 1 << 20  # bytes; the runner drops a larger one
+MAX_ANNOTATIONS = 10  # of each level
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +43,17 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     log: str
     outputs: dict[str, str]
     summary: str
+    annotations: list["Annotation"]
+
+
+class Annotation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a workflow command shows at the job or at a line."""
+
+    level: str
+    message: str
+    title: str = ""
+    file: str = ""
+    line: str = ""
 
 
 class Runner:
@@ -45,28 +65,36 @@ class Runner:
         self.folder = folder
         self.github = github
         self.workspace = folder / "workspace"
-        for name in ("workspace", "home", "workflow", "file_commands", "runner_temp"):
+        for name in FOLDERS:
             (folder / name).mkdir(parents=True)
 
     def run(
-        self, inputs: Mapping[str, str] | None = None, *, event: Event | None = PULL_REQUEST, name: str = "pull_request"
+        self,
+        inputs: Mapping[str, str] | None = None,
+        *,
+        event: Event | None = PULL_REQUEST,
+        name: str = "pull_request",
+        run: int = 100,
+        attempt: int = 1,
+        environ: Mapping[str, str] | None = None,
     ) -> Result:
-        """Run one step, ``uses: ./`` with these inputs, for this event."""
+        """Run one step, ``uses: ./`` with these inputs, for this event, in the workflow's ``run``."""
         if event is not None:
             (self.folder / "workflow" / "event.json").write_text(json.dumps(event))
         commands = self.folder / "file_commands"
         for file in (commands / "set_output", commands / "step_summary"):
             if not file.is_dir():  # a scenario's way to make it unwritable, even for root
                 file.write_text("")
-        exit_code, log = self._execute(self._environ(inputs or {}, name))
+        exit_code, log = self._execute(self._environ(inputs or {}, name, run, attempt) | dict(environ or {}))
         return Result(
             exit_code=exit_code,
             log=log,
-            outputs=parse_file_command((commands / "set_output").read_text(encoding="utf-8")),
-            summary="" if (commands / "step_summary").is_dir() else (commands / "step_summary").read_text("utf-8"),
+            outputs=read_outputs(commands / "set_output"),
+            summary=read_summary(commands / "step_summary"),
+            annotations=parse_annotations(log),
         )
 
-    def _environ(self, inputs: Mapping[str, str], event_name: str) -> dict[str, str]:
+    def _environ(self, inputs: Mapping[str, str], event_name: str, run: int, attempt: int) -> dict[str, str]:
         home = self.root or str(self.folder)
         return {
             "CI": "true",
@@ -75,12 +103,18 @@ class Runner:
             "GITHUB_API_URL": self.github.url,
             "GITHUB_EVENT_NAME": event_name,
             "GITHUB_EVENT_PATH": f"{home}/workflow/event.json",
-            "GITHUB_GRAPHQL_URL": f"{self.github.url}/graphql",
+            "GITHUB_GRAPHQL_URL": self.github.graphql_url,
             "GITHUB_OUTPUT": f"{home}/file_commands/set_output",
             "GITHUB_REPOSITORY": "octo/app",
+            "GITHUB_RUN_ATTEMPT": str(attempt),
+            "GITHUB_RUN_ID": str(run),
+            "GITHUB_RUN_NUMBER": str(run - 90),
+            "GITHUB_SERVER_URL": "https://github.com",
+            "GITHUB_SHA": SHA,
             "GITHUB_STEP_SUMMARY": f"{home}/file_commands/step_summary",
             "GITHUB_WORKSPACE": f"{home}/workspace",
             "RUNNER_TEMP": f"{home}/runner_temp",
+            "RUNNER_WORKSPACE": "/home/runner/work/app",
             **declared_inputs(inputs),
         }
 
@@ -89,7 +123,19 @@ class Runner:
 
 
 class InProcess(Runner):
-    """The action's code, called with an environment instead of in one."""
+    """The action's code, called with an environment instead of in one. Waiting takes no time; ``waits`` has it."""
+
+    def __init__(self, folder: Path, github: GitHub) -> None:
+        super().__init__(folder, github)
+        self.now = datetime(2026, 1, 2, tzinfo=UTC)
+        self.clock: Callable[[], datetime] = lambda: self.now
+        self.waits: list[float] = []
+        started = time.monotonic()
+        self.timing = Timing(
+            monotonic=lambda: time.monotonic() + sum(self.waits),
+            now=lambda: self.now.timestamp() + time.monotonic() - started + sum(self.waits),
+            sleep=self.waits.append,
+        )
 
     def _execute(self, environ: dict[str, str]) -> tuple[int, str]:
         log = io.StringIO()
@@ -97,11 +143,43 @@ class InProcess(Runner):
         os.chdir(self.workspace)
         try:
             code = action.main(
-                environ, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC), session=requests.Session, stdout=log
+                environ, World(stdout=log, clock=self.clock, session=requests.Session, timing=self.timing)
             )
         finally:
             os.chdir(before)
         return code, log.getvalue()
+
+
+class AsProcess(Runner):
+    """The action as a process of its own, after ``setup``: statements that take something away from it."""
+
+    def __init__(self, folder: Path, github: GitHub, setup: str = "") -> None:
+        super().__init__(folder, github)
+        self.setup = setup
+
+    def _execute(self, environ: dict[str, str]) -> tuple[int, str]:
+        # All modules are loaded first: what is taken away is the user's, not ours.
+        program = (
+            "import os, sys, requests, ragcontract.github.client, ragcontract.github.relay, ragcontract.reports.junit\n"
+            "import codecs, encodings.idna, yaml\ncodecs.lookup('us-ascii')\n"
+            "from ragcontract.action import from_runner\nfrom ragcontract.guard import guarded\n"
+            f"{self.setup}\nsys.exit(guarded(from_runner, sys.stderr))"
+        )
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-B",
+                "-c",
+                program,
+            ],  # no bytecode: on a full disk it would be half a file, for all to load
+            cwd=self.workspace,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environ},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout
 
 
 class InContainer(Runner):
@@ -110,11 +188,7 @@ class InContainer(Runner):
     root = "/github"
 
     def _execute(self, environ: dict[str, str]) -> tuple[int, str]:
-        mounts = [
-            flag
-            for name in ("workspace", "home", "workflow", "file_commands", "runner_temp")
-            for flag in ("--volume", f"{self.folder / name}:/github/{name}")
-        ]
+        mounts = [flag for name in FOLDERS for flag in ("--volume", f"{self.folder / name}:/github/{name}")]
         variables = [flag for name in environ for flag in ("--env", name)]
         command = ["docker", "run", "--rm", "--network", "host", "--workdir", "/github/workspace", *mounts, *variables]
         done = subprocess.run(
@@ -137,6 +211,11 @@ def declared_inputs(given: Mapping[str, str]) -> dict[str, str]:
     return {f"INPUT_{name.upper()}": value.replace("${{ github.token }}", TOKEN) for name, value in values.items()}
 
 
+def read_outputs(file: Path) -> dict[str, str]:
+    """Read the step's outputs; none where a scenario has made a folder of the file, or taken it away."""
+    return parse_file_command(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
 def parse_file_command(text: str) -> dict[str, str]:
     """Read an outputs file by the runner's rules: ``name=value``, or ``name<<end`` up to a line that is ``end``."""
     found: dict[str, str] = {}
@@ -156,3 +235,36 @@ def parse_file_command(text: str) -> dict[str, str]:
             name, _, only = line.partition("=")
             found[name] = only
     return found
+
+
+def read_summary(file: Path) -> str:
+    """Read the step's summary; a folder in its place is a scenario's, and the runner takes none over 1 MiB."""
+    if file.is_dir():
+        return ""
+    data = file.read_bytes()
+    assert len(data) <= MAX_SUMMARY, "the runner drops a summary over 1 MiB"
+    return data.decode()
+
+
+def parse_annotations(log: str) -> list[Annotation]:
+    """Read the workflow commands in a log by the runner's rules; any but an annotation's fails."""
+    found = []
+    for line in log.splitlines():
+        assert "##[" not in line, f"an old command in the log: {line}"
+        if not line.lstrip().startswith("::"):
+            continue
+        match = re.fullmatch(r"::(notice|warning|error)(?: ([^:]*))?::(.*)", line)
+        assert match, f"a command in the log: {line}"
+        pairs = (pair.split("=", 1) for pair in (match[2] or "").split(",") if pair)
+        values = {name: _unescape(value) for name, value in pairs}
+        found.append(Annotation(level=match[1], message=_unescape(match[3]), **values))
+    for level in ("notice", "warning", "error"):
+        assert sum(one.level == level for one in found) <= MAX_ANNOTATIONS, f"the runner drops {level}s past ten"
+    assert all(len(one.message) <= 4096 for one in found)
+    return found
+
+
+def _unescape(value: str) -> str:
+    for written, meant in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
+        value = value.replace(written, meant)
+    return value

@@ -1,15 +1,17 @@
 """The action's scenarios, against the stand-in for GitHub; ``tests/container`` runs the main ones in the image."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import scenarios
 from tests.builders import golden, run, write_jsonl
-from tests.github.standin import ACTIONS_BOT, TOKEN, GitHub
-from tests.runner import InProcess, Runner
+from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub
+from tests.runner import SHA, InProcess, Runner
 
 
 @pytest.fixture
@@ -43,7 +45,13 @@ def test_no_inputs_are_needed_in_a_repository_laid_out_like_the_readme(runner: R
     assert "<testsuites" in (runner.workspace / "junit.xml").read_text()
     report = (runner.workspace / "report.md").read_text()
     assert result.summary.strip() == report.strip()
-    assert github.bodies() == [f"<!-- rag-contract name= -->\n{report}"]
+    marker, _, body = github.bodies()[0].partition("\n")
+    assert re.fullmatch(r"<!-- rag-contract name= run=100\.1 state=pass content=[0-9a-f]{16} -->", marker)
+    assert body.startswith(report)
+    assert body.removeprefix(report).strip() == (
+        "<sub>Checked 2026-01-02 00:00 UTC · [run 10](https://github.com/octo/app/actions/runs/100)"
+        f" · commit {SHA}</sub>"
+    )
 
 
 def test_the_first_run_comments_and_the_second_updates_that_comment(runner: Runner, github: GitHub) -> None:
@@ -93,18 +101,20 @@ def test_input_that_cannot_be_judged_replaces_a_green_comment_and_keeps_the_old_
     for place in (github.bodies()[0], result.summary):
         assert "could not be judged" in place
         assert "current\\_run.jsonl:2" in place.replace("&#8203;", "")
-    assert "::error title=rag-contract::current_run.jsonl:2: is cut off in the middle" in result.log
+    told = result.annotations[0]
+    assert (told.level, told.file, told.line) == ("error", "current_run.jsonl", "2")
+    assert told.message.startswith("current_run.jsonl:2: is cut off in the middle")
     assert (runner.workspace / "report.md").read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("inputs", "told"),
     [
-        ({"k": "zero"}, "input k: expected a whole number from 1 to 1,000,000, found 'zero'"),
+        ({"k": "zero"}, "input k: expected a whole number from 1 to 1,000,000,000, found 'zero'"),
         ({"k": "0"}, "input k: expected a whole number"),
         (
             {"comment": "allways"},
-            "input comment: expected always or on-failure or never, found 'allways'; did you mean",
+            "input comment: expected always or on-change or on-failure or never, found 'allways'; did you mean",
         ),
         ({"enforce": "yes"}, "input enforce: expected true or false, found 'yes'"),
         ({"working-directory": "nowhere"}, "input working-directory: 'nowhere' is no folder"),
@@ -186,10 +196,10 @@ def test_an_impostor_who_was_first_is_not_updated(runner: Runner, github: GitHub
 
 def test_outside_a_pull_request_there_is_no_comment_and_the_log_says_so(runner: Runner, github: GitHub) -> None:
     scenarios.failing(runner.workspace)
-    result = runner.run(event={"ref": "refs/heads/main"}, name="push")
+    result = runner.run(event={"schedule": "0 4 * * *"}, name="schedule")
     assert result.exit_code == 1
     assert github.requests == []
-    assert "No comment: the event 'push' is not a pull request's." in result.log
+    assert "No comment: the event 'schedule' is not about a pull request" in result.log
 
 
 @pytest.mark.parametrize("event", ["", "[]", '{"pull_request": 7}', '{"pull_request": {"number": "7"}}', "{" * 100_000])
@@ -204,16 +214,17 @@ def test_a_malformed_event_file_changes_no_verdict(runner: Runner, github: GitHu
 
 @pytest.mark.parametrize("status", [401, 403, 404, 422, 429, 500, 302])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_comment_that_is_refused_is_a_warning_and_changes_no_verdict(
-    runner: Runner, github: GitHub, status: int, method: str
-) -> None:
+def test_a_comment_that_is_refused_changes_no_verdict(runner: Runner, github: GitHub, status: int, method: str) -> None:
     scenarios.passing(runner.workspace)
-    github.refuse = lambda verb, path: (status, {"message": "no"}) if (verb, path[:6]) == (method, "/repos") else None
+    github.faults = [Fault(method=method, path="^/repos", status=status, message="no")]
     result = runner.run()
     assert result.exit_code == 0
     assert result.outputs["verdict"] == "pass"
-    assert f"::warning title=rag-contract::The comment could not be posted: GitHub answered {status}: no." in result.log
-    assert ("permissions: pull-requests: write" in result.log) == (status in {401, 403, 404})
+    told = [one for one in result.annotations if "The comment could not be posted" in one.message]
+    assert len(told) == 1
+    assert f"GitHub answered {status}: no" in told[0].message
+    assert told[0].level == ("notice" if status in {403, 404} else "warning")
+    assert ("permissions: pull-requests: write" in told[0].message) == (status in {403, 404})
 
 
 def test_a_github_that_is_not_there_is_a_warning(tmp_path: Path) -> None:
@@ -236,7 +247,7 @@ def test_without_a_token_the_verdict_stands(runner: Runner, github: GitHub) -> N
 
 def test_the_token_is_in_nothing_that_is_written(runner: Runner, github: GitHub) -> None:
     scenarios.failing(runner.workspace)
-    github.refuse = lambda verb, _path: (403, {"message": "no"}) if verb == "GET" else None
+    github.faults = [Fault(method="GET", status=403)]
     result = runner.run()
     written = [file.read_text() for file in runner.workspace.iterdir()]
     assert not any(TOKEN in text for text in [result.log, result.summary, *written, *github.bodies()])
@@ -267,8 +278,8 @@ def test_hostile_ids_run_no_command_in_the_log(runner: Runner, github: GitHub) -
     write_jsonl(runner.workspace / "current_run.jsonl", [run(nasty, "other")])
     result = runner.run()
     assert result.exit_code == 1
-    assert not any(line.lstrip().startswith("::") for line in result.log.splitlines())
-    assert "##[" not in result.log
+    assert [one.level for one in result.annotations] == ["error"]
+    assert result.outputs["verdict"] == "fail"
     assert len(github.comments) == 1
 
 
@@ -290,6 +301,38 @@ def test_a_summary_that_cannot_be_written_changes_no_verdict(runner: Runner, git
     (runner.folder / "file_commands" / "step_summary").mkdir()
     result = runner.run()
     assert result.exit_code == 1
-    assert "the summary could not be delivered (IsADirectoryError" in result.log
+    assert "The summary could not be delivered (IsADirectoryError" in result.log
     assert result.outputs["verdict"] == "fail"
     assert len(github.comments) == 1
+
+
+def test_what_is_odd_is_told_beside_what_is_wrong(runner: Runner, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    write_jsonl(runner.workspace / "current_run.jsonl", [run("refunds", latency=3)])
+    result = runner.run()
+    assert result.exit_code == 2
+    assert [one.level for one in result.annotations] == ["error", "warning"]
+    assert "did you mean 'latency_ms'?" in result.annotations[1].message
+    for place in (result.summary, github.bodies()[0]):
+        assert "could not be judged: 1 problem\n" in place
+        assert "<details><summary>1 warning</summary>" in place
+
+
+def test_all_problems_are_counted_whether_they_are_named_or_not(runner: Runner, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    (runner.workspace / "golden.jsonl").write_text("{}\n" * 300)
+    assert runner.run().exit_code == 2
+    assert "could not be judged: 325 problems\n" in github.bodies()[0]
+
+
+def test_a_bug_of_ours_leaves_no_green_comment_behind(runner: Runner, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    runner.run()
+    assert "✅" in github.bodies()[0]
+    assert isinstance(runner, InProcess)
+    times: Iterator[Any] = iter([None, runner.now])
+    runner.clock = lambda: next(times)
+    with pytest.raises(AttributeError):
+        runner.run()
+    assert len(github.comments) == 1
+    assert "could not be judged: 1 problem\n\n- A bug of rag-contract" in github.bodies()[0]

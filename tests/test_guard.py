@@ -69,6 +69,7 @@ def test_exit_codes_are_those_of_the_readme() -> None:
         ExitCode.BROKEN: "the contract is broken",
         ExitCode.UNUSABLE_INPUT: "the input cannot be judged",
         ExitCode.BUG: "a bug of rag-contract",
+        ExitCode.NO_COMMENT: "the action only",
     }
     assert meanings.keys() == starts.keys() == set(ExitCode)
     assert all(meanings[code].startswith(start) for code, start in starts.items())

@@ -1,98 +1,81 @@
-"""A client for the few calls to GitHub's REST and GraphQL APIs that are needed."""
+"""The few calls to GitHub's REST and GraphQL APIs that are needed."""
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 import requests
-from requests.auth import AuthBase
 
-from ragcontract import __version__
-from ragcontract.github.context import Token
-from ragcontract.text import shorten, visible
+from ragcontract.github.context import text_at
+from ragcontract.github.failure import GitHubError
+from ragcontract.github.http import Http
 
-API_VERSION = "2022-11-28"
 PAGE = 100
-TIMEOUT = (5, 20)  # seconds to connect, seconds between two bytes
-
-
-class GitHubError(Exception):
-    """A call that did not work: the status is None where no answer came."""
-
-    def __init__(self, message: str, status: int | None = None) -> None:
-        """Keep the status beside the message, which never holds the token."""
-        super().__init__(message)
-        self.status = status
-
-
-class _TokenAuth(AuthBase):
-    """Sets the token last, so that no .netrc of the image or the workspace takes its place."""
-
-    def __init__(self, token: Token) -> None:
-        self._token = token
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers["Authorization"] = f"Bearer {self._token.value}"
-        return request
+Json = dict[str, Any]
 
 
 class Client:
-    """Comments of one repository's pull requests."""
+    """One repository's pull requests and their comments."""
 
-    def __init__(self, session: requests.Session, *, api_url: str, graphql_url: str, token: Token) -> None:
-        """Use the session for all calls; redirects are not followed, so the token goes nowhere else."""
-        session.auth = _TokenAuth(token)
-        session.headers.update(
-            {
-                "Accept": "application/vnd.github+json",
-                "User-Agent": f"rag-contract/{__version__}",
-                "X-GitHub-Api-Version": API_VERSION,
-            }
-        )
-        self._session = session
-        self._api_url = api_url
+    def __init__(self, http: Http, *, api_url: str, graphql_url: str, repository: str) -> None:
+        """Use ``http`` for all calls; ``repository`` is ``owner/name``."""
+        self._http = http
+        self._repository = f"{api_url}/repos/{repository}"
         self._graphql_url = graphql_url
 
     def login(self) -> str:
         """Return who the token acts as. ``GET /user`` is refused for a workflow's token; GraphQL's viewer answers."""
-        answer = self._call("POST", self._graphql_url, json={"query": "query { viewer { login } }"}).json()
-        try:
-            return str(answer["data"]["viewer"]["login"])
-        except (KeyError, TypeError) as error:
-            raise GitHubError("GitHub did not say who the token belongs to") from error
+        answer = _json(self._http.call("POST", self._graphql_url, body={"query": "query { viewer { login } }"}))
+        if login := text_at(answer, "data", "viewer", "login"):
+            return login
+        raise GitHubError("GitHub did not say who the token belongs to")
 
-    def comments(self, repository: str, issue: int) -> Iterator[dict[str, Any]]:
+    def comments(self, issue: int) -> Iterator[Json]:
         """Yield all comments of an issue or pull request, over all pages."""
-        url: str | None = f"{self._api_url}/repos/{repository}/issues/{issue}/comments?per_page={PAGE}"
-        while url:
-            response = self._call("GET", url)
-            yield from response.json()
-            url = response.links.get("next", {}).get("url")
+        return self._pages(f"/issues/{issue}/comments")
 
-    def create_comment(self, repository: str, issue: int, body: str) -> dict[str, Any]:
-        """Post a new comment and return it."""
-        return self._comment("POST", f"{self._api_url}/repos/{repository}/issues/{issue}/comments", body)
+    def pulls_of_commit(self, sha: str) -> Iterator[Json]:
+        """Yield the pull requests that a commit belongs to."""
+        return self._pages(f"/commits/{sha}/pulls")
 
-    def update_comment(self, repository: str, comment_id: int, body: str) -> dict[str, Any]:
+    def open_pulls_of_branch(self, owner: str, branch: str) -> Iterator[Json]:
+        """Yield the open pull requests from a branch of ``owner``'s repository."""
+        return self._pages("/pulls", f"state=open&head={quote(f'{owner}:{branch}', safe='')}&")
+
+    def create_comment(self, issue: int, body: str) -> Json:
+        """Post a new comment and return it. It is not sent twice: see ``maybe_done``."""
+        url = f"{self._repository}/issues/{issue}/comments"
+        return _object(self._http.call("POST", url, body={"body": body}, repeatable=False))
+
+    def update_comment(self, comment_id: int, body: str) -> Json:
         """Replace a comment's body and return the comment."""
-        return self._comment("PATCH", f"{self._api_url}/repos/{repository}/issues/comments/{comment_id}", body)
+        url = f"{self._repository}/issues/comments/{comment_id}"
+        return _object(self._http.call("PATCH", url, body={"body": body}))
 
-    def _comment(self, method: str, url: str, body: str) -> dict[str, Any]:
-        comment: dict[str, Any] = self._call(method, url, json={"body": body}).json()
-        return comment
+    def _pages(self, path: str, query: str = "") -> Iterator[Json]:
+        url: str | None = f"{self._repository}{path}?{query}per_page={PAGE}"
+        seen: set[str] = set()
+        while url and url not in seen:
+            seen.add(url)
+            response = self._http.call("GET", url)
+            rows = _json(response)
+            if not isinstance(rows, list):
+                raise GitHubError("GitHub's answer is not the list it should be")
+            yield from (row for row in rows if isinstance(row, dict))
+            url = response.links.get("next", {}).get("url")
+            if url and urlsplit(url)[:2] != urlsplit(self._repository)[:2]:
+                raise GitHubError("GitHub's next page is on another host")
 
-    def _call(self, method: str, url: str, **arguments: Any) -> requests.Response:
-        try:
-            response = self._session.request(method, url, timeout=TIMEOUT, allow_redirects=False, **arguments)
-        except requests.RequestException as error:
-            raise GitHubError(f"GitHub could not be reached ({type(error).__name__})") from error
-        if response.status_code >= 300:  # noqa: PLR2004 (redirects included)
-            raise GitHubError(f"GitHub answered {response.status_code}: {_message(response)}", response.status_code)
-        return response
 
-
-def _message(response: requests.Response) -> str:
+def _json(response: requests.Response) -> Any:
     try:
-        text = str(response.json()["message"])
-    except (ValueError, KeyError, TypeError):
-        text = response.reason or "no reason given"
-    return shorten(visible(text), 200)
+        return response.json()
+    except (ValueError, RecursionError) as error:
+        raise GitHubError("GitHub's answer is not JSON", maybe_done=True) from error
+
+
+def _object(response: requests.Response) -> Json:
+    answer = _json(response)
+    if not isinstance(answer, dict):
+        raise GitHubError("GitHub's answer is not the object it should be", maybe_done=True)
+    return answer

@@ -1,50 +1,129 @@
 """The one comment that a contract has on a pull request."""
 
+import hashlib
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
-from ragcontract.github.client import Client
+from msgspec import Struct
 
-MAX_BODY_BYTES = 65_000  # GitHub takes 65,536 characters
-ROW_LIMITS = (100, 50, 20, 10, 5, 2, 0)
+from ragcontract.github.context import number_at, text_at
+from ragcontract.github.failure import GitHubError
+from ragcontract.github.settings import CommentWhen
 
-Render = Callable[[int], str]
+if TYPE_CHECKING:
+    from ragcontract.github.client import Client
 
+MAX_BODY = 65_000  # GitHub takes 65,536 characters; counted in bytes, which are never fewer
+MAX_CHECKS = 3
+MAX_NAME = 300
 
-def marker(name: str) -> str:
-    """Return the hidden first line by which a contract finds its own comment again."""
-    return f"<!-- rag-contract name={quote(name, safe='')} -->"
-
-
-def fitting(render: Render, max_bytes: int) -> str:
-    """Render with as many rows a table as fit; ``render`` takes the number of rows."""
-    bodies = (render(rows) for rows in ROW_LIMITS)
-    return next((body for body in bodies if len(body.encode()) <= max_bytes), render(0))
+State = Literal["pass", "fail", "error", "unknown"]
+Written = Literal["created", "updated", "unchanged", "newer", "not-needed"]
 
 
-def post(client: Client, repository: str, pull_request: int, *, name: str, render: Render, create: bool) -> str | None:
-    """Update the contract's comment, or create it, and return its address; None where ``create`` is off and none is.
+class Draft(Struct, frozen=True, kw_only=True):
+    """What a run wants to say. ``body`` takes how many bytes it may have and the state of the comment it replaces.
+
+    ``content`` is what the body says without its foot: where it is the same, nothing has changed.
+    """
+
+    name: str
+    state: State
+    run: tuple[int, int]
+    content: str
+    body: Callable[[int, State | None], str]
+
+    def marker(self) -> str:
+        """Return the hidden first line by which a contract finds its own comment again, and tells which is newer."""
+        digest = hashlib.sha256(self.content.encode()).hexdigest()[:16]
+        return f"{head(self.name)} run={self.run[0]}.{self.run[1]} state={self.state} content={digest} -->"
+
+
+class Posted(Struct, frozen=True):
+    """What became of the comment, and its address where there is one."""
+
+    written: Written
+    url: str = ""
+
+
+class _Found(Struct, frozen=True, kw_only=True):
+    id: int
+    url: str
+    body: str
+    run: tuple[int, int]
+    state: State | None
+
+
+def head(name: str) -> str:
+    """Return how the marker of a contract begins; a name cannot end it early, nor leave no room for the rest."""
+    written = quote(name, safe="", errors="surrogateescape")
+    if len(written) > MAX_NAME:
+        written = f"sha256%3A{hashlib.sha256(written.encode()).hexdigest()}"
+    return f"<!-- rag-contract name={written}"
+
+
+def post(client: "Client", pull_request: int, draft: Draft, when: CommentWhen) -> Posted:
+    """Update the contract's comment, or create it; raises :class:`GitHubError`.
 
     Its own comment is one that begins with the contract's marker *and* is by the token's owner: anybody can write the
-    marker. Raises :class:`~ragcontract.github.client.GitHubError`.
+    marker. A newer run's comment stays. A post that GitHub may have received is looked for before it is sent again,
+    so that there is never a second comment.
     """
-    head = marker(name) + "\n"
-    body = head + fitting(render, MAX_BODY_BYTES - len(head.encode()))
-    own = _own(client, repository, pull_request, head.strip())
-    if own is not None:
-        answer = client.update_comment(repository, int(own["id"]), body)
-    elif create:
-        answer = client.create_comment(repository, pull_request, body)
-    else:
-        return None
-    return str(answer.get("html_url", ""))
-
-
-def _own(client: Client, repository: str, pull_request: int, head: str) -> dict[str, Any] | None:
     login = client.login()
-    for comment in client.comments(repository, pull_request):
-        user = comment.get("user") or {}
-        if str(comment.get("body") or "").startswith(head) and user.get("login") == login:
-            return comment
+    lost: GitHubError | None = None
+    for _ in range(MAX_CHECKS):
+        try:
+            found = _own(client, pull_request, draft.name, login)
+        except GitHubError as error:
+            raise lost or error from error
+        try:
+            return _write(client, pull_request, draft, when, found)
+        except GitHubError as error:
+            if not error.maybe_done or found is not None:
+                raise
+            lost = error
+    raise lost or GitHubError("the comment was not tried")
+
+
+def _write(client: "Client", pull_request: int, draft: Draft, when: CommentWhen, found: _Found | None) -> Posted:
+    marker = draft.marker()
+    body = f"{marker}\n{draft.body(MAX_BODY - len(marker.encode()) - 1, found.state if found else None)}"
+    if found is None:
+        if when == "on-failure" and draft.state == "pass":
+            return Posted("not-needed")
+        return Posted("created", text_at(client.create_comment(pull_request, body), "html_url"))
+    if found.run > draft.run:
+        return Posted("newer", found.url)
+    if found.body == body or (when == "on-change" and _content(found.body) == _content(body)):
+        return Posted("unchanged", found.url)
+    return Posted("updated", text_at(client.update_comment(found.id, body), "html_url") or found.url)
+
+
+def _own(client: "Client", pull_request: int, name: str, login: str) -> _Found | None:
+    """Return the contract's comment: of several, which a race of two first runs can make, the oldest."""
+    for comment in client.comments(pull_request):
+        body, number = text_at(comment, "body"), number_at(comment, "id")
+        if number and text_at(comment, "user", "login") == login and body.startswith(f"{head(name)} "):
+            return _Found(id=number, url=text_at(comment, "html_url"), body=body, run=_run(body), state=_state(body))
     return None
+
+
+def _field(body: str, name: str) -> str:
+    match = re.match(rf"<!-- rag-contract [^>]*\b{name}=([\w.]+)", body)
+    return match[1] if match else ""
+
+
+def _run(body: str) -> tuple[int, int]:
+    number, _, attempt = _field(body, "run").partition(".")
+    return (int(number), int(attempt)) if number.isdecimal() and attempt.isdecimal() else (0, 0)
+
+
+def _state(body: str) -> State | None:
+    states: dict[str, State] = {"pass": "pass", "fail": "fail", "error": "error", "unknown": "unknown"}
+    return states.get(_field(body, "state"))
+
+
+def _content(body: str) -> str:
+    return f"{_field(body, 'state')} {_field(body, 'content')}"

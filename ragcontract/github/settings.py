@@ -6,11 +6,21 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 
 from ragcontract import defaults
+from ragcontract.inputs.ids import MAX_RANK
 from ragcontract.inputs.schema import nearest
 
-CommentWhen = Literal["always", "on-failure", "never"]
-COMMENT_WHEN: dict[str, CommentWhen] = {"always": "always", "on-failure": "on-failure", "never": "never"}
-MAX_K = 1_000_000
+Mode = Literal["check", "post-comment"]
+CommentWhen = Literal["always", "on-change", "on-failure", "never"]
+MODES: dict[str, Mode] = {"check": "check", "post-comment": "post-comment"}
+COMMENT_WHEN: dict[str, CommentWhen] = {
+    "always": "always",
+    "on-change": "on-change",
+    "on-failure": "on-failure",
+    "never": "never",
+}
+FLAGS = {"true": True, "false": False}
+MAX_NUMBER = 10**12
+MAX_SECONDS = 3_600
 
 T = TypeVar("T")
 
@@ -22,6 +32,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     still be posted under the right name.
     """
 
+    mode: Mode = "check"
     golden: tuple[str, ...] = ()
     run: tuple[str, ...] = ()
     baseline: tuple[str, ...] = ()
@@ -31,6 +42,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     report_json: str = defaults.REPORT_JSON
     junit: str = defaults.JUNIT
     comment: CommentWhen = "always"
+    comment_required: bool = False
+    comment_body_file: str | None = None
+    pull_request: int | None = None
+    github_timeout: int = 150
     name: str = ""
     enforce: bool = True
     working_directory: str = ""
@@ -41,19 +56,24 @@ class Settings(Struct, frozen=True, kw_only=True):
         """Read the inputs."""
         inputs = _Inputs(environ)
         return cls(
+            mode=inputs.choice("mode", MODES, "check"),
             golden=inputs.lines("golden"),
             run=inputs.lines("run"),
             baseline=inputs.lines("baseline"),
             config=inputs.text("config") or None,
-            k=inputs.cut_off("k"),
+            k=inputs.number("k", MAX_RANK),
             report_md=inputs.text("report-md") or defaults.REPORT_MD,
             report_json=inputs.text("report-json") or defaults.REPORT_JSON,
             junit=inputs.text("junit") or defaults.JUNIT,
             comment=inputs.choice("comment", COMMENT_WHEN, "always"),
+            comment_required=inputs.choice("comment-required", FLAGS, default=False),
+            comment_body_file=inputs.text("comment-body-file") or None,
+            pull_request=inputs.number("pull-request", MAX_NUMBER),
+            github_timeout=inputs.number("github-timeout", MAX_SECONDS) or 150,
             name=inputs.text("name"),
-            enforce=inputs.choice("enforce", {"true": True, "false": False}, default=True),
+            enforce=inputs.choice("enforce", FLAGS, default=True),
             working_directory=inputs.text("working-directory"),
-            problems=tuple(inputs.problems),
+            problems=inputs.all_problems(),
         )
 
 
@@ -70,13 +90,13 @@ class _Inputs:
     def lines(self, name: str) -> tuple[str, ...]:
         return tuple(line.strip() for line in self.text(name).splitlines() if line.strip())
 
-    def cut_off(self, name: str) -> int | None:
+    def number(self, name: str, most: int) -> int | None:
         value = self.text(name)
         if not value:
             return None
-        if value.isdecimal() and value.isascii() and len(value) <= len(str(MAX_K)) and 1 <= int(value) <= MAX_K:
+        if value.isdecimal() and value.isascii() and len(value) <= len(str(most)) and 1 <= int(value) <= most:
             return int(value)
-        self._wrong(name, f"a whole number from 1 to {MAX_K:,}")
+        self._wrong(name, f"a whole number from 1 to {most:,}")
         return None
 
     def choice(self, name: str, choices: Mapping[str, T], default: T) -> T:
@@ -85,6 +105,18 @@ class _Inputs:
             near = nearest(value, choices)
             self._wrong(name, " or ".join(choices), f"; did you mean {near!r}?" if near else "")
         return choices.get(value, default)
+
+    def all_problems(self) -> tuple[str, ...]:
+        """Return what is wrong with single inputs, and with inputs that do not go together."""
+        if self.text("comment-required") == "true" and self.text("comment") == "never":
+            self.problems.append(
+                "input comment-required: a comment cannot be required where the input comment is never"
+            )
+        if self.text("mode") == "post-comment" and not self.text("comment-body-file"):
+            self.problems.append("input comment-body-file: mode post-comment needs the file that the check wrote")
+        if self.text("mode") == "post-comment" and self.text("comment") == "never":
+            self.problems.append("input comment: mode post-comment has nothing to do where it is never")
+        return tuple(self.problems)
 
     def _wrong(self, name: str, expected: str, hint: str = "") -> None:
         self.problems.append(f"input {name}: expected {expected}, found {self.text(name)!r}{hint}")

@@ -48,11 +48,12 @@ def observe(gate: Gate, means: Comparison) -> float | None:
     return drop / means.baseline if means.baseline else 0.0  # nothing falls below 0
 
 
-def judge(gate: Gate, observed: float) -> GateReport:
-    """Compare unrounded, with a tolerance of 1e-9: exactly at the limit passes."""
+def judge(gate: Gate, observed: float, place: str) -> GateReport:
+    """Compare unrounded, with a tolerance of 1e-9: exactly at the limit passes. ``place`` is where the limit stands."""
     excess = gate.limit - observed if gate.kind == "minimum" else observed - gate.limit
     return GateReport(
         id=gate.id,
+        place=place,
         metric=gate.metric.key,
         kind=gate.kind,
         limit=gate.limit,

@@ -32,12 +32,12 @@ def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
     gates: list[GateReport] = []
     unjudged: list[str] = []
     for gate in limits.gates_of(config.fail_on, config.minimums, scored.metrics):
+        place = f"{scored.config.files[0].path}:{scored.config.lines[gate.id]}"
         observed = limits.observe(gate, compared[gate.metric.key])
         if observed is None:
-            place = f"{scored.config.files[0].path}:{scored.config.lines[gate.id]}"
             unjudged.append(f"{place}: {limits.why_not(gate, has_baseline=scored.baseline is not None)}")
         else:
-            gates.append(limits.judge(gate, observed))
+            gates.append(limits.judge(gate, observed, place))
     if unjudged:
         raise InputError(unjudged, warnings=warnings)
     k = scored.k

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from msgspec import Struct
+
 from ragcontract.model import BaselineInput, GoldenInput, QueryReport, Report, RunInput, SourceFile, TagReport
 from ragcontract.numbers import count, fixed, signed
 from ragcontract.reports.findings import Finding, findings
@@ -12,7 +14,7 @@ from ragcontract.reports.summary import headline, rows, shared_note
 from ragcontract.text import shorten, visible
 
 MAX_ROWS = 100
-MAX_QUESTION, MAX_LINE, MAX_DOCS = 60, 500, 5
+MAX_NAME, MAX_QUESTION, MAX_LINE, MAX_DOCS = 100, 60, 500, 5
 TAG_DIGITS = 3
 STATUS = {"pass": "✅ pass", "fail": "❌ fail", "none": "-"}
 ICONS = {"pass": "✅", "fail": "❌"}
@@ -21,33 +23,58 @@ VERDICTS = {"pass": "holds", "fail": "broken"}
 Item = TypeVar("Item")
 
 
-def render(report: Report, *, name: str = "", max_rows: int = MAX_ROWS) -> str:
-    """Render the report; ``name`` tells several contracts apart, no table gets more than ``max_rows`` rows."""
+class Detail(Struct, frozen=True, kw_only=True):
+    """How much of a report to render: rows a table, what is folded, and the inputs, which differ from run to run."""
+
+    rows: int = MAX_ROWS
+    folds: bool = True
+    inputs: bool = True
+
+
+FULL = Detail()
+
+
+def render(report: Report, *, name: str = "", detail: Detail = FULL, mended: bool = False) -> str:
+    """Render the report; ``name`` tells several contracts apart, ``mended`` that this one was broken before."""
+    verdict = VERDICTS[report.verdict] + (" again" if mended else "")
     parts = [
-        f"### {ICONS[report.verdict]} {_contract(name)} {VERDICTS[report.verdict]}: {headline(report)}",
+        f"### {ICONS[report.verdict]} {_contract(name)} {verdict}: {headline(report)}",
         *_metric_table(report),
-        *_broken_queries(report, max_rows),
-        *_movement(report, max_rows),
-        *_tags(report, max_rows),
-        *_versions(report),
-        *_warnings(report, max_rows),
-        _inputs(report),
+        *_broken_queries(report, detail.rows),
     ]
+    if detail.folds:
+        parts += [
+            *_movement(report, detail.rows),
+            *_tags(report, detail.rows),
+            *_versions(report),
+            *_warnings(report.warnings, detail.rows),
+        ]
+    if detail.folds and detail.inputs:
+        parts.append(_inputs(report))
     return "\n\n".join(parts) + "\n"
 
 
-def render_unusable(lines: Sequence[str], *, name: str = "", max_rows: int = MAX_ROWS) -> str:
-    """Render the problems of an input that could not be judged."""
+def render_unusable(
+    problems: Sequence[str],
+    *,
+    more: int = 0,
+    warnings: Sequence[str] = (),
+    advice: str = "Mend the input and run the check again.",
+    name: str = "",
+    max_rows: int = MAX_ROWS,
+) -> str:
+    """Render why there is no verdict; ``more`` counts problems that are not named, ``warnings`` may explain some."""
     parts = [
-        f"### ⚠️ {_contract(name)} could not be judged: {count(len(lines), 'problem')} with the input",
-        *_list(lines, max_rows),
-        "No verdict was reached. Mend the input and run the check again.",
+        f"### ⚠️ {_contract(name)} could not be judged: {count(len(problems) + more, 'problem')}",
+        *_list(problems, max_rows, more),
+        *_warnings(warnings, max_rows),
+        f"No verdict was reached. {advice}",
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def _contract(name: str) -> str:
-    return f"Retrieval contract {text(name)}" if name else "Retrieval contract"
+    return f"Retrieval contract {text(shorten(visible(name), MAX_NAME))}" if name else "Retrieval contract"
 
 
 def _cut(items: Sequence[Item], max_rows: int, noun: str, render_items: Callable[[Sequence[Item]], str]) -> list[str]:
@@ -57,10 +84,10 @@ def _cut(items: Sequence[Item], max_rows: int, noun: str, render_items: Callable
     return [*parts, f"… and {count(rest, f'more {noun}')}, in `report.json`."] if rest > 0 else parts
 
 
-def _list(lines: Sequence[str], max_rows: int) -> list[str]:
+def _list(lines: Sequence[str], max_rows: int, more: int = 0) -> list[str]:
     shown = [f"- {text(shorten(visible(line), MAX_LINE))}" for line in lines[:max_rows]]
-    if len(lines) > max_rows:
-        shown.append(f"- … and {len(lines) - max_rows} more")
+    if rest := max(0, len(lines) - max_rows) + more:
+        shown.append(f"- … and {rest:,} more")
     return ["\n".join(shown)]
 
 
@@ -182,10 +209,8 @@ def _versions(report: Report) -> list[str]:
     return [fold(f"Versions changed: {names}", table(["", "Baseline", "Run"], "lll", body))]
 
 
-def _warnings(report: Report, max_rows: int) -> list[str]:
-    if not report.warnings:
-        return []
-    return [fold(count(len(report.warnings), "warning"), *_list(report.warnings, max_rows))]
+def _warnings(warnings: Sequence[str], max_rows: int) -> list[str]:
+    return [fold(count(len(warnings), "warning"), *_list(warnings, max_rows))] if warnings else []
 
 
 def _inputs(report: Report) -> str:

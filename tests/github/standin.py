@@ -1,34 +1,85 @@
-"""A stand-in for GitHub's API on this machine: it keeps comments, serves them in pages, and knows who may do what."""
+"""A stand-in for GitHub's API on this machine.
+
+It keeps comments, serves them in pages, knows who may do what, and refuses every request that GitHub's own description
+of its API does not allow. ``faults`` script what goes wrong, and when.
+"""
 
 import json
 import re
+import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import parse_qs, urlsplit
+
+from msgspec import Struct
+
+from tests.github.openapi import Description, description
 
 TOKEN = "ghs_" + "standin0" * 4
 ACTIONS_BOT = "github-actions[bot]"
 MAX_BODY = 65_536
+NOW = "2026-01-02T00:00:00Z"
 Answer = tuple[int, Any]
+Kind = Literal["answer", "drop", "do and drop", "half", "hang", "drip", "not json"]
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """Something that goes wrong with calls of ``method`` to a path that matches, ``times`` times."""
+
+    method: str = ".*"
+    path: str = ".*"
+    times: int = 10**6
+    kind: Kind = "answer"
+    status: int = 500
+    message: str = "something is wrong"
+    headers: dict[str, str] = {}
+    answer: Any = None  # instead of an object with the message
+
+
+class Sent(Struct, frozen=True, kw_only=True):
+    """A request as it came."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Any
 
 
 class GitHub:
     """One repository, ``octo/app``. Use it as a context manager; ``url`` is its API's address."""
 
-    def __init__(self, *, login: str = ACTIONS_BOT) -> None:
+    def __init__(self, *, login: str = ACTIONS_BOT, enterprise: bool = False, may_write: bool = True) -> None:
         self.login = login
+        self.may_write = may_write
         self.comments: list[dict[str, Any]] = []
+        self.pulls: list[dict[str, Any]] = []
         self.requests: list[str] = []
-        self.refuse: Callable[[str, str], Answer | None] = lambda _method, _path: None
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.refused: list[str] = []
+        self.faults: list[Fault] = []
+        self.sent: list[Sent] = []
+        self.meanwhile: Callable[[Sent], object] = lambda _sent: None  # what others do before an answer is made
+        self.most_at_once = 0
+        self._at_once = 0
+        self._lock = threading.Lock()
+        self._uses: dict[int, int] = {}
+        self._prefix = "/api/v3" if enterprise else ""
+        self._graphql = "/api/graphql" if enterprise else "/graphql"
+        self._description: Description = description("enterprise" if enterprise else "github.com")
+        self._stop = threading.Event()
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://127.0.0.1:{self._server.server_port}{self._prefix}"
+
+    @property
+    def graphql_url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}{self._graphql}"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -37,81 +88,189 @@ class GitHub:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._stop.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+        assert not self.refused, self.refused
 
     def add_comment(self, body: str, *, login: str, issue: int = 7) -> dict[str, Any]:
         number = len(self.comments) + 1
-        url = f"https://github.example/octo/app/pull/{issue}#issuecomment-{number}"
-        comment = {"id": number, "issue": issue, "body": body, "user": {"login": login}, "html_url": url}
+        api = f"https://api.github.com/repos/octo/app/issues/comments/{number}"
+        comment = {
+            "id": number,
+            "node_id": f"IC_{number}",
+            "url": api,
+            "html_url": f"https://github.com/octo/app/pull/{issue}#issuecomment-{number}",
+            "issue_url": f"https://api.github.com/repos/octo/app/issues/{issue}",
+            "body": body,
+            "user": _user(login),
+            "created_at": NOW,
+            "updated_at": NOW,
+            "author_association": "NONE",
+        }
         self.comments.append(comment)
         return comment
+
+    def add_pull(
+        self, number: int, *, sha: str, head: str = "octo/app", branch: str = "topic", state: str = "open"
+    ) -> None:
+        """Add a pull request in the few fields that are read; the description's full object has hundreds."""
+        owner = head.partition("/")[0]
+        pull = {"number": number, "state": state, "head": {"sha": sha, "ref": branch, "repo": {"full_name": head}}}
+        self.pulls.append(pull | {"label": f"{owner}:{branch}"})
+
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        """Count how many requests are answered at the same time."""
+        with self._lock:
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._at_once -= 1
+
+    def writes(self) -> list[str]:
+        """Return the requests that would change something."""
+        return [request for request in self.requests if "graphql" not in request and not request.startswith("GET")]
 
     def bodies(self) -> list[str]:
         return [comment["body"] for comment in self.comments]
 
+    def fault(self, method: str, path: str, *, done: bool) -> Fault | None:
+        """Return what goes wrong with a request before, or once it is ``done``."""
+        for number, fault in enumerate(self.faults):
+            used = self._uses.get(number, 0)
+            if (
+                (fault.kind == "do and drop") == done
+                and used < fault.times
+                and re.fullmatch(fault.method, method)
+                and re.search(fault.path, path)
+            ):
+                self._uses[number] = used + 1
+                return fault
+        return None
+
     def answer(self, method: str, target: str, body: Any) -> Answer:
-        path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
-        if refused := self.refuse(method, path):
-            return refused
-        if (method, path) == ("POST", "/graphql"):
+        if (method, target) == ("POST", self._graphql):
             return (200, {"data": {"viewer": {"login": self.login}}}) if "viewer" in body["query"] else (400, {})
+        if not target.startswith(self._prefix):
+            return 404, {"message": "Not Found"}
+        target = target.removeprefix(self._prefix)
+        if refused := self._description.refuses(method, target, body):
+            self.refused.append(f"{method} {target}: {refused}")
+            return 422, {"message": "Validation Failed"}
+        status, found = self._do(method, urlsplit(target).path, parse_qs(urlsplit(target).query), body)
+        if "/comments" in target:
+            misfit = self._description.misfit_of_answer(method, target, status, found)
+            assert not misfit or status in {403, 404, 422}, misfit
+        return status, found
+
+    def _do(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Answer:
         if match := re.fullmatch(r"/repos/octo/app/issues/(\d+)/comments", path):
-            issue = int(match[1])
+            issue = f"/{match[1]}"
             if method == "GET":
-                return 200, self._page(issue, query)
-            if method == "POST":
-                return self._valid(body) or (201, self.add_comment(body["body"], login=self.login, issue=issue))
-        if (match := re.fullmatch(r"/repos/octo/app/issues/comments/(\d+)", path)) and method == "PATCH":
+                return 200, _page([found for found in self.comments if found["issue_url"].endswith(issue)], query)
+            return self._unwritable(body) or (
+                201,
+                self.add_comment(body["body"], login=self.login, issue=int(match[1])),
+            )
+        if match := re.fullmatch(r"/repos/octo/app/issues/comments/(\d+)", path):
             comment = self.comments[int(match[1]) - 1]
-            if comment["user"]["login"] != self.login:
-                return 403, {"message": "Resource not accessible by integration"}
-            if invalid := self._valid(body):
-                return invalid
+            if refused := self._unwritable(body, comment["user"]["login"]):
+                return refused
             comment["body"] = body["body"]
             return 200, comment
+        if match := re.fullmatch(r"/repos/octo/app/commits/(\w+)/pulls", path):
+            return 200, _page([pull for pull in self.pulls if pull["head"]["sha"] == match[1]], query)
+        if path == "/repos/octo/app/pulls":
+            label, state = query["head"][0], query.get("state", ["open"])[0]
+            return 200, _page([pull for pull in self.pulls if (pull["label"], pull["state"]) == (label, state)], query)
         return 404, {"message": "Not Found"}
 
-    def _page(self, issue: int, query: dict[str, list[str]]) -> list[dict[str, Any]]:
-        size, page = int(query.get("per_page", ["30"])[0]), int(query.get("page", ["1"])[0])
-        assert size <= 100
-        found = [comment for comment in self.comments if comment["issue"] == issue]
-        return found[(page - 1) * size : page * size]
-
-    @staticmethod
-    def _valid(body: Any) -> Answer | None:
-        if set(body) != {"body"} or not isinstance(body["body"], str) or not 0 < len(body["body"]) <= MAX_BODY:
+    def _unwritable(self, body: Any, author: str | None = None) -> Answer | None:
+        if not self.may_write or author not in {None, self.login}:
+            return 403, {"message": "Resource not accessible by integration"}
+        if not 0 < len(body["body"]) <= MAX_BODY:
             return 422, {"message": "Validation Failed"}
         return None
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        github = self
+    def _handler(self) -> type[BaseHTTPRequestHandler]:  # noqa: C901 (one small method a kind of fault)
+        github, stop = self, self._stop
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # or each answer waits 40 ms for the other side's acknowledgement
 
             def handle_any(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
-                body = json.loads(self.rfile.read(length) or b"null")
+                body = json.loads(self.rfile.read(length)) if length else None
                 github.requests.append(f"{self.command} {self.path}")
-                if self.headers["Authorization"] != f"Bearer {TOKEN}":
-                    status, answer = 401, {"message": "Bad credentials"}
-                elif not self.headers["User-Agent"].startswith("rag-contract/"):
-                    status, answer = 403, {"message": "Request forbidden by administrative rules"}
-                else:
-                    status, answer = github.answer(self.command, self.path, body)
-                self.reply(status, answer)
+                sent = Sent(method=self.command, path=self.path, headers=dict(self.headers.items()), body=body)
+                github.sent.append(sent)
+                with github.one_more():
+                    self.take(sent)
 
-            def reply(self, status: int, answer: Any) -> None:
-                data = json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
+            def take(self, sent: Sent) -> None:
+                github.meanwhile(sent)
+                if fault := github.fault(sent.method, sent.path, done=False):
+                    self.go_wrong(fault)
+                    return
+                self.reply(*self.checked(sent.body))
+
+            def checked(self, body: Any) -> Answer:
+                if self.headers["Authorization"] != f"Bearer {TOKEN}":
+                    return 401, {"message": "Bad credentials"}
+                if not self.headers["User-Agent"].startswith("rag-contract/"):
+                    return 403, {"message": "Request forbidden by administrative rules"}
+                if self.headers["X-GitHub-Api-Version"] != "2022-11-28":
+                    github.refused.append("no API version")
+                return github.answer(self.command, self.path, body)
+
+            def go_wrong(self, fault: Fault) -> None:
+                if fault.kind == "answer":
+                    answer = {"message": fault.message} if fault.answer is None else fault.answer
+                    self.reply(fault.status, answer, fault.headers)
+                elif fault.kind == "not json":
+                    self.send("<html>Whoa there!</html>", 200, {})
+                elif fault.kind == "hang":
+                    stop.wait(30)
+                    self.drop()
+                elif fault.kind == "half":
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n[{")
+                    self.drop()
+                elif fault.kind == "drip":
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+                    for number in range(300):
+                        if stop.wait(0.1):
+                            break
+                        self.wfile.write(f"X-Slow-{number}: 1\r\n".encode())
+                else:
+                    self.drop()
+
+            def drop(self) -> None:
+                self.close_connection = True
+                self.wfile.flush()
+                self.connection.shutdown(socket.SHUT_RDWR)
+
+            def reply(self, status: int, answer: Any, headers: dict[str, str] | None = None) -> None:
+                extra = dict(headers or {})
                 if isinstance(answer, list) and len(answer) == 100:
                     page = int(parse_qs(urlsplit(self.path).query).get("page", ["1"])[0]) + 1
-                    path = urlsplit(self.path).path
-                    self.send_header("Link", f'<{github.url}{path}?per_page=100&page={page}>; rel="next"')
+                    base = re.sub(r"[?&]page=\d+", "", self.path)
+                    extra["Link"] = f'<http://{self.headers["Host"]}{base}&page={page}>; rel="next"'
+                if github.fault(self.command, self.path, done=True):
+                    self.drop()
+                else:
+                    self.send(json.dumps(answer), status, extra)
+
+            def send(self, text: str, status: int, headers: dict[str, str]) -> None:
+                data = text.encode()
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(data)), **headers}.items():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(data)
 
@@ -121,3 +280,44 @@ class GitHub:
                 """Keep the test's output clean."""
 
         return Handler
+
+
+class _Server(ThreadingHTTPServer):
+    """Does not print what a client that hung up causes."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients hang up here on purpose."""
+
+
+def _page(rows: list[dict[str, Any]], query: dict[str, list[str]]) -> list[dict[str, Any]]:
+    size, page = int(query.get("per_page", ["30"])[0]), int(query.get("page", ["1"])[0])
+    return rows[(page - 1) * size : page * size]
+
+
+def _user(login: str) -> dict[str, Any]:
+    api = f"https://api.github.com/users/{login}"
+    links = (
+        "followers",
+        "following",
+        "gists",
+        "starred",
+        "subscriptions",
+        "organizations",
+        "repos",
+        "events",
+        "received_events",
+    )
+    return {
+        "login": login,
+        "id": 1,
+        "node_id": "U_1",
+        "avatar_url": "https://avatars.githubusercontent.com/u/1",
+        "gravatar_id": "",
+        "url": api,
+        "html_url": f"https://github.com/{login}",
+        "type": "Bot" if login.endswith("[bot]") else "User",
+        "site_admin": False,
+        **{f"{name}_url": f"{api}/{name}" for name in links},
+    }

@@ -4,9 +4,11 @@ from pathlib import Path
 import pytest
 import requests
 
-from ragcontract.github.client import Client, GitHubError
+from ragcontract.github.client import Client
 from ragcontract.github.context import Token
-from tests.github.standin import TOKEN, GitHub
+from ragcontract.github.failure import GitHubError, Timing
+from ragcontract.github.http import Http
+from tests.github.standin import TOKEN, Fault, GitHub
 
 
 @pytest.fixture
@@ -16,7 +18,8 @@ def github() -> Iterator[GitHub]:
 
 
 def client_of(github: GitHub, token: str = TOKEN) -> Client:
-    return Client(requests.Session(), api_url=github.url, graphql_url=f"{github.url}/graphql", token=Token(token))
+    http = Http(requests.Session(), Token(token), seconds=60, timing=Timing(sleep=lambda _seconds: None))
+    return Client(http, api_url=github.url, graphql_url=github.graphql_url, repository="octo/app")
 
 
 def test_the_login_is_asked_of_graphql_because_a_workflows_token_may_not_ask_rest(github: GitHub) -> None:
@@ -28,7 +31,7 @@ def test_comments_come_from_all_pages(github: GitHub) -> None:
     for number in range(230):
         github.add_comment(str(number), login="a")
     github.add_comment("another pull request's", login="a", issue=8)
-    assert [comment["body"] for comment in client_of(github).comments("octo/app", 7)] == [str(n) for n in range(230)]
+    assert [comment["body"] for comment in client_of(github).comments(7)] == [str(n) for n in range(230)]
     assert len(github.requests) == 3
 
 
@@ -47,15 +50,15 @@ def test_a_refusal_tells_status_and_reason_and_not_the_token(github: GitHub) -> 
 
 
 def test_a_viewer_who_is_not_named_is_an_error(github: GitHub) -> None:
-    github.refuse = lambda _method, _path: (200, {"errors": [{"message": "no"}]})
+    github.faults = [Fault(status=200)]
     with pytest.raises(GitHubError, match="did not say who"):
         client_of(github).login()
 
 
 def test_a_redirect_is_not_followed_with_the_token(github: GitHub) -> None:
-    github.refuse = lambda _method, _path: (301, {"message": "Moved Permanently"})
+    github.faults = [Fault(status=301, message="Moved Permanently")]
     with pytest.raises(GitHubError, match="301"):
-        client_of(github).create_comment("octo/app", 7, "hello")
+        client_of(github).create_comment(7, "hello")
 
 
 def test_no_connection_is_an_error_without_a_status() -> None:

@@ -1,14 +1,11 @@
-import json
-from pathlib import Path
-
-import pytest
-
 from ragcontract.github.context import Context, Token
 
 
 def test_an_empty_environment_is_a_context_without_anything() -> None:
     context = Context.from_environ({})
-    assert context.pull_request is None
+    assert context.event == {}
+    assert context.run == (0, 0)
+    assert context.run_url == ""
     assert context.api_url == "https://api.github.com"
     assert context.graphql_url == "https://api.github.com/graphql"
     assert (context.output_file, context.summary_file) == (None, None)
@@ -21,22 +18,6 @@ def test_an_enterprise_servers_addresses_are_taken_as_they_are() -> None:
     )
     assert context.api_url == "https://ghe.example/api/v3"
     assert context.graphql_url == "https://ghe.example/api/graphql"
-
-
-@pytest.mark.parametrize(
-    ("event", "number"),
-    [
-        ({"pull_request": {"number": 12}}, 12),
-        ({"pull_request": {"number": True}}, None),
-        ({"pull_request": {"number": -1}}, None),
-        ({"pull_request": None}, None),
-        ({"issue": {"number": 12}}, None),
-        ([], None),
-    ],
-)
-def test_the_pull_request_comes_from_the_event(tmp_path: Path, event: object, number: int | None) -> None:
-    (tmp_path / "event.json").write_text(json.dumps(event))
-    assert Context.from_environ({"GITHUB_EVENT_PATH": str(tmp_path / "event.json")}).pull_request == number
 
 
 def test_the_token_does_not_show_itself() -> None:

@@ -8,12 +8,17 @@ from hypothesis import strategies as st
 
 from ragcontract.inputs.config import FailOn, Minimums
 from ragcontract.judging.gates import Gate, gates_of, judge, observe, why_not
+from ragcontract.model import GateReport
 from ragcontract.scoring.aggregate import Comparison
 from ragcontract.scoring.metrics import metrics_at
 
 MRR = metrics_at(5)[0]
 HAIR, TOO_MUCH = 0.9e-9, 1.1e-9
 fractions = st.floats(min_value=0, max_value=1)
+
+
+def judged(gate: Gate, observed: float) -> GateReport:
+    return judge(gate, observed, "ragcontract.yml:7")
 
 
 def gate(kind: Literal["drop", "relative_drop", "minimum"], limit: float) -> Gate:
@@ -84,19 +89,19 @@ def test_a_minimum_without_an_answerable_query_is_not_observed() -> None:
 @pytest.mark.parametrize("kind", ["drop", "relative_drop"])
 def test_a_drop_of_exactly_the_limit_passes(kind: Literal["drop", "relative_drop"], limit: float) -> None:
     asked = gate(kind, limit)
-    assert judge(asked, limit).status == "pass"
-    assert judge(asked, limit + HAIR).status == "pass"
-    assert judge(asked, limit + TOO_MUCH).status == "fail"
-    assert judge(asked, -1.0).status == "pass"
+    assert judged(asked, limit).status == "pass"
+    assert judged(asked, limit + HAIR).status == "pass"
+    assert judged(asked, limit + TOO_MUCH).status == "fail"
+    assert judged(asked, -1.0).status == "pass"
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.1, 0.3, 1 / 3, 0.7, 1.0])
 def test_a_mean_of_exactly_the_minimum_passes(limit: float) -> None:
     asked = gate("minimum", limit)
-    assert judge(asked, limit).status == "pass"
-    assert judge(asked, limit - HAIR).status == "pass"
-    assert judge(asked, limit - TOO_MUCH).status == "fail"
-    assert judge(asked, limit + 0.1).status == "pass"
+    assert judged(asked, limit).status == "pass"
+    assert judged(asked, limit - HAIR).status == "pass"
+    assert judged(asked, limit - TOO_MUCH).status == "fail"
+    assert judged(asked, limit + 0.1).status == "pass"
 
 
 def test_a_drop_of_ten_points_in_floats_is_a_drop_of_ten_points() -> None:
@@ -104,7 +109,7 @@ def test_a_drop_of_ten_points_in_floats_is_a_drop_of_ten_points() -> None:
     observed = observe(gate("drop", 0.1), means)
     assert observed is not None
     assert observed > 0.1
-    assert judge(gate("drop", 0.1), observed).status == "pass"
+    assert judged(gate("drop", 0.1), observed).status == "pass"
 
 
 @given(fractions, fractions, fractions)
@@ -114,9 +119,9 @@ def test_a_looser_limit_never_breaks_what_a_tighter_one_passed(baseline: float, 
         observed = observe(gate(kind, 0), means)
         assert observed is not None
         assert observed <= 1 + 1e-9
-        if judge(gate(kind, limit), observed).status == "pass":
-            assert judge(gate(kind, min(1, limit + 0.1)), observed).status == "pass"
-    assert judge(gate("relative_drop", 1), 1.0).status == "pass"
+        if judged(gate(kind, limit), observed).status == "pass":
+            assert judged(gate(kind, min(1, limit + 0.1)), observed).status == "pass"
+    assert judged(gate("relative_drop", 1), 1.0).status == "pass"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +141,7 @@ def test_a_looser_limit_never_breaks_what_a_tighter_one_passed(baseline: float, 
     ],
 )
 def test_the_words(asked: Gate, observed: float, message: str) -> None:
-    found = judge(asked, observed)
+    found = judged(asked, observed)
     assert found.message == message
     assert (found.id, found.metric, found.kind, found.limit, found.observed) == (
         asked.id,

@@ -120,6 +120,7 @@ def test_the_gates(found: Any) -> None:
     drop, minimum, relative = found["gates"]
     assert drop == {
         "id": "fail_on.mrr_drop_gt",
+        "place": "ragcontract.yml:7",
         "metric": "mrr_at_5",
         "kind": "drop",
         "limit": 0.1,
@@ -138,6 +139,7 @@ def test_the_queries_in_the_golden_files_order(found: Any) -> None:
     violations = lost.pop("violations")
     assert lost == {
         "id": "lost",
+        "place": "golden.jsonl:lost",
         "query": "Lost?",
         "tags": ["policy", "eu"],
         "weight": 2.0,

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from ragcontract.inputs.config import Config, FailOn, Minimums
 from ragcontract.model import Report
-from ragcontract.reports.markdown import render, render_unusable
+from ragcontract.reports.markdown import Detail, render, render_unusable
 from ragcontract.text import encodable, shorten, visible
 from tests.records import Rows, query, report
 from tests.reports.page import Page
@@ -41,7 +41,7 @@ def test_the_verdict_and_why_is_the_first_line() -> None:
 def test_a_name_tells_contracts_apart() -> None:
     assert headline(render(failing(), name="docs_en")).startswith(r"### ❌ Retrieval contract docs\_en broken: ")
     assert headline(render_unusable(["x"], name="docs")) == (
-        "### ⚠️ Retrieval contract docs could not be judged: 1 problem with the input"
+        "### ⚠️ Retrieval contract docs could not be judged: 1 problem"
     )
 
 
@@ -159,7 +159,7 @@ def test_tables_are_cut_and_the_rest_is_counted(max_rows: int, shown: int) -> No
     now = {asked.id: ["x"] for asked in queries} | {"other": []}
     before = {asked.id: ["A"] for asked in queries} | {f"gone{number}": ["A"] for number in range(4)}
     made = report(queries, now, before, warnings=["w"] * 4)
-    page = Page(render(made, max_rows=max_rows))
+    page = Page(render(made, detail=Detail(rows=max_rows)))
     rows = [len(table) - 1 for table in page.tables]
     assert rows == ([4, shown, shown, shown, 4] if shown else [4, 4])
     rest = 4 - shown
@@ -171,7 +171,7 @@ def test_tables_are_cut_and_the_rest_is_counted(max_rows: int, shown: int) -> No
 
 def test_what_cannot_be_judged_says_every_problem() -> None:
     page = Page(render_unusable(["golden.jsonl:1: id: is missing", "x" * 600]))
-    assert page.text.startswith("⚠️ Retrieval contract could not be judged: 2 problems with the input")
+    assert page.text.startswith("⚠️ Retrieval contract could not be judged: 2 problems")
     assert page.items == ["golden.jsonl:1: id: is missing", "x" * 499 + "…"]
     assert "No verdict was reached." in page.text
     assert Page(render_unusable(["a", "b", "c"], max_rows=1)).items == ["a", "… and 2 more"]
@@ -230,7 +230,7 @@ def check(value: str) -> None:
     assert page.tags == HARMLESS.tags
     assert page.links() == []
     written = visible(value)
-    assert f"❌ Retrieval contract {written} broken: " in page.text.replace("\n", "")
+    assert f"❌ Retrieval contract {shorten(written, 100)} broken: " in page.text.replace("\n", "")
     broken, worse, _, tags, versions, inputs = page.tables[1:]
     identifier = shorten(written, 80)
     path = visible(encodable(value))

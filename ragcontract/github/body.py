@@ -1,0 +1,53 @@
+"""The text of a comment or a summary: made to fit by meaning, and its foot."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from ragcontract.github.context import Context
+from ragcontract.model import Report
+from ragcontract.numbers import count
+from ragcontract.reports.gfm import text
+from ragcontract.reports.markdown import Detail
+
+# What goes first is what a reviewer misses least: all that is folded, then the less bad of the broken queries, then
+# all of them. Each level is whole: nothing is ever cut.
+LEVELS = (
+    Detail(),
+    *(Detail(rows=rows, folds=False) for rows in (100, 50, 20, 10, 5, 2, 0)),
+)
+
+Render = Callable[[Detail], str]
+
+
+def fitting(render: Render, max_bytes: int) -> str:
+    """Render in the fullest level of detail that fits into ``max_bytes``; the barest if none does."""
+    bodies = (render(level) for level in LEVELS)
+    return next((body for body in bodies if len(body.encode()) <= max_bytes), render(LEVELS[-1]))
+
+
+def foot(context: Context, report: Report | None, now: datetime) -> str:
+    """Say when, by which run and for which commit this was written, and how old the baseline is."""
+    parts = [f"Checked {now:%Y-%m-%d %H:%M} UTC"]
+    if context.run_url:
+        attempt = f", attempt {context.run[1]}" if context.run[1] > 1 else ""
+        parts.append(f"[run {context.run_number or context.run[0]}{attempt}]({context.run_url})")
+    if context.commit:
+        parts.append(f"commit {context.commit}")
+    if age := _baseline_age(report, now):
+        parts.append(age)
+    return f"\n<sub>{' · '.join(parts)}</sub>\n"
+
+
+def _baseline_age(report: Report | None, now: datetime) -> str:
+    baseline = report.inputs.baseline if report else None
+    if baseline is None or baseline.created_at is None:
+        return ""
+    try:
+        age = now - datetime.fromisoformat(baseline.created_at)
+    except (ValueError, TypeError):  # a hand-made baseline
+        return f"baseline made {text(baseline.created_at[:40])}"
+    return (
+        f"baseline made {count(age // timedelta(days=1), 'day')} ago"
+        if age >= timedelta(days=1)
+        else "baseline made today"
+    )

@@ -1,0 +1,174 @@
+"""Delivering an outcome to GitHub: outputs, summary, comment. Nothing here can change a verdict."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from msgspec import Struct
+
+from ragcontract.github.body import fitting, foot
+from ragcontract.github.commands import annotation, append_summary, set_outputs
+from ragcontract.github.comment import MAX_BODY, Draft, State, post
+from ragcontract.github.context import Context
+from ragcontract.github.failure import GitHubError, Timing, time_limit
+from ragcontract.github.places import hand_over, missing_folders
+from ragcontract.github.pull_request import NoPullRequest, find
+from ragcontract.github.settings import Settings
+from ragcontract.model import Report
+from ragcontract.outputs import write_files
+from ragcontract.reports.markdown import Detail
+from ragcontract.text import printable, visible
+
+if TYPE_CHECKING:
+    import requests
+
+    from ragcontract.github.client import Client
+
+MAX_SUMMARY = 1_000_000  # bytes; the runner drops a summary over 1 MiB
+MAX_BODY_FILE = MAX_BODY - 10_000  # leaves room for what the second workflow adds: marker, foot, escapes
+
+ADVICE = (
+    "The job needs `permissions: pull-requests: write`. A pull request from a fork or by Dependabot never has it: "
+    "the summary of this job has the whole report, and the README shows how a second workflow posts the comment"
+)
+
+
+SAID = {
+    "created": "Comment posted:",
+    "updated": "Comment updated:",
+    "unchanged": "The comment says so already:",
+    "newer": "A newer run has commented already, so this one leaves it as it is:",
+    "not-needed": "No comment: nothing is broken and none was there",
+}
+
+
+class Renderer(Protocol):
+    """Renders a verdict; ``mended`` says that the contract was broken before."""
+
+    def __call__(self, detail: Detail, *, mended: bool = False) -> str:
+        """Return Markdown in that much detail."""
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What there is to deliver: a verdict's words for every place, and the exit code."""
+
+    exit_code: int
+    state: State
+    log: str
+    outputs: dict[str, str]
+    render: Renderer
+    report: Report | None = None
+
+
+class World(Struct, frozen=True, kw_only=True):
+    """The parts of the world outside that a delivery touches."""
+
+    stdout: TextIO
+    clock: Callable[[], datetime]
+    session: "Callable[[], requests.Session]"
+    timing: Timing
+
+
+def deliver(
+    outcome: Outcome, context: Context, settings: Settings, world: World, *, body_file: str | None = None
+) -> bool:
+    """Deliver to every place; returns False where a comment was due and is not there. Whatever fails is said.
+
+    ``body_file`` is where the comment's text goes for a second workflow, if anywhere.
+    """
+    world.stdout.write(outcome.log)
+    attempt(world, "The outputs", lambda: outputs(context, outcome.outputs))
+    attempt(world, "The summary", lambda: _summary(context, outcome))
+    if body_file:
+        attempt(world, "The comment's body file", lambda: _body_file(body_file, outcome, context))
+    if settings.comment == "never":
+        return True
+    urls: list[str | None] = []
+    attempt(world, "The comment", lambda: urls.append(_comment(outcome, context, settings, world)))
+    url = urls[0] if urls else None
+    if url:
+        attempt(world, "The output comment-url", lambda: outputs(context, {"comment-url": url}))
+    return url is not None
+
+
+def attempt(world: World, what: str, send: Callable[[], object]) -> None:
+    """Try to deliver; what goes wrong is a warning."""
+    try:
+        send()
+    except Exception as error:  # noqa: BLE001 (the verdict stands, whatever happens to its delivery)
+        world.stdout.write(annotation("warning", f"{what} could not be delivered ({type(error).__name__}: {error})"))
+
+
+def outputs(context: Context, values: Mapping[str, str]) -> None:
+    """Set the step's outputs, where there is a runner to read them."""
+    if context.output_file:
+        set_outputs(context.output_file, values)
+
+
+def _summary(context: Context, outcome: Outcome) -> None:
+    if context.summary_file:
+        append_summary(context.summary_file, fitting(outcome.render, MAX_SUMMARY))
+
+
+def _body_file(path: str, outcome: Outcome, context: Context) -> None:
+    new_folders = missing_folders([path])
+    written = write_files({path: fitting(outcome.render, MAX_BODY_FILE).encode()})
+    hand_over([*new_folders, *written], context.workspace)
+
+
+def _comment(outcome: Outcome, context: Context, settings: Settings, world: World) -> str | None:
+    """Post the comment and return its address, empty where none is due; None where it could not be posted."""
+    when = settings.comment
+    try:
+        with time_limit(settings.github_timeout):
+            client = connect(context, settings, world)
+            pull_request = find(context, client, settings.pull_request)
+            if isinstance(pull_request, NoPullRequest):
+                world.stdout.write(printable(f"No comment: {visible(pull_request.reason)}.\n"))
+                return ""
+            posted = post(client, pull_request, _draft(outcome, context, settings, world), when)
+    except GitHubError as error:
+        world.stdout.write(refusal(error))
+        return None
+    world.stdout.write(printable(f"{SAID[posted.written]} {visible(posted.url)}".rstrip() + "\n"))
+    return posted.url
+
+
+def _draft(outcome: Outcome, context: Context, settings: Settings, world: World) -> Draft:
+    tail = foot(context, outcome.report, world.clock())
+
+    def body(max_bytes: int, before: State | None) -> str:
+        mended = outcome.state == "pass" and before in {"fail", "error"}
+        return fitting(lambda detail: outcome.render(detail, mended=mended), max_bytes - len(tail.encode())) + tail
+
+    return Draft(
+        name=settings.name,
+        state=outcome.state,
+        run=context.run,
+        content=outcome.render(Detail(inputs=False)),
+        body=body,
+    )
+
+
+def refusal(error: GitHubError) -> str:
+    """Say why there is no comment; one that a token may not write is a notice with the way out, not a fault."""
+    if error.status in {403, 404}:
+        return annotation("notice", f"The comment could not be posted: {error}. {ADVICE}")
+    return annotation("warning", f"The comment could not be posted: {error}")
+
+
+def connect(context: Context, settings: Settings, world: World) -> "Client":
+    """Make the client; imports requests, which a job without a comment does not need.
+
+    A token that could not be a header's value goes no further: an error that quotes the header would show it.
+    """
+    if not context.token:
+        raise GitHubError("there is no github-token to post it with")
+    if not re.fullmatch("[!-~]+", context.token.value):
+        raise GitHubError("the input github-token has a space or a character in it that no token has")
+    from ragcontract.github.client import Client
+    from ragcontract.github.http import Http
+
+    http = Http(world.session(), context.token, seconds=settings.github_timeout, timing=world.timing)
+    return Client(http, api_url=context.api_url, graphql_url=context.graphql_url, repository=context.repository)

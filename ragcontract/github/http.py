@@ -1,0 +1,152 @@
+"""HTTP as GitHub asks for it: its own rules for when to try again, and an end to all waiting.
+
+The rules are those of GitHub's documentation: "Best practices for using the REST API", "Rate limits for the REST API".
+"""
+
+import math
+import random
+from typing import Any
+
+import requests
+from requests.auth import AuthBase
+
+from ragcontract import __version__
+from ragcontract.github.context import Token
+from ragcontract.github.failure import GitHubError, Timing
+from ragcontract.text import shorten, visible
+
+API_VERSION = "2022-11-28"
+CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 20.0  # seconds to connect, seconds between two bytes
+SECONDARY_LIMIT_WAIT = 60.0
+FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 30.0
+MAX_TRIES = 6
+
+
+class _TokenAuth(AuthBase):
+    """Sets the token last, so that no .netrc of the image or the workspace takes its place."""
+
+    def __init__(self, token: Token) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token.value}"
+        return request
+
+
+class Http:
+    """Calls in series, each tried again by GitHub's rules, all within ``seconds`` from now."""
+
+    def __init__(self, session: requests.Session, token: Token, *, seconds: float, timing: Timing) -> None:
+        """Use the session; redirects are not followed, so the token goes nowhere else."""
+        session.auth = _TokenAuth(token)
+        session.headers.update(
+            {
+                "Accept": "application/vnd.github+json",
+                "User-Agent": f"rag-contract/{__version__}",
+                "X-GitHub-Api-Version": API_VERSION,
+            }
+        )
+        self._session = session
+        self._timing = timing
+        self._seconds = seconds
+        self._end = timing.monotonic() + seconds
+
+    def call(self, method: str, url: str, *, body: Any = None, repeatable: bool = True) -> requests.Response:
+        """Return a good answer; raises :class:`GitHubError`.
+
+        A call that is not ``repeatable`` is never sent again once GitHub may have received it: ``maybe_done`` then
+        leaves it, after the same wait, to the caller to look first.
+        """
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                response = self._send(method, url, body)
+            except (requests.ConnectTimeout, requests.exceptions.ProxyError) as error:
+                failure = GitHubError(f"GitHub could not be reached ({type(error).__name__})")
+                wait = _backoff(attempt)
+            except requests.RequestException as error:
+                received = not _refused(error)
+                failure = GitHubError(f"GitHub could not be reached ({type(error).__name__})", maybe_done=received)
+                wait = _backoff(attempt)
+            else:
+                if response.status_code < 300:  # noqa: PLR2004 (redirects are answers that do not help)
+                    return response
+                failure, retry = _failure(response), self._retry_after(response, attempt)
+                if retry is None:
+                    raise failure
+                wait = retry
+            if attempt == MAX_TRIES:
+                raise failure
+            self._wait(wait, failure)
+            if failure.maybe_done and not repeatable:
+                raise failure
+
+    def _send(self, method: str, url: str, body: Any) -> requests.Response:
+        left = self._end - self._timing.monotonic()
+        if left <= 0:
+            raise GitHubError(f"GitHub did not answer within the {self._seconds:g} seconds of github-timeout")
+        timeout = (min(CONNECT_TIMEOUT, left), min(READ_TIMEOUT, left))
+        return self._session.request(method, url, json=body, timeout=timeout, allow_redirects=False)
+
+    def _wait(self, seconds: float, failure: GitHubError) -> None:
+        if self._timing.monotonic() + seconds >= self._end:
+            message = (
+                f"{failure}; the next try would come after the {self._seconds:g} seconds that github-timeout allows"
+            )
+            raise GitHubError(message, status=failure.status, maybe_done=failure.maybe_done)
+        self._timing.sleep(seconds)
+
+    def _retry_after(self, response: requests.Response, attempt: int) -> float | None:
+        """Return how long GitHub wants us to wait before the next try; None where it would not help."""
+        status, headers = response.status_code, response.headers
+        if status < 500 and status not in {403, 429}:  # noqa: PLR2004
+            return None
+        if (seconds := _number(headers.get("retry-after"))) is not None:
+            return seconds
+        if status >= 500:  # noqa: PLR2004
+            return _backoff(attempt)
+        if headers.get("x-ratelimit-remaining") == "0":
+            reset = _number(headers.get("x-ratelimit-reset"))
+            if reset is not None:
+                return max(reset - self._timing.now(), 0.0) + 1.0
+        if status == 429 or "secondary rate limit" in _message(response).lower():  # noqa: PLR2004
+            return SECONDARY_LIMIT_WAIT * float(2 ** (attempt - 1))
+        return None  # a permission that is not there will not be there in a minute
+
+
+def _backoff(attempt: int) -> float:
+    longest = min(FIRST_BACKOFF * float(2 ** (attempt - 1)), LONGEST_BACKOFF)
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311 (jitter, no secret)
+
+
+def _refused(error: requests.RequestException) -> bool:
+    """Whether the connection was never made, so that nothing was sent."""
+    from urllib3.exceptions import NewConnectionError
+
+    return any(isinstance(getattr(cause, "reason", None), NewConnectionError) for cause in error.args)
+
+
+def _failure(response: requests.Response) -> GitHubError:
+    status = response.status_code
+    return GitHubError(
+        f"GitHub answered {status}: {_message(response)}",
+        status=status,
+        maybe_done=status >= 500,  # noqa: PLR2004
+    )
+
+
+def _message(response: requests.Response) -> str:
+    try:
+        text = str(response.json()["message"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        text = response.reason or "no reason given"
+    return shorten(visible(text), 200)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return max(number, 0.0) if math.isfinite(number) else None

@@ -1,0 +1,70 @@
+"""Which pull request an event is about."""
+
+import re
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ragcontract.github.context import Context, at, number_at, text_at
+
+if TYPE_CHECKING:
+    from ragcontract.github.client import Client
+
+
+class NoPullRequest(Struct, frozen=True):
+    """There is none, and why, as a clause."""
+
+    reason: str
+
+
+def find(context: Context, client: "Client", named: int | None) -> int | NoPullRequest:
+    """Return the pull request's number: the one that was ``named``, else the event's.
+
+    What an event does not say is asked of GitHub, never of a file that a pull request could have written.
+    """
+    if named is not None:
+        return named
+    if context.event_problem:
+        return NoPullRequest(context.event_problem)
+    if number := number_at(context.event, "pull_request", "number"):
+        return number
+    if context.event_name == "push":
+        return _of_commit(client, text_at(context.event, "after") or context.sha)
+    if context.event_name == "workflow_run":
+        return of_workflow_run(context, client)
+    if context.event_name == "merge_group":
+        return NoPullRequest("a merge group is judged in the queue; its pull requests keep their own comments")
+    return NoPullRequest(
+        f"the event {context.event_name!r} is not about a pull request (the input pull-request can name one)"
+    )
+
+
+def of_workflow_run(context: Context, client: "Client") -> int | NoPullRequest:
+    """Find the open pull request whose newest commit the workflow ran for, from the run's own head.
+
+    ``workflow_run.pull_requests`` is empty for forks, so the head's repository, branch and commit decide.
+    """
+    run = at(context.event, "workflow_run")
+    head, branch, sha = (
+        text_at(run, "head_repository", "full_name"),
+        text_at(run, "head_branch"),
+        text_at(run, "head_sha"),
+    )
+    if not (head and branch and re.fullmatch(r"[0-9a-f]{40,64}", sha)):
+        return NoPullRequest("the event does not say which commit the workflow ran for")
+    for pull in client.open_pulls_of_branch(head.partition("/")[0], branch):
+        same = text_at(pull, "head", "sha") == sha and text_at(pull, "head", "repo", "full_name") == head
+        if same and (number := number_at(pull, "number")):
+            return number
+    return NoPullRequest(f"no open pull request has {sha[:12]} of {head} as its newest commit (any more)")
+
+
+def _of_commit(client: "Client", sha: str) -> int | NoPullRequest:
+    if not re.fullmatch(r"[0-9a-f]{40,64}", sha) or not sha.strip("0"):
+        return NoPullRequest("the push left no commit")
+    pulls = [pull for pull in client.pulls_of_commit(sha) if pull.get("state") == "open" and number_at(pull, "number")]
+    # A commit is also in the pull requests that build on it; the one that ends with it goes first.
+    pulls.sort(key=lambda pull: text_at(pull, "head", "sha") != sha)
+    if pulls:
+        return int(pulls[0]["number"])
+    return NoPullRequest(f"no open pull request has the commit {sha[:12]}")

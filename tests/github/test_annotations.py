@@ -1,0 +1,169 @@
+"""Annotations: at the right line, worst first, and no more than the runner shows."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from ragcontract.github.annotations import MOST, of_problems, of_report
+from ragcontract.inputs.config import Config, FailOn
+from ragcontract.model import Report
+from tests import scenarios
+from tests.builders import as_jsonl, golden, run, write_baseline, write_jsonl
+from tests.github.standin import Fault, GitHub
+from tests.records import query, report
+from tests.runner import Annotation, InProcess, Runner, parse_annotations
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    with GitHub() as github:
+        yield InProcess(tmp_path, github)
+
+
+def annotated(what: Report) -> list[Annotation]:
+    return parse_annotations(of_report(what, "error", str))
+
+
+def broken(count: int, *, warnings: Sequence[str] = (), query_id: str = "q{}") -> Report:
+    """Broken queries of which each is worse than the one before."""
+    ids = [query_id.format(number) for number in range(count)]
+    queries = [query(one, "A", must_rank_at_most=1, place=f"golden.jsonl:{n + 1}") for n, one in enumerate(ids)]
+    now = {one: ["x"] * (n + 1) + ["A"] for n, one in enumerate(ids)}
+    return report(queries, now, {key: ["A"] for key in ids}, warnings=warnings)
+
+
+def test_a_broken_query_is_at_its_line_of_the_golden_file() -> None:
+    (one,) = annotated(broken(1))
+    assert one == Annotation(
+        level="error",
+        title="Broken query q0",
+        message="Expected A in top 1. Found: rank 2 (was rank 1).",
+        file="golden.jsonl",
+        line="1",
+    )
+
+
+def test_a_broken_gate_is_at_its_line_of_the_config_and_before_the_queries() -> None:
+    what = report(
+        [query("q", "A", place="golden.jsonl:3")], {"q": ["x"]}, {"q": ["A"]}, Config(fail_on=FailOn(mrr_drop_gt=0.1))
+    )
+    gate, one = annotated(what)
+    assert (gate.title, gate.file, gate.line) == ("fail_on.mrr_drop_gt", "ragcontract.yml", "7")
+    assert gate.message.startswith("MRR@5 fell by 1.0")
+    assert (one.file, one.line) == ("golden.jsonl", "3")
+
+
+def test_the_worst_come_first() -> None:
+    assert [one.line for one in annotated(broken(5))] == ["5", "4", "3", "2", "1"]
+
+
+def test_of_more_than_ten_the_last_one_counts_the_rest() -> None:
+    assert len(annotated(broken(10))) == 10
+    told = annotated(broken(1200))
+    assert len(told) == 10
+    assert told[0].line == "1200"
+    assert told[-1].message == "… and 1,191 more like these; the report has them all"
+
+
+def test_warnings_leave_room_for_what_delivering_has_to_say() -> None:
+    told = annotated(broken(2, warnings=[f"odd {number}" for number in range(30)]))
+    assert [one.level for one in told] == ["error"] * 2 + ["warning"] * MOST["warning"]
+    assert told[-1].message.startswith("… and 26 more")
+
+
+def test_what_is_not_enforced_is_a_warning_and_the_limit_is_over_all() -> None:
+    told = parse_annotations(of_report(broken(9, warnings=["odd"] * 9), "warning", str))
+    assert {one.level for one in told} == {"warning"}
+    assert len(told) == MOST["warning"]
+
+
+@pytest.mark.parametrize("nasty", ["\x1b", "##[", "%0A", "✅", "::error::", "a,b:c=d", "\u202e"])
+def test_no_id_makes_a_message_too_long_or_another_command(nasty: str) -> None:
+    (one,) = annotated(broken(1, query_id=nasty * 5000))
+    assert len(one.title) <= 255
+    queries = [query("q", *[f"{nasty * 300}{number}" for number in range(60)], place="golden.jsonl:1")]
+    (long,) = annotated(report(queries, {"q": ["x"]}))
+    assert len(long.message) <= 4096
+    assert (long.file, long.line) == ("golden.jsonl", "1")
+
+
+def test_problems_are_at_the_line_they_begin_with() -> None:
+    told = parse_annotations(
+        of_problems(["a,b.jsonl:17: id: is missing", "run.jsonl: no such file", "input k: x", "x: 3: y"], [], str)
+    )
+    assert [(one.file, one.line) for one in told] == [("a,b.jsonl", "17"), ("", ""), ("", ""), ("", "")]
+    assert told[0].message == "a,b.jsonl:17: id: is missing"
+
+
+def test_of_many_problems_ten_are_told() -> None:
+    told = parse_annotations(of_problems([f"golden.jsonl:{number}: x" for number in range(50)], [], str))
+    assert len(told) == 10
+    assert told[-1].message.startswith("… and 41 more")
+
+
+def places(runner: Runner, **inputs: str) -> list[str]:
+    result = runner.run({name.replace("_", "-"): value for name, value in inputs.items()})
+    assert result.exit_code in {1, 2}
+    return [f"{one.file}:{one.line}" for one in result.annotations if one.level == "error"]
+
+
+def test_the_lines_are_the_files_own(runner: Runner) -> None:
+    scenarios.failing(runner.workspace)
+    file = runner.workspace / "golden.jsonl"
+    file.write_text("\n\n" + as_jsonl(golden("refunds", "doc1")) + "\n" + as_jsonl(golden("sso", "doc2")))
+    write_baseline(runner.workspace / "baseline.json")
+    (runner.workspace / "ragcontract.yml").write_text("# limits\nk: 5\nminimums:\n  # high\n  mrr_at_k: 0.9\n")
+    write_jsonl(runner.workspace / "baseline.jsonl", [run("refunds", "doc1"), run("sso", "doc2")])
+    assert places(runner, baseline="baseline.jsonl") == ["ragcontract.yml:5", "golden.jsonl:5"]
+
+
+def test_places_in_a_working_directory_are_relative_to_the_repository(runner: Runner) -> None:
+    folder = runner.workspace / "rag" / "contract"
+    folder.mkdir(parents=True)
+    scenarios.failing(folder)
+    (folder / "ragcontract.yml").write_text("minimums:\n  mrr_at_k: 0.9\n")
+    expected = ["rag/contract/ragcontract.yml:2", "rag/contract/golden.jsonl:2"]
+    assert places(runner, working_directory="rag/contract") == expected
+    assert places(runner, working_directory="./rag/../rag/contract/") == expected
+    assert places(
+        runner, working_directory="rag", golden="contract/golden.jsonl", run="contract/current_run.jsonl"
+    ) == ["rag/contract/golden.jsonl:2"]
+    (folder / "golden.jsonl").write_text("\n{")
+    assert places(runner, working_directory="rag/contract")[:1] == ["rag/contract/golden.jsonl:2"]
+
+
+def test_places_of_absolute_paths_are_relative_to_the_repository(runner: Runner) -> None:
+    scenarios.failing(runner.workspace)
+    assert places(runner, golden="/home/runner/work/app/app/golden.jsonl") == ["golden.jsonl:2"]
+    assert places(runner, golden=str(runner.workspace / "golden.jsonl")) == ["golden.jsonl:2"]
+    (runner.workspace / "golden.jsonl").write_text("\n{")
+    assert places(runner, golden="/home/runner/work/app/app/golden.jsonl")[:1] == ["golden.jsonl:2"]
+
+
+def test_shards_and_packed_files_have_their_own_lines(runner: Runner) -> None:
+    import gzip
+
+    scenarios.failing(runner.workspace)
+    (runner.workspace / "golden").mkdir()
+    write_jsonl(runner.workspace / "golden" / "1.jsonl", [golden("refunds", "doc1")])
+    with gzip.open(runner.workspace / "golden" / "2.jsonl.gz", "wt") as file:
+        file.write("\n" + json.dumps(golden("sso", "doc2")) + "\n")
+    assert places(runner, golden="golden/*") == ["golden/2.jsonl.gz:2"]
+
+
+def test_with_everything_going_wrong_no_level_has_more_than_ten(runner: Runner) -> None:
+    ids = [f"q{number}" for number in range(30)]
+    write_jsonl(runner.workspace / "golden.jsonl", [golden(one, "doc1") for one in ids])
+    extra = [run(one, "x", colour="red", shape=2) for one in ids]
+    write_jsonl(runner.workspace / "current_run.jsonl", [*extra, *[run(f"unknown{n}") for n in range(30)]])
+    for name in ("set_output", "step_summary"):
+        (runner.folder / "file_commands" / name).mkdir()
+    (runner.workspace / "body").mkdir()
+    runner.github.faults = [Fault(method="PATCH|POST", path="^/repos", status=422)]
+    for enforce, code in (("true", 1), ("false", 0)):
+        result = runner.run({"enforce": enforce})  # the harness counts
+        assert result.exit_code == code
+        told = [one.message.split(" could")[0] for one in result.annotations]
+        assert {"The outputs", "The summary", "The comment"} <= set(told)

@@ -1,0 +1,137 @@
+"""The text of a comment: which parts go first where there is no room, and the foot."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from ragcontract.github.body import LEVELS, fitting, foot
+from ragcontract.github.context import Context
+from ragcontract.model import Report
+from ragcontract.reports.markdown import Detail, render
+from tests.records import Rows, query, report
+from tests.reports.page import Page
+
+NOW = datetime(2026, 1, 12, 3, 4, tzinfo=UTC)
+RUN = {
+    "GITHUB_REPOSITORY": "octo/app",
+    "GITHUB_RUN_ID": "100",
+    "GITHUB_RUN_NUMBER": "10",
+    "GITHUB_RUN_ATTEMPT": "1",
+    "GITHUB_SHA": "5ca1ab1e" * 5,
+}
+QUERIES = 150
+
+
+def large() -> Report:
+    """150 broken queries, each worse than in the baseline, with tags and warnings."""
+    queries = [query(f"q{number}", "A", must_rank_at_most=1, tags=(f"t{number}",)) for number in range(QUERIES)]
+    ids = [one.id for one in queries]
+    return report(queries, {key: ["x"] for key in ids}, {key: ["A"] for key in ids}, warnings=["odd"] * 9)
+
+
+def in_detail(detail: Detail) -> str:
+    return render(large(), detail=detail)
+
+
+def fitted(max_bytes: int) -> str:
+    body = fitting(in_detail, max_bytes)
+    assert len(body.encode()) <= max_bytes
+    return body
+
+
+def size(**detail: Any) -> int:
+    return len(in_detail(Detail(**detail)).encode())
+
+
+def test_with_room_all_is_there() -> None:
+    assert fitted(10**6) == in_detail(Detail())
+
+
+def test_what_is_folded_goes_first_and_every_broken_query_that_was_there_stays() -> None:
+    body = fitted(size() - 1)
+    assert "<details>" not in body
+    assert Page(body).tables[1] == Page(in_detail(Detail())).tables[1]
+
+
+def test_then_the_less_bad_of_the_broken_queries_go_and_are_counted() -> None:
+    body = fitted(size(folds=False) - 1)
+    assert len(Page(body).tables[1]) == 1 + 50
+    assert "… and 100 more broken queries, in `report.json`." in body
+    assert Page(body).tables[1][1:] == Page(in_detail(Detail())).tables[1][1:51]
+
+
+def test_in_the_end_the_metric_table_is_alone() -> None:
+    body = fitted(size(folds=False, rows=0))
+    assert [table[0][0] for table in Page(body).tables] == ["Metric"]
+    assert "… and 150 more broken queries, in `report.json`." in body
+
+
+def test_every_level_is_whole_and_smaller_than_the_one_before() -> None:
+    sizes = []
+    for level in LEVELS:
+        body = in_detail(level)
+        Page(body)  # fails where a fold, a table or a code is not closed
+        sizes.append(len(body.encode()))
+    assert sizes == sorted(set(sizes), reverse=True)
+
+
+def test_bytes_count_and_not_characters() -> None:
+    def wide(detail: Detail) -> str:
+        return "✅" * (200 if detail.folds else 10)
+
+    assert fitting(wide, 300) == "✅" * 10
+
+
+def test_where_nothing_fits_the_barest_is_what_there_is() -> None:
+    assert fitting(in_detail, 1) == in_detail(LEVELS[-1])
+
+
+def context(event: dict[str, Any] | None = None, **environ: str) -> Context:
+    return msgspec.structs.replace(Context.from_environ(RUN | environ), event=event or {})
+
+
+def test_the_foot_has_the_time_the_run_and_the_commit() -> None:
+    assert foot(context(), None, NOW) == (
+        "\n<sub>Checked 2026-01-12 03:04 UTC · [run 10](https://github.com/octo/app/actions/runs/100)"
+        f" · commit {'5ca1ab1e' * 5}</sub>\n"
+    )
+
+
+def test_the_foot_names_the_pull_requests_own_commit_and_not_the_merge_of_it() -> None:
+    head = "b" * 40
+    assert f"commit {head}<" in foot(context({"pull_request": {"head": {"sha": head}}}), None, NOW)
+
+
+def test_the_foot_tells_a_second_attempt() -> None:
+    assert "[run 10, attempt 2](" in foot(context(GITHUB_RUN_ATTEMPT="2"), None, NOW)
+
+
+def test_without_a_run_the_foot_has_the_time_only() -> None:
+    assert foot(Context.from_environ({}), None, NOW) == "\n<sub>Checked 2026-01-12 03:04 UTC</sub>\n"
+
+
+def with_baseline_of(created_at: str | None) -> Report:
+    before = Rows({"q": ["A"]}, name="baseline.json")
+    before.created_at = created_at
+    return report([query("q", "A")], {"q": ["A"]}, before)
+
+
+@pytest.mark.parametrize(
+    ("created_at", "told"),
+    [
+        ((NOW - timedelta(days=10)).isoformat(), "baseline made 10 days ago"),
+        ((NOW - timedelta(hours=25)).isoformat(), "baseline made 1 day ago"),
+        ((NOW - timedelta(hours=23)).isoformat(), "baseline made today"),
+        ((NOW + timedelta(days=3)).isoformat(), "baseline made today"),
+        ("2026-01-01T00:00:00", "baseline made 2026-01-01T00:"),
+        ("long ago, @octocat", "baseline made long ago, @&#8203;octocat"),
+    ],
+)
+def test_the_foot_tells_how_old_the_baseline_is(created_at: str, told: str) -> None:
+    assert told in foot(context(), with_baseline_of(created_at), NOW).replace(":&#8203;", ":").replace("\\-", "-")
+
+
+def test_a_baseline_without_a_date_has_no_age() -> None:
+    assert "baseline" not in foot(context(), with_baseline_of(None), NOW)

@@ -1,0 +1,211 @@
+"""The one comment of a contract: how it is found again, and when it is left alone."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+
+from ragcontract.github.client import Client
+from ragcontract.github.comment import MAX_BODY, Draft, Posted, State, head, post
+from ragcontract.github.context import Token
+from ragcontract.github.failure import GitHubError, Timing
+from ragcontract.github.http import Http
+from ragcontract.github.settings import CommentWhen
+from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
+
+URL = "https://github.com/octo/app/pull/7#issuecomment-1"
+
+
+@pytest.fixture
+def github() -> Iterator[GitHub]:
+    with GitHub() as standin:
+        yield standin
+
+
+def draft(
+    content: str = "all is well",
+    *,
+    name: str = "",
+    state: State = "pass",
+    run: tuple[int, int] = (100, 1),
+    at: str = "",
+) -> Draft:
+    def body(max_bytes: int, before: State | None) -> str:
+        was = "" if before == state else f" (was {before})"
+        return f"{content}{was}, written {at or run}"[:max_bytes]
+
+    return Draft(name=name, state=state, run=run, content=content, body=body)
+
+
+def written(github: GitHub, what: Draft, when: CommentWhen = "always") -> Posted:
+    http = Http(requests.Session(), Token(TOKEN), seconds=60, timing=Timing(sleep=lambda _seconds: None))
+    client = Client(http, api_url=github.url, graphql_url=github.graphql_url, repository="octo/app")
+    return post(client, 7, what, when)
+
+
+def test_the_first_is_created_with_its_marker_in_front(github: GitHub) -> None:
+    assert written(github, draft(name="docs", state="fail")) == Posted("created", URL)
+    marker, body = github.bodies()[0].split("\n")
+    assert marker.startswith("<!-- rag-contract name=docs run=100.1 state=fail content=")
+    assert marker.endswith(" -->")
+    assert body == "all is well (was None), written (100, 1)"
+
+
+def test_a_later_one_updates_it_and_knows_what_it_said(github: GitHub) -> None:
+    written(github, draft(state="fail"))
+    assert written(github, draft("fixed", run=(101, 1))) == Posted("updated", URL)
+    assert "fixed (was fail" in github.bodies()[0]
+
+
+@pytest.mark.parametrize("later", [(101, 1), (100, 2)])
+def test_a_newer_runs_comment_is_not_overwritten_by_an_older_run_that_ends_later(
+    github: GitHub, later: tuple[int, int]
+) -> None:
+    written(github, draft("new", run=later))
+    assert written(github, draft("old", run=(100, 1))) == Posted("newer", URL)
+    assert "new" in github.bodies()[0]
+
+
+def test_a_second_attempt_overwrites_the_first(github: GitHub) -> None:
+    written(github, draft("first", run=(100, 1)))
+    assert written(github, draft("second", run=(100, 2))).written == "updated"
+
+
+def test_run_numbers_are_compared_as_numbers(github: GitHub) -> None:
+    written(github, draft("first", run=(99, 9)))
+    assert written(github, draft("second", run=(100, 10))).written == "updated"
+    assert written(github, draft("third", run=(100, 11))).written == "updated"
+
+
+def test_the_same_body_is_not_sent_again(github: GitHub) -> None:
+    written(github, draft(at="noon"))
+    sent = len(github.writes())
+    assert written(github, draft("all is well (was None)", at="noon")).written == "updated"
+    assert written(github, draft("all is well (was None)", at="noon")).written == "unchanged"
+    assert len(github.writes()) == sent + 1
+
+
+def test_on_change_leaves_what_says_the_same_alone(github: GitHub) -> None:
+    written(github, draft(at="noon"), "on-change")
+    assert written(github, draft(at="midnight", run=(101, 1)), "on-change") == Posted("unchanged", URL)
+    assert "noon" in github.bodies()[0]
+    assert written(github, draft(at="midnight", run=(101, 1)), "always").written == "updated"
+
+
+@pytest.mark.parametrize("change", [{"content": "worse"}, {"state": "fail"}])
+def test_on_change_writes_what_says_something_else(github: GitHub, change: dict[str, Any]) -> None:
+    written(github, draft(), "on-change")
+    assert written(github, draft(**change), "on-change").written == "updated"
+
+
+def test_on_failure_begins_with_a_failure_only(github: GitHub) -> None:
+    assert written(github, draft(), "on-failure") == Posted("not-needed")
+    assert written(github, draft(state="error"), "on-failure").written == "created"
+    assert written(github, draft("fixed"), "on-failure").written == "updated"
+    assert "fixed (was error" in github.bodies()[0]
+
+
+def test_each_name_has_its_own(github: GitHub) -> None:
+    for name in ("a", "a b", "a b=run=9.9", "ab", ""):
+        assert written(github, draft(name=name)).written == "created"
+    for name in ("", "ab", "a b", "a"):
+        assert written(github, draft("again", name=name)).written == "updated"
+
+
+@pytest.mark.parametrize("name", ["-->", "<b>", "x state=fail run=999.1", "line\nbreak", "é✅", "\udcff", "n" * 90_000])
+def test_no_name_ends_the_marker_or_fills_the_comment(github: GitHub, name: str) -> None:
+    marker = head(name)
+    assert "\n" not in marker
+    assert ">" not in marker
+    assert len(marker) < 400
+    assert written(github, draft(name=name)).written == "created"
+    assert written(github, draft("again", name=name)).written == "updated"
+    assert len(github.comments) == 1
+
+
+def test_long_names_are_told_apart() -> None:
+    assert head("n" * 1000 + "a") != head("n" * 1000 + "b")
+
+
+@pytest.mark.parametrize(
+    ("body", "login"),
+    [
+        ("<!-- rag-contract name= run=1.1 state=pass content=0 -->\nx", "impostor"),
+        ("<!-- rag-contract name= run=1.1 state=pass content=0 -->\nx", "github-actions"),
+        ("hello\n<!-- rag-contract name= run=1.1 state=pass content=0 -->", ACTIONS_BOT),
+        ("> <!-- rag-contract name= run=1.1 state=pass content=0 -->", ACTIONS_BOT),
+        ("<!-- rag-contract name=other run=1.1 state=pass content=0 -->", ACTIONS_BOT),
+        ("<!-- rag-contract-else name= -->", ACTIONS_BOT),
+    ],
+)
+def test_what_only_looks_like_its_comment_is_left_alone(github: GitHub, body: str, login: str) -> None:
+    github.add_comment(body, login=login)
+    assert written(github, draft()).written == "created"
+    assert github.bodies()[0] == body
+    assert written(github, draft("again")).written == "updated"
+    assert github.bodies()[0] == body
+
+
+@pytest.mark.parametrize("rest", ["-->", "run= state= -->", "run=x.y state=odd -->", "run=99999 -->", ""])
+def test_its_own_marker_in_an_unknown_shape_counts_as_older(github: GitHub, rest: str) -> None:
+    github.add_comment(f"<!-- rag-contract name= {rest}", login=ACTIONS_BOT)
+    assert written(github, draft()).written == "updated"
+    assert "was None" in github.bodies()[0]
+
+
+def test_comments_in_odd_shapes_are_passed_by(github: GitHub) -> None:
+    marker = "<!-- rag-contract name= -->"
+    bot = {"login": ACTIONS_BOT}
+    odd = [None, 7, {}, {"id": 1, "body": None, "user": None}, {"id": "1", "body": marker, "user": bot}]
+    github.faults = [Fault(method="GET", status=200, answer=odd)]
+    assert written(github, draft()).written == "created"
+
+
+def test_of_two_that_a_race_made_the_oldest_is_kept_up_to_date(github: GitHub) -> None:
+    for run in (100, 101):
+        github.add_comment(f"<!-- rag-contract name= run={run}.1 state=pass content=0 -->", login=ACTIONS_BOT)
+    assert written(github, draft(run=(102, 1))) == Posted("updated", URL)
+    assert len(github.comments) == 2
+
+
+def test_a_post_that_was_received_is_found_and_not_sent_again(github: GitHub) -> None:
+    github.faults = [Fault(method="POST", path="^/repos", kind="do and drop")]
+    assert written(github, draft()).url == URL
+    assert [request.split()[0] for request in github.requests][:4] == ["POST", "GET", "POST", "GET"]
+    assert not any(request.startswith("POST") for request in github.requests[4:])
+    assert len(github.comments) == 1
+
+
+@pytest.mark.parametrize("fault", [{"kind": "drop"}, {"kind": "half"}, {"status": 502}, {"kind": "not json"}])
+def test_a_post_that_was_not_received_is_looked_for_and_then_sent_again(github: GitHub, fault: dict[str, Any]) -> None:
+    github.faults = [Fault(method="POST", path="^/repos", times=1, **fault)]
+    assert written(github, draft()).written == "created"
+    assert [request.split()[0] for request in github.requests] == ["POST", "GET", "POST", "GET", "POST"]
+
+
+def test_a_lost_post_that_cannot_be_looked_for_is_not_sent_again_and_is_what_is_told(github: GitHub) -> None:
+    def break_down(sent: Sent) -> None:
+        if sent.method == "POST" and "graphql" not in sent.path:
+            github.faults.append(Fault(method="GET", status=403, message="and now this"))
+
+    github.faults = [Fault(method="POST", path="^/repos", status=502, message="lost")]
+    github.meanwhile = break_down
+    with pytest.raises(GitHubError, match="GitHub answered 502: lost"):
+        written(github, draft())
+    assert len(github.writes()) == 1
+
+
+def test_a_post_that_is_never_received_is_given_up(github: GitHub) -> None:
+    github.faults = [Fault(method="POST", path="^/repos", status=503)]
+    with pytest.raises(GitHubError, match="503"):
+        written(github, draft())
+    assert len(github.writes()) == 3
+
+
+def test_the_body_gets_what_room_the_marker_leaves(github: GitHub) -> None:
+    def body(max_bytes: int, _before: State | None) -> str:
+        return "x" * max_bytes
+
+    written(github, Draft(name="docs", state="pass", run=(1, 1), content="", body=body))
+    assert len(github.bodies()[0].encode()) == MAX_BODY < 65_536

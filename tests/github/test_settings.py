@@ -1,0 +1,106 @@
+"""The inputs of the action, as the runner's environment gives them."""
+
+import pytest
+
+from ragcontract.github.settings import Settings
+from tests.runner import declared_inputs
+
+
+def settings(**inputs: str) -> Settings:
+    return Settings.from_environ(declared_inputs({name.replace("_", "-"): value for name, value in inputs.items()}))
+
+
+def test_the_defaults_of_action_yml_are_the_defaults_of_the_record() -> None:
+    assert settings() == Settings() == Settings.from_environ({})
+
+
+def test_each_line_is_a_path_and_empty_lines_are_none() -> None:
+    found = settings(golden=" a.jsonl \n\n b c.jsonl\r\n", run="x", baseline="\n")
+    assert (found.golden, found.run, found.baseline) == (("a.jsonl", "b c.jsonl"), ("x",), ())
+
+
+def test_every_input_is_read() -> None:
+    found = settings(
+        mode="post-comment",
+        golden="g",
+        run="r",
+        baseline="b",
+        config="c.yml",
+        k="7",
+        report_md="r.md",
+        report_json="r.json",
+        junit="j.xml",
+        comment="on-change",
+        comment_required="true",
+        comment_body_file="body.md",
+        pull_request="12",
+        github_timeout="9",
+        name=" docs ",
+        enforce="false",
+        working_directory="sub",
+    )
+    assert found == Settings(
+        mode="post-comment",
+        golden=("g",),
+        run=("r",),
+        baseline=("b",),
+        config="c.yml",
+        k=7,
+        report_md="r.md",
+        report_json="r.json",
+        junit="j.xml",
+        comment="on-change",
+        comment_required=True,
+        comment_body_file="body.md",
+        pull_request=12,
+        github_timeout=9,
+        name="docs",
+        enforce=False,
+        working_directory="sub",
+    )
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "x", "1e3", "٣", "1000000001", "9" * 5000])
+def test_what_is_no_whole_number_in_range_is_a_problem_and_counts_as_not_given(value: str) -> None:
+    found = settings(k=value)
+    assert found.k is None
+    assert len(found.problems) == 1
+    assert found.problems[0].startswith("input k: expected a whole number from 1 to 1,000,000,000, found ")
+
+
+def test_the_timeout_ends_within_an_hour() -> None:
+    assert settings(github_timeout="3600").github_timeout == 3600
+    wrong = settings(github_timeout="3601")
+    assert wrong.github_timeout == 150
+    assert "from 1 to 3,600" in wrong.problems[0]
+
+
+@pytest.mark.parametrize("value", ["always", "on-change", "on-failure", "never"])
+def test_the_four_ways_to_comment(value: str) -> None:
+    found = settings(comment=value)
+    assert (found.comment, found.problems) == (value, ())
+
+
+def test_a_choice_that_is_not_there_names_those_that_are_and_the_nearest() -> None:
+    found = settings(mode="post_comment")
+    assert found.mode == "check"
+    assert found.problems == (
+        "input mode: expected check or post-comment, found 'post_comment'; did you mean 'post-comment'?",
+    )
+
+
+def test_a_comment_cannot_be_required_where_there_is_never_one() -> None:
+    assert "comment-required" in settings(comment="never", comment_required="true").problems[0]
+
+
+def test_posting_needs_a_file_to_post() -> None:
+    assert "comment-body-file" in settings(mode="post-comment").problems[0]
+
+
+def test_posting_is_not_never() -> None:
+    (problem,) = settings(mode="post-comment", comment_body_file="x", comment="never").problems
+    assert problem.startswith("input comment: ")
+
+
+def test_the_token_is_not_among_the_settings() -> None:
+    assert "ghs_secret" not in repr(settings(github_token="ghs_secret"))

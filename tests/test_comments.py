@@ -1,0 +1,254 @@
+"""The life of a comment, from run to run, through the action."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests import scenarios
+from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
+from tests.github.standin import ACTIONS_BOT, Fault, GitHub, Sent
+from tests.reports.page import Page
+from tests.reports.test_gfm import NASTY
+from tests.runner import InProcess
+
+
+@pytest.fixture
+def github() -> Iterator[GitHub]:
+    with GitHub() as standin:
+        yield standin
+
+
+@pytest.fixture
+def runner(tmp_path: Path, github: GitHub) -> InProcess:
+    return InProcess(tmp_path, github)
+
+
+def headline(github: GitHub) -> str:
+    assert len(github.comments) == 1
+    return github.bodies()[0].split("\n")[1]
+
+
+def test_what_was_broken_holds_again(runner: InProcess, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run()
+    scenarios.passing(runner.workspace)
+    runner.run(run=101)
+    assert headline(github).startswith("### ✅ Retrieval contract holds again: ")
+    runner.run(run=102)
+    assert headline(github).startswith("### ✅ Retrieval contract holds: ")
+
+
+def test_what_could_not_be_judged_holds_again(runner: InProcess, github: GitHub) -> None:
+    scenarios.unusable(runner.workspace)
+    runner.run()
+    scenarios.passing(runner.workspace)
+    runner.run(run=101)
+    assert "holds again" in headline(github)
+
+
+def test_a_broken_contract_that_stays_broken_does_not_hold_again(runner: InProcess, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    for number in (100, 101):
+        runner.run(run=number)
+    assert "again" not in headline(github)
+    assert "again" not in (runner.workspace / "report.md").read_text()
+
+
+@pytest.mark.parametrize("when", ["always", "on-change", "on-failure"])
+def test_no_red_comment_outlives_what_it_speaks_of(runner: InProcess, github: GitHub, when: str) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run({"comment": when})
+    assert "❌" in headline(github)
+    scenarios.passing(runner.workspace)
+    runner.run({"comment": when}, run=101)
+    assert "✅" in headline(github)
+
+
+@pytest.mark.parametrize(("late", "attempt"), [(99, 1), (99, 5), (100, 1)])
+def test_a_run_that_ends_late_does_not_overwrite_a_newer_one(
+    runner: InProcess, github: GitHub, late: int, attempt: int
+) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run(run=100, attempt=2)
+    scenarios.passing(runner.workspace)
+    result = runner.run(run=late, attempt=attempt)
+    assert "A newer run has commented already" in result.log
+    assert result.outputs["comment-url"] == github.comments[0]["html_url"]
+    assert "❌" in headline(github)
+
+
+def test_the_second_attempt_of_a_run_overwrites_the_first(runner: InProcess, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run(run=100, attempt=1)
+    scenarios.passing(runner.workspace)
+    runner.run(run=100, attempt=2)
+    assert "✅" in headline(github)
+    assert "[run 10, attempt 2](" in github.bodies()[0]
+
+
+def test_on_change_leaves_a_report_that_says_the_same_alone(runner: InProcess, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run({"comment": "on-change"})
+    before = github.bodies()
+    runner.now += timedelta(days=3)
+    rows = [run("refunds", "doc1", latency_ms=7), run("sso", "doc9", latency_ms=8)]
+    write_jsonl(runner.workspace / "current_run.jsonl", rows)
+    result = runner.run({"comment": "on-change"}, run=101, environ={"GITHUB_SHA": "d" * 40})
+    assert github.bodies() == before
+    assert "The comment says so already" in result.log
+    assert result.outputs["comment-url"] == github.comments[0]["html_url"]
+    assert len(github.writes()) == 1
+
+
+def test_on_change_writes_a_report_that_says_something_else(runner: InProcess, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run({"comment": "on-change"})
+    write_jsonl(runner.workspace / "current_run.jsonl", [run("refunds", "doc9"), run("sso", "doc9")])
+    result = runner.run({"comment": "on-change"}, run=101)
+    assert "Comment updated" in result.log
+    assert "2 broken queries" in github.bodies()[0]
+
+
+def test_always_writes_the_new_time_and_run(runner: InProcess, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    runner.run()
+    runner.now += timedelta(days=3)
+    runner.run(run=101)
+    assert "Checked 2026-01-05 00:00 UTC · [run 11]" in github.bodies()[0]
+
+
+def test_on_failure_says_nothing_while_all_is_well(runner: InProcess, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    assert "nothing is broken and none was there" in runner.run({"comment": "on-failure"}).log
+    assert github.writes() == []
+
+
+def test_each_name_has_its_comment_and_matrix_jobs_do_not_meet(runner: InProcess, github: GitHub) -> None:
+    for number, name in enumerate(["en", "de", "en", "de", "", "e"]):
+        scenarios.failing(runner.workspace)
+        runner.run({"name": name}, run=100 + number)
+    assert len(github.comments) == 4
+    assert [body.split("\n")[1].split(" broken")[0] for body in github.bodies()] == [
+        "### ❌ Retrieval contract en",
+        "### ❌ Retrieval contract de",
+        "### ❌ Retrieval contract",
+        "### ❌ Retrieval contract e",
+    ]
+
+
+def test_a_marker_that_somebody_has_planted_is_not_taken_for_ours(runner: InProcess, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run()
+    ours = github.comments.pop()["body"]
+    for login in ("impostor", "github-actions", "dependabot[bot]"):
+        github.add_comment(ours.replace("run=100.1", "run=999999.1"), login=login)
+    planted = github.bodies()
+    runner.run(run=101)
+    assert github.bodies()[:3] == planted
+    assert github.comments[3]["user"]["login"] == ACTIONS_BOT
+    runner.run(run=102)
+    assert len(github.comments) == 4
+
+
+def test_its_comment_is_found_on_the_third_page(runner: InProcess, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    for number in range(230):
+        github.add_comment(f"comment {number}", login=ACTIONS_BOT)
+    runner.run()
+    for number in range(90):
+        github.add_comment(f"comment {number}", login=ACTIONS_BOT)
+    runner.run(run=101)
+    assert len(github.comments) == 321
+    assert "run=101.1" in github.bodies()[230]
+
+
+def test_after_a_race_of_two_first_runs_the_oldest_comment_is_the_one(runner: InProcess, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run(run=100)
+    theirs = github.comments.pop()["body"]
+
+    def other_run_comments(sent: Sent) -> None:
+        if sent.method == "POST" and "comments" in sent.path and not github.comments:
+            github.add_comment(theirs, login=ACTIONS_BOT)
+
+    github.meanwhile = other_run_comments
+    runner.run(run=101)
+    assert len(github.comments) == 2
+    scenarios.passing(runner.workspace)
+    runner.run(run=102)
+    runner.run(run=103)
+    assert len(github.comments) == 2
+    assert "run=103.1" in github.bodies()[0]
+
+
+def test_a_post_that_was_received_although_no_answer_came_makes_no_second_comment(
+    runner: InProcess, github: GitHub
+) -> None:
+    github.faults = [Fault(method="POST", path="^/repos", kind="do and drop")]
+    scenarios.failing(runner.workspace)
+    result = runner.run()
+    assert result.exit_code == 1
+    assert result.outputs["comment-url"] == github.comments[0]["html_url"]
+    assert "could not" not in result.log
+    assert len(github.comments) == 1
+
+
+def test_requests_are_sent_one_after_the_other(runner: InProcess, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run()
+    assert github.most_at_once == 1
+
+
+def test_the_foot_says_how_old_the_baseline_is(runner: InProcess, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    write_baseline(
+        runner.workspace / "baseline.json",
+        stored_query("refunds", "doc1"),
+        stored_query("sso", "doc2"),
+        created_at="2025-12-03T00:00:00+00:00",
+    )
+    runner.run()
+    assert github.bodies()[0].rstrip().endswith("· baseline made 30 days ago</sub>")
+
+
+def huge(runner: InProcess, count: int, *, passing: int = 0, word: str = "query") -> None:
+    """Broken queries, and passing ones that moved; each has a tag of its own."""
+    ids = [f"{word} {number}" for number in range(count + passing)]
+    write_jsonl(runner.workspace / "golden.jsonl", [golden(one, "doc1", tags=[one]) for one in ids])
+    rows = [run(one, "x", *(["doc1"] if number >= count else [])) for number, one in enumerate(ids)]
+    write_jsonl(runner.workspace / "current_run.jsonl", rows)
+    stored = [stored_query(one, "doc1", query=golden(one)["query"]) for one in ids]
+    write_baseline(runner.workspace / "baseline.json", *stored)
+
+
+@pytest.mark.parametrize("word", ["query", "`|<details>", "ü✅" * 20, "&<>$@" * 15, *NASTY[:3], "```\n" * 9])
+def test_a_huge_contract_fits_and_is_whole(runner: InProcess, github: GitHub, word: str) -> None:
+    huge(runner, 600, passing=600, word=word)
+    result = runner.run({"name": word})
+    assert result.exit_code == 1
+    body = github.bodies()[0]
+    assert len(body.encode()) < 65_536
+    page = Page(body)  # fails where anything is left open
+    assert page.tables[0][0][0] == "Metric"
+    assert "more broken queries, in `report.json`." in body
+    assert body.rstrip().endswith("</sub>")
+    assert len(result.summary.encode()) <= 1 << 20
+
+
+def test_of_a_large_contract_the_details_of_what_passes_go_first(runner: InProcess, github: GitHub) -> None:
+    huge(runner, 100, passing=900, word="✅" * 45)
+    runner.run()
+    body = github.bodies()[0]
+    assert "<details>" not in body
+    assert len(Page(body).tables[1]) == 101
+    assert "<details>" in (runner.workspace / "report.md").read_text()
+
+
+def test_the_report_in_the_comment_is_that_of_the_files(runner: InProcess, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run()
+    assert (runner.workspace / "report.md").read_text() in github.bodies()[0]
+    assert json.loads((runner.workspace / "report.json").read_text())["verdict"] == "fail"
