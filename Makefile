@@ -29,7 +29,7 @@ lint: $(VENV)/ready  ## Check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/workflow.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*workflow*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/zizmor --offline --quiet .github
 

@@ -20,6 +20,7 @@ from ragcontract.inputs.schemas import SCHEMAS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+GUIDE = ROOT / "docs" / "github-action.md"
 
 
 def render(readme: str) -> str:
@@ -137,5 +138,14 @@ PARTS: dict[str, Callable[[], str]] = {
 }
 
 
+def render_guide(guide: str) -> str:
+    """Return docs/github-action.md with the example's second workflow made anew."""
+    name = "examples/workflow-comment.yml"
+    begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
+    before, _, rest = guide.partition(begin)
+    return f"{before}{begin}```yaml\n{(ROOT / name).read_text()}```\n{end}{rest.partition(end)[2]}"
+
+
 if __name__ == "__main__":
     README.write_text(render(README.read_text()))
+    GUIDE.write_text(render_guide(GUIDE.read_text()))
