@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import READ_ERRORS, Progress, no_progress, read_problem, read_whole
-from ragcontract.inputs.ids import Id, Rank, as_id
+from ragcontract.inputs.ids import Id, Rank, as_id, as_ids
 from ragcontract.inputs.jsonl import UNDECODABLE
 from ragcontract.inputs.locate import JsonLocator
 from ragcontract.inputs.malformed import malformed
@@ -61,7 +61,7 @@ class StoredBaseline:
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
         """Yield ``(query_id, doc_ids)``."""
         for query in self._queries:
-            yield as_id(query.id), [as_id(doc_id) for doc_id in query.doc_ids]
+            yield as_id(query.id), as_ids(query.doc_ids)
 
 
 def read_baseline(

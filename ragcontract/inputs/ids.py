@@ -17,6 +17,11 @@ def as_id(value: str | int) -> str:
     return value if type(value) is str else str(value)
 
 
+def as_ids(values: Iterable[str | int]) -> list[str]:
+    """Return ids as text. A run has ten times as many as it has rows, so this calls nothing for those that are."""
+    return [value if type(value) is str else str(value) for value in values]
+
+
 def unique_ids(values: Iterable[str | int] | None) -> tuple[str, ...]:
     """Return ids as text, each once, in order; nothing for None."""
-    return tuple(dict.fromkeys(as_id(value) for value in values or ()))
+    return tuple(dict.fromkeys(as_ids(values or ())))

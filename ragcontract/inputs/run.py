@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress, no_progress
-from ragcontract.inputs.ids import Id, as_id
+from ragcontract.inputs.ids import Id, as_id, as_ids
 from ragcontract.inputs.jsonl import JsonLines
 from ragcontract.model import VERSION_FIELDS, SourceFile
 from ragcontract.numbers import count
@@ -91,7 +91,7 @@ class RunRows:
                 unordered += 1
                 first_unordered = first_unordered or line.place
             self._note_versions(row)
-            doc_ids = [as_id(result.doc_id) for result in row.results]
+            doc_ids = as_ids([result.doc_id for result in row.results])
             if self._keep is not None:
                 self._keep[query_id] = doc_ids
             yield query_id, doc_ids
