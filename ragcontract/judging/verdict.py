@@ -10,6 +10,7 @@ from ragcontract.judging.rules import broken_rules
 from ragcontract.model import GateReport, Verdict, Violation
 from ragcontract.scoring.aggregate import Comparison
 from ragcontract.scoring.scored import Scored, compare
+from ragcontract.text import encodable
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
@@ -32,7 +33,7 @@ def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
     gates: list[GateReport] = []
     unjudged: list[str] = []
     for gate in limits.gates_of(config.fail_on, config.minimums, scored.metrics):
-        place = f"{scored.config.files[0].path}:{scored.config.lines[gate.id]}"
+        place = encodable(f"{scored.config.files[0].path}:{scored.config.lines[gate.id]}")
         observed = limits.observe(gate, compared[gate.metric.key])
         if observed is None:
             unjudged.append(f"{place}: {limits.why_not(gate, has_baseline=scored.baseline is not None)}")

@@ -113,7 +113,7 @@ def _query(query: GoldenQuery, scored: Scored, judgement: Judgement, keys: Seque
     violations = judgement.violations.get(query.id, [])
     return QueryReport(
         id=query.id,
-        place=query.place,
+        place=encodable(query.place),
         query=query.query,
         tags=list(query.tags),
         weight=query.weight,
