@@ -37,7 +37,9 @@ def guarded(run: Callable[[], int], stderr: TextIO | None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception:  # noqa: BLE001 (whatever it is, it is ours)
-        bug = BUG.format(version=__version__, python=platform.python_version(), platform=platform.platform())
+        # not platform.platform(): that runs a program, which would be handed the environment and the token in it
+        machine = f"{platform.system()} {platform.release()} {platform.machine()}"
+        bug = BUG.format(version=__version__, python=platform.python_version(), platform=machine)
         _tell(stderr, [*map(visible, traceback.format_exc().splitlines()), *bug.splitlines()])
         return ExitCode.BUG
 

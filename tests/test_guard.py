@@ -1,6 +1,8 @@
 import io
 import platform
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -73,3 +75,13 @@ def test_exit_codes_are_those_of_the_readme() -> None:
     }
     assert meanings.keys() == starts.keys() == set(ExitCode)
     assert all(meanings[code].startswith(start) for code, start in starts.items())
+
+
+def test_a_bug_report_hands_the_environment_to_no_other_program() -> None:
+    code = (
+        "import sys, io; from ragcontract.guard import guarded\n"
+        "started = []\n"
+        "sys.addaudithook(lambda event, args: event == 'subprocess.Popen' and started.append(args))\n"
+        "guarded(lambda: 1 // 0, io.StringIO()); sys.exit(len(started))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
