@@ -1,7 +1,18 @@
-"""Settings of the test tools."""
+"""Settings of the test tools, and the stand-in for GitHub, which has to be stopped after each test."""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.github.standin import GitHub
 
 # No test asserts a time, hypothesis' own limits on an example included: a busy machine is no defect.
 settings.register_profile("rag-contract", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rag-contract")
+
+
+@pytest.fixture
+def github() -> Iterator[GitHub]:
+    with GitHub() as standin:
+        yield standin

@@ -15,12 +15,6 @@ from tests.runner import SHA, InProcess, Runner
 
 
 @pytest.fixture
-def github() -> Iterator[GitHub]:
-    with GitHub() as standin:
-        yield standin
-
-
-@pytest.fixture
 def runner(tmp_path: Path, github: GitHub) -> Runner:
     return InProcess(tmp_path, github)
 

@@ -1,7 +1,6 @@
 """The life of a comment, from run to run, through the action."""
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,12 +12,6 @@ from tests.github.standin import ACTIONS_BOT, Fault, GitHub, Sent
 from tests.reports.page import Page
 from tests.reports.test_gfm import NASTY
 from tests.runner import InProcess
-
-
-@pytest.fixture
-def github() -> Iterator[GitHub]:
-    with GitHub() as standin:
-        yield standin
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Each kind of event, from a fork and not: which pull request gets the comment, and what is said where none can."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,6 @@ from tests.reports.page import Page
 from tests.runner import SHA, InProcess, Result, Runner
 
 ADVICE = "permissions: pull-requests: write"
-
-
-@pytest.fixture
-def github() -> Iterator[GitHub]:
-    with GitHub() as standin:
-        yield standin
 
 
 @pytest.fixture

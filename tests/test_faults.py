@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +52,6 @@ BROKEN_OFF: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "GitHub wants us to come back tomorrow": ({"status": 503, "headers": {"Retry-After": "86400"}}, "answered 503"),
 }
-
-
-@pytest.fixture
-def github() -> Iterator[GitHub]:
-    with GitHub() as standin:
-        yield standin
 
 
 @pytest.fixture

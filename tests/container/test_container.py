@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,12 +27,6 @@ def image() -> str:
         pytest.skip("no Docker engine answers on this machine")
     subprocess.run(["docker", "build", "--network", "host", "--tag", IMAGE, str(ROOT)], check=True)
     return IMAGE
-
-
-@pytest.fixture
-def github() -> Iterator[GitHub]:
-    with GitHub() as standin:
-        yield standin
 
 
 @pytest.fixture

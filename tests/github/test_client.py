@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,12 +8,6 @@ from ragcontract.github.context import Token
 from ragcontract.github.failure import GitHubError, Timing
 from ragcontract.github.http import Http
 from tests.github.standin import TOKEN, Fault, GitHub
-
-
-@pytest.fixture
-def github() -> Iterator[GitHub]:
-    with GitHub() as standin:
-        yield standin
 
 
 def client_of(github: GitHub, token: str = TOKEN) -> Client:

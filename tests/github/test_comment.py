@@ -1,6 +1,5 @@
 """The one comment of a contract: how it is found again, and when it is left alone."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,12 +14,6 @@ from ragcontract.github.settings import CommentWhen
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
 
 URL = "https://github.com/octo/app/pull/7#issuecomment-1"
-
-
-@pytest.fixture
-def github() -> Iterator[GitHub]:
-    with GitHub() as standin:
-        yield standin
 
 
 def draft(

@@ -18,12 +18,6 @@ from tests.github.standin import TOKEN, Fault, GitHub
 NOW = 1_800_000_000.0
 
 
-@pytest.fixture
-def github() -> Iterator[GitHub]:
-    with GitHub() as standin:
-        yield standin
-
-
 class Calls:
     """A client whose waiting takes no time but counts."""
 

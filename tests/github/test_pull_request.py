@@ -1,6 +1,5 @@
 """Which pull request an event is about. What the events do to the comment is in ``tests/test_events.py``."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -15,12 +14,6 @@ from ragcontract.github.pull_request import NoPullRequest, find, of_workflow_run
 from tests.github.standin import TOKEN, Fault, GitHub
 
 SHA, OTHER = "a" * 40, "b" * 40
-
-
-@pytest.fixture
-def github() -> Iterator[GitHub]:
-    with GitHub() as standin:
-        yield standin
 
 
 def client_of(github: GitHub) -> Client:
