@@ -15,10 +15,17 @@ from ragcontract import defaults, pipeline
 from ragcontract.errors import ExitCode, InputError, RagContractError
 from ragcontract.github import annotations
 from ragcontract.github.commands import Level, annotation
-from ragcontract.github.context import Context
+from ragcontract.github.context import TOKEN_INPUT, Context
 from ragcontract.github.delivery import Outcome, World, deliver
 from ragcontract.github.failure import Timing
-from ragcontract.github.places import for_next_step, hand_over, in_container, missing_folders, outside, wrong_folder
+from ragcontract.github.places import (
+    for_next_step,
+    in_container,
+    in_repository,
+    outside,
+    owned_like_workspace,
+    wrong_folder,
+)
 from ragcontract.github.settings import Settings
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import resolve
@@ -75,17 +82,16 @@ def _check(places: _Places, settings: Settings, context: Context, world: World) 
         raise InputError(problems)
     report = pipeline.check(places.paths, clock=world.clock, k=settings.k)
     outputs = places.outputs
-    new_folders = missing_folders(outputs.values())
-    written = write_files({outputs[name]: render(report) for name, render in FORMATS.items()})
-    hand_over([*new_folders, *written], context.workspace)
+    with owned_like_workspace(outputs.values(), context):
+        write_files({outputs[name]: render(report) for name, render in FORMATS.items()})
 
-    in_repository = partial(for_next_step, context=context)
     broken = report.verdict == "fail"
     level: Level = "error" if settings.enforce else "warning"
     return Outcome(
         exit_code=ExitCode.BROKEN if broken and settings.enforce else ExitCode.PASS,
         state=report.verdict,
-        log=printable(click.unstyle(terminal.check_text(report))) + annotations.of_report(report, level, in_repository),
+        log=printable(click.unstyle(terminal.check_text(report)))
+        + annotations.of_report(report, level, partial(in_repository, context=context)),
         outputs=_numbers(report) | {name: for_next_step(path, context) for name, path in outputs.items()},
         render=lambda detail, *, mended=False: markdown.render(
             report, name=settings.name, detail=detail, mended=mended
@@ -145,7 +151,7 @@ def _unusable(error: RagContractError, name: str, context: Context) -> Outcome:
     return Outcome(
         exit_code=error.exit_code,
         state="error",
-        log=annotations.of_problems(error.lines(), error.warnings, partial(for_next_step, context=context)),
+        log=annotations.of_problems(error.lines(), error.warnings, partial(in_repository, context=context)),
         outputs={"verdict": "error"},
         render=lambda detail, *, mended=False: markdown.render_unusable(  # noqa: ARG005
             error.problems, more=error.more, warnings=error.warnings, name=name, max_rows=detail.rows
@@ -175,4 +181,6 @@ def from_runner() -> int:
         return requests.Session()
 
     world = World(stdout=sys.stdout, clock=lambda: datetime.now(UTC), session=session, timing=Timing())
-    return main(os.environ, world)
+    environ = dict(os.environ)
+    os.environ.pop(TOKEN_INPUT, None)  # no program that a library might start is handed it
+    return main(environ, world)

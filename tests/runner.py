@@ -161,7 +161,7 @@ class AsProcess(Runner):
         # All modules are loaded first: what is taken away is the user's, not ours.
         program = (
             "import os, sys, requests, ragcontract.github.client, ragcontract.github.relay, ragcontract.reports.junit\n"
-            "import codecs, encodings.idna, yaml\ncodecs.lookup('us-ascii')\n"
+            "import codecs, concurrent.futures, encodings.idna, yaml\ncodecs.lookup('us-ascii')\n"
             "from ragcontract.action import from_runner\nfrom ragcontract.guard import guarded\n"
             f"{self.setup}\nsys.exit(guarded(from_runner, sys.stderr))"
         )

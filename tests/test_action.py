@@ -202,8 +202,10 @@ def test_a_malformed_event_file_changes_no_verdict(runner: Runner, github: GitHu
     (runner.folder / "workflow" / "event.json").write_text(event)
     result = runner.run(event=None)
     assert result.exit_code == 1
-    assert "No comment" in result.log
+    assert "The comment could not be posted: the event's file" in result.log
     assert github.requests == []
+    scenarios.passing(runner.workspace)
+    assert runner.run({"comment-required": "true"}, event=None).exit_code == 4
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 422, 429, 500, 302])

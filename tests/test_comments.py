@@ -158,7 +158,7 @@ def test_its_comment_is_found_on_the_third_page(runner: InProcess, github: GitHu
     assert "run=101.1" in github.bodies()[230]
 
 
-def test_after_a_race_of_two_first_runs_the_oldest_comment_is_the_one(runner: InProcess, github: GitHub) -> None:
+def test_after_a_race_of_two_first_runs_one_comment_is_left(runner: InProcess, github: GitHub) -> None:
     scenarios.failing(runner.workspace)
     runner.run(run=100)
     theirs = github.comments.pop()["body"]
@@ -169,12 +169,21 @@ def test_after_a_race_of_two_first_runs_the_oldest_comment_is_the_one(runner: In
 
     github.meanwhile = other_run_comments
     runner.run(run=101)
-    assert len(github.comments) == 2
-    scenarios.passing(runner.workspace)
-    runner.run(run=102)
-    runner.run(run=103)
-    assert len(github.comments) == 2
-    assert "run=103.1" in github.bodies()[0]
+    assert len(github.comments) == 1
+    assert "run=101.1" in github.bodies()[0]
+
+
+@pytest.mark.parametrize("when", ["always", "on-change", "on-failure"])
+def test_a_run_of_an_older_commit_that_ends_late_leaves_no_red_comment(
+    runner: InProcess, github: GitHub, when: str
+) -> None:
+    github.add_pull(7, sha="b" * 40)
+    scenarios.failing(runner.workspace)
+    old = {"pull_request": {"number": 7, "head": {"sha": "a" * 40}}}
+    result = runner.run({"comment": when, "comment-required": "true"}, event=old)
+    assert result.exit_code == 1
+    assert "No comment: the pull request has a newer commit by now" in result.log
+    assert github.comments == []
 
 
 def test_a_post_that_was_received_although_no_answer_came_makes_no_second_comment(
@@ -204,7 +213,7 @@ def test_the_foot_says_how_old_the_baseline_is(runner: InProcess, github: GitHub
         created_at="2025-12-03T00:00:00+00:00",
     )
     runner.run()
-    assert github.bodies()[0].rstrip().endswith("· baseline made 30 days ago</sub>")
+    assert "<sub>Checked 2026-01-02 00:00 UTC · baseline made 30 days ago · [run 10]" in github.bodies()[0]
 
 
 def huge(runner: InProcess, count: int, *, passing: int = 0, word: str = "query") -> None:

@@ -137,7 +137,7 @@ def test_a_token_that_may_not_write_is_a_notice_and_the_whole_report_is_elsewher
     assert [one.level for one in result.annotations] == ["error", "notice"]
     report = (runner.workspace / "report.md").read_text()
     assert result.summary == report + "\n"
-    assert (runner.workspace / "out/comment.md").read_text() == report
+    assert (runner.workspace / "out/comment.md").read_text() == f"{report}\nChecked 2026-01-02 00:00 UTC\n"
     assert "comment-url" not in result.outputs
     assert len(github.writes()) == 1
 

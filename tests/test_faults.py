@@ -147,16 +147,22 @@ def event_is(text: str | bytes | None) -> Callable[[Runner], None]:
 
 
 EVENTS: dict[str, tuple[Callable[[Runner], None], str]] = {
-    "missing": (event_is(None), "No comment: the event's file cannot be read ([Errno 2]"),
-    "empty": (event_is(""), "No comment: the event's file cannot be read"),
-    "cut off": (event_is('{"pull_request": {"num'), "No comment: the event's file cannot be read"),
-    "a list": (event_is("[1]"), "No comment: the event's file holds no JSON object"),
-    "not utf-8": (event_is(b'{"a": "\xff"}'), "No comment: the event's file cannot be read"),
-    "nested beyond measure": (event_is("[" * 200_000), "No comment: the event's file cannot be read"),
+    "missing": (event_is(None), "The comment could not be posted: the event's file cannot be read ([Errno 2]"),
+    "empty": (event_is(""), "The comment could not be posted: the event's file cannot be read"),
+    "cut off": (event_is('{"pull_request": {"num'), "The comment could not be posted: the event's file cannot be read"),
+    "a list": (event_is("[1]"), "The comment could not be posted: the event's file holds no JSON object"),
+    "not utf-8": (event_is(b'{"a": "\xff"}'), "The comment could not be posted: the event's file cannot be read"),
+    "nested beyond measure": (
+        event_is("[" * 200_000),
+        "The comment could not be posted: the event's file cannot be read",
+    ),
     "huge": (event_is(json.dumps({"pull_request": {"body": "x" * 30_000_000, "number": 7}})), "Comment posted"),
-    "with a number that is none": (event_is('{"pull_request": {"number": 1e999}}'), "No comment"),
-    "with a negative number": (event_is('{"pull_request": {"number": -7}}'), "No comment"),
-    "with true for a number": (event_is('{"pull_request": {"number": true}}'), "No comment"),
+    "with a number that is none": (
+        event_is('{"pull_request": {"number": 1e999}}'),
+        "The comment could not be posted: the event's file cannot be read",
+    ),
+    "with a negative number": (event_is('{"pull_request": {"number": -7}}'), "has no pull request's number"),
+    "with true for a number": (event_is('{"pull_request": {"number": true}}'), "has no pull request's number"),
 }
 
 
@@ -178,6 +184,16 @@ def test_a_token_in_any_shape_changes_no_verdict_and_shows_itself_nowhere(runner
     assert not token.strip() or token.strip() not in result.log
     assert "X-Evil" not in result.log
     assert len(result.annotations) == 2
+
+
+def test_no_program_that_is_started_inherits_the_token(tmp_path: Path, github: GitHub) -> None:
+    setup = "import atexit, subprocess\natexit.register(lambda: print(subprocess.check_output(['env'], text=True)))"
+    runner = AsProcess(tmp_path, github, setup)
+    scenarios.passing(runner.workspace)
+    result = runner.run()
+    assert "INPUT_GOLDEN=" in result.log
+    assert TOKEN not in result.log
+    assert len(github.comments) == 1
 
 
 def test_no_token_at_all_changes_no_verdict(runner: Runner) -> None:

@@ -1,6 +1,7 @@
 """Annotations: the reasons for a verdict, at the lines of the contract that they are about."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 
 from ragcontract.github.commands import Level, annotation
 from ragcontract.model import QueryReport, Report
@@ -18,17 +19,16 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
 
     ``in_repository`` turns a place as the report has it into one relative to the repository.
     """
-    gates = [
-        annotation(level, gate.message, title=gate.id, place=in_repository(gate.place))
-        for gate in report.gates
-        if gate.status == "fail"
-    ]
+    failed = [gate for gate in report.gates if gate.status == "fail"]
     broken = sorted((query for query in report.queries if query.status == "fail"), key=loss)
-    queries = [_of_query(query, max(report.k), level, in_repository(query.place)) for query in broken]
-    warnings = [annotation("warning", message) for message in report.warnings]
+    # Made one by one, as there may be many thousands: each place looks for its repository on the disk.
+    gates = (annotation(level, gate.message, title=gate.id, place=in_repository(gate.place)) for gate in failed)
+    queries = (_of_query(query, max(report.k), level, in_repository(query.place)) for query in broken)
+    warnings = (annotation("warning", message) for message in report.warnings)
+    reasons, odd = len(failed) + len(broken), len(report.warnings)
     if level == "warning":
-        return "".join(_capped([*gates, *queries, *warnings], "warning"))
-    return "".join([*_capped([*gates, *queries], level), *_capped(warnings, "warning")])
+        return "".join(_capped(chain(gates, queries, warnings), reasons + odd, "warning"))
+    return "".join([*_capped(chain(gates, queries), reasons, level), *_capped(warnings, odd, "warning")])
 
 
 def of_problems(problems: Sequence[str], warnings: Sequence[str], in_repository: InRepository) -> str:
@@ -39,7 +39,7 @@ def of_problems(problems: Sequence[str], warnings: Sequence[str], in_repository:
     placed = [(problem, _place(problem)) for problem in problems]
     told = [annotation("error", problem, place=in_repository(place) if place else "") for problem, place in placed]
     odd = [annotation("warning", warning) for warning in warnings]
-    return "".join([*_capped(told, "error"), *_capped(odd, "warning")])
+    return "".join([*_capped(told, len(told), "error"), *_capped(odd, len(odd), "warning")])
 
 
 def _of_query(query: QueryReport, k: int, level: Level, place: str) -> str:
@@ -53,10 +53,10 @@ def _place(problem: str) -> str:
     return place if colon and place.rpartition(":")[2].isdecimal() else ""
 
 
-def _capped(commands: Sequence[str], level: Level) -> Iterator[str]:
+def _capped(commands: Iterable[str], count: int, level: Level) -> Iterator[str]:
     most = MOST[level]
-    if len(commands) <= most:
+    if count <= most:
         yield from commands
     else:
-        yield from commands[: most - 1]
-        yield annotation(level, f"… and {len(commands) - most + 1:,} more like these; the report has them all")
+        yield from islice(commands, most - 1)
+        yield annotation(level, f"… and {count - most + 1:,} more like these; the report has them all")

@@ -16,6 +16,8 @@ LEVELS = (
     *(Detail(rows=rows, folds=False) for rows in (100, 50, 20, 10, 5, 2, 0)),
 )
 
+CHECKED = "Checked"
+
 Render = Callable[[Detail], str]
 
 
@@ -25,17 +27,25 @@ def fitting(render: Render, max_bytes: int) -> str:
     return next((body for body in bodies if len(body.encode()) <= max_bytes), render(LEVELS[-1]))
 
 
-def foot(context: Context, report: Report | None, now: datetime) -> str:
-    """Say when, by which run and for which commit this was written, and how old the baseline is."""
-    parts = [f"Checked {now:%Y-%m-%d %H:%M} UTC"]
+def foot(context: Context, said: str) -> str:
+    """End a text with what is ``said`` of its time, and which run wrote it for which commit."""
+    parts = [said]
     if context.run_url:
         attempt = f", attempt {context.run[1]}" if context.run[1] > 1 else ""
         parts.append(f"[run {context.run_number or context.run[0]}{attempt}]({context.run_url})")
     if context.commit:
         parts.append(f"commit {context.commit}")
-    if age := _baseline_age(report, now):
-        parts.append(age)
     return f"\n<sub>{' · '.join(parts)}</sub>\n"
+
+
+def checked(report: Report | None, now: datetime) -> str:
+    """Say when this was checked and how old the baseline was."""
+    return " · ".join(filter(None, (f"{CHECKED} {minute(now)}", _baseline_age(report, now))))
+
+
+def minute(now: datetime) -> str:
+    """Write a time as people want to read it."""
+    return f"{now:%Y-%m-%d %H:%M} UTC"
 
 
 def _baseline_age(report: Report | None, now: datetime) -> str:

@@ -34,6 +34,10 @@ class Client:
         """Yield all comments of an issue or pull request, over all pages."""
         return self._pages(f"/issues/{issue}/comments")
 
+    def head_of(self, pull_request: int) -> str:
+        """Return the newest commit of a pull request; empty where the answer lacks it."""
+        return text_at(_json(self._http.call("GET", f"{self._repository}/pulls/{pull_request}")), "head", "sha")
+
     def pulls_of_commit(self, sha: str) -> Iterator[Json]:
         """Yield the pull requests that a commit belongs to."""
         return self._pages(f"/commits/{sha}/pulls")
@@ -51,6 +55,10 @@ class Client:
         """Replace a comment's body and return the comment."""
         url = f"{self._repository}/issues/comments/{comment_id}"
         return _object(self._http.call("PATCH", url, body={"body": body}))
+
+    def delete_comment(self, comment_id: int) -> None:
+        """Delete a comment."""
+        self._http.call("DELETE", f"{self._repository}/issues/comments/{comment_id}")
 
     def _pages(self, path: str, query: str = "") -> Iterator[Json]:
         url: str | None = f"{self._repository}{path}?{query}per_page={PAGE}"

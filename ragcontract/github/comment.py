@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from ragcontract.github.context import number_at, text_at
 from ragcontract.github.failure import GitHubError
+from ragcontract.github.pull_request import PullRequest
 from ragcontract.github.settings import CommentWhen
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ MAX_CHECKS = 3
 MAX_NAME = 300
 
 State = Literal["pass", "fail", "error", "unknown"]
-Written = Literal["created", "updated", "unchanged", "newer", "not-needed"]
+Written = Literal["created", "updated", "unchanged", "newer", "outdated", "not-needed"]
 
 
 class Draft(Struct, frozen=True, kw_only=True):
@@ -64,50 +66,86 @@ def head(name: str) -> str:
     return f"<!-- rag-contract name={written}"
 
 
-def post(client: "Client", pull_request: int, draft: Draft, when: CommentWhen) -> Posted:
+def post(client: "Client", pull_request: PullRequest, draft: Draft, when: CommentWhen) -> Posted:
     """Update the contract's comment, or create it; raises :class:`GitHubError`.
 
-    Its own comment is one that begins with the contract's marker *and* is by the token's owner: anybody can write the
-    marker. A newer run's comment stays. A post that GitHub may have received is looked for before it is sent again,
-    so that there is never a second comment.
+    Its own comments are those that begin with the contract's marker *and* are by the token's owner: anybody can write
+    the marker. A comment by a newer run, or about a newer commit, is left to that. A post that GitHub may have received
+    is looked for before it is sent again, and of two that a race of first runs made, all runs keep the same one.
     """
     login = client.login()
+    created: Posted | None = None
     lost: GitHubError | None = None
     for _ in range(MAX_CHECKS):
         try:
-            found = _own(client, pull_request, draft.name, login)
+            found = _own(client, pull_request.number, draft.name, login)
         except GitHubError as error:
+            if created:
+                return created
             raise lost or error from error
+        if created and (not found or found.url == created.url):
+            return created
         try:
-            return _write(client, pull_request, draft, when, found)
+            posted = _write(client, pull_request, draft, when, found)
         except GitHubError as error:
             if not error.maybe_done or found is not None:
                 raise
             lost = error
+            continue
+        if posted.written != "created":
+            return posted
+        created = posted  # look again: another run may have created one at the same time
+    if created:
+        return created
     raise lost or GitHubError("the comment was not tried")
 
 
-def _write(client: "Client", pull_request: int, draft: Draft, when: CommentWhen, found: _Found | None) -> Posted:
+def _write(
+    client: "Client", pull_request: PullRequest, draft: Draft, when: CommentWhen, found: _Found | None
+) -> Posted:
     marker = draft.marker()
     body = f"{marker}\n{draft.body(MAX_BODY - len(marker.encode()) - 1, found.state if found else None)}"
-    if found is None:
-        if when == "on-failure" and draft.state == "pass":
-            return Posted("not-needed")
-        return Posted("created", text_at(client.create_comment(pull_request, body), "html_url"))
-    if found.run > draft.run:
+    if found is None and when == "on-failure" and draft.state == "pass":
+        return Posted("not-needed")
+    if found and found.run > draft.run:
         return Posted("newer", found.url)
-    if found.body == body or (when == "on-change" and _content(found.body) == _content(body)):
+    if found and (found.body == body or (when == "on-change" and _content(found.body) == _content(body))):
         return Posted("unchanged", found.url)
+    if _is_outdated(client, pull_request):
+        return Posted("outdated", found.url if found else "")
+    if found is None:
+        return Posted("created", text_at(client.create_comment(pull_request.number, body), "html_url"))
     return Posted("updated", text_at(client.update_comment(found.id, body), "html_url") or found.url)
 
 
+def _is_outdated(client: "Client", pull_request: PullRequest) -> bool:
+    """Tell whether the pull request has moved on. The marker cannot say so where a newer run left the comment alone."""
+    if not pull_request.commit:
+        return False
+    try:
+        newest = client.head_of(pull_request.number)
+    except GitHubError as error:
+        if error.denied:  # a token that may comment, but not look
+            return False
+        raise
+    return newest not in {"", pull_request.commit}
+
+
 def _own(client: "Client", pull_request: int, name: str, login: str) -> _Found | None:
-    """Return the contract's comment: of several, which a race of two first runs can make, the oldest."""
-    for comment in client.comments(pull_request):
-        body, number = text_at(comment, "body"), number_at(comment, "id")
-        if number and text_at(comment, "user", "login") == login and body.startswith(f"{head(name)} "):
-            return _Found(id=number, url=text_at(comment, "html_url"), body=body, run=_run(body), state=_state(body))
-    return None
+    """Return the contract's comment: of several the newest run's, and of that the oldest. The others are deleted."""
+    own = [
+        _Found(id=number, url=text_at(comment, "html_url"), body=body, run=_run(body), state=_state(body))
+        for comment in client.comments(pull_request)
+        if (number := number_at(comment, "id"))
+        and text_at(comment, "user", "login") == login
+        and (body := text_at(comment, "body")).startswith(f"{head(name)} ")
+    ]
+    kept = max(own, key=lambda found: (found.run, -found.id), default=None)
+    for spare in own:
+        if spare is not kept:
+            with suppress(GitHubError):  # another run deleted it, or the next one will
+                client.delete_comment(spare.id)
+    return kept
 
 
 def _field(body: str, name: str) -> str:

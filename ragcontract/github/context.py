@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+TOKEN_INPUT = "INPUT_GITHUB-TOKEN"  # noqa: S105 (its name, not its value)
 SERVER = "https://github.com"
 API = "https://api.github.com"
-GRAPHQL = "https://api.github.com/graphql"
 
 
 class Token(Struct, frozen=True):
@@ -56,13 +56,14 @@ class Context(Struct, frozen=True, kw_only=True):
         event, event_problem = _event(environ.get("GITHUB_EVENT_PATH", ""))
         repository = environ.get("GITHUB_REPOSITORY", "")
         outside = environ.get("RUNNER_WORKSPACE", "")
+        api_url = (environ.get("GITHUB_API_URL") or API).rstrip("/")
         return cls(
             workspace=Path(environ.get("GITHUB_WORKSPACE") or "."),
             temporary=_path(environ.get("RUNNER_TEMP")),
             host_workspace=f"{outside}/{repository.rpartition('/')[2]}" if outside and repository else "",
             server_url=(environ.get("GITHUB_SERVER_URL") or SERVER).rstrip("/"),
-            api_url=(environ.get("GITHUB_API_URL") or API).rstrip("/"),
-            graphql_url=environ.get("GITHUB_GRAPHQL_URL") or GRAPHQL,
+            api_url=api_url,
+            graphql_url=_graphql_url(api_url, environ.get("GITHUB_GRAPHQL_URL", "")),
             repository=repository,
             event_name=environ.get("GITHUB_EVENT_NAME", ""),
             event=event,
@@ -72,7 +73,7 @@ class Context(Struct, frozen=True, kw_only=True):
             run_number=environ.get("GITHUB_RUN_NUMBER", ""),
             output_file=_path(environ.get("GITHUB_OUTPUT")),
             summary_file=_path(environ.get("GITHUB_STEP_SUMMARY")),
-            token=Token(environ.get("INPUT_GITHUB-TOKEN", "").strip()),
+            token=Token(environ.get(TOKEN_INPUT, "").strip()),
         )
 
     @property
@@ -82,8 +83,23 @@ class Context(Struct, frozen=True, kw_only=True):
 
     @property
     def commit(self) -> str:
-        """The commit that people know: the pull request's newest, not the merge of it that the runner made."""
-        return text_at(self.event, "pull_request", "head", "sha") or self.sha
+        """The commit that people know: the pull request's newest, not the merge of it that the runner made.
+
+        A ``workflow_run`` is about the commit of the run before it; its own is the default branch's.
+        """
+        return (
+            text_at(self.event, "pull_request", "head", "sha")
+            or text_at(self.event, "workflow_run", "head_sha")
+            or self.sha
+        )
+
+
+def _graphql_url(api_url: str, named: str) -> str:
+    # GitHub has both on one host, and the token is for that host: an address on another one is a mistake or a trap.
+    host = "/".join(api_url.split("/")[:3])
+    if named.startswith(f"{host}/"):
+        return named
+    return f"{api_url.removesuffix('/v3') if api_url.endswith('/api/v3') else api_url}/graphql"
 
 
 def _path(value: str | None) -> Path | None:

@@ -1,4 +1,4 @@
-"""Delivering an outcome to GitHub: outputs, summary, comment. Nothing here can change a verdict."""
+"""Delivering an outcome to GitHub: files, outputs, summary, comment. Nothing here can change a verdict."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from msgspec import Struct
 
-from ragcontract.github.body import fitting, foot
+from ragcontract.github.body import checked, fitting, foot
 from ragcontract.github.commands import annotation, append_summary, set_outputs
-from ragcontract.github.comment import MAX_BODY, Draft, State, post
+from ragcontract.github.comment import MAX_BODY, Draft, Posted, State, post
 from ragcontract.github.context import Context
-from ragcontract.github.failure import GitHubError, Timing, time_limit
-from ragcontract.github.places import hand_over, missing_folders
-from ragcontract.github.pull_request import NoPullRequest, find
+from ragcontract.github.failure import GitHubError, Timing, within
+from ragcontract.github.places import owned_like_workspace
+from ragcontract.github.pull_request import NoPullRequest, PullRequest, find
 from ragcontract.github.settings import Settings
 from ragcontract.model import Report
 from ragcontract.outputs import write_files
@@ -39,6 +39,7 @@ SAID = {
     "updated": "Comment updated:",
     "unchanged": "The comment says so already:",
     "newer": "A newer run has commented already, so this one leaves it as it is:",
+    "outdated": "No comment: the pull request has a newer commit by now, whose own run comments",
     "not-needed": "No comment: nothing is broken and none was there",
 }
 
@@ -77,19 +78,50 @@ def deliver(
 
     ``body_file`` is where the comment's text goes for a second workflow, if anywhere.
     """
+    if body_file:
+        attempt(world, "The comment's body file", lambda: _body_file(body_file, outcome, context, world))
     world.stdout.write(outcome.log)
     attempt(world, "The outputs", lambda: outputs(context, outcome.outputs))
     attempt(world, "The summary", lambda: _summary(context, outcome))
-    if body_file:
-        attempt(world, "The comment's body file", lambda: _body_file(body_file, outcome, context))
     if settings.comment == "never":
         return True
-    urls: list[str | None] = []
-    attempt(world, "The comment", lambda: urls.append(_comment(outcome, context, settings, world)))
-    url = urls[0] if urls else None
-    if url:
-        attempt(world, "The output comment-url", lambda: outputs(context, {"comment-url": url}))
-    return url is not None
+    return comment(
+        lambda client: find(context, client, settings.pull_request),
+        lambda: _draft(outcome, context, settings, world),
+        context,
+        settings,
+        world,
+    )
+
+
+def comment(
+    find_pull_request: "Callable[[Client], PullRequest | NoPullRequest]",
+    draft: Callable[[], Draft],
+    context: Context,
+    settings: Settings,
+    world: World,
+) -> bool:
+    """Comment, say what became of it and set the output; returns False where a comment was due and is not there."""
+
+    def talk() -> Posted | NoPullRequest:
+        client = _connect(context, settings, world)
+        pull_request = find_pull_request(client)
+        if isinstance(pull_request, NoPullRequest):
+            return pull_request
+        return post(client, pull_request, draft(), settings.comment)
+
+    try:
+        posted = within(settings.github_timeout, talk)
+    except Exception as error:  # noqa: BLE001 (a setting of the network can fail in any way, and the verdict stands)
+        world.stdout.write(_refusal(error))
+        return False
+    if isinstance(posted, NoPullRequest):
+        world.stdout.write(printable(f"No comment: {visible(posted.reason)}.\n"))
+        return True
+    world.stdout.write(printable(f"{SAID[posted.written]} {visible(posted.url)}".rstrip() + "\n"))
+    if posted.url:
+        attempt(world, "The output comment-url", lambda: outputs(context, {"comment-url": posted.url}))
+    return True
 
 
 def attempt(world: World, what: str, send: Callable[[], object]) -> None:
@@ -111,32 +143,14 @@ def _summary(context: Context, outcome: Outcome) -> None:
         append_summary(context.summary_file, fitting(outcome.render, MAX_SUMMARY))
 
 
-def _body_file(path: str, outcome: Outcome, context: Context) -> None:
-    new_folders = missing_folders([path])
-    written = write_files({path: fitting(outcome.render, MAX_BODY_FILE).encode()})
-    hand_over([*new_folders, *written], context.workspace)
-
-
-def _comment(outcome: Outcome, context: Context, settings: Settings, world: World) -> str | None:
-    """Post the comment and return its address, empty where none is due; None where it could not be posted."""
-    when = settings.comment
-    try:
-        with time_limit(settings.github_timeout):
-            client = connect(context, settings, world)
-            pull_request = find(context, client, settings.pull_request)
-            if isinstance(pull_request, NoPullRequest):
-                world.stdout.write(printable(f"No comment: {visible(pull_request.reason)}.\n"))
-                return ""
-            posted = post(client, pull_request, _draft(outcome, context, settings, world), when)
-    except GitHubError as error:
-        world.stdout.write(refusal(error))
-        return None
-    world.stdout.write(printable(f"{SAID[posted.written]} {visible(posted.url)}".rstrip() + "\n"))
-    return posted.url
+def _body_file(path: str, outcome: Outcome, context: Context, world: World) -> None:
+    text = f"{fitting(outcome.render, MAX_BODY_FILE)}\n{checked(outcome.report, world.clock())}\n"
+    with owned_like_workspace([path], context):
+        write_files({path: text.encode()})
 
 
 def _draft(outcome: Outcome, context: Context, settings: Settings, world: World) -> Draft:
-    tail = foot(context, outcome.report, world.clock())
+    tail = foot(context, checked(outcome.report, world.clock()))
 
     def body(max_bytes: int, before: State | None) -> str:
         mended = outcome.state == "pass" and before in {"fail", "error"}
@@ -151,14 +165,17 @@ def _draft(outcome: Outcome, context: Context, settings: Settings, world: World)
     )
 
 
-def refusal(error: GitHubError) -> str:
+def _refusal(error: Exception) -> str:
     """Say why there is no comment; one that a token may not write is a notice with the way out, not a fault."""
-    if error.status in {403, 404}:
-        return annotation("notice", f"The comment could not be posted: {error}. {ADVICE}")
-    return annotation("warning", f"The comment could not be posted: {error}")
+    said = "The comment could not be posted"
+    if not isinstance(error, GitHubError):
+        return annotation("warning", f"{said} ({type(error).__name__}: {error})")
+    if error.denied:
+        return annotation("notice", f"{said}: {error}. {ADVICE}")
+    return annotation("warning", f"{said}: {error}")
 
 
-def connect(context: Context, settings: Settings, world: World) -> "Client":
+def _connect(context: Context, settings: Settings, world: World) -> "Client":
     """Make the client; imports requests, which a job without a comment does not need.
 
     A token that could not be a header's value goes no further: an error that quotes the header would show it.

@@ -1,24 +1,30 @@
 """How a conversation with GitHub fails, and how long it may take. Needs no requests, unlike the conversation."""
 
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from threading import Thread
+from typing import TypeVar
 
 from msgspec import Struct
+
+T = TypeVar("T")
 
 
 class GitHubError(Exception):
     """A call that did not work; ``status`` is None where no answer came.
 
-    ``maybe_done`` says that GitHub may have carried the call out although no answer said so.
+    ``maybe_done`` says that GitHub may have carried the call out although no answer said so, ``denied`` that the token
+    may not do this (GitHub answers 404 where even the existence is a secret).
     """
 
-    def __init__(self, message: str, *, status: int | None = None, maybe_done: bool = False) -> None:
+    def __init__(
+        self, message: str, *, status: int | None = None, maybe_done: bool = False, denied: bool = False
+    ) -> None:
         """Keep the facts beside the message, which never holds the token."""
         super().__init__(message)
         self.status = status
         self.maybe_done = maybe_done
+        self.denied = denied
 
 
 class Timing(Struct, frozen=True, kw_only=True):
@@ -29,20 +35,26 @@ class Timing(Struct, frozen=True, kw_only=True):
     sleep: Callable[[float], None] = time.sleep
 
 
-@contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """End whatever goes on inside after so many seconds with a :class:`GitHubError`; main thread only.
+def within(seconds: float, talk: Callable[[], T]) -> T:
+    """Return what ``talk`` returns; raises :class:`GitHubError` where it takes longer.
 
-    Socket timeouts count from one byte to the next, so an answer that drips could otherwise go on for ever.
+    Socket timeouts count from one byte to the next, so an answer that drips could go on for ever, and looking up a name
+    knows no timeout at all: nothing short of a thread that is left behind ends that.
     """
+    from concurrent.futures import Future  # only where there is something to say to GitHub
 
-    def expire(*_: object) -> None:
-        raise GitHubError(f"GitHub did not answer within the {seconds:g} seconds of github-timeout")
+    answer: Future[T] = Future()
 
-    before = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    def run() -> None:
+        try:
+            answer.set_result(talk())
+        except BaseException as error:  # noqa: BLE001 (it is raised where it is waited for)
+            answer.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
     try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        return answer.result(seconds)
+    except TimeoutError:
+        if answer.done():
+            raise  # its own
+        raise GitHubError(f"GitHub did not answer within the {seconds:g} seconds of github-timeout") from None

@@ -72,7 +72,8 @@ class Http:
             else:
                 if response.status_code < 300:  # noqa: PLR2004 (redirects are answers that do not help)
                     return response
-                failure, retry = _failure(response), self._retry_after(response, attempt)
+                retry = self._retry_after(response, attempt)
+                failure = _failure(response, final=retry is None)
                 if retry is None:
                     raise failure
                 wait = retry
@@ -127,12 +128,13 @@ def _refused(error: requests.RequestException) -> bool:
     return any(isinstance(getattr(cause, "reason", None), NewConnectionError) for cause in error.args)
 
 
-def _failure(response: requests.Response) -> GitHubError:
+def _failure(response: requests.Response, *, final: bool) -> GitHubError:
     status = response.status_code
     return GitHubError(
         f"GitHub answered {status}: {_message(response)}",
         status=status,
         maybe_done=status >= 500,  # noqa: PLR2004
+        denied=final and status in {403, 404},
     )
 
 

@@ -1,9 +1,11 @@
 """Paths in a container: the workspace has another name there, and nothing outside of it is ours."""
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from ragcontract.github.context import Context
 
@@ -47,17 +49,38 @@ def for_next_step(path: str, context: Context) -> str:
     return str(full)
 
 
-def missing_folders(outputs: Iterable[str]) -> list[Path]:
-    """Return the folders that writing ``outputs`` will have to make."""
-    parents = {parent for output in outputs for parent in Path(output).resolve().parents}
-    return sorted(parent for parent in parents if not parent.exists())
+def in_repository(path: str, context: Context) -> str:
+    """Return a path, which may end with a line (``golden.jsonl:17``), relative to its repository: an annotation's.
+
+    The repository may be checked out into a folder of the workspace. Where there is none, it is as for the next step.
+    """
+    place = Path(for_next_step(path, context))
+    workspace_only = replace(context, temporary=None)
+    for folder in place.parents:
+        above = context.workspace / folder
+        if not outside([str(above)], workspace_only) and os.path.lexists(above / ".git"):
+            return str(place.relative_to(folder))
+    return str(place)
 
 
-def hand_over(paths: Iterable[Path], workspace: Path) -> None:
-    """Give files and folders the owner and group of the workspace: docker actions are root, later steps are not."""
-    if os.geteuid() != 0:
-        return
-    with suppress(OSError):  # a mount that knows no owners; the files are there all the same
+@contextmanager
+def owned_like_workspace(outputs: Iterable[str], context: Context) -> Iterator[None]:
+    """Give what is written inside the owner and group of the workspace: docker actions are root, later steps are not.
+
+    Where writing fails, the folders that were made have them too.
+    """
+    files = [Path(output).resolve() for output in outputs]
+    made = sorted({folder for file in files for folder in file.parents if not folder.exists()})
+    try:
+        yield
+    finally:
+        if os.geteuid() == 0:
+            _hand_over([*made, *files], context.workspace)
+
+
+def _hand_over(paths: Iterable[Path], workspace: Path) -> None:
+    with suppress(OSError):  # a workspace that is gone has no owner
         owner = workspace.stat()
         for path in paths:
-            os.chown(path, owner.st_uid, owner.st_gid)
+            with suppress(OSError):  # not made, or on a mount that knows no owners
+                os.chown(path, owner.st_uid, owner.st_gid)

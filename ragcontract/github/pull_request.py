@@ -6,9 +6,17 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ragcontract.github.context import Context, at, number_at, text_at
+from ragcontract.github.failure import GitHubError
 
 if TYPE_CHECKING:
     from ragcontract.github.client import Client
+
+
+class PullRequest(Struct, frozen=True):
+    """A pull request's number, and which commit of it was judged: empty where that is not known."""
+
+    number: int
+    commit: str = ""
 
 
 class NoPullRequest(Struct, frozen=True):
@@ -17,17 +25,19 @@ class NoPullRequest(Struct, frozen=True):
     reason: str
 
 
-def find(context: Context, client: "Client", named: int | None) -> int | NoPullRequest:
-    """Return the pull request's number: the one that was ``named``, else the event's.
+def find(context: Context, client: "Client", named: int | None) -> PullRequest | NoPullRequest:
+    """Return the pull request: the one that was ``named``, else the event's; raises :class:`GitHubError`.
 
     What an event does not say is asked of GitHub, never of a file that a pull request could have written.
     """
-    if named is not None:
-        return named
-    if context.event_problem:
-        return NoPullRequest(context.event_problem)
-    if number := number_at(context.event, "pull_request", "number"):
-        return number
+    own = number_at(context.event, "pull_request", "number")
+    if named is not None and named != own:
+        return PullRequest(named)
+    if own:
+        return PullRequest(own, text_at(context.event, "pull_request", "head", "sha"))
+    _no_problem_with(context)
+    if context.event_name.startswith("pull_request"):
+        raise GitHubError("the event's file has no pull request's number")
     if context.event_name == "push":
         return _of_commit(client, text_at(context.event, "after") or context.sha)
     if context.event_name == "workflow_run":
@@ -39,11 +49,12 @@ def find(context: Context, client: "Client", named: int | None) -> int | NoPullR
     )
 
 
-def of_workflow_run(context: Context, client: "Client") -> int | NoPullRequest:
+def of_workflow_run(context: Context, client: "Client") -> PullRequest | NoPullRequest:
     """Find the open pull request whose newest commit the workflow ran for, from the run's own head.
 
     ``workflow_run.pull_requests`` is empty for forks, so the head's repository, branch and commit decide.
     """
+    _no_problem_with(context)
     run = at(context.event, "workflow_run")
     head, branch, sha = (
         text_at(run, "head_repository", "full_name"),
@@ -55,16 +66,22 @@ def of_workflow_run(context: Context, client: "Client") -> int | NoPullRequest:
     for pull in client.open_pulls_of_branch(head.partition("/")[0], branch):
         same = text_at(pull, "head", "sha") == sha and text_at(pull, "head", "repo", "full_name") == head
         if same and (number := number_at(pull, "number")):
-            return number
+            return PullRequest(number, sha)
     return NoPullRequest(f"no open pull request has {sha[:12]} of {head} as its newest commit (any more)")
 
 
-def _of_commit(client: "Client", sha: str) -> int | NoPullRequest:
+def _no_problem_with(context: Context) -> None:
+    # Not "there is no pull request": nobody knows, and a required comment must not be missing without a word.
+    if context.event_problem:
+        raise GitHubError(context.event_problem)
+
+
+def _of_commit(client: "Client", sha: str) -> PullRequest | NoPullRequest:
     if not re.fullmatch(r"[0-9a-f]{40,64}", sha) or not sha.strip("0"):
         return NoPullRequest("the push left no commit")
     pulls = [pull for pull in client.pulls_of_commit(sha) if pull.get("state") == "open" and number_at(pull, "number")]
     # A commit is also in the pull requests that build on it; the one that ends with it goes first.
     pulls.sort(key=lambda pull: text_at(pull, "head", "sha") != sha)
     if pulls:
-        return int(pulls[0]["number"])
+        return PullRequest(int(pulls[0]["number"]), sha)
     return NoPullRequest(f"no open pull request has the commit {sha[:12]}")

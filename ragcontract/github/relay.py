@@ -5,6 +5,7 @@ event, never from the file; the text is made harmless; nothing in it is executed
 """
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -12,20 +13,22 @@ from msgspec.structs import replace
 
 from ragcontract.errors import ExitCode, InputError
 from ragcontract.github import annotations
-from ragcontract.github.body import foot
-from ragcontract.github.comment import Draft, State, post
+from ragcontract.github.body import CHECKED, foot, minute
+from ragcontract.github.comment import Draft, State
 from ragcontract.github.context import Context, number_at, text_at
-from ragcontract.github.delivery import SAID, World, attempt, connect, outputs, refusal
-from ragcontract.github.failure import GitHubError, time_limit
+from ragcontract.github.delivery import World, comment
 from ragcontract.github.harmless import harmless
-from ragcontract.github.places import for_next_step, in_container, outside, wrong_folder
-from ragcontract.github.pull_request import NoPullRequest, of_workflow_run
+from ragcontract.github.places import in_container, in_repository, outside, wrong_folder
+from ragcontract.github.pull_request import of_workflow_run
 from ragcontract.github.settings import Settings
-from ragcontract.text import printable, visible
+from ragcontract.reports.gfm import fold
+from ragcontract.reports.markdown import INPUTS
 
-MAX_FILE = 1 << 20
-MAX_FIRST_LINE = 2_000
-TOO_LONG = "\n\nThe report is too long for a comment; the summary of the job has all of it.\n"
+MAX_FILE = 128 << 10  # bytes; ours has less than half of that
+INPUTS_FOLD = fold(INPUTS).partition("\n")[0]
+FOLD_END = "\n</details>\n"
+TOO_LONG = "\nThe report is too long for a comment; the summary of the job has all of it.\n"
+AGAIN = "It was broken before and holds again."
 
 
 def relay(context: Context, settings: Settings, world: World) -> int:
@@ -34,31 +37,52 @@ def relay(context: Context, settings: Settings, world: World) -> int:
         text = harmless(_read(_file(settings, context)))
     except InputError as error:
         world.stdout.write(
-            annotations.of_problems(error.lines(), error.warnings, lambda place: for_next_step(place, context))
+            annotations.of_problems(error.lines(), error.warnings, lambda place: in_repository(place, context))
         )
         return error.exit_code
-    origin = _origin(context)
-    tail = foot(origin, None, world.clock())
+    commented = comment(
+        lambda client: of_workflow_run(context, client),
+        lambda: _draft(text, _origin(context), settings, world),
+        context,
+        settings,
+        world,
+    )
+    return ExitCode.PASS if commented or not settings.comment_required else ExitCode.NO_COMMENT
 
-    def body(max_bytes: int, _before: State | None) -> str:
-        room = max_bytes - len(tail.encode())
-        return (text if len(text.encode()) <= room else text.partition("\n")[0][:MAX_FIRST_LINE] + TOO_LONG) + tail
 
-    try:
-        with time_limit(settings.github_timeout):
-            client = connect(context, settings, world)
-            pull_request = of_workflow_run(context, client)
-            if isinstance(pull_request, NoPullRequest):
-                world.stdout.write(printable(f"No comment: {visible(pull_request.reason)}.\n"))
-                return ExitCode.PASS
-            draft = Draft(name=settings.name, state=_state(text), run=origin.run, content=text, body=body)
-            posted = post(client, pull_request, draft, settings.comment)
-    except GitHubError as error:
-        world.stdout.write(refusal(error))
-        return ExitCode.NO_COMMENT if settings.comment_required else ExitCode.PASS
-    attempt(world, "The output comment-url", lambda: outputs(context, {"comment-url": posted.url}))
-    world.stdout.write(printable(f"{SAID[posted.written]} {visible(posted.url)}".rstrip() + "\n"))
-    return ExitCode.PASS
+def _draft(text: str, origin: Context, settings: Settings, world: World) -> Draft:
+    state = _state(text)
+    tail = foot(origin, f"Posted {minute(world.clock())}")
+
+    def body(max_bytes: int, before: State | None) -> str:
+        head, _, rest = text.partition("\n")
+        again = state == "pass" and before in {"fail", "error"}
+        whole = f"{head}\n\n{AGAIN}\n{rest}" if again else text
+        return _fitting(whole, max_bytes - len(tail.encode())) + tail
+
+    return Draft(name=settings.name, state=state, run=origin.run, content=_content(text), body=body)
+
+
+def _fitting(text: str, max_bytes: int) -> str:
+    """Keep whole lines from the start, where the verdict and the metrics are, and close the folds."""
+    size = len(TOO_LONG.encode())
+    if len(text.encode()) + size <= max_bytes:
+        return text
+    kept: list[str] = []
+    folds = 0
+    for line in text.splitlines(keepends=True):
+        folds_after = folds + line.startswith("<details>") - line.startswith("</details>")
+        size += len(line.encode())
+        if size + folds_after * len(FOLD_END) > max_bytes:
+            break
+        kept.append(line)
+        folds = folds_after
+    return "".join([*kept, FOLD_END * folds, TOO_LONG])
+
+
+def _content(text: str) -> str:
+    """Return what a text says but for its inputs and its time, which differ from run to run."""
+    return re.split(f"^(?:{re.escape(INPUTS_FOLD)}|{CHECKED} )", text, maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def _file(settings: Settings, context: Context) -> Path:
@@ -87,7 +111,7 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise InputError([f"{path}: cannot be read ({error.strerror or error})"]) from error
     if len(data) > MAX_FILE:
-        raise InputError([f"{path}: is larger than 1 MiB, which no comment of ours is"])
+        raise InputError([f"{path}: is larger than 128 KiB, which no comment of ours is"])
     return data.decode("utf-8", errors="replace")
 
 

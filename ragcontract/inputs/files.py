@@ -4,9 +4,10 @@ import glob
 import gzip
 import hashlib
 import io
+import os
 import stat
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -29,13 +30,14 @@ def no_progress(_bytes_read: int) -> None:
 def resolve(patterns: Sequence[str], diagnostics: Diagnostics) -> list[str]:
     """Turn paths and globs into the paths of existing files, in order, each once.
 
-    A path that exists is taken as it is, even if it has brackets in it; a glob's matches are sorted.
+    A path that exists is taken as it is, even if it has brackets in it; a glob's matches are sorted. ``**`` goes
+    through no link to a folder, unlike the standard library's.
     """
     paths: dict[Path, str] = {}
     for pattern in patterns:
         matches = [pattern]
         if glob.has_magic(pattern) and not _exists(pattern):
-            matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 (pathlib has none for absolute patterns)
+            matches = sorted(_expand(pattern))
             if not matches:
                 diagnostics.problem(pattern, "no file matches this pattern")
         for path in matches:
@@ -66,6 +68,35 @@ def read_problem(error: Exception) -> str:
     if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
         return f"the gzip data is damaged or cut off ({error})"
     return f"cannot be read ({(error.strerror if isinstance(error, OSError) else None) or error})"
+
+
+def _expand(pattern: str) -> list[str]:
+    # Links can lead in circles, which glob.glob's ** goes round in as many ways as there are, and out of the workspace.
+    path = Path(pattern)
+    *above, last = path.relative_to(path.anchor).parts
+    folders = [path.anchor]
+    for part in above:
+        folders = _below(folders) if part == "**" else _matches(folders, part + os.sep)
+    return [*filter(None, folders), *_matches(_below(folders), "*")] if last == "**" else _matches(folders, last)
+
+
+def _matches(folders: Iterable[str], part: str) -> list[str]:
+    return [folder + name for folder in folders for name in glob.glob(part, root_dir=folder or None)]  # noqa: PTH207 (pathlib's finds hidden files)
+
+
+def _below(folders: Iterable[str]) -> list[str]:
+    """Return folders and those in them, however deep, but no hidden ones and no links."""
+    found = dict.fromkeys(folders)
+    waiting = list(found)
+    while waiting:
+        folder = waiting.pop()
+        with suppress(OSError), os.scandir(folder or None) as entries:
+            for entry in entries:
+                name = f"{folder}{entry.name}{os.sep}"
+                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False) and name not in found:
+                    found[name] = None
+                    waiting.append(name)
+    return list(found)
 
 
 def _exists(name: str) -> bool:

@@ -18,6 +18,7 @@ MAX_NAME, MAX_QUESTION, MAX_LINE, MAX_DOCS = 100, 60, 500, 5
 TAG_DIGITS = 3
 STATUS = {"pass": "✅ pass", "fail": "❌ fail", "none": "-"}
 ICONS = {"pass": "✅", "fail": "❌"}
+INPUTS = "Inputs"
 VERDICTS = {"pass": "holds", "fail": "broken"}
 
 Item = TypeVar("Item")
@@ -230,7 +231,7 @@ def _inputs(report: Report) -> str:
         body[3] = ["config", _files(inputs.config.files), count(len(report.gates), "gate")]
     k = ", ".join(map(str, report.k))
     foot = f"k = {k} · {report.tool.name} {report.tool.version} · {code(report.created_at)}"
-    return fold("Inputs", table(["", "File", ""], "lll", body), foot)
+    return fold(INPUTS, table(["", "File", ""], "lll", body), foot)
 
 
 def _queries(source: GoldenInput | RunInput | BaselineInput) -> str:

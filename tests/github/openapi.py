@@ -94,6 +94,8 @@ class Description:
             return f"{method} {target} never answers {status}"
         if "$ref" in answer:
             answer = self._resolve(answer["$ref"])
+        if "content" not in answer:
+            return None if body is None else "there is an answer where none belongs"
         return self._misfit(body, answer["content"]["application/json"]["schema"])
 
     def _parameters(self, operation: Json) -> list[Json]:

@@ -56,6 +56,7 @@ class GitHub:
         self.login = login
         self.may_write = may_write
         self.comments: list[dict[str, Any]] = []
+        self._made = 0
         self.pulls: list[dict[str, Any]] = []
         self.requests: list[str] = []
         self.refused: list[str] = []
@@ -95,7 +96,8 @@ class GitHub:
         assert not self.refused, self.refused
 
     def add_comment(self, body: str, *, login: str, issue: int = 7) -> dict[str, Any]:
-        number = len(self.comments) + 1
+        self._made += 1
+        number = self._made
         api = f"https://api.github.com/repos/octo/app/issues/comments/{number}"
         comment = {
             "id": number,
@@ -169,31 +171,47 @@ class GitHub:
         return status, found
 
     def _do(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Answer:
-        if match := re.fullmatch(r"/repos/octo/app/issues/(\d+)/comments", path):
-            issue = f"/{match[1]}"
-            if method == "GET":
-                return 200, _page([found for found in self.comments if found["issue_url"].endswith(issue)], query)
-            return self._unwritable(body) or (
-                201,
-                self.add_comment(body["body"], login=self.login, issue=int(match[1])),
-            )
-        if match := re.fullmatch(r"/repos/octo/app/issues/comments/(\d+)", path):
-            comment = self.comments[int(match[1]) - 1]
-            if refused := self._unwritable(body, comment["user"]["login"]):
-                return refused
-            comment["body"] = body["body"]
-            return 200, comment
-        if match := re.fullmatch(r"/repos/octo/app/commits/(\w+)/pulls", path):
-            return 200, _page([pull for pull in self.pulls if pull["head"]["sha"] == match[1]], query)
-        if path == "/repos/octo/app/pulls":
-            label, state = query["head"][0], query.get("state", ["open"])[0]
-            return 200, _page([pull for pull in self.pulls if (pull["label"], pull["state"]) == (label, state)], query)
+        routes: list[tuple[str, Callable[[str], Answer]]] = [
+            (r"/issues/(\d+)/comments", lambda issue: self._comments(method, int(issue), query, body)),
+            (r"/issues/comments/(\d+)", lambda number: self._comment(method, int(number), body)),
+            (r"/commits/(\w+)/pulls", lambda sha: (200, _page(self._pulls(sha=sha), query))),
+            (r"/pulls/(\d+)", lambda number: _first(self._pulls(number=int(number)))),
+            (r"/pulls()", lambda _: (200, _page(self._pulls(label=query["head"][0], state=query["state"][0]), query))),
+        ]
+        for route, answer in routes:
+            if match := re.fullmatch(f"/repos/octo/app{route}", path):
+                return answer(match[1])
         return 404, {"message": "Not Found"}
+
+    def _comments(self, method: str, issue: int, query: dict[str, list[str]], body: Any) -> Answer:
+        if method == "GET":
+            found = [comment for comment in self.comments if comment["issue_url"].endswith(f"/{issue}")]
+            return 200, _page(found, query)
+        return self._unwritable(body) or (201, self.add_comment(body["body"], login=self.login, issue=issue))
+
+    def _comment(self, method: str, number: int, body: Any) -> Answer:
+        status, comment = _first([comment for comment in self.comments if comment["id"] == number])
+        if status != 200:
+            return status, comment
+        if refused := self._unwritable(body, comment["user"]["login"]):
+            return refused
+        if method == "DELETE":
+            self.comments.remove(comment)
+            return 204, None
+        comment["body"] = body["body"]
+        return 200, comment
+
+    def _pulls(self, *, sha: str | None = None, **fields: Any) -> list[dict[str, Any]]:
+        return [
+            pull
+            for pull in self.pulls
+            if sha in {None, pull["head"]["sha"]} and all(pull[name] == value for name, value in fields.items())
+        ]
 
     def _unwritable(self, body: Any, author: str | None = None) -> Answer | None:
         if not self.may_write or author not in {None, self.login}:
             return 403, {"message": "Resource not accessible by integration"}
-        if not 0 < len(body["body"]) <= MAX_BODY:
+        if body is not None and not 0 < len(body["body"]) <= MAX_BODY:
             return 422, {"message": "Validation Failed"}
         return None
 
@@ -267,14 +285,14 @@ class GitHub:
                     self.send(json.dumps(answer), status, extra)
 
             def send(self, text: str, status: int, headers: dict[str, str]) -> None:
-                data = text.encode()
+                data = b"" if status == 204 else text.encode()
                 self.send_response(status)
                 for name, value in {"Content-Length": str(len(data)), **headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(data)
 
-            do_GET = do_POST = do_PATCH = handle_any  # noqa: N815 (http.server's names)
+            do_GET = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 (http.server's names)
 
             def log_message(self, *_: Any) -> None:
                 """Keep the test's output clean."""
@@ -289,6 +307,10 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients hang up here on purpose."""
+
+
+def _first(found: list[dict[str, Any]]) -> Answer:
+    return (200, found[0]) if found else (404, {"message": "Not Found"})
 
 
 def _page(rows: list[dict[str, Any]], query: dict[str, list[str]]) -> list[dict[str, Any]]:

@@ -67,6 +67,19 @@ def test_of_more_than_ten_the_last_one_counts_the_rest() -> None:
     assert told[-1].message == "… and 1,191 more like these; the report has them all"
 
 
+def test_a_place_is_looked_up_only_for_what_is_shown() -> None:
+    asked: list[str] = []
+
+    def in_repository(place: str) -> str:
+        asked.append(place)
+        return place
+
+    for level in ("error", "warning"):
+        asked.clear()
+        of_report(broken(1200), level, in_repository)
+        assert len(asked) == MOST[level] - 1
+
+
 def test_warnings_leave_room_for_what_delivering_has_to_say() -> None:
     told = annotated(broken(2, warnings=[f"odd {number}" for number in range(30)]))
     assert [one.level for one in told] == ["error"] * 2 + ["warning"] * MOST["warning"]
@@ -140,6 +153,16 @@ def test_places_of_absolute_paths_are_relative_to_the_repository(runner: Runner)
     assert places(runner, golden=str(runner.workspace / "golden.jsonl")) == ["golden.jsonl:2"]
     (runner.workspace / "golden.jsonl").write_text("\n{")
     assert places(runner, golden="/home/runner/work/app/app/golden.jsonl")[:1] == ["golden.jsonl:2"]
+
+
+def test_places_are_relative_to_a_repository_in_a_folder_of_the_workspace(runner: Runner) -> None:
+    folder = runner.workspace / "head" / "rag"
+    folder.mkdir(parents=True)
+    (runner.workspace / "head" / ".git").mkdir()
+    scenarios.failing(folder)
+    assert places(runner, working_directory="head/rag") == ["rag/golden.jsonl:2"]
+    (folder / "golden.jsonl").write_text("\n{")
+    assert places(runner, working_directory="head/rag")[:1] == ["rag/golden.jsonl:2"]
 
 
 def test_shards_and_packed_files_have_their_own_lines(runner: Runner) -> None:

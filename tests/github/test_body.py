@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragcontract.github.body import LEVELS, fitting, foot
+from ragcontract.github.body import LEVELS, checked, fitting, foot
 from ragcontract.github.context import Context
 from ragcontract.model import Report
 from ragcontract.reports.markdown import Detail, render
@@ -93,7 +93,7 @@ def context(event: dict[str, Any] | None = None, **environ: str) -> Context:
 
 
 def test_the_foot_has_the_time_the_run_and_the_commit() -> None:
-    assert foot(context(), None, NOW) == (
+    assert foot(context(), checked(None, NOW)) == (
         "\n<sub>Checked 2026-01-12 03:04 UTC · [run 10](https://github.com/octo/app/actions/runs/100)"
         f" · commit {'5ca1ab1e' * 5}</sub>\n"
     )
@@ -101,15 +101,15 @@ def test_the_foot_has_the_time_the_run_and_the_commit() -> None:
 
 def test_the_foot_names_the_pull_requests_own_commit_and_not_the_merge_of_it() -> None:
     head = "b" * 40
-    assert f"commit {head}<" in foot(context({"pull_request": {"head": {"sha": head}}}), None, NOW)
+    assert f"commit {head}<" in foot(context({"pull_request": {"head": {"sha": head}}}), "x")
 
 
 def test_the_foot_tells_a_second_attempt() -> None:
-    assert "[run 10, attempt 2](" in foot(context(GITHUB_RUN_ATTEMPT="2"), None, NOW)
+    assert "[run 10, attempt 2](" in foot(context(GITHUB_RUN_ATTEMPT="2"), "x")
 
 
 def test_without_a_run_the_foot_has_the_time_only() -> None:
-    assert foot(Context.from_environ({}), None, NOW) == "\n<sub>Checked 2026-01-12 03:04 UTC</sub>\n"
+    assert foot(Context.from_environ({}), checked(None, NOW)) == "\n<sub>Checked 2026-01-12 03:04 UTC</sub>\n"
 
 
 def with_baseline_of(created_at: str | None) -> Report:
@@ -129,9 +129,9 @@ def with_baseline_of(created_at: str | None) -> Report:
         ("long ago, @octocat", "baseline made long ago, @&#8203;octocat"),
     ],
 )
-def test_the_foot_tells_how_old_the_baseline_is(created_at: str, told: str) -> None:
-    assert told in foot(context(), with_baseline_of(created_at), NOW).replace(":&#8203;", ":").replace("\\-", "-")
+def test_the_time_comes_with_how_old_the_baseline_is(created_at: str, told: str) -> None:
+    assert told in checked(with_baseline_of(created_at), NOW).replace(":&#8203;", ":").replace("\\-", "-")
 
 
 def test_a_baseline_without_a_date_has_no_age() -> None:
-    assert "baseline" not in foot(context(), with_baseline_of(None), NOW)
+    assert "baseline" not in checked(with_baseline_of(None), NOW)

@@ -10,6 +10,7 @@ from ragcontract.github.comment import MAX_BODY, Draft, Posted, State, head, pos
 from ragcontract.github.context import Token
 from ragcontract.github.failure import GitHubError, Timing
 from ragcontract.github.http import Http
+from ragcontract.github.pull_request import PullRequest
 from ragcontract.github.settings import CommentWhen
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
 
@@ -31,10 +32,10 @@ def draft(
     return Draft(name=name, state=state, run=run, content=content, body=body)
 
 
-def written(github: GitHub, what: Draft, when: CommentWhen = "always") -> Posted:
+def written(github: GitHub, what: Draft, when: CommentWhen = "always", *, commit: str = "") -> Posted:
     http = Http(requests.Session(), Token(TOKEN), seconds=60, timing=Timing(sleep=lambda _seconds: None))
     client = Client(http, api_url=github.url, graphql_url=github.graphql_url, repository="octo/app")
-    return post(client, 7, what, when)
+    return post(client, PullRequest(7, commit), what, when)
 
 
 def test_the_first_is_created_with_its_marker_in_front(github: GitHub) -> None:
@@ -155,11 +156,85 @@ def test_comments_in_odd_shapes_are_passed_by(github: GitHub) -> None:
     assert written(github, draft()).written == "created"
 
 
-def test_of_two_that_a_race_made_the_oldest_is_kept_up_to_date(github: GitHub) -> None:
+def marked(run: int, state: str = "pass") -> str:
+    return f"<!-- rag-contract name= run={run}.1 state={state} content=0 -->"
+
+
+@pytest.mark.parametrize(
+    ("runs", "kept"), [((100, 101), 2), ((101, 100), 1), ((101, 101), 1), ((100, 103, 102), 2), ((200, 100), 1)]
+)
+def test_of_several_that_a_race_made_that_of_the_newest_run_stays_and_the_others_go(
+    github: GitHub, runs: tuple[int, ...], kept: int
+) -> None:
+    for run in runs:
+        github.add_comment(marked(run), login=ACTIONS_BOT)
+    github.add_comment(marked(300), login="impostor")
+    posted = written(github, draft(run=(110, 1)))
+    assert posted.written == ("newer" if max(runs) > 110 else "updated")
+    assert [comment["id"] for comment in github.comments] == [kept, len(runs) + 1]
+
+
+@pytest.mark.parametrize(("other", "outcome"), [(101, "newer"), (99, "created"), (100, "updated")])
+def test_a_comment_that_another_first_run_makes_meanwhile_is_seen(github: GitHub, other: int, outcome: str) -> None:
+    def meanwhile(sent: Sent) -> None:
+        if sent.method == "POST" and "comments" in sent.path:
+            github.add_comment(marked(other), login=ACTIONS_BOT)
+
+    github.meanwhile = meanwhile
+    assert written(github, draft(run=(100, 1))).written == outcome
+    assert len(github.comments) == 1
+    assert f"run={max(other, 100)}.1" in github.bodies()[0]
+
+
+def test_a_spare_comment_that_cannot_be_deleted_stops_nothing(github: GitHub) -> None:
     for run in (100, 101):
-        github.add_comment(f"<!-- rag-contract name= run={run}.1 state=pass content=0 -->", login=ACTIONS_BOT)
-    assert written(github, draft(run=(102, 1))) == Posted("updated", URL)
-    assert len(github.comments) == 2
+        github.add_comment(marked(run), login=ACTIONS_BOT)
+    github.faults = [Fault(method="DELETE", status=403)]
+    assert written(github, draft(run=(102, 1))).written == "updated"
+    assert "run=102.1" in github.bodies()[1]
+
+
+def test_a_list_that_lags_behind_the_post_makes_no_second_comment(github: GitHub) -> None:
+    github.faults = [Fault(method="GET", status=200, answer=[])]
+    assert written(github, draft()) == Posted("created", URL)
+    assert len(github.comments) == 1
+
+
+def test_a_second_look_that_fails_takes_nothing_back(github: GitHub) -> None:
+    github.meanwhile = lambda sent: github.faults.extend(
+        [Fault(method="GET", status=500)] if sent.method == "POST" and "comments" in sent.path else []
+    )
+    assert written(github, draft()) == Posted("created", URL)
+
+
+OLD, NEW = "a" * 40, "b" * 40
+
+
+@pytest.mark.parametrize("when", ["always", "on-change", "on-failure"])
+def test_a_run_of_an_older_commit_writes_nothing(github: GitHub, when: CommentWhen) -> None:
+    github.add_pull(7, sha=NEW)
+    assert written(github, draft(state="fail"), when, commit=OLD) == Posted("outdated")
+    assert written(github, draft(state="fail"), when, commit=NEW) == Posted("created", URL)
+    assert written(github, draft("late", run=(101, 1)), when, commit=OLD) == Posted("outdated", URL)
+    assert "late" not in github.bodies()[0]
+
+
+def test_a_run_that_left_the_comment_alone_is_not_overwritten_by_an_older_one(github: GitHub) -> None:
+    github.add_pull(7, sha=NEW)
+    written(github, draft("first", run=(100, 1)), "on-change", commit=NEW)
+    assert written(github, draft("first", run=(102, 1)), "on-change", commit=NEW).written == "unchanged"
+    assert written(github, draft("late", run=(101, 1)), "on-change", commit=OLD).written == "outdated"
+
+
+def test_a_token_that_may_not_look_at_the_pull_request_may_comment(github: GitHub) -> None:
+    github.faults = [Fault(method="GET", path="/pulls/7$", status=403)]
+    assert written(github, draft(), commit=OLD).written == "created"
+
+
+def test_a_look_at_the_pull_request_that_fails_is_told(github: GitHub) -> None:
+    github.faults = [Fault(method="GET", path="/pulls/7$", status=502)]
+    with pytest.raises(GitHubError, match="502"):
+        written(github, draft(), commit=OLD)
 
 
 def test_a_post_that_was_received_is_found_and_not_sent_again(github: GitHub) -> None:
@@ -174,7 +249,7 @@ def test_a_post_that_was_received_is_found_and_not_sent_again(github: GitHub) ->
 def test_a_post_that_was_not_received_is_looked_for_and_then_sent_again(github: GitHub, fault: dict[str, Any]) -> None:
     github.faults = [Fault(method="POST", path="^/repos", times=1, **fault)]
     assert written(github, draft()).written == "created"
-    assert [request.split()[0] for request in github.requests] == ["POST", "GET", "POST", "GET", "POST"]
+    assert [request.split()[0] for request in github.requests] == ["POST", "GET", "POST", "GET", "POST", "GET"]
 
 
 def test_a_lost_post_that_cannot_be_looked_for_is_not_sent_again_and_is_what_is_told(github: GitHub) -> None:

@@ -1,3 +1,8 @@
+import json
+from pathlib import Path
+
+import pytest
+
 from ragcontract.github.context import Context, Token
 
 
@@ -18,6 +23,47 @@ def test_an_enterprise_servers_addresses_are_taken_as_they_are() -> None:
     )
     assert context.api_url == "https://ghe.example/api/v3"
     assert context.graphql_url == "https://ghe.example/api/graphql"
+
+
+@pytest.mark.parametrize(
+    ("api", "graphql"),
+    [
+        ("https://ghe.example/api/v3", "https://ghe.example/api/graphql"),
+        ("https://ghe.example:8443/api/v3/", "https://ghe.example:8443/api/graphql"),
+        ("https://api.octo.ghe.com", "https://api.octo.ghe.com/graphql"),
+    ],
+)
+@pytest.mark.parametrize(
+    "named",
+    [
+        "",
+        "https://api.github.com/graphql",
+        "http://ghe.example/api/graphql",
+        "https://ghe.example:444/api/graphql",
+        "https://ghe.example.net/api/graphql",
+        "https://ghe.example@elsewhere.example/api/graphql",
+        "https://[",
+        "graphql",
+    ],
+)
+def test_the_token_goes_to_no_other_host_than_the_apis(api: str, graphql: str, named: str) -> None:
+    context = Context.from_environ({"GITHUB_API_URL": api, "GITHUB_GRAPHQL_URL": named})
+    assert context.graphql_url == graphql
+
+
+@pytest.mark.parametrize(
+    ("event", "commit"),
+    [
+        ({"pull_request": {"head": {"sha": "b"}}, "workflow_run": {"head_sha": "c"}}, "b"),
+        ({"workflow_run": {"head_sha": "c"}}, "c"),
+        ({"workflow_run": {"head_sha": None}}, "a"),
+        ({"after": "d"}, "a"),
+    ],
+)
+def test_the_commit_is_the_one_that_people_know(tmp_path: Path, event: dict[str, object], commit: str) -> None:
+    (tmp_path / "event.json").write_text(json.dumps(event))
+    context = Context.from_environ({"GITHUB_SHA": "a", "GITHUB_EVENT_PATH": str(tmp_path / "event.json")})
+    assert context.commit == commit
 
 
 def test_the_token_does_not_show_itself() -> None:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import requests
 
 from ragcontract.github.client import Client
 from ragcontract.github.context import Token
-from ragcontract.github.failure import GitHubError, Timing, time_limit
+from ragcontract.github.failure import GitHubError, Timing, within
 from ragcontract.github.http import MAX_TRIES, Http
 from tests.github.standin import TOKEN, Fault, GitHub
 
@@ -184,18 +185,30 @@ def test_a_connection_that_was_refused_was_no_post() -> None:
 def test_a_server_that_does_not_end_its_answer_is_left(github: GitHub, kind: Any) -> None:
     github.faults = [Fault(kind=kind)]
     http = Http(requests.Session(), Token(TOKEN), seconds=60, timing=Timing())
-    with pytest.raises(GitHubError, match=r"within the 0\.5 seconds of github-timeout"), time_limit(0.5):
-        http.call("GET", github.url)
+    with pytest.raises(GitHubError, match=r"within the 0\.5 seconds of github-timeout"):
+        within(0.5, lambda: http.call("GET", github.url))
 
 
-def test_a_time_limit_leaves_nothing_behind() -> None:
-    import signal
+def test_looking_up_a_name_for_ever_is_left_too() -> None:
+    started = Event()
 
-    before = signal.getsignal(signal.SIGALRM)
-    with time_limit(60):
-        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
-    assert signal.getsignal(signal.SIGALRM) == before
+    def look_up() -> None:  # as getaddrinfo may
+        started.set()
+        Event().wait(30)
+
+    with pytest.raises(GitHubError, match=r"within the 0\.2 seconds"):
+        within(0.2, look_up)
+    assert started.is_set()
+
+
+def test_what_ends_in_time_is_returned_or_raised_as_it_is() -> None:
+    assert within(60, lambda: 7) == 7
+
+    def fail() -> None:
+        raise TimeoutError("its own")
+
+    with pytest.raises(TimeoutError, match="its own"):
+        within(60, fail)
 
 
 def test_nothing_is_sent_after_the_end(github: GitHub) -> None:

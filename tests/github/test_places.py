@@ -10,10 +10,10 @@ import pytest
 from ragcontract.github.context import Context
 from ragcontract.github.places import (
     for_next_step,
-    hand_over,
     in_container,
-    missing_folders,
+    in_repository,
     outside,
+    owned_like_workspace,
     wrong_folder,
 )
 from tests import scenarios
@@ -93,10 +93,37 @@ def test_the_next_step_gets_paths_relative_to_the_workspace(tmp_path: Path) -> N
     assert for_next_step("/elsewhere/b.md", here) == "/elsewhere/b.md"
 
 
-def test_the_folders_that_writing_makes_are_those_that_are_missing(tmp_path: Path) -> None:
-    (tmp_path / "there").mkdir()
-    made = missing_folders([str(tmp_path / "there/x"), str(tmp_path / "new/deep/y"), str(tmp_path / "new/z")])
-    assert made == [tmp_path / "new", tmp_path / "new/deep"]
+def test_an_annotation_gets_paths_relative_to_the_nearest_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = tmp_path / "workspace"
+    here = context(workspace)
+    for folder in ("head/rag/deep", "module/rag", "plain"):
+        (workspace / folder).mkdir(parents=True)
+    (workspace / "head/.git").mkdir()
+    (workspace / "module/.git").write_text("gitdir: ../.git/modules/module")  # a submodule's
+    monkeypatch.chdir(workspace / "head/rag")
+    assert in_repository("deep/golden.jsonl:17", here) == "rag/deep/golden.jsonl:17"
+    assert in_repository("../../module/rag/x.yml:2", here) == "rag/x.yml:2"
+    assert in_repository("../../module/x.yml", here) == "x.yml"
+    assert in_repository(str(workspace / "plain/x.yml:2"), here) == "plain/x.yml:2"
+    (workspace / ".git").mkdir()
+    assert in_repository(str(workspace / "plain/x.yml:2"), here) == "plain/x.yml:2"
+    assert in_repository("golden.jsonl:17", here) == "rag/golden.jsonl:17"
+    (workspace / "head/rag/.git").mkdir()
+    assert in_repository("golden.jsonl:17", here) == "golden.jsonl:17"
+
+
+def test_no_repository_outside_of_the_workspace_is_looked_for(tmp_path: Path) -> None:
+    workspace, away, temporary = tmp_path / "workspace", tmp_path / "away", tmp_path / "temporary"
+    for folder in (tmp_path / ".git", away / ".git", temporary / ".git", workspace):
+        folder.mkdir(parents=True)
+    (workspace / "link").symlink_to(away)
+    here = context(workspace, temporary)
+    assert in_repository(str(workspace / "x:1"), here) == "x:1"
+    assert in_repository(str(workspace / "link/x:1"), here) == "link/x:1"
+    for place in (away / "x:1", temporary / "x:1"):
+        assert in_repository(str(place), here) == str(place)
 
 
 def test_what_is_written_belongs_to_the_owner_of_the_workspace(runner: Runner) -> None:
@@ -109,9 +136,30 @@ def test_what_is_written_belongs_to_the_owner_of_the_workspace(runner: Runner) -
         assert (found.st_uid, found.st_gid) == owner, name
 
 
-def test_a_file_that_cannot_be_handed_over_is_there_all_the_same(tmp_path: Path) -> None:
-    hand_over([tmp_path / "missing"], tmp_path)
-    hand_over([tmp_path], tmp_path / "missing")
+def test_what_a_failed_write_leaves_behind_belongs_to_the_owner_of_the_workspace(runner: Runner) -> None:
+    owner = (1001, 121) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+    workspace = runner.workspace
+    os.chown(workspace, *owner)
+    (workspace / "old").mkdir()
+    before = (workspace / "old").stat()
+    outputs = [str(workspace / "old/never/written"), str(workspace / "new/deep/report.md")]
+
+    def fail() -> None:
+        (workspace / "new/deep").mkdir(parents=True)
+        (workspace / "new/deep/report.md").touch()
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="disk"), owned_like_workspace(outputs, context(workspace)):
+        fail()
+    for name in ("new", "new/deep", "new/deep/report.md"):
+        found = (workspace / name).stat()
+        assert (found.st_uid, found.st_gid) == owner, name
+    assert (workspace / "old").stat().st_uid == before.st_uid
+
+
+def test_a_workspace_that_is_gone_owns_nothing(runner: Runner) -> None:
+    with owned_like_workspace([str(runner.folder / "x")], context(runner.folder / "gone")):
+        (runner.folder / "x").touch()
 
 
 def test_paths_of_the_machine_are_found_also_in_later_lines(runner: Runner) -> None:
@@ -187,9 +235,15 @@ def test_no_working_directory_leads_out_of_the_workspace(leaky: Runner, path: st
     assert "input working-directory: " in result.log
 
 
-@pytest.mark.parametrize("pattern", ["../home/*.jsonl", "out/*.jsonl", "o*/x.jsonl", "**/x.jsonl", "/etc/*"])
+@pytest.mark.parametrize("pattern", ["../home/*.jsonl", "out/*.jsonl", "o*/x.jsonl", "out/**/x.jsonl", "/etc/*"])
 def test_no_pattern_leads_out_of_the_workspace(leaky: Runner, pattern: str) -> None:
     refused(leaky, {"golden": pattern})
+
+
+def test_a_pattern_for_all_folders_goes_through_no_link(leaky: Runner) -> None:
+    result = leaky.run({"golden": "**/x.jsonl"})
+    assert result.exit_code == 2
+    assert "**/x.jsonl: no file matches this pattern" in result.log
 
 
 @pytest.mark.parametrize("name", ["baseline.json", "ragcontract.yml"])

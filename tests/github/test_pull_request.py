@@ -8,9 +8,9 @@ import requests
 
 from ragcontract.github.client import Client
 from ragcontract.github.context import Context, Token
-from ragcontract.github.failure import Timing
+from ragcontract.github.failure import GitHubError, Timing
 from ragcontract.github.http import Http
-from ragcontract.github.pull_request import NoPullRequest, find, of_workflow_run
+from ragcontract.github.pull_request import NoPullRequest, PullRequest, find, of_workflow_run
 from tests.github.standin import TOKEN, Fault, GitHub
 
 SHA, OTHER = "a" * 40, "b" * 40
@@ -26,7 +26,7 @@ def context(name: str, event: dict[str, Any], problem: str | None = None) -> Con
     return msgspec.structs.replace(start, event=event, event_problem=problem)
 
 
-def found(github: GitHub, name: str, event: dict[str, Any], named: int | None = None) -> int | NoPullRequest:
+def found(github: GitHub, name: str, event: dict[str, Any], named: int | None = None) -> PullRequest | NoPullRequest:
     return find(context(name, event), client_of(github), named)
 
 
@@ -36,31 +36,43 @@ def workflow_run(**run: Any) -> dict[str, Any]:
 
 
 def test_the_number_that_was_given_wins_over_everything(github: GitHub) -> None:
-    assert found(github, "pull_request", {"pull_request": {"number": 7}}, named=9) == 9
-    assert find(context("x", {}, problem="unreadable"), client_of(github), 9) == 9
+    assert found(github, "pull_request", {"pull_request": {"number": 7}}, named=9) == PullRequest(9)
+    assert find(context("x", {}, problem="unreadable"), client_of(github), 9) == PullRequest(9)
 
 
 @pytest.mark.parametrize("name", ["pull_request", "pull_request_target", "pull_request_review"])
 def test_a_pull_requests_own_event_says_its_number(github: GitHub, name: str) -> None:
-    assert found(github, name, {"pull_request": {"number": 7}}) == 7
+    event = {"pull_request": {"number": 7, "head": {"sha": SHA}}}
+    assert found(github, name, event) == found(github, name, event, named=7) == PullRequest(7, SHA)
+    assert found(github, name, {"pull_request": {"number": 7}}) == PullRequest(7)
     assert github.requests == []
 
 
-def test_an_event_that_cannot_be_read_is_the_reason(github: GitHub) -> None:
-    assert find(context("push", {}, problem="unreadable"), client_of(github), None) == NoPullRequest("unreadable")
+@pytest.mark.parametrize("name", ["push", "pull_request", "workflow_run"])
+def test_an_event_that_cannot_be_read_is_a_failure_and_not_about_no_pull_request(github: GitHub, name: str) -> None:
+    with pytest.raises(GitHubError, match="unreadable"):
+        find(context(name, {}, problem="unreadable"), client_of(github), None)
+    with pytest.raises(GitHubError, match="unreadable"):
+        of_workflow_run(context(name, {}, problem="unreadable"), client_of(github))
+
+
+@pytest.mark.parametrize("number", ["7", -7, True, None, 1.5])
+def test_a_pull_requests_event_without_its_number_is_a_failure(github: GitHub, number: Any) -> None:
+    with pytest.raises(GitHubError, match="no pull request's number"):
+        found(github, "pull_request", {"pull_request": {"number": number}})
 
 
 def test_a_push_is_about_the_open_pull_request_of_its_commit(github: GitHub) -> None:
     github.add_pull(3, sha=SHA, state="closed")
     github.add_pull(4, sha=SHA)
     github.add_pull(5, sha=OTHER)
-    assert found(github, "push", {"after": SHA}) == 4
+    assert found(github, "push", {"after": SHA}) == PullRequest(4, SHA)
     assert github.requests == [f"GET /repos/octo/app/commits/{SHA}/pulls?per_page=100"]
 
 
 def test_a_push_that_does_not_say_its_commit_is_about_the_runs(github: GitHub) -> None:
     github.add_pull(5, sha=OTHER)
-    assert found(github, "push", {}) == 5
+    assert found(github, "push", {}) == PullRequest(5, OTHER)
 
 
 def test_of_pull_requests_built_on_each_other_the_one_that_ends_with_the_commit_is_it(github: GitHub) -> None:
@@ -68,7 +80,7 @@ def test_of_pull_requests_built_on_each_other_the_one_that_ends_with_the_commit_
         return {"number": number, "state": "open", "head": {"sha": sha}}
 
     github.faults = [Fault(path="/commits/", status=200, answer=[pull(3, OTHER), pull(4, SHA), pull(5, OTHER)])]
-    assert found(github, "push", {"after": SHA}) == 4
+    assert found(github, "push", {"after": SHA}) == PullRequest(4, SHA)
 
 
 @pytest.mark.parametrize("pulls", [[], [{"state": "open"}], [{"number": "4", "state": "open"}], ["x", None, 4]])
@@ -88,14 +100,14 @@ def test_a_workflow_run_is_about_the_pull_request_whose_head_it_ran_for(github: 
     github.add_pull(4, sha=SHA, head="fork/app", branch="another")
     github.add_pull(5, sha=SHA, head="fork/app", state="closed")
     github.add_pull(6, sha=SHA, head="fork/app")
-    assert found(github, "workflow_run", workflow_run()) == 6
+    assert found(github, "workflow_run", workflow_run()) == PullRequest(6, SHA)
     assert github.requests == ["GET /repos/octo/app/pulls?state=open&head=fork%3Atopic&per_page=100"]
 
 
 def test_a_branch_may_be_called_anything(github: GitHub) -> None:
     branch = "fix/#1&state=closed ü%2F"
     github.add_pull(6, sha=SHA, head="fork/app", branch=branch)
-    assert found(github, "workflow_run", workflow_run(head_branch=branch)) == 6
+    assert found(github, "workflow_run", workflow_run(head_branch=branch)) == PullRequest(6, SHA)
 
 
 def test_a_workflow_run_for_a_commit_that_is_no_longer_the_newest_is_about_none(github: GitHub) -> None:
@@ -123,7 +135,7 @@ def test_a_workflow_run_without_a_whole_head_is_about_none(github: GitHub, run: 
 def test_what_the_event_lists_as_pull_requests_is_not_believed(github: GitHub) -> None:
     github.add_pull(6, sha=SHA, head="fork/app")
     event = workflow_run(pull_requests=[{"number": 1}])
-    assert of_workflow_run(context("workflow_run", event), client_of(github)) == 6
+    assert of_workflow_run(context("workflow_run", event), client_of(github)) == PullRequest(6, SHA)
 
 
 def test_a_merge_group_leaves_its_pull_requests_alone(github: GitHub) -> None:

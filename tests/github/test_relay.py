@@ -15,7 +15,7 @@ from ragcontract.github.harmless import harmless
 from ragcontract.reports.markdown import render, render_unusable
 from tests import scenarios
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
-from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub
+from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
 from tests.records import query, report
 from tests.reports.page import Page
 from tests.reports.test_gfm import NASTY, nasty
@@ -158,8 +158,8 @@ def test_a_file_that_is_not_there_is_told_and_not_made(runner: Runner) -> None:
     assert not (runner.workspace / "comment.md").exists()
 
 
-def test_a_file_over_a_mebibyte_is_not_read(runner: Runner) -> None:
-    nothing_posted(runner, relayed(runner, b"x" * ((1 << 20) + 1)), "is larger than 1 MiB")
+def test_a_file_over_its_limit_is_not_read(runner: Runner) -> None:
+    nothing_posted(runner, relayed(runner, b"x" * ((128 << 10) + 1)), "is larger than 128 KiB")
 
 
 @pytest.mark.parametrize("make", [lambda path: path.mkdir(), os.mkfifo])
@@ -209,12 +209,85 @@ def test_inputs_that_do_not_go_together_are_told(runner: Runner, inputs: dict[st
     nothing_posted(runner, relayed(runner, inputs=inputs), "input ")
 
 
-def test_a_text_too_long_for_a_comment_is_told_by_its_first_line(runner: Runner, github: GitHub) -> None:
-    relayed(runner, GENUINE + "\n" + "many words " * 90_000)
-    body = github.bodies()[0]
-    assert GENUINE.strip() in body
-    assert "too long for a comment" in body
-    assert len(body) < 5_000
+TABLE = "| Metric | Current |\n| --- | ---: |\n| MRR@5 | 0.50 |\n"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "many words " * 9_000,
+        "some words\n\n" * 7_000,
+        "<details><summary>more</summary>\n\n" + "some words\n\n" * 7_000 + "</details>\n",
+        "<details><summary>more</summary>\n\n" * 2_000,
+        "<details><summary>more</summary>\n\nx\n\n</details>\n\n" * 1_600,
+    ],
+)
+def test_of_a_text_too_long_for_a_comment_the_start_is_kept_and_all_folds_are_closed(
+    runner: Runner, github: GitHub, rest: str
+) -> None:
+    assert relayed(runner, f"{GENUINE}\n{TABLE}\n{rest}").exit_code == 0
+    page = assert_harmless(github.bodies()[0].partition("\n")[2].partition("\n<sub>")[0])
+    assert page.tables[0][1] == ["MRR@5", "0.50"]
+    assert "too long for a comment" in github.bodies()[0]
+    assert len(github.bodies()[0].encode()) < 65_536
+
+
+def test_a_comment_that_was_red_says_so_when_the_contract_holds_again(runner: Runner, github: GitHub) -> None:
+    relayed(runner, "### ❌ Retrieval contract broken: x\n")
+    relayed(runner, f"{GENUINE}\n{TABLE}", id=56)
+    page = Page(github.bodies()[0].partition("\n")[2])
+    assert "It was broken before and holds again." in github.bodies()[0]
+    assert page.tables[0][1] == ["MRR@5", "0.50"]
+    relayed(runner, GENUINE, id=57)
+    assert "again" not in github.bodies()[0]
+
+
+def test_on_change_leaves_a_report_alone_that_differs_in_time_only(runner: Runner, github: GitHub) -> None:
+    def text(result: str, day: int) -> str:
+        inputs = f"<details><summary>Inputs</summary>\n\nk = 5 · `2026-01-0{day}`\n\n</details>\n"
+        return f"{GENUINE}\n{result}\n\n{inputs}\nChecked 2026-01-0{day} 00:00 UTC · baseline made {day} days ago\n"
+
+    relayed(runner, text("0.50", 1), {"comment": "on-change"})
+    relayed(runner, text("0.50", 2), {"comment": "on-change"}, id=56)
+    assert "2026-01-01" in github.bodies()[0]
+    relayed(runner, text("0.60", 3), {"comment": "on-change"}, id=57)
+    assert "2026-01-03" in github.bodies()[0]
+
+
+def test_a_late_run_of_an_older_commit_overwrites_nothing(runner: Runner, github: GitHub) -> None:
+    def push(sent: Sent) -> None:
+        if "comments" in sent.path:
+            github.pulls[0]["head"]["sha"] = "d" * 40
+
+    github.meanwhile = push
+    result = relayed(runner)
+    assert result.exit_code == 0
+    assert "the pull request has a newer commit by now" in result.log
+    assert github.comments == []
+
+
+@pytest.mark.parametrize(("required", "code"), [("false", 0), ("true", 4)])
+def test_an_event_that_cannot_be_read_is_told_and_fails_where_the_comment_is_required(
+    runner: Runner, required: str, code: int
+) -> None:
+    (runner.workspace / "comment.md").write_text(GENUINE)
+    (runner.folder / "workflow" / "event.json").write_text("{")
+    result = runner.run(INPUTS | {"comment-required": required}, event=None, name="workflow_run")
+    assert result.exit_code == code
+    assert "The comment could not be posted: the event's file cannot be read" in result.log
+
+
+@pytest.mark.parametrize(("required", "code"), [("false", 0), ("true", 4)])
+def test_a_setting_of_the_network_that_is_wrong_is_no_bug_of_ours(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, required: str, code: int
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/no/such/bundle")
+    inputs = INPUTS | {"comment-required": required}
+    (runner.workspace / "comment.md").write_text(GENUINE)
+    api = {"GITHUB_API_URL": "https://127.0.0.1:9", "GITHUB_GRAPHQL_URL": "https://127.0.0.1:9/graphql"}
+    result = runner.run(inputs, event=event(), name="workflow_run", environ=api)
+    assert result.exit_code == code
+    assert "The comment could not be posted (OSError: Could not find a suitable TLS CA certificate bundle" in result.log
 
 
 HOSTILE = [
@@ -361,7 +434,7 @@ def test_the_body_file_of_a_check_comes_through_whole(runner: Runner, github: Gi
     checked = runner.run({"comment-body-file": "comment.md"})
     assert checked.exit_code == 1
     text = (workspace / "comment.md").read_text()
-    assert text == (workspace / "report.md").read_text()
+    assert text.startswith((workspace / "report.md").read_text())
     assert "<details>" in text
     github.may_write = True
     assert relayed(runner, None).exit_code == 0
