@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from ragcontract.model import Report
 from ragcontract.outputs import check_outputs, write_files
 from ragcontract.reports import markdown, terminal
 from ragcontract.reports.formats import FORMATS
+from ragcontract.reports.summary import at_largest_k
 from ragcontract.text import printable
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def main(environ: Mapping[str, str], world: World) -> int:
         raise
     commented = deliver(outcome, context, settings, world, body_file=places.body_file)
     if settings.comment_required and not commented and outcome.exit_code == ExitCode.PASS:
-        message = "The contract holds, but comment-required is true and the comment could not be posted"
+        holds = "The contract holds" if outcome.state == "pass" else "The contract is broken and not enforced"
+        message = f"{holds}, but comment-required is true and the comment could not be posted"
         world.stdout.write(annotation("error", message))
         return ExitCode.NO_COMMENT
     return outcome.exit_code
@@ -125,7 +127,9 @@ def _places(settings: Settings, context: Context) -> _Places:
     outputs = {name: str(Path(folder) / in_container(place, context)) for name, place in wanted.items() if place}
     problems = _wrong_places(paths, outputs, context)
     body_file = outputs.pop("comment-body-file", None)
-    return _Places(paths=paths, outputs=outputs, body_file=None if problems else body_file, problems=problems)
+    if body_file and _wrong_body_file(body_file, outputs.values(), paths, context):
+        body_file = None  # for its own sake only: it tells what is wrong with the others
+    return _Places(paths=paths, outputs=outputs, body_file=body_file, problems=problems)
 
 
 def _wrong_places(paths: pipeline.Paths, outputs: Mapping[str, str], context: Context) -> list[str]:
@@ -137,9 +141,16 @@ def _wrong_places(paths: pipeline.Paths, outputs: Mapping[str, str], context: Co
     return [*outside(inputs, context), *check_outputs(outputs.values(), inputs)]
 
 
+def _wrong_body_file(place: str, others: Iterable[str], paths: pipeline.Paths, context: Context) -> bool:
+    """Tell whether the body file may not be written; an input that leads out of the workspace is not looked at."""
+    named = [*paths.golden, *paths.run, *(paths.baseline or []), *([paths.config] if paths.config else [])]
+    inside = [path for path in named if not outside([path], context)]
+    taken = [*resolve(inside, Diagnostics()), *(other for other in others if not outside([other], context))]
+    return bool(outside([place], context) or check_outputs([place], taken))
+
+
 def _numbers(report: Report) -> dict[str, str]:
-    k = max(report.k)
-    means = {key.removesuffix(f"_at_{k}"): metric.current for key, metric in report.metrics.items()}
+    means = {key.partition("_")[0]: metric.current for key, metric in at_largest_k(report).items()}
     return {
         "verdict": report.verdict,
         **{name: "" if mean is None else str(mean) for name, mean in means.items()},

@@ -29,6 +29,8 @@ def test_no_inputs_are_needed_in_a_repository_laid_out_like_the_readme(runner: R
         "recall": "1.0",
         "precision": "0.2",
         "hitrate": "1.0",
+        "ndcg": "1.0",
+        "map": "1.0",
         "failed-queries": "0",
         "report-md": "report.md",
         "report-json": "report.json",
@@ -46,6 +48,14 @@ def test_no_inputs_are_needed_in_a_repository_laid_out_like_the_readme(runner: R
         "<sub>Checked 2026-01-02 00:00 UTC · [run 10](https://github.com/octo/app/actions/runs/100)"
         f" · commit {SHA}</sub>"
     )
+
+
+def test_of_several_cut_offs_the_outputs_are_those_of_the_largest(runner: Runner) -> None:
+    scenarios.passing(runner.workspace)
+    (runner.workspace / "ragcontract.yml").write_text("k: [1, 2, 10]\n")
+    outputs = runner.run().outputs
+    assert outputs["precision"] == "0.1"
+    assert not [name for name in outputs if "_at_" in name]
 
 
 def test_the_first_run_comments_and_the_second_updates_that_comment(runner: Runner, github: GitHub) -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ragcontract.github.delivery import ADVICE
 from tests import scenarios
-from tests.github.standin import TOKEN, Fault, GitHub
+from tests.github.standin import TOKEN, Fault, GitHub, Sent
 from tests.process import NOBODY, folder_of_nobody
 from tests.runner import AsProcess, InProcess, Result, Runner
 
@@ -184,6 +184,30 @@ def test_a_token_in_any_shape_changes_no_verdict_and_shows_itself_nowhere(runner
     assert not token.strip() or token.strip() not in result.log
     assert "X-Evil" not in result.log
     assert len(result.annotations) == 2
+
+
+@pytest.mark.parametrize("kind", ["hang", "drip"])
+def test_a_comment_that_is_there_is_not_said_to_be_missing_because_the_look_after_it_hangs(
+    runner: InProcess, github: GitHub, kind: Any
+) -> None:
+    def hang(sent: Sent) -> None:
+        if sent.method == "POST" and "comments" in sent.path:
+            github.faults.append(Fault(method="GET", kind=kind))
+
+    github.meanwhile = hang
+    scenarios.passing(runner.workspace)
+    result = runner.run({"github-timeout": DEADLINE, "comment-required": "true"})
+    assert result.exit_code == 0
+    assert result.outputs["comment-url"] == github.comments[0]["html_url"]
+    assert "could not" not in result.log
+
+
+def test_an_input_out_of_the_workspace_is_told_in_the_body_file_too(runner: InProcess) -> None:
+    scenarios.passing(runner.workspace)
+    (runner.workspace / "golden.jsonl").unlink()
+    (runner.workspace / "golden.jsonl").symlink_to("/etc/passwd")
+    assert runner.run({"comment-body-file": "c.md"}).exit_code == 2
+    assert "leads out of the workspace" in (runner.workspace / "c.md").read_text()
 
 
 def test_no_program_that_is_started_inherits_the_token(tmp_path: Path, github: GitHub) -> None:

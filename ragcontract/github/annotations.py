@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from ragcontract.github.commands import Level, annotation
+from ragcontract.judging.words import told
 from ragcontract.model import QueryReport, Report
 from ragcontract.reports.findings import findings
 from ragcontract.reports.movement import loss
@@ -22,7 +23,7 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
     failed = [gate for gate in report.gates if gate.status == "fail"]
     broken = sorted((query for query in report.queries if query.status == "fail"), key=loss)
     # Made one by one, as there may be many thousands: each place looks for its repository on the disk.
-    gates = (annotation(level, gate.message, title=gate.id, place=in_repository(gate.place)) for gate in failed)
+    gates = (annotation(level, told(gate), title=gate.id, place=in_repository(gate.place)) for gate in failed)
     queries = (_of_query(query, max(report.k), level, in_repository(query.place)) for query in broken)
     warnings = (annotation("warning", message) for message in report.warnings)
     reasons, odd = len(failed) + len(broken), len(report.warnings)

@@ -47,14 +47,14 @@ class Client:
         return self._pages("/pulls", f"state=open&head={quote(f'{owner}:{branch}', safe='')}&")
 
     def create_comment(self, issue: int, body: str) -> Json:
-        """Post a new comment and return it. It is not sent twice: see ``maybe_done``."""
+        """Post a new comment and return it. It is sent once: see ``try_again``."""
         url = f"{self._repository}/issues/{issue}/comments"
         return _object(self._http.call("POST", url, body={"body": body}, repeatable=False))
 
     def update_comment(self, comment_id: int, body: str) -> Json:
-        """Replace a comment's body and return the comment."""
+        """Replace a comment's body and return the comment. It is sent once: see ``try_again``."""
         url = f"{self._repository}/issues/comments/{comment_id}"
-        return _object(self._http.call("PATCH", url, body={"body": body}))
+        return _object(self._http.call("PATCH", url, body={"body": body}, repeatable=False))
 
     def delete_comment(self, comment_id: int) -> None:
         """Delete a comment."""

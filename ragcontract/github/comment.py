@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ragcontract.github.client import Client
 
 MAX_BODY = 65_000  # GitHub takes 65,536 characters; counted in bytes, which are never fewer
-MAX_CHECKS = 3
+MAX_CHECKS = 5
 MAX_NAME = 300
 
 State = Literal["pass", "fail", "error", "unknown"]
@@ -66,16 +66,25 @@ def head(name: str) -> str:
     return f"<!-- rag-contract name={written}"
 
 
-def post(client: "Client", pull_request: PullRequest, draft: Draft, when: CommentWhen) -> Posted:
+def post(
+    client: "Client",
+    pull_request: PullRequest,
+    draft: Draft,
+    when: CommentWhen,
+    on_created: Callable[[Posted], object] = lambda _posted: None,
+) -> Posted:
     """Update the contract's comment, or create it; raises :class:`GitHubError`.
 
     Its own comments are those that begin with the contract's marker *and* are by the token's owner: anybody can write
-    the marker. A comment by a newer run, or about a newer commit, is left to that. A post that GitHub may have received
-    is looked for before it is sent again, and of two that a race of first runs made, all runs keep the same one.
+    the marker. A comment by a newer run, or about a newer commit, is left to that. Before anything is sent again, the
+    comments are looked at again, for GitHub may have received it, or another run may have written meanwhile; and of two
+    that a race of first runs made, all runs keep the same one. ``on_created`` hears of a new comment at once: it is
+    there, whatever becomes of the look after it.
     """
     login = client.login()
     created: Posted | None = None
     lost: GitHubError | None = None
+    missed: int | None = None
     for _ in range(MAX_CHECKS):
         try:
             found = _own(client, pull_request.number, draft.name, login)
@@ -88,15 +97,31 @@ def post(client: "Client", pull_request: PullRequest, draft: Draft, when: Commen
         try:
             posted = _write(client, pull_request, draft, when, found)
         except GitHubError as error:
-            if not error.maybe_done or found is not None:
+            gone = found is not None and error.status in {404, 410} and found.id != missed  # deleted since the look
+            missed = found.id if found else None
+            if not (error.try_again or error.maybe_done or gone):
                 raise
             lost = error
             continue
         if posted.written != "created":
             return posted
-        created = posted  # look again: another run may have created one at the same time
+        created = posted
+        on_created(posted)  # and look again: another run may have created one at the same time
     if created:
         return created
+    return _arrived(client, pull_request.number, draft, login) or _give_up(lost)
+
+
+def _arrived(client: "Client", pull_request: int, draft: Draft, login: str) -> Posted | None:
+    """Return the comment if the last try made it after all."""
+    with suppress(GitHubError):
+        found = _own(client, pull_request, draft.name, login)
+        if found and found.run == draft.run:
+            return Posted("updated", found.url)
+    return None
+
+
+def _give_up(lost: GitHubError | None) -> Posted:
     raise lost or GitHubError("the comment was not tried")
 
 

@@ -39,7 +39,7 @@ SAID = {
     "updated": "Comment updated:",
     "unchanged": "The comment says so already:",
     "newer": "A newer run has commented already, so this one leaves it as it is:",
-    "outdated": "No comment: the pull request has a newer commit by now, whose own run comments",
+    "outdated": "No comment: the pull request has a newer commit by now, which this run has not seen",
     "not-needed": "No comment: nothing is broken and none was there",
 }
 
@@ -108,13 +108,16 @@ def comment(
         pull_request = find_pull_request(client)
         if isinstance(pull_request, NoPullRequest):
             return pull_request
-        return post(client, pull_request, draft(), settings.comment)
+        return post(client, pull_request, draft(), settings.comment, created.append)
 
+    created: list[Posted] = []
     try:
         posted = within(settings.github_timeout, talk)
     except Exception as error:  # noqa: BLE001 (a setting of the network can fail in any way, and the verdict stands)
-        world.stdout.write(_refusal(error))
-        return False
+        if not created:
+            world.stdout.write(_refusal(error))
+            return False
+        posted = created[0]
     if isinstance(posted, NoPullRequest):
         world.stdout.write(printable(f"No comment: {visible(posted.reason)}.\n"))
         return True

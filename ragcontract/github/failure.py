@@ -14,7 +14,8 @@ class GitHubError(Exception):
     """A call that did not work; ``status`` is None where no answer came.
 
     ``maybe_done`` says that GitHub may have carried the call out although no answer said so, ``denied`` that the token
-    may not do this (GitHub answers 404 where even the existence is a secret).
+    may not do this (GitHub answers 404 where even the existence is a secret), ``try_again`` that the wait for the next
+    try is over, and things may have changed meanwhile.
     """
 
     def __init__(
@@ -25,6 +26,7 @@ class GitHubError(Exception):
         self.status = status
         self.maybe_done = maybe_done
         self.denied = denied
+        self.try_again = False
 
 
 class Timing(Struct, frozen=True, kw_only=True):
@@ -56,5 +58,5 @@ def within(seconds: float, talk: Callable[[], T]) -> T:
         return answer.result(seconds)
     except TimeoutError:
         if answer.done():
-            raise  # its own
+            return answer.result()  # its own error, or what came in the last moment
         raise GitHubError(f"GitHub did not answer within the {seconds:g} seconds of github-timeout") from None

@@ -54,8 +54,8 @@ class Http:
     def call(self, method: str, url: str, *, body: Any = None, repeatable: bool = True) -> requests.Response:
         """Return a good answer; raises :class:`GitHubError`.
 
-        A call that is not ``repeatable`` is never sent again once GitHub may have received it: ``maybe_done`` then
-        leaves it, after the same wait, to the caller to look first.
+        A call that is not ``repeatable`` is sent once: what would be tried again is left, after the same wait, to the
+        caller to look first (``try_again``).
         """
         attempt = 0
         while True:
@@ -80,7 +80,8 @@ class Http:
             if attempt == MAX_TRIES:
                 raise failure
             self._wait(wait, failure)
-            if failure.maybe_done and not repeatable:
+            if not repeatable:
+                failure.try_again = True
                 raise failure
 
     def _send(self, method: str, url: str, body: Any) -> requests.Response:

@@ -39,7 +39,10 @@ def find(context: Context, client: "Client", named: int | None) -> PullRequest |
     if context.event_name.startswith("pull_request"):
         raise GitHubError("the event's file has no pull request's number")
     if context.event_name == "push":
-        return _of_commit(client, text_at(context.event, "after") or context.sha)
+        after = text_at(context.event, "after") or context.sha
+        # The push of an annotated tag leaves a tag, not a commit; one that deletes leaves nothing but zeros.
+        commit = text_at(context.event, "head_commit", "id") if after.strip("0") else ""
+        return _of_commit(client, commit or after)
     if context.event_name == "workflow_run":
         return of_workflow_run(context, client)
     if context.event_name == "merge_group":

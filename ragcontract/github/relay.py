@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ragcontract.errors import ExitCode, InputError
 from ragcontract.github import annotations
 from ragcontract.github.body import CHECKED, foot, minute
+from ragcontract.github.commands import annotation
 from ragcontract.github.comment import Draft, State
 from ragcontract.github.context import Context, number_at, text_at
 from ragcontract.github.delivery import World, comment
@@ -47,7 +48,10 @@ def relay(context: Context, settings: Settings, world: World) -> int:
         settings,
         world,
     )
-    return ExitCode.PASS if commented or not settings.comment_required else ExitCode.NO_COMMENT
+    if commented or not settings.comment_required:
+        return ExitCode.PASS
+    world.stdout.write(annotation("error", "comment-required is true and the comment could not be posted"))
+    return ExitCode.NO_COMMENT
 
 
 def _draft(text: str, origin: Context, settings: Settings, world: World) -> Draft:

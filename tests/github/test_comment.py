@@ -6,7 +6,7 @@ import pytest
 import requests
 
 from ragcontract.github.client import Client
-from ragcontract.github.comment import MAX_BODY, Draft, Posted, State, head, post
+from ragcontract.github.comment import MAX_BODY, MAX_CHECKS, Draft, Posted, State, head, post
 from ragcontract.github.context import Token
 from ragcontract.github.failure import GitHubError, Timing
 from ragcontract.github.http import Http
@@ -32,10 +32,10 @@ def draft(
     return Draft(name=name, state=state, run=run, content=content, body=body)
 
 
-def written(github: GitHub, what: Draft, when: CommentWhen = "always", *, commit: str = "") -> Posted:
+def written(github: GitHub, what: Draft, when: CommentWhen = "always", *, commit: str = "", **rest: Any) -> Posted:
     http = Http(requests.Session(), Token(TOKEN), seconds=60, timing=Timing(sleep=lambda _seconds: None))
     client = Client(http, api_url=github.url, graphql_url=github.graphql_url, repository="octo/app")
-    return post(client, PullRequest(7, commit), what, when)
+    return post(client, PullRequest(7, commit), what, when, **rest)
 
 
 def test_the_first_is_created_with_its_marker_in_front(github: GitHub) -> None:
@@ -268,7 +268,50 @@ def test_a_post_that_is_never_received_is_given_up(github: GitHub) -> None:
     github.faults = [Fault(method="POST", path="^/repos", status=503)]
     with pytest.raises(GitHubError, match="503"):
         written(github, draft())
-    assert len(github.writes()) == 3
+    assert len(github.writes()) == MAX_CHECKS
+
+
+def test_a_post_of_which_only_the_last_try_arrives_is_found(github: GitHub) -> None:
+    github.faults = [
+        Fault(method="POST", path="^/repos", times=MAX_CHECKS - 1, status=502),
+        Fault(method="POST", path="^/repos", kind="do and drop"),
+    ]
+    assert written(github, draft()).url == URL
+    assert len(github.comments) == 1
+
+
+@pytest.mark.parametrize("status", [429, 502])
+def test_after_a_wait_an_update_looks_again_before_it_overwrites(github: GitHub, status: int) -> None:
+    written(github, draft("first", run=(99, 1)))
+
+    def newer_run(sent: Sent) -> None:
+        if sent.method == "PATCH":
+            github.comments[0]["body"] = marked(200) + "\nnewer"
+
+    github.meanwhile = newer_run
+    github.faults = [Fault(method="PATCH", times=1, status=status, headers={"Retry-After": "1"})]
+    assert written(github, draft("late", run=(100, 1))).written == "newer"
+    assert "newer" in github.bodies()[0]
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_comment_that_is_deleted_between_the_look_and_the_update_is_made_anew(github: GitHub, status: int) -> None:
+    written(github, draft("first", run=(99, 1)))
+
+    def delete(sent: Sent) -> None:
+        if sent.method == "PATCH":
+            github.comments.clear()
+
+    github.meanwhile = delete
+    github.faults = [Fault(method="PATCH", status=status)]
+    assert written(github, draft("second")).written == "created"
+    assert "second" in github.bodies()[0]
+
+
+def test_a_comment_that_is_there_is_heard_of_before_the_look_after_it(github: GitHub) -> None:
+    heard: list[Posted] = []
+    written(github, draft(), on_created=heard.append)
+    assert heard == [Posted("created", URL)]
 
 
 def test_the_body_gets_what_room_the_marker_leaves(github: GitHub) -> None:

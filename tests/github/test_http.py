@@ -166,10 +166,13 @@ def test_a_post_that_may_have_been_received_is_not_sent_again_but_waited_for(
     assert len(calls.waits) == 1
 
 
-def test_a_post_that_was_limited_was_not_carried_out_and_is_sent_again(github: GitHub) -> None:
+def test_a_post_that_was_limited_was_not_carried_out_and_is_left_after_the_wait_to_look_first(github: GitHub) -> None:
     github.faults = [Fault(method="POST", times=1, status=403, headers={"Retry-After": "1"})]
-    Calls(github).client.create_comment(7, "hello")
-    assert github.bodies() == ["hello"]
+    calls = Calls(github)
+    with pytest.raises(GitHubError, match="403") as raised:
+        calls.client.create_comment(7, "hello")
+    assert (raised.value.try_again, raised.value.maybe_done, raised.value.denied) == (True, False, False)
+    assert calls.waits == [1.0]
 
 
 def test_a_connection_that_was_refused_was_no_post() -> None:
@@ -177,8 +180,8 @@ def test_a_connection_that_was_refused_was_no_post() -> None:
         calls = Calls(github)
     with pytest.raises(GitHubError, match=r"GitHub could not be reached \(ConnectionError\)") as raised:
         calls.client.create_comment(7, "hello")
-    assert not raised.value.maybe_done
-    assert len(calls.waits) == MAX_TRIES - 1
+    assert (raised.value.try_again, raised.value.maybe_done) == (True, False)
+    assert len(calls.waits) == 1
 
 
 @pytest.mark.parametrize("kind", ["hang", "drip"])

@@ -70,6 +70,13 @@ def test_a_push_is_about_the_open_pull_request_of_its_commit(github: GitHub) -> 
     assert github.requests == [f"GET /repos/octo/app/commits/{SHA}/pulls?per_page=100"]
 
 
+def test_the_push_of_an_annotated_tag_is_about_the_tags_commit(github: GitHub) -> None:
+    github.add_pull(4, sha=SHA)
+    assert found(github, "push", {"after": OTHER, "head_commit": {"id": SHA}}) == PullRequest(4, SHA)
+    deleted = {"after": "0" * 40, "head_commit": {"id": SHA}}
+    assert found(github, "push", deleted) == NoPullRequest("the push left no commit")
+
+
 def test_a_push_that_does_not_say_its_commit_is_about_the_runs(github: GitHub) -> None:
     github.add_pull(5, sha=OTHER)
     assert found(github, "push", {}) == PullRequest(5, OTHER)
