@@ -7,14 +7,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
+from ragcontract.inputs.files import READ_ERRORS, InputFile, Progress, no_progress, read_problem
+from ragcontract.inputs.lines import UnreadableError, lines_of
 from ragcontract.inputs.malformed import malformed
 from ragcontract.inputs.schema import Misfit, misfits, nearest
 from ragcontract.model import SourceFile
 
-MAX_LINE_BYTES = 64 << 20
-HEAD = 1024  # bytes that tell binary data from text
-UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -70,7 +68,7 @@ class JsonLines(Generic[T]):
     def _rows(self, file: InputFile) -> Iterator[Line[T]]:
         number = rows = 0
         try:
-            for number, line in enumerate(_lines(file), start=1):
+            for number, line in enumerate(lines_of(file, "JSON lines"), start=1):
                 if not line.strip():
                     continue
                 rows += 1
@@ -82,7 +80,7 @@ class JsonLines(Generic[T]):
                     self._explain(f"{file.path}:{number}", line, error, first=rows == 1)
                     continue
                 yield Line(file.path, number, row)
-        except _UnreadableError as error:
+        except UnreadableError as error:
             self._diagnostics.problem(f"{file.path}:{number + error.lines_on}", str(error))
         except READ_ERRORS as error:
             self._diagnostics.problem(f"{file.path}:{number + 1}", read_problem(error))
@@ -112,34 +110,13 @@ class JsonLines(Generic[T]):
                 self._diagnostics.warning(f"{place}: unknown field {name!r} is not read; did you mean {meant!r}?")
 
 
-class _UnreadableError(Exception):
-    """The rest of the file cannot be read as lines; ``lines_on`` counts from the last line that could."""
-
-    def __init__(self, message: str, *, lines_on: int = 0) -> None:
-        super().__init__(message)
-        self.lines_on = lines_on
-
-
-def _lines(file: InputFile) -> Iterator[bytes]:
-    """Yield lines of at most ``MAX_LINE_BYTES``, byte order marks taken off."""
-    head = file.stream.peek(HEAD)[:HEAD]
-    if head.startswith(UTF16_BOMS):
-        raise _UnreadableError("is UTF-16 or UTF-32; save the file as UTF-8", lines_on=1)
-    if b"\0" in head:
-        raise _UnreadableError("is binary data; expected JSON lines as UTF-8 text, or gzip of them", lines_on=1)
-    while line := file.stream.readline(MAX_LINE_BYTES + 1):
-        if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
-            raise _UnreadableError("the line is longer than 64 MiB", lines_on=1)
-        yield line.removeprefix(UTF8_BOM)  # not only of the first: files are put together
-
-
 def _refuse_what_is_no_json_lines(line: bytes) -> None:
     """Raise where the first row shows that every other one would fail for the same reason."""
     start = line.strip()
     if start.startswith(b"["):
-        raise _UnreadableError("is a JSON array; expected one object a line, as `jq -c '.[]' FILE` writes them")
+        raise UnreadableError("is a JSON array; expected one object a line, as `jq -c '.[]' FILE` writes them")
     if start == b"{":
-        raise _UnreadableError(
+        raise UnreadableError(
             "is one JSON document over several lines; expected one object a line, as `jq -c . FILE` writes it"
         )
 

@@ -1,0 +1,149 @@
+"""BEIR: ``queries.jsonl`` and ``corpus.jsonl`` (``_id``, ``text``), ``qrels/test.tsv`` with a header.
+
+BEIR has no format of its own for runs: they are read and written as TREC's.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from io import StringIO
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ragcontract.convert import trec
+from ragcontract.convert.collection import BOM, Collection, Files, First, Part, judged, some
+from ragcontract.convert.columns import as_grade, rows, whole_grade
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import Progress
+from ragcontract.inputs.ids import Id, as_id
+from ragcontract.inputs.jsonl import JsonLines
+from ragcontract.inputs.schema import shown
+
+HEADER = ("query-id", "corpus-id", "score")
+QREL = "<TAB>".join(HEADER)
+
+
+class Text(Struct, frozen=True, kw_only=True, gc=False):
+    """A line of ``queries.jsonl``."""
+
+    id: Annotated[Id, Meta(description="The query's id.")] = msgspec.field(name="_id")
+    text: str
+
+
+class Document(Struct, frozen=True, kw_only=True, gc=False):
+    """A line of ``corpus.jsonl``; only its id matters here."""
+
+    id: Id = msgspec.field(name="_id")
+
+
+def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Progress) -> Collection:
+    """Read ``qrels``, ``queries``, ``corpus`` and ``run`` files, as far as they are needed for the wanted parts."""
+    queries = rankings = None
+    if "golden" in wanted:
+        grades, places = _read_qrels(files["qrels"], diagnostics, progress)
+        queries = judged(grades, places, _read_queries(files["queries"], diagnostics, progress), diagnostics)
+    if "run" in wanted:
+        rankings = trec.read_run(files["run"], diagnostics, progress)
+    collection = Collection(queries=queries, rankings=rankings)
+    if files["corpus"]:
+        _compare_with_corpus(collection, files["corpus"], diagnostics, progress)
+    return collection
+
+
+def _read_qrels(
+    paths: Sequence[str], diagnostics: Diagnostics, progress: Progress
+) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
+    """Return the grades by query and document, and where each query is first."""
+    grades: dict[str, dict[str, float]] = {}
+    places: dict[str, str] = {}
+    first = First(diagnostics)
+    for row in rows(paths, _split, QREL, diagnostics, progress):
+        if len(row.columns) != len(HEADER) or not all(row.columns):
+            found = shown("\t".join(row.columns))
+            diagnostics.problem(row.place, f"expected the 3 columns `{QREL}`, found {found}")
+        elif row.number == 1:
+            if tuple(row.columns) != HEADER:
+                found = shown("\t".join(row.columns))
+                diagnostics.problem(row.place, f"expected the header `{QREL}`, found {found}")
+        else:
+            query_id, doc_id, text = row.columns
+            grade = as_grade(text, f"{row.place}: score", diagnostics)
+            if first.is_new((query_id, doc_id), row.place, "corpus-id", f"{doc_id!r} of query {query_id!r}"):
+                places.setdefault(query_id, row.place)
+                grades.setdefault(query_id, {})[doc_id] = grade or 0
+    return grades, places
+
+
+def _split(line: str) -> list[str]:
+    line = line.rstrip("\r\n")
+    if '"' in line:  # which is rare, and BEIR reads as csv does
+        with suppress(csv.Error):
+            return next(csv.reader([line], delimiter="\t"))
+    return line.split("\t")
+
+
+def _read_queries(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    first = First(diagnostics)
+    for line in JsonLines(paths, Text, diagnostics, progress=progress):
+        query_id = as_id(line.row.id)
+        if first.is_new(query_id, line.place, "_id", repr(query_id)):
+            texts[query_id] = line.row.text
+    return texts
+
+
+def _compare_with_corpus(
+    collection: Collection, paths: Sequence[str], diagnostics: Diagnostics, progress: Progress
+) -> None:
+    known = {as_id(line.row.id) for line in JsonLines(paths, Document, diagnostics, spell_check=0, progress=progress)}
+    if strange := [doc_id for doc_id in doc_ids(collection) if doc_id not in known]:
+        diagnostics.warning(f"{paths[0]}: {some(strange, 'document')} of the other files not in the corpus")
+
+
+def doc_ids(collection: Collection) -> dict[str, None]:
+    """Return every document of a collection, in the order they are met."""
+    found: dict[str, None] = {}
+    for query in (collection.queries or {}).values():
+        found.update(dict.fromkeys(query.grades))
+    for ranking in (collection.rankings or {}).values():
+        found.update(dict.fromkeys(result.doc_id for result in ranking.results))
+    return found
+
+
+def write_qrels(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+    """Yield the header and the judgments as lines."""
+    yield "\t".join(HEADER) + "\n"
+    unjudged = []
+    for query in (collection.queries or {}).values():
+        _refuse_tabs(query.id, f"{query.place}: id", diagnostics)
+        if not query.grades:
+            unjudged.append(query.id)
+        for doc_id, grade in query.grades.items():
+            _refuse_tabs(doc_id, f"{query.place}: relevant_doc_ids", diagnostics)
+            line = StringIO()
+            whole = whole_grade(grade, query.place, doc_id, diagnostics)
+            csv.writer(line, delimiter="\t", lineterminator="\n").writerow([query.id, doc_id, whole])
+            yield line.getvalue()
+    if unjudged:
+        diagnostics.warning(f"{some(unjudged)} without a judged document: left out, for qrels have no line for that")
+
+
+def write_queries(collection: Collection, _diagnostics: Diagnostics) -> Iterator[str]:
+    """Yield the questions as lines."""
+    for query in (collection.queries or {}).values():
+        yield msgspec.json.encode({"_id": query.id, "text": query.text, "metadata": {}}).decode() + "\n"
+
+
+def write_corpus(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+    """Yield a line for every document that is judged or retrieved: its id, and no text, for nothing here knows that."""
+    diagnostics.warning("the corpus has the documents' ids only: their texts are not in golden queries or runs")
+    for doc_id in doc_ids(collection):
+        yield msgspec.json.encode({"_id": doc_id, "title": "", "text": ""}).decode() + "\n"
+
+
+def _refuse_tabs(name: str, place: str, diagnostics: Diagnostics) -> None:
+    if any(char in name for char in "\t\r\n\0") or name.startswith(BOM):
+        message = "has a tab, a line break or an invisible character in it, which BEIR's qrels cannot hold"
+        diagnostics.problem(place, f"{shown(name)} {message}")

@@ -1,0 +1,90 @@
+"""What all formats have in common: questions with graded documents, and rankings. Every conversion goes through it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.numbers import count
+from ragcontract.text import shorten
+
+Part = Literal["golden", "run"]
+Files = Mapping[str, Sequence[str]]
+NAMED = 3
+LONGEST_NAME = 40
+BOM = "\ufeff"  # taken off at the start of every line that is read
+
+
+class Query(Struct, frozen=True, kw_only=True, gc=False):
+    """A question, its documents' grades (0 or more; relevant from 1 on) and where it stands, as ``qrels.txt:3``."""
+
+    id: str
+    text: str
+    grades: dict[str, float]
+    place: str
+
+
+class Retrieved(Struct, frozen=True, kw_only=True, gc=False):
+    """One retrieved document."""
+
+    doc_id: str
+    score: float | None = None
+
+
+class Ranking(Struct, frozen=True, kw_only=True, gc=False):
+    """What was retrieved for a query, best first, and where it stands; a document may be in it again."""
+
+    query_id: str
+    results: list[Retrieved]
+    place: str
+
+
+class Collection(Struct, frozen=True, kw_only=True):
+    """What the files of one format come to, by query id in the files' order; None for a part not asked for."""
+
+    queries: dict[str, Query] | None = None
+    rankings: dict[str, Ranking] | None = None
+
+
+class First:
+    """Refuses what stands in the files a second time."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        """Start with nothing seen."""
+        self._diagnostics = diagnostics
+        self._places: dict[object, str] = {}
+
+    def is_new(self, key: object, place: str, field: str, shown: str) -> bool:
+        """Tell whether ``key`` is met for the first time; if not, the diagnostics are told, and where it was."""
+        first = self._places.setdefault(key, place)
+        if first is place:
+            return True
+        self._diagnostics.problem(f"{place}: {field}", f"{shown} stands here again; it is first in {first}")
+        return False
+
+
+def some(ids: Iterable[str], noun: str = "query") -> str:
+    """As ``3 queries ('a', 'b', 'c')``: how many, and the first few."""
+    every = list(ids)
+    named = [repr(shorten(one, LONGEST_NAME)) for one in every[:NAMED]]
+    return f"{count(len(every), noun)} ({', '.join([*named, '…'] if len(every) > NAMED else named)})"
+
+
+def judged(
+    grades: Mapping[str, dict[str, float]],
+    places: Mapping[str, str],
+    texts: Mapping[str, str],
+    diagnostics: Diagnostics,
+) -> dict[str, Query]:
+    """Put together judgments and questions, in the judgments' order; a query without text has its id for one."""
+    if nameless := [query_id for query_id in grades if not texts.get(query_id)]:
+        diagnostics.warning(f"{places[nameless[0]]}: {some(nameless)} without a text; the id stands for the question")
+    if hopeless := [query_id for query_id, found in grades.items() if not any(grade > 0 for grade in found.values())]:
+        diagnostics.warning(
+            f"{places[hopeless[0]]}: {some(hopeless)} without a relevant document: in trec_eval's means, not in ours"
+        )
+    return {
+        query_id: Query(id=query_id, text=texts.get(query_id) or query_id, grades=found, place=places[query_id])
+        for query_id, found in grades.items()
+    }

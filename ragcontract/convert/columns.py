@@ -1,0 +1,82 @@
+"""Reading text files of columns, line by line, and checking what goes into one."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import READ_ERRORS, InputFile, Progress, no_progress, read_problem
+from ragcontract.inputs.lines import UnreadableError, lines_of
+from ragcontract.inputs.malformed import malformed
+from ragcontract.inputs.schema import shown
+
+HIGHEST = 1_000_000_000  # a golden row takes no higher grade
+
+
+class Row(NamedTuple):
+    """The columns of a line, and where it stands, as ``qrels.txt:3``."""
+
+    place: str
+    number: int
+    columns: list[str]
+
+
+def rows(
+    paths: Sequence[str],
+    split: Callable[[str], list[str]],
+    expected: str,
+    diagnostics: Diagnostics,
+    progress: Progress = no_progress,
+) -> Iterator[Row]:
+    """Yield the lines that are not blank, ``split`` into columns; what cannot be read is told to the diagnostics.
+
+    ``expected`` says what a line looks like, for those who gave an empty file or one that is no text.
+    """
+    for path in paths:
+        try:
+            file = InputFile(path, progress)
+        except OSError as error:
+            diagnostics.problem(path, read_problem(error))
+            continue
+        with file:
+            yield from _rows(file, split, expected, diagnostics)
+
+
+def _rows(file: InputFile, split: Callable[[str], list[str]], expected: str, diagnostics: Diagnostics) -> Iterator[Row]:
+    number, is_empty = 0, True
+    try:
+        for number, line in enumerate(lines_of(file, f"lines of `{expected}`"), start=1):
+            place = f"{file.path}:{number}"
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                is_empty = False
+                diagnostics.problem(place, malformed(line, error)[1])
+                continue
+            if text.strip():
+                is_empty = False
+                yield Row(place, number, split(text))
+    except UnreadableError as error:
+        diagnostics.problem(f"{file.path}:{number + error.lines_on}", str(error))
+    except READ_ERRORS as error:
+        diagnostics.problem(f"{file.path}:{number + 1}", read_problem(error))
+    else:
+        if is_empty:
+            diagnostics.problem(file.path, f"is empty; expected lines of `{expected}`")
+
+
+def as_grade(text: str, place: str, diagnostics: Diagnostics) -> float | None:
+    """Read a grade, a whole number; one below 0 counts as 0. None if it is none, which the diagnostics then know."""
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdecimal() and len(digits) <= len(str(HIGHEST)) and int(digits) <= HIGHEST:
+        return max(0, int(text))
+    diagnostics.problem(place, f"expected a whole number of at most a billion, found {shown(text)}")
+    return None
+
+
+def whole_grade(grade: float, place: str, doc_id: str, diagnostics: Diagnostics) -> int:
+    """Return a grade as the whole number that it must be here."""
+    if grade != int(grade):
+        diagnostics.problem(
+            f"{place}: relevance", f"{shown(doc_id)} has the grade {grade:g}; grades are whole numbers in this format"
+        )
+    return int(grade)

@@ -1,0 +1,75 @@
+"""The formats by name: what each is read from and can be written to."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec import Struct
+
+from ragcontract.convert import beir, native, ragas, trec
+from ragcontract.convert.collection import Collection, Files, Part
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import Progress
+
+Read = Callable[[Files, set[Part], Diagnostics, Progress], Collection]
+Write = Callable[[Collection, Diagnostics], Iterable[str]]
+
+OWN = "rag-contract"
+
+
+class Output(Struct, frozen=True, kw_only=True):
+    """A file that a format is written to: the parts it cannot do without, those it also takes, and its lines."""
+
+    needs: set[Part]
+    write: Write
+    takes: set[Part] = set()
+
+
+class Format(Struct, frozen=True, kw_only=True):
+    """A format: the files it is read from with the part each gives, those that only add to another, its outputs."""
+
+    read: Read
+    gives: Mapping[str, set[Part]]
+    outputs: Mapping[str, Output]
+    adds_to: Mapping[str, str] = {}
+
+    @property
+    def inputs(self) -> list[str]:
+        """The names of all files that the format is read from."""
+        return [*self.gives, *self.adds_to]
+
+
+FORMATS: dict[str, Format] = {
+    OWN: Format(
+        read=native.read,
+        gives={"golden": {"golden"}, "run": {"run"}},
+        outputs={
+            "golden": Output(needs={"golden"}, write=native.write_golden),
+            "run": Output(needs={"run"}, write=native.write_run),
+        },
+    ),
+    "trec": Format(
+        read=trec.read,
+        gives={"qrels": {"golden"}, "run": {"run"}},
+        adds_to={"queries": "qrels"},
+        outputs={
+            "qrels": Output(needs={"golden"}, write=trec.write_qrels),
+            "queries": Output(needs={"golden"}, write=trec.write_topics),
+            "run": Output(needs={"run"}, write=trec.write_run),
+        },
+    ),
+    "beir": Format(
+        read=beir.read,
+        gives={"qrels": {"golden"}, "run": {"run"}},
+        adds_to={"queries": "qrels", "corpus": "qrels"},
+        outputs={
+            "qrels": Output(needs={"golden"}, write=beir.write_qrels),
+            "queries": Output(needs={"golden"}, write=beir.write_queries),
+            "corpus": Output(needs={"golden"}, takes={"run"}, write=beir.write_corpus),
+            "run": Output(needs={"run"}, write=trec.write_run),
+        },
+    ),
+    "ragas": Format(
+        read=ragas.read,
+        gives={"samples": {"golden", "run"}},
+        outputs={"samples": Output(needs={"golden"}, takes={"run"}, write=ragas.write_samples)},
+    ),
+}

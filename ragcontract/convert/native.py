@@ -1,0 +1,103 @@
+"""The formats of ``check``: golden rows and run rows as JSON lines."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved, some
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import Progress
+from ragcontract.inputs.golden import read_golden
+from ragcontract.inputs.ids import as_id
+from ragcontract.inputs.jsonl import JsonLines
+from ragcontract.inputs.run import SPELL_CHECKED_ROWS, RunRow
+from ragcontract.model import VERSION_FIELDS, GoldenQuery
+
+GOLDEN_ONLY = ("must_rank_at_most", "must_include_any", "forbidden_doc_ids", "weight", "tags")
+RUN_ONLY = ("latency_ms", *VERSION_FIELDS)
+RESULT_ONLY = ("chunk_id", "metadata")
+
+
+def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Progress) -> Collection:
+    """Read ``golden`` and ``run`` files, as far as they are wanted; warns of fields that no other format has."""
+    queries = rankings = None
+    if "golden" in wanted:
+        golden = read_golden(files["golden"], diagnostics, progress).queries
+        queries = {query.id: _query(query) for query in golden.values()}
+        _warn_of_lost(_lost_from_golden(golden.values()), diagnostics)
+    if "run" in wanted:
+        rankings = _read_run(files["run"], diagnostics, progress)
+    return Collection(queries=queries, rankings=rankings)
+
+
+def _query(query: GoldenQuery) -> Query:
+    grades = query.relevance
+    if grades is None:
+        grades = dict.fromkeys(query.relevant_doc_ids, 1.0)
+    return Query(id=query.id, text=query.query, grades=grades, place=query.place)
+
+
+def _lost_from_golden(queries: Iterable[GoldenQuery]) -> dict[str, str]:
+    defaults = GoldenQuery(id="", query="", relevant_doc_ids=(), place="")
+    return {
+        name: query.place
+        for query in queries
+        for name in GOLDEN_ONLY
+        if getattr(query, name) != getattr(defaults, name)
+    }
+
+
+def _warn_of_lost(fields: dict[str, str], diagnostics: Diagnostics) -> None:
+    if fields:
+        place = next(iter(fields.values()))
+        diagnostics.warning(f"{place}: not in the other format, and left out: {', '.join(fields)}")
+
+
+def _read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> dict[str, Ranking]:
+    rankings: dict[str, Ranking] = {}
+    lost: dict[str, str] = {}
+    first = First(diagnostics)
+    for line in JsonLines(paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, progress=progress):
+        query_id = as_id(line.row.query_id)
+        if not first.is_new(query_id, line.place, "query_id", repr(query_id)):
+            continue
+        for name in _lost_from_run(line.row):
+            lost.setdefault(name, line.place)
+        results = [Retrieved(doc_id=as_id(result.doc_id), score=result.score) for result in line.row.results]
+        rankings[query_id] = Ranking(query_id=query_id, results=results, place=line.place)
+    _warn_of_lost(lost, diagnostics)
+    return rankings
+
+
+def _lost_from_run(row: RunRow) -> Iterator[str]:
+    yield from (name for name in RUN_ONLY if getattr(row, name) is not None)
+    for name in RESULT_ONLY:
+        if any(getattr(result, name) is not None for result in row.results):
+            yield f"results.{name}"
+
+
+def write_golden(collection: Collection, _diagnostics: Diagnostics) -> Iterator[str]:
+    """Yield golden rows as lines: all grades in ``relevance``, the relevant documents those of grade 1 or more."""
+    for query in (collection.queries or {}).values():
+        # Grades are whole numbers nearly always, and people read these rows.
+        relevance = {doc_id: int(grade) if grade == int(grade) else grade for doc_id, grade in query.grades.items()}
+        yield _line({"id": query.id, "query": query.text, "relevance": relevance})
+
+
+def write_run(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+    """Yield run rows as lines."""
+    rankings = collection.rankings or {}
+    for ranking in rankings.values():
+        results: list[dict[str, str | float]] = [
+            {"doc_id": result.doc_id} if result.score is None else {"doc_id": result.doc_id, "score": result.score}
+            for result in ranking.results
+        ]
+        yield _line({"query_id": ranking.query_id, "results": results})
+    if missing := [query_id for query_id in collection.queries or {} if query_id not in rankings]:
+        diagnostics.warning(
+            f"{some(missing)} not in the run: if nothing was found for them, say so with `missing_queries: zero`"
+        )
+
+
+def _line(row: object) -> str:
+    return msgspec.json.encode(row).decode() + "\n"

@@ -1,0 +1,71 @@
+"""ragas: samples of one turn with ids of contexts, as JSON lines or one JSON list.
+
+A sample has no id: its question is its id, unless it has a field ``id`` (which ragas passes over).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved, some
+from ragcontract.convert.samples import Samples
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import Progress
+from ragcontract.inputs.golden import RELEVANT_GRADE
+from ragcontract.inputs.ids import Id, as_id, as_ids, unique_ids
+
+
+class Sample(Struct, frozen=True, kw_only=True, gc=False):
+    """A sample, as far as it is about retrieval."""
+
+    user_input: Annotated[str, Meta(min_length=1)]
+    id: Id | None = None
+    retrieved_context_ids: list[Id] | None = None
+    reference_context_ids: list[Id] | None = None
+
+
+def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Progress) -> Collection:
+    """Read ``samples`` files: the references for golden queries, what was retrieved for a run."""
+    queries: dict[str, Query] = {}
+    rankings: dict[str, Ranking] = {}
+    first = First(diagnostics)
+    for place, sample in Samples(files["samples"], Sample, diagnostics, progress):
+        sample_id = sample.user_input if sample.id is None else as_id(sample.id)
+        if not first.is_new(sample_id, place, "user_input" if sample.id is None else "id", repr(sample_id)):
+            continue
+        if "golden" in wanted:
+            relevant = _needed(sample.reference_context_ids, f"{place}: reference_context_ids", diagnostics)
+            grades = dict.fromkeys(unique_ids(relevant), float(RELEVANT_GRADE))
+            queries[sample_id] = Query(id=sample_id, text=sample.user_input, grades=grades, place=place)
+        if "run" in wanted:
+            retrieved = _needed(sample.retrieved_context_ids, f"{place}: retrieved_context_ids", diagnostics)
+            results = [Retrieved(doc_id=doc_id) for doc_id in as_ids(retrieved)]
+            rankings[sample_id] = Ranking(query_id=sample_id, results=results, place=place)
+    return Collection(queries=queries if "golden" in wanted else None, rankings=rankings if "run" in wanted else None)
+
+
+def _needed(ids: Sequence[str | int] | None, place: str, diagnostics: Diagnostics) -> Sequence[str | int]:
+    if ids is None:
+        diagnostics.problem(place, "is missing; expected a list of ids")
+    return ids or []
+
+
+def write_samples(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+    """Yield a sample for each golden query, with what was retrieved for it where there is a run."""
+    queries = collection.queries or {}
+    rankings = collection.rankings
+    for query in queries.values():
+        sample: dict[str, object] = {"id": query.id, "user_input": query.text}
+        if rankings is not None and query.id in rankings:
+            sample["retrieved_context_ids"] = [result.doc_id for result in rankings[query.id].results]
+        sample["reference_context_ids"] = [doc for doc, grade in query.grades.items() if grade >= RELEVANT_GRADE]
+        yield msgspec.json.encode(sample).decode() + "\n"
+    if graded := [query.id for query in queries.values() if set(query.grades.values()) - {RELEVANT_GRADE}]:
+        diagnostics.warning(f"{some(graded)} with grades other than 1: samples only say what is relevant")
+    if rankings is not None:
+        if missing := [query_id for query_id in queries if query_id not in rankings]:
+            diagnostics.warning(f"{some(missing)} not in the run: the samples have no retrieved_context_ids")
+        if unknown := [query_id for query_id in rankings if query_id not in queries]:
+            diagnostics.warning(f"{some(unknown)} in the run only: left out, for a sample needs its question")

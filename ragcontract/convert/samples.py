@@ -1,0 +1,84 @@
+"""Reading JSON objects that stand on lines of their own or in one list, whichever the file has."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem, read_whole
+from ragcontract.inputs.jsonl import UNDECODABLE, JsonLines
+from ragcontract.inputs.locate import JsonLocator
+from ragcontract.inputs.malformed import malformed
+from ragcontract.inputs.schema import Misfit, misfits
+
+PEEKED = 1024
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Samples(Generic[T]):
+    """The objects of one or more files, each with its place, as ``samples.json:17``."""
+
+    def __init__(
+        self, paths: Sequence[str], row_type: type[T], diagnostics: Diagnostics, progress: Progress = no_progress
+    ) -> None:
+        """Read ``paths`` as objects of ``row_type``."""
+        self._paths = paths
+        self._type = row_type
+        self._diagnostics = diagnostics
+        self._progress = progress
+
+    def __iter__(self) -> Iterator[tuple[str, T]]:
+        """Yield each good object; a bad one is told to the diagnostics and left out."""
+        for path in self._paths:
+            try:
+                if _starts_a_list(path):
+                    yield from self._list(path)
+                    continue
+            except READ_ERRORS as error:
+                self._diagnostics.problem(path, read_problem(error))
+                continue
+            for line in JsonLines([path], self._type, self._diagnostics, spell_check=100, progress=self._progress):
+                yield line.place, line.row
+
+    def _list(self, path: str) -> Iterator[tuple[str, T]]:
+        data, _ = read_whole(path, self._progress)
+        try:
+            text = data.decode()
+            items = msgspec.json.decode(data, type=list[msgspec.Raw])
+            msgspec.json.decode(data)  # the parts are passed over unread, and may not be JSON
+        except UNDECODABLE as error:
+            line, message = malformed(data, error)
+            self._diagnostics.problem(f"{path}:{line}", message)
+            return
+        if not items:
+            self._diagnostics.problem(path, "is an empty list; expected JSON objects in it")
+        locate = JsonLocator(text)
+        at, number = 0, 1
+        for index, item in enumerate(map(bytes, items)):
+            # Only white space and a comma are before it, so this finds the item itself; the locator starts at the top.
+            start = data.index(item, at)
+            number += data.count(b"\n", at, start)
+            at = start
+            try:
+                yield f"{path}:{number}", msgspec.json.decode(item, type=self._type)
+            except UNDECODABLE as error:
+                self._explain(path, index, item, error, locate)
+            number += item.count(b"\n")
+            at += len(item)
+
+    def _explain(self, path: str, index: int, item: bytes, error: Exception, locate: JsonLocator) -> None:
+        if self._diagnostics.full:
+            self._diagnostics.count_one()
+            return
+        for misfit in misfits(msgspec.json.decode(item), self._type) or [Misfit((), str(error))]:
+            self._diagnostics.misfit(f"{path}:{locate.line((index, *misfit.path))}", misfit)
+
+
+def _starts_a_list(path: str) -> bool:
+    if not Path(path).is_file():  # a pipe can be read only once, and is read as lines
+        return False
+    with InputFile(path) as file:
+        return file.stream.peek(PEEKED)[:PEEKED].removeprefix(UTF8_BOM).lstrip().startswith(b"[")

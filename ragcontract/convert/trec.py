@@ -1,0 +1,168 @@
+"""TREC: qrels (``qid 0 docid grade``), runs (``qid Q0 docid rank score tag``), topics (``qid<TAB>text``).
+
+What is read is what trec_eval would see: the order of a run is that of its scores (:mod:`ragcontract.convert.order`);
+the ranks, the second column and the tag are not looked at.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from math import inf, isfinite
+
+from ragcontract.convert.collection import BOM, Collection, Files, First, Part, Query, Ranking, Retrieved, judged, some
+from ragcontract.convert.columns import Row, as_grade, rows, whole_grade
+from ragcontract.convert.order import in_trec_evals_order, scores_in_order
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import Progress
+from ragcontract.inputs.schema import shown
+
+QREL = "qid 0 docid grade"
+RESULT = "qid Q0 docid rank score tag"
+TOPIC = "qid<TAB>text"
+TAG = "rag-contract"
+_SPACE = re.compile(r"[ \t\n\r\v\f]+")  # what C's isspace knows; an id may hold a no-break space
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+
+
+def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Progress) -> Collection:
+    """Read ``qrels``, ``queries`` and ``run`` files, as far as they are needed for the wanted parts."""
+    queries = rankings = None
+    if "golden" in wanted:
+        grades, places = _read_qrels(files["qrels"], diagnostics, progress)
+        queries = judged(grades, places, _read_topics(files["queries"], diagnostics, progress), diagnostics)
+    if "run" in wanted:
+        rankings = read_run(files["run"], diagnostics, progress)
+    return Collection(queries=queries, rankings=rankings)
+
+
+def _split(line: str) -> list[str]:
+    return _SPACE.split(line.strip(" \t\n\r\v\f"))
+
+
+def _has(row: Row, expected: str, diagnostics: Diagnostics) -> bool:
+    """Tell whether a row has as many columns as expected."""
+    wanted = len(expected.split())
+    if len(row.columns) == wanted:
+        return True
+    line = shown(" ".join(row.columns))
+    diagnostics.problem(row.place, f"expected the {wanted} columns `{expected}`, found {len(row.columns)}: {line}")
+    return False
+
+
+def _read_qrels(
+    paths: Sequence[str], diagnostics: Diagnostics, progress: Progress
+) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
+    """Return the grades by query and document, and where each query is first."""
+    grades: dict[str, dict[str, float]] = {}
+    places: dict[str, str] = {}
+    first = First(diagnostics)
+    for row in rows(paths, _split, QREL, diagnostics, progress):
+        if not _has(row, QREL, diagnostics):
+            continue
+        query_id, _, doc_id, text = row.columns
+        grade = as_grade(text, f"{row.place}: grade", diagnostics)
+        if first.is_new((query_id, doc_id), row.place, "docid", f"{doc_id!r} of query {query_id!r}"):
+            places.setdefault(query_id, row.place)
+            grades.setdefault(query_id, {})[doc_id] = grade or 0
+    return grades, places
+
+
+def _read_topics(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    first = First(diagnostics)
+    for row in rows(paths, lambda line: line.strip("\r\n").split("\t", 1), TOPIC, diagnostics, progress):
+        query_id = row.columns[0].strip()
+        if query_id.startswith("<") and len(row.columns) == 1:
+            diagnostics.problem(row.place, f"is a topics file with tags; expected lines of `{TOPIC}`")
+            break
+        if len(row.columns) == 1 or not query_id:
+            diagnostics.problem(row.place, f"expected `{TOPIC}`, found {shown(row.columns[0])}")
+        elif first.is_new(query_id, row.place, "qid", repr(query_id)):
+            texts[query_id] = row.columns[1].strip()
+    return texts
+
+
+def read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> dict[str, Ranking]:
+    """Read runs, each query's results in trec_eval's order."""
+    found: dict[str, list[Retrieved]] = {}
+    places: dict[str, str] = {}
+    first = First(diagnostics)
+    for row in rows(paths, _split, RESULT, diagnostics, progress):
+        if not _has(row, RESULT, diagnostics):
+            continue
+        query_id, _, doc_id, _, text, _ = row.columns
+        score = float(text) if _NUMBER.fullmatch(text) else inf
+        if not isfinite(score):
+            diagnostics.problem(f"{row.place}: score", f"expected a number, found {shown(text)}")
+        if first.is_new((query_id, doc_id), row.place, "docid", f"{doc_id!r} of query {query_id!r}"):
+            places.setdefault(query_id, row.place)
+            found.setdefault(query_id, []).append(Retrieved(doc_id=doc_id, score=score))
+    return {
+        query_id: Ranking(query_id=query_id, results=in_trec_evals_order(results), place=places[query_id])
+        for query_id, results in found.items()
+    }
+
+
+def write_qrels(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+    """Yield the judgments as lines."""
+    unjudged = []
+    for query in (collection.queries or {}).values():
+        _refuse_spaces(query.id, f"{query.place}: id", diagnostics)
+        if not query.grades:
+            unjudged.append(query.id)
+        for doc_id, grade in query.grades.items():
+            _refuse_spaces(doc_id, f"{query.place}: relevant_doc_ids", diagnostics)
+            yield f"{query.id} 0 {doc_id} {whole_grade(grade, query.place, doc_id, diagnostics)}\n"
+    if unjudged:
+        diagnostics.warning(f"{some(unjudged)} without a judged document: left out, for qrels have no line for that")
+
+
+def write_topics(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+    """Yield the questions as lines; line breaks and tabs become spaces."""
+    for query in (collection.queries or {}).values():
+        _refuse_spaces(query.id, f"{query.place}: id", diagnostics)
+        yield f"{query.id}\t{one_line(query)}\n"
+
+
+def one_line(query: Query) -> str:
+    """Return the question without what would end its line or column."""
+    return " ".join(query.text.split())
+
+
+def write_run(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+    """Yield the results as lines, with scores by which trec_eval's order is theirs; a document only once a query."""
+    empty, rescored, repeated = [], [], []
+    for ranking in (collection.rankings or {}).values():
+        _refuse_spaces(ranking.query_id, f"{ranking.place}: query_id", diagnostics)
+        results = _each_once(ranking.results)
+        scores, are_own = scores_in_order(results)
+        if not results:
+            empty.append(ranking.query_id)
+        if not are_own:
+            rescored.append(ranking.query_id)
+        if len(results) < len(ranking.results):
+            repeated.append(ranking.query_id)
+        for rank, (result, score) in enumerate(zip(results, scores, strict=True), start=1):
+            _refuse_spaces(result.doc_id, f"{ranking.place}: results[{rank - 1}].doc_id", diagnostics)
+            yield f"{ranking.query_id} Q0 {result.doc_id} {rank} {score!r} {TAG}\n"
+    if empty:
+        diagnostics.warning(f"{some(empty)} without results: left out, for a run has no line for that")
+    if rescored:
+        diagnostics.warning(
+            f"{some(rescored)} with scores that are missing or do not descend: written with scores that count down"
+        )
+    if repeated:
+        diagnostics.warning(f"{some(repeated)} with a document again: only its best rank is written")
+
+
+def _each_once(results: Sequence[Retrieved]) -> list[Retrieved]:
+    best: dict[str, Retrieved] = {}
+    for result in results:
+        best.setdefault(result.doc_id, result)
+    return list(best.values())
+
+
+def _refuse_spaces(name: str, place: str, diagnostics: Diagnostics) -> None:
+    # All that any reader takes for a space, not C's alone: a run is read by tools in many languages.
+    if name.split() != [name] or "\0" in name or name.startswith(BOM):
+        message = "has whitespace or an invisible character in it, which ends a column in TREC's formats"
+        diagnostics.problem(place, f"{shown(name)} {message}")

@@ -1,0 +1,109 @@
+"""Files of other tools and a folder to convert them in."""
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from ragcontract.convert.collection import Collection, Part, Query, Ranking, Retrieved
+from ragcontract.convert.formats import FORMATS
+from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import no_progress
+
+Judgments = Mapping[str, Mapping[str, float]]
+Results = Mapping[str, Sequence[tuple[str, float | None]]]
+
+QRELS = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 2\nq2\t0  d9 -1\n"
+TOPICS = "q1\tWhat is it?\nq2\tWho is it?\nq3\tOf another split?\n"
+RUN = "q1 Q0 d2 1 0.5 bm25\nq1 Q0 d1 2 0.9 bm25\nq2 Q0 d3 1 7 bm25\nq2 Q0 d4 2 7 bm25\n"
+
+
+def write(folder: Path, **texts: str | bytes) -> dict[str, list[str]]:
+    """Write files called as the options that read them; returns their paths by those names."""
+    paths: dict[str, list[str]] = {name: [] for name in ("golden", "qrels", "queries", "corpus", "samples", "run")}
+    for name, text in texts.items():
+        (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
+        paths[name] = [str(folder / name)]
+    return paths
+
+
+def read(
+    form: str, folder: Path, *, wanted: set[Part] | None = None, **texts: str | bytes
+) -> tuple[Collection, Diagnostics]:
+    """Read files of a format, whatever is wrong with them."""
+    diagnostics = Diagnostics()
+    collection = FORMATS[form].read(
+        write(folder, **texts), {"golden", "run"} if wanted is None else wanted, diagnostics, no_progress
+    )
+    return collection, diagnostics
+
+
+def read_all(form: str, folder: Path, texts: Mapping[str, str]) -> Collection:
+    """Read both parts of a format from texts by the names of their options."""
+    return FORMATS[form].read(write(folder, **texts), {"golden", "run"}, Diagnostics(), no_progress)
+
+
+def written(form: str, name: str, collection: Collection) -> tuple[str, Diagnostics]:
+    """Write one file of a format."""
+    diagnostics = Diagnostics()
+    return "".join(FORMATS[form].outputs[name].write(collection, diagnostics)), diagnostics
+
+
+def collection(grades: Judgments, results: Results | None = None) -> Collection:
+    """Return a collection as a reader does."""
+    queries = {
+        query_id: Query(id=query_id, text=f"About {query_id}?", grades=dict(found), place=f"golden.jsonl:{number}")
+        for number, (query_id, found) in enumerate(grades.items(), start=1)
+    }
+    rankings = {
+        query_id: Ranking(
+            query_id=query_id,
+            results=[Retrieved(doc_id=doc_id, score=score) for doc_id, score in pairs],
+            place=f"run.jsonl:{number}",
+        )
+        for number, (query_id, pairs) in enumerate((results or {}).items(), start=1)
+    }
+    return Collection(queries=queries, rankings=rankings)
+
+
+def problems(diagnostics: Diagnostics, folder: Path) -> list[str]:
+    """Return the problems, paths without the folder in them."""
+    return [problem.replace(f"{folder}/", "") for problem in diagnostics._problems]
+
+
+def ranks(found: Collection) -> dict[str, list[str]]:
+    """Return each query's documents, best first."""
+    return {name: [result.doc_id for result in one.results] for name, one in (found.rankings or {}).items()}
+
+
+def rows(text: str) -> list[dict[str, Any]]:
+    """Return JSON lines as values."""
+    return [json.loads(line) for line in text.split("\n") if line]
+
+
+def packed(path: Path) -> None:
+    """Put a byte order mark before a file, and pack it under its own name."""
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + path.read_bytes()))
+
+
+# Ids as people have them, and as they have them where nobody looked: everything but what columns cannot hold.
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+IDS = st.one_of(
+    st.from_regex(r"[a-z]{1,3}[-_:/.][0-9]{1,4}", fullmatch=True),
+    st.integers(0, 300).map(str),
+    ANY_TEXT,
+)
+TREC_IDS = IDS.filter(lambda name: name.split() == [name] and "\0" not in name and name[0] != "\ufeff")
+BEIR_IDS = IDS.filter(lambda name: not set(name) & set("\t\r\n\0") and name[0] != "\ufeff")
+SCORES = st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([1.0, 1.00000001, 0.5]))
+GRADES = st.integers(0, 1_000_000_000)
+
+
+def collections(ids: st.SearchStrategy[str], *, ranked: bool = True) -> st.SearchStrategy[Collection]:
+    """Make up collections whose ids are ``ids``: any grades, any scores, empty rankings, documents that come again."""
+    judged = st.dictionaries(ids, st.dictionaries(ids, GRADES, max_size=5), max_size=5)
+    results = st.dictionaries(ids, st.lists(st.tuples(ids, SCORES), max_size=6), max_size=5)
+    return st.builds(collection, judged, results if ranked else st.none())

@@ -1,0 +1,68 @@
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given
+
+from ragcontract.convert.collection import Collection
+from tests.builders import as_jsonl, golden, run
+from tests.convert.builders import ANY_TEXT, collection, collections, problems, read, read_all, rows, written
+
+
+def test_golden_rows_with_and_without_grades_are_read(tmp_path: Path) -> None:
+    graded = {"id": 2, "query": "Who?", "relevance": {"a": 2, "b": 0.5}}
+    found, diagnostics = read(
+        "rag-contract", tmp_path, golden=as_jsonl(golden("q1", "x", "y"), graded), run=as_jsonl(run())
+    )
+    assert {query.id: query.grades for query in (found.queries or {}).values()} == {
+        "q1": {"x": 1, "y": 1},
+        "2": {"a": 2, "b": 0.5},
+    }
+    assert (diagnostics.problems, diagnostics.warnings) == (0, [])
+
+
+def test_what_no_other_format_has_is_said_to_be_lost(tmp_path: Path) -> None:
+    questions = [golden("q1"), golden("q2", weight=2, tags=["t"]), golden("q3", tags=["t"], must_rank_at_most=1)]
+    results = [{"doc_id": "d", "chunk_id": "c"}, {"doc_id": "e"}]
+    ranked = [run("q1"), {"query_id": "q2", "results": results, "latency_ms": 0, "index_version": 3}]
+    _, diagnostics = read("rag-contract", tmp_path, golden=as_jsonl(*questions), run=as_jsonl(*ranked))
+    lost = "not in the other format, and left out:"
+    assert diagnostics.warnings == [
+        f"{tmp_path}/golden:2: {lost} weight, tags, must_rank_at_most",
+        f"{tmp_path}/run:2: {lost} latency_ms, index_version, results.chunk_id",
+    ]
+
+
+def test_a_query_that_stands_there_twice_is_told(tmp_path: Path) -> None:
+    _, diagnostics = read("rag-contract", tmp_path, golden=as_jsonl(golden(), golden()), run=as_jsonl(run(), run()))
+    assert [problem.replace(f"{tmp_path}/", "") for problem in problems(diagnostics, tmp_path)] == [
+        "golden:2: id: 'q1' stands here again; it is first in golden:1",
+        "run:2: query_id: 'q1' stands here again; it is first in run:1",
+    ]
+
+
+def test_queries_that_are_not_in_the_run_are_said_to_be_missing() -> None:
+    text, diagnostics = written("rag-contract", "run", collection({"q1": {}, "q2": {}}, {"q2": [("d", None)]}))
+    assert rows(text) == [{"query_id": "q2", "results": [{"doc_id": "d"}]}]
+    assert diagnostics.warnings == [
+        "1 query ('q1') not in the run: if nothing was found for them, say so with `missing_queries: zero`"
+    ]
+
+
+def test_whole_grades_are_written_as_people_write_them() -> None:
+    text, _ = written("rag-contract", "golden", collection({"q": {"a": 1.0, "b": 0.5}}))
+    assert json.loads(text)["relevance"] == {"a": 1, "b": 0.5}
+    assert '"a":1,' in text
+
+
+@given(collections(ANY_TEXT))
+def test_what_is_written_reads_back_as_it_was(before: Collection) -> None:
+    texts = {name: written("rag-contract", name, before)[0] for name in ("golden", "run")}
+    with TemporaryDirectory() as folder:
+        after = read_all("rag-contract", Path(folder), texts)
+    assert {one.id: (one.text, one.grades) for one in (after.queries or {}).values()} == {
+        one.id: (one.text, one.grades) for one in (before.queries or {}).values()
+    }
+    assert {one.query_id: one.results for one in (after.rankings or {}).values()} == {
+        one.query_id: one.results for one in (before.rankings or {}).values()
+    }

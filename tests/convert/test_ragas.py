@@ -1,0 +1,148 @@
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragcontract.convert.collection import Collection
+from ragcontract.convert.ragas import Sample
+from ragcontract.convert.samples import Samples
+from ragcontract.inputs.diagnostics import Diagnostics
+from tests.convert.builders import ANY_TEXT, collection, collections, problems, ranks, read, rows, written
+
+SAMPLES = [
+    {"user_input": "What?", "retrieved_context_ids": ["d2", 1, 1], "reference_context_ids": [1, "d2", "1"]},
+    {"user_input": "Who?", "retrieved_context_ids": [], "reference_context_ids": [], "response": "Nobody.", "id": 7},
+]
+FORMS = {
+    "lines": "".join(json.dumps(sample) + "\n" for sample in SAMPLES),
+    "a list": json.dumps(SAMPLES),
+    "a list over lines": "\ufeff \n" + json.dumps(SAMPLES, indent=2),
+}
+
+
+@pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
+def test_samples_are_golden_queries_and_a_run(text: str, tmp_path: Path) -> None:
+    found, diagnostics = read("ragas", tmp_path, samples=text)
+    assert (diagnostics.problems, diagnostics.warnings) == (0, [])
+    assert {query.id: (query.text, query.grades) for query in (found.queries or {}).values()} == {
+        "What?": ("What?", {"1": 1, "d2": 1}),
+        "7": ("Who?", {}),
+    }
+    assert ranks(found) == {"What?": ["d2", "1", "1"], "7": []}
+
+
+def test_a_part_that_is_not_wanted_may_be_missing(tmp_path: Path) -> None:
+    text = '{"user_input": "What?", "retrieved_context_ids": null, "reference_context_ids": ["d"]}'
+    found, diagnostics = read("ragas", tmp_path, wanted={"golden"}, samples=text)
+    assert (list(found.queries or {}), found.rankings, diagnostics.problems) == (["What?"], None, 0)
+    _, diagnostics = read("ragas", tmp_path, samples=text)
+    assert problems(diagnostics, tmp_path) == ["samples:1: retrieved_context_ids: is missing; expected a list of ids"]
+
+
+BAD = [
+    {"user_input": [{"content": "What?"}]},
+    {"user_input": "A?", "reference_context_ids": [1.5], "retrieved_context_ids": "d"},
+    {"user_input": "A?", "reference_context_ids": [], "retrieved_context_ids": []},
+    {"user_input": "A?", "reference_context_ids": [], "retrieved_context_ids": []},
+    {"question": "B?"},
+    "C?",
+]
+
+
+FORMS_OF_BAD = {
+    "lines": ("".join(json.dumps(sample) + "\n" for sample in BAD), [1, 2, 2, 4, 5, 6], 3),
+    "a list over lines": (json.dumps(BAD, indent=0), [3, 12, 14, 21, 26, 29], 16),
+}
+
+
+@pytest.mark.parametrize(("text", "lines", "first"), FORMS_OF_BAD.values(), ids=FORMS_OF_BAD)
+def test_everything_that_is_wrong_is_told_with_its_line(
+    text: str, lines: list[int], first: int, tmp_path: Path
+) -> None:
+    _, diagnostics = read("ragas", tmp_path, samples=text)
+    messages = [
+        'user_input: expected text that is not empty, found [{"content": "What?"}]',
+        "reference_context_ids[0]: expected text that is not empty, or a whole number, found 1.5",
+        'retrieved_context_ids: expected a list, found "d" (text); write ["d"] for a list of one',
+        f"user_input: 'A?' stands here again; it is first in samples:{first}",
+        "user_input: is missing; found instead: 'question'",
+        'expected an object, found "C?"; write {"user_input": "C?"}',
+    ]
+    expected = [f"samples:{line}: {message}" for line, message in zip(lines, messages, strict=True)]
+    assert problems(diagnostics, tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "samples: is empty; expected one JSON object a line"),
+        ("[]", "samples: is an empty list; expected JSON objects in it"),
+        ('[{"user_input": "a"},\n {"x": NaN}]', "samples:2: is not JSON: "),
+        (
+            '[{"user_input": "a"},\n',
+            "samples:1: is cut off in the middle; was the export stopped before it had finished?",
+        ),
+    ],
+)
+def test_a_file_that_is_no_samples_is_told(text: str, problem: str, tmp_path: Path) -> None:
+    _, diagnostics = read("ragas", tmp_path, samples=text)
+    (told,) = problems(diagnostics, tmp_path)
+    assert told.startswith(problem)
+
+
+def test_problems_by_the_thousand_are_counted(tmp_path: Path) -> None:
+    _, diagnostics = read("ragas", tmp_path, samples=json.dumps([{}] * 1000))
+    assert (diagnostics.problems, len(problems(diagnostics, tmp_path))) == (1000, 50)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    diagnostics = Diagnostics()
+    assert list(Samples([str(tmp_path / "none")], Sample, diagnostics)) == []
+    assert problems(diagnostics, tmp_path) == ["none: cannot be read (No such file or directory)"]
+
+
+def test_samples_say_what_they_could_not() -> None:
+    found = collection({"q1": {"a": 2, "b": 0.5}, "q2": {"a": 1}}, {"q1": [("a", 1.0), ("a", 0.5)], "q3": []})
+    text, diagnostics = written("ragas", "samples", found)
+    assert rows(text) == [
+        {"id": "q1", "user_input": "About q1?", "retrieved_context_ids": ["a", "a"], "reference_context_ids": ["a"]},
+        {"id": "q2", "user_input": "About q2?", "reference_context_ids": ["a"]},
+    ]
+    assert diagnostics.warnings == [
+        "1 query ('q1') with grades other than 1: samples only say what is relevant",
+        "1 query ('q2') not in the run: the samples have no retrieved_context_ids",
+        "1 query ('q3') in the run only: left out, for a sample needs its question",
+    ]
+
+
+@given(collections(ANY_TEXT), st.booleans())
+def test_what_is_written_reads_back_as_it_was(before: Collection, as_a_list: bool) -> None:
+    text, _ = written("ragas", "samples", before)
+    if as_a_list:
+        text = json.dumps(rows(text), indent=1)
+    with TemporaryDirectory() as folder:
+        wanted = read("ragas", Path(folder), wanted={"golden"}, samples=text)[0].queries or {}
+        after = ranks(read("ragas", Path(folder), wanted={"run"}, samples=text)[0])
+    queries = before.queries or {}
+    assert {query.id: (query.text, list(query.grades)) for query in wanted.values()} == {
+        query.id: (query.text, [doc_id for doc_id, grade in query.grades.items() if grade >= 1])
+        for query in queries.values()
+    }
+    assert {name: docs for name, docs in after.items() if docs} == {
+        name: docs for name, docs in ranks(before).items() if name in queries and docs
+    }
+
+
+def test_a_pipe_is_read_from_its_first_line_on(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor() as pool:
+        pool.submit((tmp_path / "pipe").write_text, FORMS["lines"])
+        assert [sample.user_input for _, sample in Samples([str(tmp_path / "pipe")], Sample, Diagnostics())] == [
+            "What?",
+            "Who?",
+        ]
