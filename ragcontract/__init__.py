@@ -1,3 +1,39 @@
-"""A contract for retrieval: which documents must be found for which question."""
+"""A contract for retrieval: which documents must be found for which question.
+
+What is exported here is loaded when it is first used: a check on the command line needs none of it.
+"""
+
+# Not typing's: `python -m ragcontract` has the working folder on its path until this module is through, and a typing.py
+# in it would be taken for the real one. Nothing else is imported here either.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ragcontract.api import check, load_golden, load_run
+    from ragcontract.errors import InputError, OutputError
+    from ragcontract.model import GoldenQuery, Report
+    from ragcontract.record.writer import RunWriter
 
 __version__ = "1.0.0.dev0"
+__all__ = ["GoldenQuery", "InputError", "OutputError", "Report", "RunWriter", "check", "load_golden", "load_run"]
+
+_HOMES = {
+    "GoldenQuery": "ragcontract.model",
+    "InputError": "ragcontract.errors",
+    "OutputError": "ragcontract.errors",
+    "Report": "ragcontract.model",
+    "RunWriter": "ragcontract.record.writer",
+    "check": "ragcontract.api",
+    "load_golden": "ragcontract.api",
+    "load_run": "ragcontract.api",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,76 @@
+"""``rag-contract lint``: reviews the contract itself."""
+
+import os
+from collections.abc import Iterator, Sequence
+
+import click
+
+from ragcontract import defaults
+from ragcontract.cli import CONFIG, GOLDEN
+from ragcontract.console import progress_over, say, warn
+from ragcontract.errors import ExitCode, InputError
+from ragcontract.inputs.config import LoadedConfig, read_config
+from ragcontract.inputs.diagnostics import LONGEST, Diagnostics
+from ragcontract.inputs.files import Progress, resolve
+from ragcontract.inputs.golden import oddities, read_golden
+from ragcontract.inputs.run import RunRows
+from ragcontract.judging.lint import Finding, read_exports, review
+from ragcontract.numbers import count
+from ragcontract.text import shorten, visible
+
+
+@click.command("lint")
+@GOLDEN
+@click.option(
+    "--run",
+    multiple=True,
+    metavar="FILE…",
+    help=f"What the retriever returned; each file is a run of its own. [{defaults.RUN}, if there]",
+)
+@CONFIG
+@click.option("--strict", is_flag=True, help="Exit code 1 where there is anything but notes.")
+def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, strict: bool) -> int:
+    """Review the contract itself: what is odd about its queries.
+
+    Finds duplicate questions, documents that are wanted and forbidden, placeholders, small tags (a note), more wanted
+    than k holds, and with a run ids that it never returns and ranks beyond its depth. Exit code 0 without --strict.
+    """
+    given = {"--golden": golden, "--run": run, "--config": [config]}
+    if empty := [option for option, values in given.items() if "" in values]:
+        raise InputError(
+            [f"{option}: is given an empty path; name a file, or leave the option out" for option in empty]
+        )
+    paths = defaults.find_inputs(golden=golden, run=run, config=config)
+    runs = paths.run if run or os.path.lexists(defaults.RUN) else ()
+    with progress_over([*paths.golden, *runs]) as progress:
+        findings, warnings = _findings(paths.golden, runs, paths.config, progress)
+    warn(warnings)
+    say("".join(f"{visible(finding.line())}\n" for finding in findings))
+    serious = sum(not finding.is_note for finding in findings)
+    say(_summary(serious, len(findings) - serious, with_runs=bool(runs)))
+    return ExitCode.BROKEN if strict and serious else ExitCode.PASS
+
+
+def _findings(
+    golden_paths: Sequence[str], run_paths: Sequence[str], config_path: str | None, progress: Progress
+) -> tuple[list[Finding], list[str]]:
+    """Read everything; raises :class:`InputError` with all that is wrong."""
+    diagnostics = Diagnostics()
+    loaded = read_config(config_path, diagnostics) if config_path is not None else LoadedConfig()
+    golden = read_golden(resolve(golden_paths, diagnostics), diagnostics, progress)
+    told = {shorten(warning, LONGEST) for warning in oddities(golden.queries.values())}
+
+    def rows() -> Iterator[tuple[str, list[str]]]:
+        for path in resolve(run_paths, diagnostics):
+            yield from RunRows([path], diagnostics, progress)
+
+    exports = read_exports(rows(), golden.queries, loaded.config) if run_paths else None
+    diagnostics.raise_problems()
+    warnings = [warning for warning in diagnostics.warnings if warning not in told]
+    return review(golden.queries, loaded.config, exports), warnings
+
+
+def _summary(serious: int, notes: int, *, with_runs: bool) -> str:
+    found = ", ".join(count(number, noun) for number, noun in ((serious, "finding"), (notes, "note")) if number)
+    hint = "" if with_runs else " (without a run: give --run to compare ids and ranks with what comes back)"
+    return f"{found or 'nothing odd'}{hint}\n"

@@ -1,0 +1,1 @@
+"""Writing runs: for programs that ask a retriever the golden questions."""

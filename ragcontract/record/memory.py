@@ -1,0 +1,48 @@
+"""A run that was never a file: what a test has just retrieved."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ragcontract.errors import InputError
+from ragcontract.inputs.ids import as_id, as_ids
+from ragcontract.model import Accepted, Latency, SourceFile
+from ragcontract.record.rows import Id, Result, RowEncoder
+
+NAME = "(in memory)"
+# Mappings are invariant in their keys: a dict[str, …] would be no Mapping[str | int, …].
+AtHand = Mapping[str, Iterable[Result]] | Mapping[int, Iterable[Result]] | Mapping[Id, Iterable[Result]]
+
+
+class RunInMemory:
+    """The rows of a mapping of query ids to what was retrieved, as a run's reader yields them.
+
+    Its one file is called ``(in memory)`` and has the digest of the file that
+    :class:`~ragcontract.record.writer.RunWriter` would write.
+    """
+
+    created_at: str | None = None
+    k: list[int] | None = None
+    questions: Mapping[str, str] = {}
+    accepted: Sequence[Accepted] = ()
+    latency: Latency | None = None
+    unmeasured = 0
+
+    def __init__(self, run: AtHand) -> None:
+        """Take the rows; raises :class:`InputError` for what no run's reader would take."""
+        encoder = RowEncoder(NAME, {})
+        digest = hashlib.sha256()
+        self._rows: dict[str, list[str]] = {}
+        for query_id, results in run.items():
+            line, row = encoder.row(query_id, results)
+            if as_id(row.query_id) in self._rows:
+                raise InputError([f"{encoder.place(query_id)}: is there already, as text or as a number"])
+            self._rows[as_id(row.query_id)] = as_ids([result.doc_id for result in row.results])
+            digest.update(line)
+        if not self._rows:
+            raise InputError([f"{NAME}: the run is empty"])
+        self.files = [SourceFile(path=NAME, sha256=digest.hexdigest())]
+        self.versions: dict[str, list[str]] = {}
+
+    def __iter__(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield ``(query_id, doc_ids)`` of every row."""
+        return iter(self._rows.items())

@@ -1,0 +1,75 @@
+"""One row of a run, from what an exporter has at hand to the line that the reader takes."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ragcontract.errors import InputError
+from ragcontract.inputs.lines import MAX_LINE_BYTES
+from ragcontract.inputs.run import RunRow
+from ragcontract.inputs.schema import dotted, misfits, shown
+from ragcontract.text import shorten
+
+Id = str | int
+Result = Id | Mapping[str, Any]
+
+
+class RowEncoder:
+    """Encodes rows of one run, and refuses what its reader would refuse."""
+
+    def __init__(self, name: str, versions: Mapping[str, Id | None]) -> None:
+        """Take the run's name, for messages, and the versions that every row is to have (None: none)."""
+        self._name = name
+        self._versions = {key: value for key, value in versions.items() if value is not None}
+        self._decode = msgspec.json.Decoder(RunRow).decode
+        self._encode = msgspec.json.Encoder(enc_hook=_plain).encode
+        self._encoded({"query_id": "any", "results": []}, name)
+
+    def place(self, query_id: object) -> str:
+        """Return what messages about a row begin with."""
+        return f"{self._name}: query {shown(query_id) if isinstance(query_id, str | int) else repr(query_id)}"
+
+    def row(self, query_id: Id, results: Iterable[Result], latency_ms: float | None = None) -> tuple[bytes, RunRow]:
+        """Return the row's line and what the reader makes of it; raises :class:`InputError` if it takes none."""
+        place = self.place(query_id)
+        if isinstance(results, str | bytes | Mapping) or not isinstance(results, Iterable):
+            raise InputError(
+                [f"{place}: results: expected a list of document ids or results, found {shorten(repr(results), 80)}"]
+            )
+        listed = [dict(result) if isinstance(result, Mapping) else {"doc_id": result} for result in results]
+        row: dict[str, Any] = {"query_id": query_id, "results": listed}
+        numbers: dict[str, Any] = {
+            f"results[{index}].score": result.get("score") for index, result in enumerate(listed)
+        }
+        if latency_ms is not None:
+            row["latency_ms"] = numbers["latency_ms"] = latency_ms
+        encoded = self._encoded(row, place)
+        for name, number in numbers.items():
+            if number is not None and not math.isfinite(number):  # JSON has no word for it and would say null
+                raise InputError([f"{place}: {name}: expected a number, found {number}"])
+        return encoded
+
+    def _encoded(self, row: dict[str, Any], place: str) -> tuple[bytes, RunRow]:
+        line = b""
+        try:
+            line = self._encode(row | self._versions) + b"\n"
+            decoded = self._decode(line)
+        except msgspec.ValidationError as error:
+            found = misfits(msgspec.json.decode(line), RunRow)
+            problems = [f"{place}: {dotted(misfit.path)}: {misfit.message}" for misfit in found]
+            raise InputError(problems or [f"{place}: {error}"]) from error
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise InputError([f"{place}: cannot be written as JSON ({error})"]) from error
+        if len(line) > MAX_LINE_BYTES:
+            raise InputError([f"{place}: the row is longer than 64 MiB"])
+        return line, decoded
+
+
+def _plain(value: Any) -> Any:
+    """Let numpy's and torch's single numbers be numbers."""
+    item = getattr(value, "item", None)
+    if callable(item):
+        return item()
+    raise TypeError(f"a value of the type {type(value).__name__} is none of JSON's")

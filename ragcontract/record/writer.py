@@ -1,0 +1,118 @@
+"""Writes a run row by row; the file appears whole at the end, or not at all."""
+
+import gzip
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from ragcontract.errors import InputError, OutputError
+from ragcontract.inputs.ids import as_id
+from ragcontract.outputs import beside, check_outputs, take_after
+from ragcontract.record.rows import Id, Result, RowEncoder
+
+
+class RunWriter:
+    """A context manager that writes a run as its reader wants it, a row at a time.
+
+    Each row goes to a temporary file beside ``path``, which takes its place at the end of the ``with`` block. If the
+    block raises, nothing appears and a file that was there stays. A name that ends in ``.gz`` is packed. Only the ids
+    of the queries are held, to refuse one that is written twice::
+
+        with RunWriter("current_run.jsonl", index_version="2024-05-01") as run:
+            for query in load_golden("golden.jsonl").values():
+                run.write(query.id, my_retriever(query.query))
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        embedding_model: Id | None = None,
+        index_version: Id | None = None,
+        chunking_version: Id | None = None,
+        retriever_version: Id | None = None,
+    ) -> None:
+        """Take the place to write to, and the versions that every row is to name."""
+        self._name = os.fspath(path)
+        versions = {
+            "embedding_model": embedding_model,
+            "index_version": index_version,
+            "chunking_version": chunking_version,
+            "retriever_version": retriever_version,
+        }
+        self._encoder = RowEncoder(self._name, versions)
+        self._written: set[str] = set()
+        self._streams: list[IO[bytes]] = []
+
+    def __enter__(self) -> Self:
+        """Open the temporary file; raises :class:`OutputError` where none can be written."""
+        problems = check_outputs([self._name], [])
+        if not problems and Path(self._name).exists() and not Path(self._name).is_file():
+            problems = [f"{self._name}: is no file, so it cannot be written whole or not at all"]
+        if problems:
+            raise OutputError(problems)
+        self._path = Path(self._name).resolve()
+        self._temporary = beside(self._path)
+        self._written.clear()
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            file = self._temporary.open("xb")
+            self._streams = [file]
+            if self._path.suffix.lower() == ".gz":
+                # Without the name and the time, equal runs are equal files.
+                self._streams.insert(0, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))  # type: ignore[arg-type]
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return self
+
+    def write(self, query_id: Id, results: Iterable[Result], latency_ms: float | None = None) -> None:
+        """Write what was retrieved for one query, best first: document ids, or mappings with a ``doc_id``.
+
+        A mapping may also have ``score``, ``chunk_id`` and ``metadata``. Raises :class:`InputError` for a row that
+        could not be read back, and for a query that was written before; the row is then not in the file.
+        """
+        if not self._streams:
+            raise RuntimeError("write() belongs in the block of `with RunWriter(…) as run:`")
+        line, row = self._encoder.row(query_id, results, latency_ms)
+        known_as = as_id(row.query_id)
+        if known_as in self._written:
+            raise InputError([f"{self._encoder.place(query_id)}: is written already; a run has one row a query"])
+        try:
+            self._streams[0].write(line)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._written.add(known_as)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Put the file in its place, or throw it away where the block raised."""
+        try:
+            if kind is None:
+                self._finish()
+        except OSError as failed:
+            raise self._unwritable(failed) from failed
+        finally:
+            self._close(quietly=True)
+            self._temporary.unlink(missing_ok=True)
+
+    def _finish(self) -> None:
+        if not self._written:
+            raise InputError([f"{self._name}: no row was written; a run has one for every golden query"])
+        self._close()
+        take_after(self._temporary, self._path)
+        self._temporary.replace(self._path)
+
+    def _close(self, *, quietly: bool = False) -> None:
+        """Close what is open, the packer before the file it writes to."""
+        while self._streams:
+            try:
+                self._streams.pop(0).close()
+            except OSError:
+                if not quietly:
+                    raise
+
+    def _unwritable(self, error: OSError) -> OutputError:
+        return OutputError([f"{self._name}: cannot be written ({error.strerror or error})"])

@@ -1,0 +1,175 @@
+"""The Python API: what is exported, and that it says what the command line says."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import ragcontract
+from ragcontract import InputError, check, load_golden, load_run
+from tests.builders import golden, good_workspace, run, write_baseline, write_jsonl
+from tests.process import rag_contract, spawn
+from tests.test_imports import unmeasured
+
+GUIDE = Path(__file__).parent.parent / "docs" / "python-api.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL) if GUIDE.exists() else []
+
+
+def test_every_exported_name_is_there_and_documented() -> None:
+    for name in ragcontract.__all__:
+        assert getattr(ragcontract, name).__doc__
+    assert set(ragcontract.__all__) == set(ragcontract._HOMES)
+    assert set(ragcontract.__all__) <= set(dir(ragcontract))
+    with pytest.raises(AttributeError, match="no attribute 'chekc'"):
+        _ = ragcontract.chekc
+
+
+def test_importing_the_package_loads_nothing_else(tmp_path: Path) -> None:
+    program = "import sys; before = set(sys.modules); import ragcontract; print(*sorted(set(sys.modules) - before))"
+    environ = {"PYTHONPATH": str(Path(ragcontract.__file__).parent.parent), **unmeasured()}
+    ended = spawn(cwd=tmp_path, command=(sys.executable, "-S", "-c", program), environ=environ)
+    assert ended.out.split() == ["ragcontract"], ended.err
+
+
+def test_golden_queries_come_in_the_files_order(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "1.jsonl", [golden("b", "x", tags=["t"])])
+    write_jsonl(tmp_path / "2.jsonl", [golden("a")])
+    for paths in ((tmp_path / "1.jsonl", str(tmp_path / "2.jsonl")), (str(tmp_path / "*.jsonl"),)):
+        queries = load_golden(*paths)
+        assert list(queries) == ["b", "a"]
+        assert (queries["b"].relevant_doc_ids, queries["b"].tags, queries["b"].weight) == (("x",), ("t",), 1.0)
+
+
+def test_a_run_is_read_as_document_ids(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "1.jsonl", [run("q2", "x", "y"), {"query_id": 1, "results": []}])
+    write_jsonl(tmp_path / "2.jsonl", [run("q3", "z", "z")])
+    rows = load_run(tmp_path / "1.jsonl", tmp_path / "2.jsonl")
+    assert list(rows.items()) == [("q2", ["x", "y"]), ("1", []), ("q3", ["z", "z"])]
+
+
+def test_bad_input_raises_with_everything_that_is_wrong(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "g.jsonl", [golden("q1", weight=-1), golden("q2", weight=-1)])
+    write_jsonl(tmp_path / "r.jsonl", [run("q1"), run("q1")])
+    with pytest.raises(InputError) as refused:
+        load_golden(tmp_path / "g.jsonl")
+    assert [re.search(r"g.jsonl:\d", line)[0] for line in refused.value.problems] == ["g.jsonl:1", "g.jsonl:2"]  # type: ignore[index]
+    with pytest.raises(InputError, match="stands here again"):
+        load_run(tmp_path / "r.jsonl")
+    with pytest.raises(InputError, match="no such file"):
+        load_run(tmp_path / "none.jsonl")
+    for load in (load_golden, load_run):
+        with pytest.raises(InputError, match="names no file"):
+            load()
+
+
+def test_what_is_odd_is_warned_about_where_it_is_called(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "g.jsonl", [golden("q1", weigth=2)])
+    with pytest.warns(UserWarning, match="did you mean 'weight'") as warned:
+        load_golden(tmp_path / "g.jsonl")
+    assert warned[0].filename == __file__
+    write_jsonl(tmp_path / "r.jsonl", [run("q1", latencyms=2)])
+    with pytest.warns(UserWarning, match="did you mean 'latency_ms'"):
+        load_run(tmp_path / "r.jsonl")
+
+
+@pytest.mark.parametrize("retrieved", ["doc2", "x"])
+def test_a_check_says_what_the_command_says(retrieved: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    write_jsonl(tmp_path / "current_run.jsonl", [run("q1", "doc1"), run("q2", retrieved)])
+    report = check(
+        golden="golden.jsonl", run=["current_run.jsonl"], baseline=Path("baseline.json"), config="ragcontract.yml", k=3
+    )
+    ended = rag_contract("check", "--k", "3")
+    assert ended.code == (0 if report.verdict == "pass" else 1)
+    assert (retrieved == "doc2") == (report.verdict == "pass")
+    said = json.loads(Path("report.json").read_bytes())
+    assert msgspec.to_builtins(report) | {"created_at": ""} == said | {"created_at": ""}
+
+
+def test_only_what_is_named_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("ragcontract.yml").write_text("{")
+    Path("baseline.json").write_text("{")
+    report = check(golden="golden.jsonl", run="current_run.jsonl")
+    assert (report.verdict, report.inputs.baseline, report.inputs.config) == ("pass", None, None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [
+            "golden.jsonl",
+            "current_run.jsonl",
+            "ragcontract.yml",
+            "baseline.json",
+            "report.md",
+            "report.json",
+            "junit.xml",
+        ]
+    )
+
+
+def test_a_check_that_cannot_be_made_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"golden": "golden.jsonl", "run": []}, "run: names no file"),
+        ({"golden": "golden.jsonl", "run": "gone.jsonl"}, "gone.jsonl: no such file"),
+        ({"golden": "golden.jsonl", "run": "current_run.jsonl", "baseline": ""}, "empty path"),
+        ({"golden": "golden.jsonl", "run": "current_run.jsonl", "config": ""}, "empty path"),
+        ({"golden": "golden.jsonl", "run": "current_run.jsonl", "config": "ragcontract.yml"}, "baseline"),
+        *(({"golden": "golden.jsonl", "run": "current_run.jsonl", "k": k}, "k: expected") for k in (0, -1, True, "5")),
+    ]
+    for arguments, message in cases:
+        with pytest.raises(InputError, match=message):
+            check(**arguments)
+
+
+def test_a_run_at_hand_is_judged_as_one_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1"), golden("7", "3")])
+    write_baseline(Path("baseline.json"))
+    retrieved: dict[str | int, Any] = {"q1": ["x", "doc1"], 7: ({"doc_id": doc_id, "score": 1} for doc_id in (4, 3))}
+    report = check(golden="golden.jsonl", run=retrieved, baseline="baseline.json")
+    assert report.verdict == "pass"
+    assert report.metrics["mrr_at_5"].current == 0.5
+    assert report.inputs.run.files[0].path == "(in memory)"
+    assert check(golden="golden.jsonl", run={"q1": [], "7": []}).verdict == "fail"
+    with pytest.raises(InputError, match=r"\(in memory\): has no row for golden query '7'"):
+        check(golden="golden.jsonl", run={"q1": []})
+
+
+def test_a_run_at_hand_has_the_digest_of_the_file_it_would_be(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "golden.jsonl", [golden("q1")])
+    with ragcontract.RunWriter(tmp_path / "run.jsonl") as writer:
+        writer.write("q1", ["doc1"])
+    in_file = check(golden=path, run=tmp_path / "run.jsonl").inputs.run.files[0]
+    assert check(golden=path, run=load_run(tmp_path / "run.jsonl")).inputs.run.files[0].sha256 == in_file.sha256
+
+
+def test_a_run_at_hand_is_held_to_the_format(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "golden.jsonl", [golden("7")])
+    cases: list[tuple[dict[Any, Any], str]] = [
+        ({}, "the run is empty"),
+        ({"7": "doc1"}, "expected a list"),
+        ({"7": [""]}, "doc_id: expected text"),
+        ({"7": ["a"], 7: ["a"]}, "query 7: is there already"),
+    ]
+    for retrieved, message in cases:
+        with pytest.raises(InputError, match=message):
+            check(golden=path, run=retrieved)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[f"example {n}" for n in range(1, len(EXAMPLES) + 1)])
+def test_the_examples_of_the_guide_run(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    names: dict[str, Any] = {"search": lambda question: ["doc1" if "q1" in question else "doc2"]}
+    exec(compile(example, str(GUIDE), "exec"), names)
+    for name, function in list(names.items()):
+        if name.startswith("test_"):
+            function()
+
+
+def test_the_guide_has_examples_of_every_name() -> None:
+    assert len(EXAMPLES) >= 3
+    for name in ("RunWriter", "load_golden", "load_run", "check", "InputError"):
+        assert any(re.search(rf"\b{name}\b", example) for example in EXAMPLES), name
