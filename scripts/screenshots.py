@@ -1,15 +1,16 @@
-"""Takes pictures of the comment as GitHub shows it: ``python -m scripts.screenshots [FOLDER]``.
+"""Takes pictures of the comment as GitHub shows it, and of the HTML report: ``python -m scripts.screenshots [FOLDER]``.
 
 GitHub's own parser (cmarkgfm) and published stylesheet (npm's github-markdown-css), in headless Chromium, for a
 contract that holds, one that is broken, a huge one and a hostile one, on a wide and a narrow screen.
 """
 
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
 import cmarkgfm  # type: ignore[import-untyped]
@@ -19,19 +20,20 @@ from ragcontract import pipeline
 from ragcontract.github.body import fitting
 from ragcontract.github.comment import MAX_BODY
 from ragcontract.model import Report
-from ragcontract.reports import markdown
+from ragcontract.reports import html, markdown
+from tests.browser import Browser
 from tests.builders import golden, run, write_jsonl
 
 ROOT = Path(__file__).parent.parent
 STYLESHEET = "github-markdown-css@5.9.0"
 WIDTHS = {"wide": 900, "narrow": 400}
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+PAGE_WIDTHS = {"wide": 1200, "narrow": 400}
 HOSTILE = "`|</td></table></details><img src=x>![x](x) [a](http://b.example) @octocat #1 \x1b[31m\u202e **x** ```"
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
-def comments(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield a name and the comment's Markdown for each kind of contract."""
+def reports(folder: Path) -> Iterator[tuple[str, Report]]:
+    """Yield a name and the report for each kind of contract."""
     example = ROOT / "examples"
     for name, setting in (("passing", "full"), ("failing", "lean")):
         out = folder / f"{setting}.jsonl"
@@ -43,10 +45,10 @@ def comments(folder: Path) -> Iterator[tuple[str, str]]:
             baseline=[str(example / "baseline.json")],
             config=str(example / "ragcontract.yml"),
         )
-        yield name, _comment(pipeline.check(paths, clock=lambda: NOW))
+        yield name, pipeline.check(paths, clock=lambda: NOW)
     ids = [f"question-{number}" for number in range(3000)]
-    yield "huge", _comment(_broken(folder, ids))
-    yield "hostile", _comment(_broken(folder, [f"{number} {HOSTILE}" for number in range(4)]))
+    yield "huge", _broken(folder, ids)
+    yield "hostile", _broken(folder, [f"{number} {HOSTILE}" for number in range(4)])
 
 
 def _broken(folder: Path, ids: list[str]) -> Report:
@@ -79,30 +81,29 @@ def stylesheet() -> str:
     return file.read_text()
 
 
-def shoot(html: str, picture: Path, width: int, height: int) -> None:
-    """Take the picture with the first browser that is there."""
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if browser is None:
-        sys.exit(f"screenshots need one of {', '.join(BROWSERS)} on the PATH")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "page.html"
-        file.write_text(html)
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-sync"]
-        flags += ["--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder}/profile"]
-        size = [f"--window-size={width},{height}", f"--screenshot={picture.resolve()}"]
-        subprocess.run([browser, *flags, *size, file.as_uri()], check=True, capture_output=True)
+def shoot(browser: Browser, content: str, picture: Path, width: int, scheme: str = "light") -> None:
+    """Take a picture of a page in a window as wide as that, in a light or a dark room."""
+    file = picture.with_suffix(".html")
+    file.write_text(content, encoding="utf-8")
+    browser.resize(width, 1100)
+    browser.media(scheme=scheme)
+    browser.open(file)
+    picture.write_bytes(browser.picture())
+    file.unlink()
+    print(picture)
 
 
 def main(target: Path) -> None:
     """Write all pictures into a folder."""
     target.mkdir(parents=True, exist_ok=True)
     style = stylesheet()
-    with tempfile.TemporaryDirectory() as folder:
-        for name, comment in comments(Path(folder)):
+    with tempfile.TemporaryDirectory() as folder, closing(Browser()) as browser:
+        for name, report in reports(Path(folder)):
             for screen, width in WIDTHS.items():
-                picture = target / f"{name}-{screen}.png"
-                shoot(page(comment, width, style), picture, width, 1100)
-                print(picture)
+                shoot(browser, page(_comment(report), width, style), target.resolve() / f"{name}-{screen}.png", width)
+            for scheme, (screen, width) in product(("light", "dark"), PAGE_WIDTHS.items()):
+                picture = target.resolve() / f"{name}-report-{scheme}-{screen}.png"
+                shoot(browser, html.render(report).decode(), picture, width, scheme)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,224 @@
+"use strict";
+// The table of queries. Everything from the report is put in as text, by append() and setAttribute(), never as HTML.
+//
+// A query: i id, v how the id is shown if not as it is, p place, q question, t numbers of its tags, m metrics now,
+// b metrics before, d documents [name, forbidden, rank now, rank before] with 0 for missing, f findings
+// [expected, found], r broken rules, w weight if not 1, c change (reciprocal ranks won, negative is worse). They come
+// worst first.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const ROWS = 50, PRINTED = 500, NAMED = 5, DOCUMENTS = 200;
+const TITLES = ["Query", "Status", "Tags", "", "Change", "Ranks before", "Ranks now", "Broken rules"];
+const SORTS = {
+  query: { title: "Query", of: (query) => shownId(query) },
+  status: { title: "Status", of: (query) => (query.f ? 0 : 1) },
+  metric: { title: "Metric", of: (query) => query.m[state.metric] },
+  change: { title: "Change", of: (query) => change(query, state.metric) },
+  before: { title: "Ranks before", of: (query) => bestRank(query, 3) },
+  now: { title: "Ranks now", of: (query) => bestRank(query, 2) },
+};
+const INITIAL = { text: "", status: "", tag: "", move: null, sort: "", descending: false, page: 0 };
+const state = { ...INITIAL, metric: 0, open: new Set() };
+const collator = new Intl.Collator("en", { numeric: true });
+let found = [];
+
+function $(id) { return document.getElementById(id); }
+
+function el(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value !== null && value !== false) made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function plural(number, noun) {
+  const many = noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  return `${number.toLocaleString("en")} ${number === 1 ? noun : many}`;
+}
+
+function shownId(query) { return query.v ?? query.i; }
+function rankText(rank) { return rank ? String(rank) : "–"; }
+function fixed(value) { return value == null ? "-" : value.toFixed(3); }
+
+function change(query, metric) {
+  const now = query.m[metric], before = query.b?.[metric];
+  return now == null || before == null ? null : now - before;
+}
+
+function signed(value) {
+  if (value == null) return "-";
+  const digits = Math.abs(value).toFixed(3);
+  return Number(digits) === 0 ? digits : (value > 0 ? "+" : "-") + digits;
+}
+
+function bestRank(query, side) {
+  const wanted = query.d.filter((each) => !each[1]);
+  if (!wanted.length || wanted[0][side] === undefined) return null;
+  return Math.min(...wanted.map((each) => each[side] || Infinity));
+}
+
+// What to look in is made when it is first searched.
+function haystack(query) {
+  query.h ??= [query.i, query.v ?? "", query.q, ...(query.t ?? []).map((tag) => data.tags[tag]),
+    ...query.d.map((each) => each[0])].join("\n").toLowerCase();
+  return query.h;
+}
+
+function matching() {
+  const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
+  const status = {
+    fail: (query) => query.f, pass: (query) => !query.f, worse: (query) => query.c < 0, better: (query) => query.c > 0,
+  }[state.status] ?? (() => true);
+  const tag = state.tag === "" ? null : Number(state.tag);
+  return data.queries.filter((query) => status(query)
+    && (tag === null || query.t?.includes(tag))
+    && (!state.move || state.move.queries.has(query))
+    && words.every((word) => haystack(query).includes(word)));
+}
+
+// What has no value comes last, whichever way the rest goes.
+function sorted(queries) {
+  const of = SORTS[state.sort]?.of;
+  if (!of) return queries;
+  const way = state.descending ? -1 : 1;
+  return queries.map((query) => [of(query), query]).sort(([a], [b]) => {
+    if (a === b) return 0;
+    if (a == null || b == null) return a == null ? 1 : -1;
+    return way * (typeof a === "string" ? collator.compare(a, b) : a < b ? -1 : 1);
+  }).map((pair) => pair[1]);
+}
+
+function refresh({ keepPage = false } = {}) {
+  found = sorted(matching());
+  const pages = Math.max(1, Math.ceil(found.length / ROWS));
+  state.page = keepPage ? Math.min(state.page, pages - 1) : 0;
+  draw(found.slice(state.page * ROWS, (state.page + 1) * ROWS));
+  const all = plural(data.queries.length, "query");
+  const move = state.move ? ` that went ${state.move.words}` : "";
+  $("count").textContent = (found.length === data.queries.length ? all : `${found.length.toLocaleString("en")} of ${all}`)
+    + move + (state.sort ? "" : ", worst first");
+  $("page").textContent = `Page ${(state.page + 1).toLocaleString("en")} of ${pages.toLocaleString("en")}`;
+  $("pager").hidden = pages === 1;
+  $("previous").setAttribute("aria-disabled", state.page === 0);
+  $("next").setAttribute("aria-disabled", state.page === pages - 1);
+  for (const head of document.querySelectorAll("th[data-sort]")) {
+    const way = state.descending ? "descending" : "ascending";
+    head.setAttribute("aria-sort", head.dataset.sort === state.sort ? way : "none");
+  }
+  const metric = data.metrics[state.metric] ?? "Metric";
+  document.querySelector('th[data-sort="metric"] button').textContent = metric;
+  $("sort").value = state.sort && `${state.sort} ${state.descending}`;
+}
+
+function draw(queries) {
+  const rows = queries.flatMap((query) => state.open.has(query) ? [row(query), detail(query)] : [row(query)]);
+  if (!rows.length) {
+    rows.push(el("tr", { role: "row" }, el("td", { role: "cell", colspan: TITLES.length, class: "empty" },
+      "No query is like that. Reset shows all.")));
+  }
+  $("rows").replaceChildren(...rows);
+}
+
+function row(query) {
+  const open = state.open.has(query);
+  const moved = change(query, state.metric);
+  const direction = moved < 0 ? "worse" : moved > 0 ? "better" : "";
+  const status = query.f ? el("span", { class: "status fail" }, "✕ fail") : el("span", { class: "status pass" }, "✓ pass");
+  const toggle = el("button", { type: "button", class: "plain toggle", "aria-expanded": open },
+    el("bdi", { class: "id" }, shownId(query)));
+  const made = el("tr", { role: "row", class: open ? "open" : null },
+    cell(0, toggle, el("p", { class: "question", dir: "auto" }, query.q)),
+    cell(1, status),
+    cell(2, el("span", {}, ...(query.t ?? []).map((tag) => el("bdi", { class: "tag" }, data.tags[tag])))),
+    cell(3, fixed(query.m[state.metric])),
+    cell(4, el("span", { class: direction }, signed(moved))),
+    cell(5, ranks(query, 3)),
+    cell(6, ranks(query, 2)),
+    cell(7, el("ul", {}, ...(query.f ?? []).map(([wanted, got]) => el("li", {}, `${wanted}: ${got}`)))));
+  toggle.addEventListener("click", () => flip(query, made, toggle));
+  made.query = query;
+  return made;
+}
+
+function cell(column, ...children) {
+  const label = TITLES[column] || data.metrics[state.metric] || "Metric";
+  return el("td", { role: "cell", "data-label": label }, ...children);
+}
+
+function ranks(query, side) {
+  const known = query.d.filter((each) => each[side] !== undefined);
+  if (query.d.length && !known.length) return "n/a";
+  const list = (some) => some.slice(0, NAMED).map((each) => rankText(each[side])).join(", ") + (some.length > NAMED ? ", …" : "");
+  const relevant = list(known.filter((each) => !each[1]));
+  const forbidden = list(known.filter((each) => each[1] && each[side]));
+  return [relevant, forbidden && `forbidden ${forbidden}`].filter(Boolean).join("; ") || "-";
+}
+
+function flip(query, made, toggle) {
+  const opening = !state.open.delete(query);
+  if (opening) state.open.add(query);
+  made.classList.toggle("open", opening);
+  toggle.setAttribute("aria-expanded", opening);
+  if (opening) made.after(detail(query));
+  else made.nextElementSibling.remove();
+  remember(opening ? address(query) : " ");
+}
+
+function address(query) { return `#q=${encodeURIComponent(query.i)}`; }
+
+function remember(hash) {
+  try {
+    history.replaceState(null, "", hash.trim() || location.pathname + location.search);
+  } catch { /* a viewer that shows the page in a frame may forbid it */ }
+}
+
+function detail(query) {
+  const compared = Boolean(query.b);
+  const documents = query.d.slice(0, DOCUMENTS).map((each) => el("tr", {},
+    el("td", {}, el("bdi", {}, each[0]), each[1] ? " (forbidden)" : ""),
+    el("td", {}, each[3] === undefined ? "n/a" : rankText(each[3])), el("td", {}, rankText(each[2]))));
+  const metrics = data.metrics.map((label, number) => el("tr", {}, el("td", {}, label),
+    el("td", {}, compared ? fixed(query.b[number]) : "n/a"), el("td", {}, fixed(query.m[number])),
+    el("td", {}, signed(change(query, number)))));
+  const facts = [query.p, query.w ? `weight ${query.w}` : "", query.r ? `breaks ${query.r.join(", ")}` : "",
+    query.d.length > DOCUMENTS ? `${plural(query.d.length - DOCUMENTS, "more document")} not shown` : ""];
+  return el("tr", { role: "row", class: "detail" }, el("td", { role: "cell", colspan: TITLES.length },
+    el("div", { class: "facts" },
+      el("p", {}, `${facts.filter(Boolean).join(" · ")} `,
+        el("a", { href: address(query), class: "permalink" }, "Link to this query")),
+      small("Documents and their ranks", ["Document", "Before", "Now"], documents),
+      small("Metrics", ["Metric", "Before", "Now", "Change"], metrics))));
+}
+
+function small(caption, titles, rows) {
+  return el("table", {}, el("caption", {}, caption),
+    el("thead", {}, el("tr", {}, ...titles.map((title) => el("th", { scope: "col" }, title)))),
+    el("tbody", {}, ...rows));
+}
+
+// Shows, opens and focuses the query that the address names, in whatever state the table is.
+function follow() {
+  if (!location.hash.startsWith("#q=")) return;
+  let id;
+  try { id = decodeURIComponent(location.hash.slice(3)); } catch { return; }
+  const query = data.queries.find((each) => each.i === id);
+  if (!query) {
+    $("count").textContent = "The query that this link leads to is not in this report.";
+    return;
+  }
+  state.open.add(query);
+  if (!found.includes(query)) reset();
+  state.page = Math.floor(found.indexOf(query) / ROWS);
+  refresh({ keepPage: true });
+  const made = [...$("rows").children].find((each) => each.query === query);
+  made.querySelector(".toggle").focus({ preventScroll: true });
+  made.scrollIntoView({ block: "center" });
+}
+
+function reset() {
+  Object.assign(state, INITIAL);
+  for (const name of ["search", "status", "tag"]) $(name).value = "";
+  refresh();
+}
