@@ -20,8 +20,9 @@ demo: $(VENV)/ready  ## Export a run from the example's retriever, check it, sho
 	$(BIN)/python examples/export_retrieval_run.py --out $(DEMO)/current_run.jsonl
 	$(BIN)/rag-contract check --golden examples/golden.jsonl --run $(DEMO)/current_run.jsonl \
 		--baseline examples/baseline.json --config examples/ragcontract.yml \
-		--report-md $(DEMO)/report.md --report-json $(DEMO)/report.json --junit $(DEMO)/junit.xml
-	@echo "Reports: $(DEMO)/report.md, $(DEMO)/report.json, $(DEMO)/junit.xml"
+		--report-md $(DEMO)/report.md --report-json $(DEMO)/report.json --junit $(DEMO)/junit.xml \
+		--report-html $(DEMO)/report.html
+	@echo "Reports: $(DEMO)/report.md, $(DEMO)/report.json, $(DEMO)/junit.xml, $(DEMO)/report.html"
 
 test: lint types unit  ## Run linters, type checker and tests
 
@@ -29,7 +30,7 @@ lint: $(VENV)/ready  ## Check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*workflow*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*workflow*.yml ragcontract/templates/workflow.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/zizmor --offline --quiet .github
 

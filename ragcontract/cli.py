@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 import click
@@ -23,10 +24,11 @@ from ragcontract.model import Report
 from ragcontract.numbers import count
 from ragcontract.outputs import check_outputs, goes_to_stdout, write_files
 from ragcontract.reports import baseline_file, json_report, terminal
-from ragcontract.reports.formats import FORMATS
+from ragcontract.reports.formats import FORMATS, ON_REQUEST
 from ragcontract.text import visible
 
-REPEATABLE = ("--golden", "--run", "--baseline")
+REPEATABLE = ("--golden", "--run", "--baseline", "--qrels", "--queries", "--topics", "--corpus", "--samples")
+LATER = ("convert", "init", "lint", "suggest")
 Command = Callable[..., Any]
 
 
@@ -98,6 +100,12 @@ def _rank(context: click.Context, option: click.Parameter, value: int | None) ->
     return None if value is None else click.IntRange(1, MAX_RANK).convert(value, option, context)
 
 
+def _reason(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise click.BadParameter("say why the regressions are accepted")
+    return value and value.strip()
+
+
 def _files(option: str, help_text: str) -> Callable[[Command], Command]:
     return click.option(option, multiple=True, metavar="FILE…", help=help_text)
 
@@ -118,7 +126,20 @@ def _out(option: str, default: str, what: str) -> Callable[[Command], Command]:
     return click.option(option, default=default, metavar="FILE", help=f"{what} [{default}]")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """The commands of this module, and those that are imported when they are called for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *LATER])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in LATER:
+            command: click.Command = import_module(f"ragcontract.commands.{cmd_name}").command
+            return command
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="rag-contract")
 def cli() -> None:
     """Fail the pull request when a RAG application stops finding the right documents.
@@ -174,15 +195,30 @@ def score(k: int | None, form: str, **files: Any) -> int:
 @CONFIG
 @K
 @_out("--out", defaults.BASELINE, "Where to write it.")
-def baseline(k: int | None, out: str, **files: Any) -> int:
+@click.option("--update", is_flag=True, help="Judge the run against the baseline that is there, and show what changes.")
+@click.option(
+    "--accept-regressions",
+    "reason",
+    callback=_reason,
+    metavar="REASON",
+    help="With --update, store the run though it breaks the contract, and why.",
+)
+def baseline(k: int | None, out: str, *, update: bool, reason: str | None, **files: Any) -> int:
     """Store a known-good run as the baseline.
 
-    The run must cover the whole golden set, and the file is written whole or not at all.
+    The run must cover the whole golden set, and the file is written whole or not at all. With --update a
+    run that breaks the contract is refused (exit code 1), and a baseline that would not change is left as it is.
     """
+    if reason is not None and not update:
+        raise click.UsageError("--accept-regressions goes with --update: without it, nothing is judged")
     paths = _paths(**files)
     _refuse_outputs([out], paths)
     if out.lower().endswith(RUN_SUFFIXES):
         raise OutputError([f"{out}: a name like that is read as a run; call the baseline something.json"])
+    if update:
+        from ragcontract.commands.update import update_baseline
+
+        return update_baseline(paths, k=k, out=out, reason=reason, now=_clock())
     with progress_over(_large(paths)) as progress:
         scored, doc_ids, warnings = pipeline.good_run(paths, k=k, progress=progress)
     warn(warnings)
@@ -200,18 +236,19 @@ def baseline(k: int | None, out: str, **files: Any) -> int:
 @_out("--report-md", defaults.REPORT_MD, "The report for people; '' for none.")
 @_out("--report-json", defaults.REPORT_JSON, "The report for machines; '' for none.")
 @_out("--junit", defaults.JUNIT, "The report for CI systems; '' for none.")
-def check(k: int | None, report_md: str, report_json: str, junit: str, **files: Any) -> int:
+@click.option("--report-html", default="", metavar="FILE", help="A page for looking, in one file. [none]")
+def check(k: int | None, report_md: str, report_json: str, junit: str, report_html: str, **files: Any) -> int:
     """Judge a run against its contract.
 
     Every golden query's rules count, and the limits of the config. Exit code 0 is a pass, 1 a broken contract.
     """
     paths = _paths(**files)
-    wanted = {"report-md": report_md, "report-json": report_json, "junit": junit}
+    wanted = {"report-md": report_md, "report-json": report_json, "junit": junit, "report-html": report_html}
     _refuse_outputs([out for out in wanted.values() if out], paths)
     with progress_over(_large(paths)) as progress:
         report = pipeline.check(paths, clock=_clock, k=k, progress=progress)
     warn(report.warnings)
-    write_files({out: FORMATS[form](report) for form, out in wanted.items() if out})
+    write_files({out: (FORMATS | ON_REQUEST)[form](report) for form, out in wanted.items() if out})
     say(terminal.check_text(report), err=any(map(goes_to_stdout, wanted.values())))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN
 

@@ -9,7 +9,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-Status = Literal["pass", "fail", "none"]
+Status = Literal["pass", "fail", "waived", "none"]
+QueryStatus = Literal["pass", "fail", "warn", "waived"]
+Severity = Literal["error", "warn"]
 Verdict = Literal["pass", "fail"]
 Rule = Literal["must_rank_at_most", "must_include", "must_include_any", "forbidden_docs"]
 Ranks = dict[str, int]
@@ -34,6 +36,7 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     weight: float = 1.0
     tags: tuple[str, ...] = ()
     relevance: dict[str, float] | None = None
+    severity: Severity = "error"
 
     @property
     def answerable(self) -> bool:
@@ -53,6 +56,15 @@ class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
     values: tuple[float, ...]
 
 
+class Latency(Struct, frozen=True, kw_only=True):
+    """How long retrieving took, in milliseconds, over the ``queries`` rows that say so; percentiles by nearest rank."""
+
+    queries: Annotated[int, Meta(ge=1)]
+    p50_ms: Annotated[float, Meta(ge=0)]
+    p95_ms: Annotated[float, Meta(ge=0)]
+    max_ms: Annotated[float, Meta(ge=0)]
+
+
 class SourceFile(Struct, frozen=True, kw_only=True):
     """A file that was read, and the SHA-256 of its bytes as they are on disk."""
 
@@ -64,7 +76,7 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     """One broken rule of one query.
 
     ``limit`` is the rank that the rule is about (null where any rank breaks it) and ``doc_ids`` the documents it is
-    about: those that were wanted and not found there, or found and forbidden.
+    about: those that were wanted and not found there, or found and forbidden. ``waived`` says why it does not count.
     """
 
     rule: Rule
@@ -73,6 +85,7 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     found: str
     doc_ids: list[str]
     limit: int | None
+    waived: str | None = None
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -100,11 +113,23 @@ class RunInput(Struct, frozen=True, kw_only=True):
     unknown: list[str]
 
 
-class BaselineInput(Struct, frozen=True, kw_only=True):
+class Accepted(Struct, frozen=True, kw_only=True):
+    """A broken contract that was made the baseline all the same. ``failed`` counts all the checks that failed."""
+
+    reason: Annotated[str, Meta(min_length=1, description="Why, as it was given to --accept-regressions.")]
+    at: Annotated[str, Meta(description="When, ISO 8601, UTC.")]
+    by_version: Annotated[str | None, Meta(description="Which rag-contract judged it.")] = None
+    failed: Annotated[int, Meta(ge=0)]
+    failed_checks: Annotated[list[str], Meta(description="What was broken, gates first; the first hundred.")]
+
+
+class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The baseline, and how its questions stand to today's golden set.
 
     ``shared`` counts the queries that both sides have; ``new`` and ``changed`` queries have nothing to be compared
     with, ``gone`` ones are in the baseline only. A baseline that is itself a run has no ``created_at`` and no ``k``.
+    ``age_days`` is null where its date is not known, ``too_old`` whether that is more than ``max_baseline_age``.
+    ``accepted`` is left out where there is nothing in it.
     """
 
     files: list[SourceFile]
@@ -116,6 +141,11 @@ class BaselineInput(Struct, frozen=True, kw_only=True):
     new: list[str]
     changed: list[str]
     gone: list[str]
+    age_days: int | None
+    too_old: bool
+    accepted: Annotated[
+        list[Accepted], Meta(description="Broken contracts that became the baseline, the latest last.")
+    ] = []
 
 
 class ConfigInput(Struct, frozen=True, kw_only=True):
@@ -133,11 +163,25 @@ class Inputs(Struct, frozen=True, kw_only=True):
     config: ConfigInput | None
 
 
+class Noise(Struct, frozen=True, kw_only=True):
+    """How sure a metric's change is: a paired comparison over the shared queries.
+
+    ``interval`` is the 95 % interval of the change, ``p_value`` that of a one-sided sign-flip test for a drop; both are
+    null where too few queries changed to say. ``wins`` and ``losses`` count queries that got better and worse.
+    """
+
+    interval: tuple[float, float] | None
+    p_value: float | None
+    wins: int
+    ties: int
+    losses: int
+
+
 class MetricReport(Struct, frozen=True, kw_only=True):
     """One metric's aggregate. All numbers are from 0 to 1, and null where no query can be averaged.
 
     ``current`` is taken over all answerable queries; ``current_shared``, ``baseline`` and ``delta`` (current_shared
-    minus baseline) over those that run and baseline share.
+    minus baseline) over those that run and baseline share. ``noise`` is null where nothing moved.
     """
 
     label: str
@@ -146,28 +190,36 @@ class MetricReport(Struct, frozen=True, kw_only=True):
     baseline: float | None
     delta: float | None
     status: Status
+    noise: Noise | None = None
 
 
 class GateReport(Struct, frozen=True, kw_only=True):
-    """One limit on an aggregate; for a ``relative_drop``, limit and observed are parts of the baseline's value.
+    """One limit on an aggregate; for a relative kind, limit and observed are parts of the baseline's value.
 
-    ``place`` is where the limit stands, as ``ragcontract.yml:4``.
+    Those on latency are in milliseconds otherwise; their ``metric`` is none of the report's, but as ``latency_p95_ms``.
+
+    ``place`` is where the limit stands, as ``ragcontract.yml:4``; ``tag`` the tag whose queries it is about, null for
+    all; ``p_value`` that of the drop where only significant ones count, null where too few queries changed to say.
     """
 
     id: str
     place: str
     metric: str
-    kind: Literal["drop", "relative_drop", "minimum"]
+    kind: Literal["drop", "relative_drop", "minimum", "latency", "latency_increase", "relative_latency_increase"]
     limit: float
     observed: float
-    status: Literal["pass", "fail"]
+    status: Literal["pass", "fail", "waived"]
     message: str
+    tag: str | None = None
+    waived: str | None = None
+    p_value: float | None = None
 
 
 class QueryReport(Struct, frozen=True, kw_only=True, gc=False):
     """One golden query, which stands in ``place`` (``golden.jsonl:17``).
 
-    ``ranks`` names every relevant document, with null for one that was not retrieved.
+    ``ranks`` names every relevant document, with null for one that was not retrieved. Violations fail it, unless all
+    are waived, or it is only to warn.
     """
 
     id: str
@@ -175,7 +227,7 @@ class QueryReport(Struct, frozen=True, kw_only=True, gc=False):
     query: str
     tags: list[str]
     weight: float
-    status: Literal["pass", "fail"]
+    status: QueryStatus
     metrics: dict[str, float | None]
     baseline_metrics: dict[str, float | None] | None
     ranks: dict[str, int | None]
@@ -195,12 +247,24 @@ class FailedCheck(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class TagReport(Struct, frozen=True, kw_only=True):
-    """The aggregates over the queries with one tag; ``metrics_shared`` and ``baseline_metrics`` over shared ones."""
+    """The aggregates over the queries with one tag; ``metrics_shared`` and ``baseline_metrics`` over shared ones.
+
+    ``p_values`` are those of drops at the largest cut-off, adjusted over all tags by Benjamini and Hochberg (1995);
+    a metric that did not move, or where too few queries changed to say, has none.
+    """
 
     queries: int
     metrics: dict[str, float | None]
     metrics_shared: dict[str, float | None] | None
     baseline_metrics: dict[str, float | None] | None
+    p_values: dict[str, float] = {}
+
+
+class LatencyReport(Struct, frozen=True, kw_only=True):
+    """The latencies of the run, and of the baseline where it has any."""
+
+    current: Latency
+    baseline: Latency | None
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -218,3 +282,4 @@ class Report(Struct, frozen=True, kw_only=True):
     failed_checks: list[FailedCheck]
     tags: dict[str, TagReport]
     warnings: list[str]
+    latency: LatencyReport | None = None

@@ -57,6 +57,29 @@ def percent(value: float, digits: int = FEWEST) -> str:
     return fixed(value * 100, digits).rstrip("0").rstrip(".") + "%"
 
 
+def ms_digits(value: float, *others: float) -> int:
+    """Return with how many decimals milliseconds are shown: three digits of a short time, none of a long one.
+
+    More where it takes them to keep ``value`` apart from one of the others that differs, and to show those as given.
+    """
+    fewest = next((digits for digits, size in enumerate((100, 10)) if abs(value) >= size), FEWEST)
+    apart = [
+        next((digits for digits in range(MOST) if fixed(value, digits) != fixed(other, digits)), MOST)
+        for other in others
+        if abs(value - other) > SAME
+    ]
+    given = [
+        next((digits for digits in range(MOST) if abs(round(other, digits) - other) <= SAME), 0) for other in others
+    ]
+    return max([fewest, *apart, *(min(digits, FEWEST) for digits in given)])
+
+
+def milliseconds(value: float, digits: int, *, sign: bool = False) -> str:
+    """Write a time with as few decimals as it takes, ``digits`` at most: ``480 ms``, ``0.25 ms``, ``+80 ms``."""
+    written = signed(value, digits) if sign else fixed(value, digits)
+    return (written.rstrip("0").rstrip(".") if "." in written else written) + " ms"
+
+
 def count(number: int, noun: str) -> str:
     """As ``1 query`` or ``1,200 queries``."""
     plural = noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"

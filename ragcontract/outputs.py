@@ -71,27 +71,19 @@ class _Staged:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         self._old: Path | None = None
-        self._temporary = _beside(path)
+        self._temporary = beside(path)
         self._is_in_place = False
         try:
             with self._temporary.open("xb") as file:
-                self._take_after(path)
+                take_after(self._temporary, path)
                 file.write(data)
         except BaseException:
             self._temporary.unlink(missing_ok=True)
             raise
 
-    def _take_after(self, path: Path) -> None:
-        """Give the new file the mode of the one it replaces, and its owner where that is allowed."""
-        with suppress(FileNotFoundError):
-            found = path.stat()
-            with suppress(OSError):
-                os.chown(self._temporary, found.st_uid, found.st_gid)
-            self._temporary.chmod(stat.S_IMODE(found.st_mode))
-
     def put_in_place(self) -> None:
         if self.path.exists():
-            self._old = _beside(self.path)
+            self._old = beside(self.path)
             shutil.copy2(self.path, self._old)
         self._temporary.replace(self.path)
         self._is_in_place = True
@@ -112,9 +104,19 @@ class _Staged:
                 self._old.unlink()
 
 
-def _beside(path: Path) -> Path:
+def beside(path: Path) -> Path:
+    """Return a temporary name in the same folder."""
     # Not made of the file's own name, which may be as long as names can be.
     return path.with_name(f".rag-contract-{os.urandom(8).hex()}.tmp")
+
+
+def take_after(new: Path, old: Path) -> None:
+    """Give a new file the mode of the one it is to replace, and its owner where that is allowed."""
+    with suppress(FileNotFoundError):
+        found = old.stat()
+        with suppress(OSError):
+            os.chown(new, found.st_uid, found.st_gid)
+        new.chmod(stat.S_IMODE(found.st_mode))
 
 
 def _write_device(output: str, data: bytes) -> None:

@@ -3,26 +3,28 @@
 Everything between reading the files and delivering the text is pure; the clock and the progress display are handed in.
 """
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
 from ragcontract.errors import InputError
-from ragcontract.inputs.baseline import read_baseline
-from ragcontract.inputs.config import LoadedConfig, Minimums, read_config
+from ragcontract.inputs.baseline import BaselineFile, StoredBaseline, read_baseline
+from ragcontract.inputs.config import LoadedConfig, read_config
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress, no_progress, resolve
 from ragcontract.inputs.golden import read_golden
 from ragcontract.inputs.run import RunRows
 from ragcontract.judging import gates as limits
+from ragcontract.judging import latency
 from ragcontract.judging.rules import never_satisfiable
 from ragcontract.judging.verdict import judge, without_judging
-from ragcontract.model import Report
+from ragcontract.judging.waivers import with_waivers
+from ragcontract.model import GoldenQuery, Report
 from ragcontract.numbers import count
 from ragcontract.reports.build import build_report
-from ragcontract.scoring.metrics import metrics_at
-from ragcontract.scoring.scored import Scored, ScoredRun, score_baseline, score_run
+from ragcontract.scoring.metrics import LARGEST_EXPONENT, MetricAtK, metrics_at
+from ragcontract.scoring.scored import Retrieval, Scored, ScoredRun, score_baseline, score_run
 
 Clock = Callable[[], datetime]
 NAMED = 3
@@ -37,10 +39,40 @@ class Paths(Struct, frozen=True, kw_only=True):
     config: str | None = None
 
 
-def check(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progress = no_progress) -> Report:
-    """Judge a run against its contract; raises :class:`~ragcontract.errors.InputError` if it cannot be judged."""
-    scored, warnings = read_and_score(paths, k=k, progress=progress, judged=True)
-    return build_report(scored, judge(scored, warnings), warnings, clock())
+class Kept(Struct, kw_only=True):
+    """What is held of the files besides scores, for those who ask: the run's document ids by query id, the baseline."""
+
+    doc_ids: dict[str, list[str]] = {}
+    baseline: BaselineFile | None = None
+
+
+class Update(Struct, frozen=True, kw_only=True):
+    """A run that is to follow on the ``stored`` baseline: the verdict on it, its scores and its document ids."""
+
+    report: Report
+    scored: Scored
+    doc_ids: dict[str, list[str]]
+    stored: BaselineFile
+
+
+def check(
+    paths: Paths,
+    *,
+    clock: Clock,
+    k: int | None = None,
+    progress: Progress = no_progress,
+    run: Retrieval | None = None,
+) -> Report:
+    """Judge a run against its contract; raises :class:`~ragcontract.errors.InputError` if it cannot be judged.
+
+    A ``run`` that is at hand takes the place of the files of ``paths.run``.
+    """
+    return _judged(*read_and_score(paths, k=k, progress=progress, judged=True, rows=run), clock())
+
+
+def _judged(scored: Scored, warnings: list[str], now: datetime) -> Report:
+    judgement, about_waivers = with_waivers(judge(scored, warnings), scored, now.astimezone(UTC).date())
+    return build_report(scored, judgement, [*warnings, *about_waivers], now)
 
 
 def compare(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progress = no_progress) -> Report:
@@ -56,15 +88,33 @@ def good_run(
 
     Raises :class:`~ragcontract.errors.InputError` if it does not cover the golden set, whatever the config says.
     """
-    doc_ids: dict[str, list[str]] = {}
-    scored, warnings = read_and_score(paths, k=k, progress=progress, keep=doc_ids)
+    kept = Kept()
+    scored, warnings = read_and_score(paths, k=k, progress=progress, keep=kept)
+    _covers_all(scored, warnings)
+    return scored, kept.doc_ids, warnings
+
+
+def update(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progress = no_progress) -> Update:
+    """Judge a run as :func:`check` does that is to follow on the stored baseline; each file is read once.
+
+    Raises :class:`~ragcontract.errors.InputError` where :func:`check` or :func:`good_run` would.
+    """
+    kept = Kept()
+    scored, warnings = read_and_score(paths, k=k, progress=progress, keep=kept, judged=True)
+    _covers_all(scored, warnings)
+    if kept.baseline is None:
+        raise InputError(["there is no stored baseline to update"], warnings=warnings)
+    report = _judged(scored, warnings, clock())
+    return Update(report=report, scored=scored, doc_ids=kept.doc_ids, stored=kept.baseline)
+
+
+def _covers_all(scored: Scored, warnings: list[str]) -> None:
     if scored.run.missing:
         missing = count(len(scored.run.missing), "golden query")
         raise InputError(
             [f"{_first_file(scored.run)}: lacks {missing} ({_named(scored.run.missing)}), so it can be no baseline"],
             warnings=warnings,
         )
-    return scored, doc_ids, warnings
 
 
 def read_and_score(
@@ -72,42 +122,84 @@ def read_and_score(
     *,
     k: int | None = None,
     progress: Progress = no_progress,
-    keep: dict[str, list[str]] | None = None,
+    keep: Kept | None = None,
     judged: bool = False,
+    rows: Retrieval | None = None,
 ) -> tuple[Scored, list[str]]:
     """Read all inputs and score both sides; returns the scores and the warnings.
 
-    The run's document ids are not held, unless ``keep`` is given to put them in. Raises
+    The run's document ids and the stored baseline are not held, unless ``keep`` is given to put them in. Raises
     :class:`~ragcontract.errors.InputError` with everything that is wrong with any of the files; where the gates are to
     be ``judged``, a limit on a drop without a baseline is among it.
     """
     diagnostics = Diagnostics()
     config = read_config(paths.config, diagnostics) if paths.config is not None else LoadedConfig()
-    metrics, rank_by = metrics_at(k or config.config.k), config.config.rank_by
-    if judged and paths.baseline is None:
-        for gate in limits.gates_of(config.config.fail_on, Minimums(), metrics):
-            place = f"{config.files[0].path}:{config.lines[gate.id]}"
-            diagnostics.problem(place, limits.why_not(gate, has_baseline=False))
+    rank_by = config.config.rank_by
+    metrics = metrics_at(k or config.config.k)
+    if judged:
+        _can_be_judged(config, metrics, diagnostics, has_baseline=paths.baseline is not None)
 
     apart_from_rows = diagnostics.problems
     golden = read_golden(resolve(paths.golden, diagnostics), diagnostics, progress)
-    rows = RunRows(resolve(paths.run, diagnostics), diagnostics, progress, keep=keep)
-    run = score_run(rows, golden.queries, metrics, rank_by)
+    steep = _too_steep(golden.queries.values(), config)
+    gain = "linear" if steep else config.config.gain  # to go on; nothing comes of it
+    if rows is None:
+        rows = RunRows(
+            resolve(paths.run, diagnostics),
+            diagnostics,
+            progress,
+            keep=keep.doc_ids if keep else None,
+            timed=golden.queries,
+        )
+    run = score_run(rows, golden.queries, metrics, rank_by, gain)
     rows_are_good = diagnostics.problems == apart_from_rows
     baseline = None
     if paths.baseline is not None:
         apart_from_baseline = diagnostics.problems
-        baseline_rows = read_baseline(resolve(paths.baseline, diagnostics), diagnostics, progress)
+        baseline_files = resolve(paths.baseline, diagnostics)
+        baseline_rows = read_baseline(baseline_files, diagnostics, progress, timed=golden.queries)
         if baseline_rows is not None:
-            baseline = score_baseline(baseline_rows, golden.queries, metrics, rank_by)
+            baseline = score_baseline(baseline_rows, golden.queries, metrics, rank_by, gain)
+        if keep and isinstance(baseline_rows, StoredBaseline):
+            keep.baseline = baseline_rows.file
         if diagnostics.problems > apart_from_baseline:
             baseline = None
 
+    for query in steep:
+        diagnostics.problem(
+            f"{query.place}: relevance", f"has a grade over {LARGEST_EXPONENT:.0f}, too much for `gain: exponential`"
+        )
     scored = Scored(golden=golden, metrics=metrics, run=run, baseline=baseline, config=config)
     if rows_are_good:  # bad rows are left out, so what lacks might be there
         _hold_together(scored, diagnostics)
     diagnostics.raise_problems()
     return scored, diagnostics.warnings
+
+
+def _can_be_judged(
+    config: LoadedConfig, metrics: Sequence[MetricAtK], diagnostics: Diagnostics, *, has_baseline: bool
+) -> None:
+    """Say which limits no run could be held against."""
+
+    def problem(gate_id: str, message: str) -> None:
+        diagnostics.problem(f"{config.files[0].path}:{config.lines[gate_id]}", message)
+
+    gates = {gate.id: gate for gate in limits.gates_of(config.config, metrics)}
+    for gate_id in limits.limits_set(config.config):
+        if gate_id not in gates:
+            cutoffs = ", ".join(str(k) for k in sorted({metric.k for metric in metrics}))
+            problem(gate_id, f"{gate_id} cannot be judged: k is {cutoffs}")
+        elif gates[gate_id].kind != "minimum" and not has_baseline:
+            problem(gate_id, limits.why_not(gates[gate_id], has_baseline=False))
+    if config.config.latency.p95_increase_gt is not None and not has_baseline:
+        problem(f"latency.{latency.INCREASE}", latency.without_baseline())
+
+
+def _too_steep(queries: Iterable[GoldenQuery], config: LoadedConfig) -> list[GoldenQuery]:
+    """Return the queries with a grade that would overflow as an exponent."""
+    if config.config.gain == "linear":
+        return []
+    return [query for query in queries if max((query.relevance or {}).values(), default=0) > LARGEST_EXPONENT]
 
 
 def _hold_together(scored: Scored, diagnostics: Diagnostics) -> None:
@@ -127,6 +219,12 @@ def _hold_together(scored: Scored, diagnostics: Diagnostics) -> None:
     if run.unknown:
         diagnostics.warning(
             f"{_first_file(run)}: {count(len(run.unknown), 'row')} for no golden query, left out: {_named(run.unknown)}"
+        )
+    if run.latency is not None and run.unmeasured and any(latency.gates_of(config)):
+        rows = run.latency.queries + run.unmeasured
+        diagnostics.warning(
+            f"{_first_file(run)}: {run.unmeasured:,} of {count(rows, 'row')} without latency_ms, "
+            "which the limits on latency leave out"
         )
     if baseline is not None and not baseline.scores:
         common = (

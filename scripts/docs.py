@@ -15,11 +15,13 @@ import click
 import yaml
 
 from ragcontract.cli import cli
+from ragcontract.commands.init import template
 from ragcontract.inputs.schema import describe
 from ragcontract.inputs.schemas import SCHEMAS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+WORKFLOW = ROOT / "examples" / "workflow.yml"
 GUIDE = ROOT / "docs" / "github-action.md"
 
 
@@ -117,8 +119,10 @@ def _fields(schema: str, record: str) -> Callable[[], str]:
 def _help() -> str:
     group = cli.make_context("rag-contract", [], resilient_parsing=True)
     contexts = [group]
+    names = [*cli.commands, *(name for name in cli.list_commands(group) if name not in cli.commands)]
+    commands = [(name, cli.get_command(group, name)) for name in names]
     contexts += [
-        command.make_context(name, [], parent=group, resilient_parsing=True) for name, command in cli.commands.items()
+        command.make_context(name, [], parent=group, resilient_parsing=True) for name, command in commands if command
     ]
     return "\n".join(f"```text\n$ {context.command_path} --help\n{_help_of(context)}\n```\n" for context in contexts)
 
@@ -146,6 +150,16 @@ def render_guide(guide: str) -> str:
     return f"{before}{begin}```yaml\n{(ROOT / name).read_text()}```\n{end}{rest.partition(end)[2]}"
 
 
+def render_workflow(workflow: str) -> str:
+    """Return examples/workflow.yml made anew: its own head, and what `rag-contract init` writes, for files in rag/."""
+    start = "name: rag-contract\n"
+    body = start + template("workflow.yml").partition(start)[2]
+    body = re.sub(r" ((?:requirements|export_retrieval_run|golden|ragcontract)\.\w+)", r" rag/\1", body)
+    body = body.replace("          config: ", "          baseline: rag/baseline.json\n          config: ")
+    return workflow.partition(start)[0] + body
+
+
 if __name__ == "__main__":
+    WORKFLOW.write_text(render_workflow(WORKFLOW.read_text()))
     README.write_text(render(README.read_text()))
     GUIDE.write_text(render_guide(GUIDE.read_text()))

@@ -6,8 +6,10 @@ from typing import Any
 
 from ragcontract.inputs.config import Config, LoadedConfig
 from ragcontract.inputs.golden import Golden
+from ragcontract.judging.gates import limits_set
+from ragcontract.judging.latency import gates_of
 from ragcontract.judging.verdict import judge
-from ragcontract.model import GoldenQuery, Report, SourceFile
+from ragcontract.model import Accepted, GoldenQuery, Latency, Report, SourceFile
 from ragcontract.reports.build import build_report
 from ragcontract.scoring.metrics import metrics_at
 from ragcontract.scoring.scored import Scored, score_baseline, score_run
@@ -27,13 +29,22 @@ class Rows:
 
     created_at: str | None = None
     k: list[int] | None = None
+    accepted: Sequence[Accepted] = ()
+    unmeasured = 0
 
     def __init__(
-        self, docs: Docs, *, name: str, versions: Mapping[str, list[str]] = {}, questions: Mapping[str, str] = {}
+        self,
+        docs: Docs,
+        *,
+        name: str,
+        versions: Mapping[str, list[str]] = {},
+        questions: Mapping[str, str] = {},
+        latency: Latency | None = None,
     ) -> None:
         """Take what a file would have held; ``questions`` are those that a stored baseline knows."""
         self._docs = docs
         self.questions = questions
+        self.latency = latency
         self.versions = dict(versions)
         self.files = [SourceFile(path=name, sha256="ab" * 32)]
 
@@ -61,16 +72,17 @@ def score(
     return Scored(
         golden=Golden(queries=golden, files=[SourceFile(path=path, sha256="cd" * 32)]),
         metrics=metrics,
-        run=score_run(rows, golden, metrics, config.rank_by),
-        baseline=None if before is None else score_baseline(before, golden, metrics, config.rank_by),
+        run=score_run(rows, golden, metrics, config.rank_by, config.gain),
+        baseline=None if before is None else score_baseline(before, golden, metrics, config.rank_by, config.gain),
         config=loaded,
     )
 
 
 def _loaded(config: Config) -> LoadedConfig:
-    gates = [f"{part}.{gate}" for part in ("fail_on", "minimums") for gate in getattr(config, part).__struct_fields__]
+    limits = [*limits_set(config), *(gate.id for gate in gates_of(config))]
+    limits += [f"waivers[{number}]" for number in range(len(config.waivers))]
     file = SourceFile(path="ragcontract.yml", sha256="ef" * 32)
-    return LoadedConfig(config=config, files=[file], lines=dict.fromkeys(gates, 7))
+    return LoadedConfig(config=config, files=[file], lines=dict.fromkeys(limits, 7))
 
 
 def report(

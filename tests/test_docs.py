@@ -10,10 +10,12 @@ import pytest
 import yaml
 
 from ragcontract.github.settings import CommentWhen, Settings
-from ragcontract.inputs.config import read_config
+from ragcontract.inputs.config import Config, read_config
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.golden import read_golden
 from ragcontract.inputs.run import RunRows
+from ragcontract.judging.gates import gates_of
+from ragcontract.scoring.metrics import metrics_at
 from scripts import docs
 from tests.builders import write_jsonl
 from tests.process import spawn
@@ -81,7 +83,18 @@ def test_the_config_in_the_readme_is_read_without_a_complaint(tmp_path: Path) ->
     diagnostics.raise_problems()
     assert config.per_query.forbidden_within == 20
     keys = set(re.findall(r"^ *(\w+):", example, re.MULTILINE))
-    assert keys >= {"k", "fail_on", "minimums", "rank_by", "missing_queries", *config.per_query.__struct_fields__}
+    assert keys >= {*Config.__struct_fields__, *config.per_query.__struct_fields__}
+
+
+def test_the_cut_offs_in_the_readme_are_what_its_comments_say(tmp_path: Path) -> None:
+    example = next(text for text in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if text.startswith("k: [1"))
+    (tmp_path / "c.yml").write_text(example)
+    diagnostics = Diagnostics()
+    config = read_config(str(tmp_path / "c.yml"), diagnostics).config
+    diagnostics.raise_problems()
+    said = dict(re.findall(r"^  (\w+): \S+ +# (\w+@\d+)", example, re.MULTILINE))
+    limits = {gate.id.partition(".")[2]: gate.metric.label for gate in gates_of(config, metrics_at(config.k))}
+    assert said == {name: label for name, label in limits.items() if name != "recall_at_5"}
 
 
 @pytest.mark.parametrize("kind", ["golden", "run"])

@@ -36,7 +36,7 @@ def unmeasured() -> dict[str, str]:
     return {"COVERAGE_PROCESS_START": "", "COVERAGE_PROCESS_CONFIG": ""}
 
 
-@pytest.mark.parametrize("command", ["check", "validate", "score", "baseline", "diff"])
+@pytest.mark.parametrize("command", ["check", "validate", "score", "baseline", "diff", "lint"])
 def test_a_command_on_good_input_loads_only_what_it_needs(command: str, tmp_path: Path) -> None:
     good_workspace(tmp_path)
     (tmp_path / "ragcontract.yml").unlink()

@@ -146,3 +146,115 @@ def test_problems_of_every_kind_are_told_at_once(tmp_path: Path, monkeypatch: py
         pipeline.check(paths, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
     assert [problem.split(": ")[0] for problem in caught.value.problems] == ["c.yml:2", "run.jsonl"]
     assert len(caught.value.warnings) == 1
+
+
+def problems_of(paths: Paths, *, k: int | None = None) -> list[str]:
+    folder = str(Path(paths.golden[0]).parent)
+    with pytest.raises(InputError) as caught:
+        pipeline.check(paths, clock=clock, k=k)
+    return [problem.replace(f"{folder}/", "") for problem in caught.value.problems]
+
+
+def test_a_limit_at_a_cut_off_that_the_argument_takes_away_is_refused(tmp_path: Path) -> None:
+    config = """\
+k: [1, 5]
+minimums:
+  mrr_at_k: 0.5
+  mrr_at_5: 0.5
+  recall_at_1: 0.5
+tags:
+  t:
+    minimums: {map_at_1: 0}
+"""
+    paths = paths_in(tmp_path, [golden("q", "a", tags=["t"])], [run("q", "a")], config)
+    assert len(pipeline.check(paths, clock=clock).gates) == 4
+    assert problems_of(paths, k=5) == [
+        "ragcontract.yml:5: minimums.recall_at_1 cannot be judged: k is 5",
+        "ragcontract.yml:8: tags.t.minimums.map_at_1 cannot be judged: k is 5",
+    ]
+    assert pipeline.compare(paths, clock=clock, k=5).k == [5]
+
+
+def test_limits_and_rules_that_name_no_cut_off_take_the_largest(tmp_path: Path) -> None:
+    config = "k: [1, 3]\nminimums: {recall_at_k: 0.9, recall_at_1: 0.1}"
+    paths = paths_in(
+        tmp_path, [golden("q", "a"), golden("p", "a")], [run("q", "b", "c", "a"), run("p", "b", "c", "d", "a")], config
+    )
+    report = pipeline.check(paths, clock=clock)
+    assert report.k == [1, 3]
+    assert [(gate.id, gate.metric, gate.observed) for gate in report.gates] == [
+        ("minimums.recall_at_k", "recall_at_3", 0.5),
+        ("minimums.recall_at_1", "recall_at_1", 0.0),
+    ]
+    assert [query.status for query in report.queries] == ["pass", "fail"]
+    assert report.metrics["recall_at_1"].status == report.metrics["recall_at_3"].status == "fail"
+
+
+def test_a_tag_that_no_query_has_cannot_be_judged(tmp_path: Path) -> None:
+    config = "tags:\n  ghost:\n    minimums:\n      mrr_at_k: 0\n  t:\n    minimums: {mrr_at_k: 0}"
+    paths = paths_in(tmp_path, [golden("q", "a", tags=["t"])], [run("q", "a")], config)
+    assert problems_of(paths) == [
+        "ragcontract.yml:4: tags.ghost.minimums.mrr_at_k cannot be judged: no golden query has the tag 'ghost'"
+    ]
+
+
+def test_a_drop_of_a_tag_needs_a_baseline_that_has_its_queries(tmp_path: Path) -> None:
+    rows = [golden("q", "a", tags=["t"]), golden("p", "a")]
+    paths = paths_in(tmp_path, rows, [run("q", "a"), run("p", "a")], "tags:\n  t:\n    fail_on: {mrr_drop_gt: 0}")
+    prefix = "ragcontract.yml:3: tags.t.fail_on.mrr_drop_gt cannot be judged: "
+    assert [problem.partition(prefix)[2][:20] for problem in problems_of(paths)] == ["there is no baseline"]
+    stored = write_baseline(tmp_path / "b.json", stored_query("p", "a"))
+    assert problems_of(with_baseline(paths, stored)) == [
+        prefix + "no query with relevant documents is in both the run and the baseline"
+    ]
+
+
+def test_limits_of_a_tag_are_about_its_queries_alone(tmp_path: Path) -> None:
+    rows = [golden("q", "a", tags=["t"]), golden("r", "a", tags=["t", "u"]), golden("p", "a")]
+    config = """\
+tags:
+  t:
+    minimums: {mrr_at_k: 0.8}
+    fail_on: {mrr_drop_gt: 0.2}
+  u:
+    minimums: {mrr_at_k: 0.5}
+"""
+    paths = paths_in(tmp_path, rows, [run("q", "a"), run("r", "b", "a"), run("p", "a")], config)
+    base = write_jsonl(tmp_path / "base.jsonl", [run(query_id, "a") for query_id in "qrp"])
+    report = pipeline.check(with_baseline(paths, base), clock=clock)
+    assert [(gate.tag, gate.id, gate.observed, gate.status, gate.message) for gate in report.gates] == [
+        ("t", "tags.t.fail_on.mrr_drop_gt", 0.25, "fail", "MRR@5 fell by 0.25, allowed drop 0.20"),
+        ("t", "tags.t.minimums.mrr_at_k", 0.75, "fail", "MRR@5 is 0.75, minimum 0.80"),
+        ("u", "tags.u.minimums.mrr_at_k", 0.5, "pass", "MRR@5 is 0.50, minimum 0.50"),
+    ]
+    assert report.verdict == "fail"
+    assert [check.message for check in report.failed_checks] == [
+        "t: MRR@5 fell by 0.25, allowed drop 0.20",
+        "t: MRR@5 is 0.75, minimum 0.80",
+    ]
+    assert {metric.status for metric in report.metrics.values()} == {"none"}
+
+
+def test_grades_count_on_both_sides_with_the_gain_of_the_config(tmp_path: Path) -> None:
+    rows = [golden("q", "a", "b", relevance={"a": 2, "b": 1})]
+    base = write_jsonl(tmp_path / "base.jsonl", [run("q", "a")])
+    for gain, (a, b) in {"linear": (2, 1), "exponential": (3, 1)}.items():
+        paths = with_baseline(paths_in(tmp_path, rows, [run("q", "b")], f"k: 1\ngain: {gain}"), base)
+        ndcg = pipeline.compare(paths, clock=clock).metrics["ndcg_at_1"]
+        assert ndcg.current == pytest.approx(b / a)
+        assert ndcg.baseline == 1
+
+
+def test_a_grade_that_is_no_exponent_is_refused_beside_all_else(tmp_path: Path) -> None:
+    rows = [golden("q", "a", relevance={"a": 64, "b": 0}), golden("r", "a", relevance={"a": 64.5}), golden("p", "a")]
+    rows += [golden("s", "a", relevance={"a": 1, "b": 0.5}) | {"relevance": {"a": 1e9}}]
+    paths = paths_in(tmp_path, rows, [run("q", "a"), run("r", "a"), run("s", "a")], "gain: exponential")
+    stored = write_baseline(tmp_path / "b.json", stored_query("r", "a"), stored_query("s", "a"))
+    found = problems_of(with_baseline(paths, stored))
+    assert found[:2] == [
+        "golden.jsonl:2: relevance: has a grade over 64, too much for `gain: exponential`",
+        "golden.jsonl:4: relevance: has a grade over 64, too much for `gain: exponential`",
+    ]
+    assert found[2].startswith("run.jsonl: has no row for golden query 'p'")
+    paths = paths_in(tmp_path, rows, [run(query_id, "a") for query_id in "qrsp"])
+    assert pipeline.check(paths, clock=clock).metrics["ndcg_at_5"].current == 1

@@ -1,6 +1,6 @@
 """``baseline.json``: a run that was known to be good, stored with its scores; or a run that serves as one."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -14,7 +14,7 @@ from ragcontract.inputs.locate import JsonLocator
 from ragcontract.inputs.malformed import malformed
 from ragcontract.inputs.run import RunRows
 from ragcontract.inputs.schema import Misfit, misfits
-from ragcontract.model import Means, SourceFile, Tool
+from ragcontract.model import Accepted, Latency, Means, SourceFile, Tool
 
 FORMAT_VERSION = 1
 RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
@@ -30,7 +30,7 @@ class BaselineQuery(Struct, frozen=True, kw_only=True):
     metrics: Means
 
 
-class BaselineFile(Struct, frozen=True, kw_only=True):
+class BaselineFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The whole file. Only ``queries`` are compared with: they are scored again under today's golden file and k."""
 
     format_version: int
@@ -43,6 +43,10 @@ class BaselineFile(Struct, frozen=True, kw_only=True):
     versions: Annotated[dict[str, list[str]], Meta(description="Embedding model, index, chunking, retriever.")]
     metrics: Means
     tags: dict[str, Means]
+    accepted: Annotated[
+        list[Accepted], Meta(description="Broken contracts that became the baseline, the latest last.")
+    ] = []
+    latency: Annotated[Latency | None, Meta(description="How long retrieving took, where the rows said.")] = None
     queries: list[BaselineQuery]
 
 
@@ -55,24 +59,31 @@ class StoredBaseline:
         self.created_at: str | None = file.created_at
         self.k: list[int] | None = file.k
         self.versions = file.versions
+        self.accepted = file.accepted
+        self.latency = file.latency
+        self.unmeasured = 0
         self.questions = {as_id(query.id): query.query for query in file.queries}
-        self._queries = file.queries
+        self.file = file
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
         """Yield ``(query_id, doc_ids)``."""
-        for query in self._queries:
+        for query in self.file.queries:
             yield as_id(query.id), as_ids(query.doc_ids)
 
 
 def read_baseline(
-    paths: Sequence[str], diagnostics: Diagnostics, progress: Progress = no_progress
+    paths: Sequence[str],
+    diagnostics: Diagnostics,
+    progress: Progress = no_progress,
+    *,
+    timed: Container[str] | None = None,
 ) -> StoredBaseline | RunRows | None:
     """Open a baseline: JSON lines are a run, by their names; anything else must be one baseline file.
 
-    None if it cannot be read, which the diagnostics then know.
+    None if it cannot be read, which the diagnostics then know. ``timed`` is of a run, see there.
     """
     if all(path.lower().endswith(RUN_SUFFIXES) for path in paths):
-        return RunRows(paths, diagnostics, progress)
+        return RunRows(paths, diagnostics, progress, timed=timed)
     path = paths[0]
     if len(paths) > 1:
         diagnostics.problem(path, "is one of several baselines; give one baseline.json, or run files (.jsonl)")

@@ -1,7 +1,7 @@
 """``golden.jsonl``: the questions, and what must be retrieved for them."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
@@ -13,6 +13,7 @@ from ragcontract.model import GoldenQuery, SourceFile
 
 Text = Annotated[str, Meta(min_length=1)]
 RELEVANT_GRADE = 1
+PLACEHOLDER = "TODO"  # what `rag-contract init` writes for documents that somebody has yet to name
 
 # Wide enough for anyone, and narrow enough that no sum overflows and no product vanishes.
 Weight = Annotated[float, Meta(ge=1e-9, le=1e9, title="a number from 1e-9 to a billion")]
@@ -37,6 +38,9 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     forbidden_doc_ids: Annotated[list[Id] | None, Meta(description="Documents that must not be retrieved.")] = None
     weight: Annotated[Weight | None, Meta(description="Importance of the query in the means; 1 by default.")] = None
     tags: Annotated[list[Text] | None, Meta(description="Labels to report metrics by.")] = None
+    severity: Annotated[
+        Literal["error", "warn"] | None, Meta(description="With warn, its broken rules are shown and do not fail.")
+    ] = None
     metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; not looked at.")] = None
     relevance: Annotated[
         dict[Text, Grade] | None,
@@ -71,18 +75,36 @@ def read_golden(paths: Sequence[str], diagnostics: Diagnostics, progress: Progre
             diagnostics.problem(f"{line.place}: id", f"{query.id!r} stands here again; it is first in {first}")
         else:
             queries[query.id] = query
+    for warning in oddities(queries.values()):
+        diagnostics.warning(warning)
     return Golden(queries=queries, files=rows.files)
+
+
+def oddities(queries: Iterable[GoldenQuery]) -> Iterator[str]:
+    """Yield a warning for what is surely not meant, and can be judged all the same: it fails."""
+    unnamed = []
+    for query in queries:
+        if both := both_relevant_and_forbidden(query):
+            yield f"{query.place}: {both[0]!r} is both relevant and forbidden, so the query can never pass"
+        if PLACEHOLDER in query.relevant_doc_ids:
+            unnamed.append(query)
+    if unnamed:
+        others = f" (and {len(unnamed) - 1} more such rows)" if len(unnamed) > 1 else ""
+        advice = "write the ids of the documents that answer the question, or [] if nothing does"
+        yield f"{unnamed[0].place}: {PLACEHOLDER!r} still stands for relevant documents{others}; {advice}"
+
+
+def both_relevant_and_forbidden(query: GoldenQuery) -> list[str]:
+    """Return the documents that a query wants and forbids at once."""
+    return sorted(set(query.relevant_doc_ids) & set(query.forbidden_doc_ids))
 
 
 def _query(row: GoldenRow, place: str, diagnostics: Diagnostics) -> GoldenQuery | None:
     relevant = _relevant(row, place, diagnostics)
     if relevant is None:
         return None
-    forbidden = unique_ids(row.forbidden_doc_ids)
     if row.must_rank_at_most is not None and not relevant:
         diagnostics.problem(f"{place}: must_rank_at_most", "needs at least one relevant document to rank")
-    if both := sorted(set(relevant) & set(forbidden)):
-        diagnostics.warning(f"{place}: {both[0]!r} is both relevant and forbidden, so the query can never pass")
     return GoldenQuery(
         id=as_id(row.id),
         query=row.query,
@@ -90,10 +112,11 @@ def _query(row: GoldenRow, place: str, diagnostics: Diagnostics) -> GoldenQuery 
         place=place,
         must_rank_at_most=row.must_rank_at_most,
         must_include_any=bool(row.must_include_any),
-        forbidden_doc_ids=forbidden,
+        forbidden_doc_ids=unique_ids(row.forbidden_doc_ids),
         weight=1.0 if row.weight is None else row.weight,
         tags=tuple(dict.fromkeys(row.tags or ())),
         relevance=row.relevance,
+        severity=row.severity or "error",
     )
 
 

@@ -1,6 +1,7 @@
 """``current_run.jsonl``: what the retriever returned, a row a query."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -9,8 +10,9 @@ from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress, no_progress
 from ragcontract.inputs.ids import Id, as_id, as_ids
 from ragcontract.inputs.jsonl import JsonLines
-from ragcontract.model import VERSION_FIELDS, SourceFile
+from ragcontract.model import VERSION_FIELDS, Accepted, Latency, SourceFile
 from ragcontract.numbers import count
+from ragcontract.scoring.latency import summary
 
 SPELL_CHECKED_ROWS = 100
 
@@ -42,10 +44,11 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
 class RunRows:
     """The rows of a run as pairs of a query id and its document ids, best first; each query once.
 
-    ``files`` and ``versions`` are complete once the iteration is over.
+    ``files``, ``versions`` and ``latency`` are complete once the iteration is over.
     """
 
     created_at: str | None = None
+    accepted: Sequence[Accepted] = ()
     k: list[int] | None = None
     questions: Mapping[str, str] = {}  # a run does not say what was asked
 
@@ -56,9 +59,16 @@ class RunRows:
         progress: Progress = no_progress,
         *,
         keep: dict[str, list[str]] | None = None,
+        timed: Container[str] | None = None,
     ) -> None:
-        """Read the files as one run; put every row's document ids into ``keep`` where that is given."""
+        """Read the files as one run; put every row's document ids into ``keep`` where that is given.
+
+        Latencies are those of the ``timed`` queries, of all where none are given.
+        """
+        self.unmeasured = 0
         self._keep = keep
+        self._timed = timed
+        self._latencies = array("d")
         self._rows = JsonLines(paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, progress=progress)
         self._diagnostics = diagnostics
         self._versions: dict[str, dict[str, None]] = {name: {} for name in VERSION_FIELDS}
@@ -67,6 +77,11 @@ class RunRows:
     def files(self) -> list[SourceFile]:
         """The files and their digests."""
         return self._rows.files
+
+    @property
+    def latency(self) -> Latency | None:
+        """The latencies of the rows that have one; ``unmeasured`` counts the others."""
+        return summary(self._latencies)
 
     @property
     def versions(self) -> dict[str, list[str]]:
@@ -91,6 +106,11 @@ class RunRows:
                 unordered += 1
                 first_unordered = first_unordered or line.place
             self._note_versions(row)
+            if self._timed is None or query_id in self._timed:
+                if row.latency_ms is None:
+                    self.unmeasured += 1
+                else:
+                    self._latencies.append(row.latency_ms)
             doc_ids = as_ids([result.doc_id for result in row.results])
             if self._keep is not None:
                 self._keep[query_id] = doc_ids

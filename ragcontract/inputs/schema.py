@@ -35,13 +35,15 @@ class Misfit(NamedTuple):
     message: str
 
 
-def json_schema(record: type, *, null_is_absent: bool = False) -> dict[str, Any]:
+def json_schema(record: type, *inner: type, null_is_absent: bool = False) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a record.
 
-    With ``null_is_absent``, null is allowed for every optional field: the reader leaves such fields out beforehand.
+    ``schema_extra`` of the record, and of the ``inner`` records in it that have one, is part of it. With
+    ``null_is_absent``, null is allowed for every optional field: the reader leaves such fields out beforehand.
     """
     schema: dict[str, Any] = msgspec.json.schema(record)
-    schema["$defs"][record.__name__] |= getattr(record, "schema_extra", {})
+    for one in (record, *inner):
+        schema["$defs"][one.__name__] |= getattr(one, "schema_extra", {})
     if null_is_absent:
         for definition in schema["$defs"].values():
             required = definition.get("required", [])
@@ -160,10 +162,10 @@ def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, A
     if isinstance(instance, str):
         message += " (text)"
         wanted = _types(schema, definitions)
-        if "array" in wanted:
+        if wanted & {"integer", "number", "boolean"}:
+            message += "; leave the quotes out" if _is_json_scalar(instance) else ""
+        elif "array" in wanted:
             message += f"; write [{_brief(instance, levels=0)}] for a list of one"
-        elif wanted & {"integer", "number", "boolean"} and _is_json_scalar(instance):
-            message += "; leave the quotes out"
     return message
 
 

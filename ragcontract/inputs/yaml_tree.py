@@ -107,8 +107,13 @@ class _Tree:
         if node.id == "mapping":
             return self._mapping(node, path)
         if node.id == "sequence":
-            return [self._value(item, (*path, index)) for index, item in enumerate(node.value)]
+            return [self._item(item, (*path, index)) for index, item in enumerate(node.value)]
         return _scalar(node)
+
+    def _item(self, node: Any, path: Path) -> Any:
+        if id(node) not in self._met:  # an alias has the mark of what it stands for
+            self.lines[path] = node.start_mark.line + 1
+        return self._value(node, path)
 
     def _mapping(self, node: Any, path: Path) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -5,35 +5,83 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragcontract.inputs.config import Drop, FailOn, Minimums
-from ragcontract.model import GateReport
+from ragcontract.inputs.config import Config, Drop, TagLimits
+from ragcontract.model import GateReport, Status
 from ragcontract.numbers import SAME, digits_for, fixed, percent
 from ragcontract.scoring.aggregate import Comparison
 from ragcontract.scoring.metrics import MetricAtK
 
+WORST_FIRST: tuple[Status, ...] = ("fail", "waived", "pass")
+NO_LIMITS = {"mode", "alpha"}  # of fail_on
+
 
 class Gate(Struct, frozen=True, kw_only=True):
-    """One limit that the configuration asks for. A relative drop is a part of the baseline's value."""
+    """One limit that the configuration asks for. A relative drop is a part of the baseline's value.
+
+    ``tag`` is the tag whose queries it is about, None for all queries.
+    """
 
     id: str
     metric: MetricAtK
     kind: Literal["drop", "relative_drop", "minimum"]
     limit: float
+    tag: str | None = None
 
 
-def gates_of(fail_on: FailOn, minimums: Minimums, metrics: Sequence[MetricAtK]) -> Iterator[Gate]:
-    """Yield the gates that are asked for, metric by metric."""
+class NoiseVerdict(Struct, frozen=True, kw_only=True):
+    """What the sign-flip test says of a drop; ``p_value`` is None where too few queries changed to say."""
+
+    p_value: float | None
+    counts: bool
+
+    def words(self, *, over: bool) -> str:
+        """Say so, where it matters."""
+        if not over:
+            return ""
+        if self.p_value is None:
+            return " (too few queries changed to tell it from noise, so it counts)"
+        p = f"p {self.p_value:.2g}"
+        return f" (significant, {p})" if self.counts else f", which noise explains ({p}): not significant"
+
+
+def gates_of(config: Config, metrics: Sequence[MetricAtK]) -> Iterator[Gate]:
+    """Yield the gates that are asked for, metric by metric, those of all queries before those of a tag."""
+    yield from _gates(config, metrics, None)
+    for tag in config.tags:
+        yield from _gates(config.tags[tag], metrics, tag)
+
+
+def _gates(limits: Config | TagLimits, metrics: Sequence[MetricAtK], tag: str | None) -> Iterator[Gate]:
+    prefix = "" if tag is None else f"tags.{tag}."
+    largest = max(metric.k for metric in metrics)
     for metric in metrics:
-        name = metric.metric.name
-        drop: Drop | None = getattr(fail_on, f"{name}_drop_gt")
-        if isinstance(drop, str):
-            limit = float(drop.rstrip("% ")) / 100
-            yield Gate(id=f"fail_on.{name}_drop_gt", metric=metric, kind="relative_drop", limit=limit)
-        elif drop is not None:
-            yield Gate(id=f"fail_on.{name}_drop_gt", metric=metric, kind="drop", limit=drop)
-        minimum: float | None = getattr(minimums, f"{name}_at_k")
-        if minimum is not None:
-            yield Gate(id=f"minimums.{name}_at_k", metric=metric, kind="minimum", limit=minimum)
+        plain = [metric.metric.name] if metric.k == largest else []
+        for name in [*plain, metric.key]:
+            drop: Drop | None = getattr(limits.fail_on, f"{name}_drop_gt", None)
+            if drop is not None:
+                kind, limit = _drop(drop)
+                yield Gate(id=f"{prefix}fail_on.{name}_drop_gt", metric=metric, kind=kind, limit=limit, tag=tag)
+        for name in [*(f"{name}_at_k" for name in plain), metric.key]:
+            minimum: float | None = getattr(limits.minimums, name, None)
+            if minimum is not None:
+                yield Gate(id=f"{prefix}minimums.{name}", metric=metric, kind="minimum", limit=minimum, tag=tag)
+
+
+def _drop(limit: Drop) -> tuple[Literal["drop", "relative_drop"], float]:
+    if isinstance(limit, str):
+        return "relative_drop", float(limit.rstrip("% ")) / 100
+    return "drop", limit
+
+
+def limits_set(config: Config) -> Iterator[str]:
+    """Yield the ids of all limits that are set, also of those at a cut-off that is not scored."""
+    groups: list[tuple[str, Struct]] = [("fail_on", config.fail_on), ("minimums", config.minimums)]
+    for tag, limits in config.tags.items():
+        groups += [(f"tags.{tag}.fail_on", limits.fail_on), (f"tags.{tag}.minimums", limits.minimums)]
+    for name, group in groups:
+        for field in group.__struct_fields__:
+            if field not in NO_LIMITS and getattr(group, field) is not None:
+                yield f"{name}.{field}"
 
 
 def observe(gate: Gate, means: Comparison) -> float | None:
@@ -48,24 +96,44 @@ def observe(gate: Gate, means: Comparison) -> float | None:
     return drop / means.baseline if means.baseline else 0.0  # nothing falls below 0
 
 
-def judge(gate: Gate, observed: float, place: str) -> GateReport:
-    """Compare unrounded, with a tolerance of 1e-9: exactly at the limit passes. ``place`` is where the limit stands."""
+def is_over(gate: Gate, observed: float) -> bool:
+    """Compare unrounded, with a tolerance of 1e-9: exactly at the limit is not over it."""
     excess = gate.limit - observed if gate.kind == "minimum" else observed - gate.limit
+    return excess > SAME
+
+
+def judge(gate: Gate, observed: float, place: str, *, noise: NoiseVerdict | None = None) -> GateReport:
+    """Say whether a limit is broken. ``place`` is where it stands.
+
+    With ``noise``, a drop over its limit that is not significant is none.
+    """
+    over = is_over(gate, observed)
+    forgiven = over and noise is not None and not noise.counts
     return GateReport(
         id=gate.id,
         place=place,
+        tag=gate.tag,
         metric=gate.metric.key,
         kind=gate.kind,
         limit=gate.limit,
         observed=observed,
-        status="fail" if excess > SAME else "pass",
-        message=_message(gate, observed),
+        status="fail" if over and not forgiven else "pass",
+        message=_message(gate, observed) + (noise.words(over=over) if noise else ""),
+        p_value=noise.p_value if noise else None,
     )
 
 
-def why_not(gate: Gate, *, has_baseline: bool) -> str:
+def worst(gates: Sequence[GateReport]) -> Status:
+    """Return what becomes of a metric with these gates."""
+    statuses: list[Status] = [gate.status for gate in gates]
+    return next((status for status in WORST_FIRST if status in statuses), "none")
+
+
+def why_not(gate: Gate, *, has_baseline: bool, has_queries: bool = True) -> str:
     """Say why a gate cannot be evaluated, which must never look like a pass."""
-    if gate.kind == "minimum":
+    if gate.tag is not None and not has_queries:
+        reason = f"no golden query has the tag {gate.tag!r}"
+    elif gate.kind == "minimum":
         reason = "no golden query has relevant documents"
     elif not has_baseline:
         reason = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"

@@ -1,55 +1,113 @@
 """The verdict on everything that was scored: every gate, every rule of every query."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from ragcontract.errors import InputError
 from ragcontract.judging import gates as limits
+from ragcontract.judging import latency
+from ragcontract.judging.gates import Gate, NoiseVerdict
 from ragcontract.judging.rules import broken_rules
-from ragcontract.model import GateReport, Verdict, Violation
+from ragcontract.model import GateReport, GoldenQuery, Noise, QueryStatus, Verdict, Violation
 from ragcontract.scoring.aggregate import Comparison
-from ragcontract.scoring.scored import Scored, compare
+from ragcontract.scoring.scored import Scored, compare, noise_of
+from ragcontract.scoring.significance import fewest_changed, holm
 from ragcontract.text import encodable
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """The means by metric key, the gates that were asked for, and the broken rules by query id."""
+    """The means and the noise of their changes by metric key, the gates asked for, the broken rules by query id.
+
+    ``only_warn`` are the ids of queries whose broken rules do not fail.
+    """
 
     means: dict[str, Comparison]
+    noise: dict[str, Noise]
     gates: list[GateReport]
     violations: dict[str, list[Violation]]
+    only_warn: frozenset[str] = frozenset()
 
     @property
     def verdict(self) -> Verdict:
         """Fail if anything is broken."""
-        return "fail" if self.violations or any(gate.status == "fail" for gate in self.gates) else "pass"
+        broken = any(gate.status == "fail" for gate in self.gates) or "fail" in map(self.status, self.violations)
+        return "fail" if broken else "pass"
+
+    def status(self, query_id: str) -> QueryStatus:
+        """Return what becomes of a query."""
+        violations = self.violations.get(query_id)
+        if not violations:
+            return "pass"
+        if all(violation.waived is not None for violation in violations):
+            return "waived"
+        return "warn" if query_id in self.only_warn else "fail"
 
 
 def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
     """Judge; raises :class:`InputError`, with the ``warnings``, where a gate that was asked for cannot be evaluated."""
-    compared = compare(scored, scored.golden.queries.values())
     config = scored.config.config
-    gates: list[GateReport] = []
-    unjudged: list[str] = []
-    for gate in limits.gates_of(config.fail_on, config.minimums, scored.metrics):
-        place = encodable(f"{scored.config.files[0].path}:{scored.config.lines[gate.id]}")
-        observed = limits.observe(gate, compared[gate.metric.key])
-        if observed is None:
-            unjudged.append(f"{place}: {limits.why_not(gate, has_baseline=scored.baseline is not None)}")
-        else:
-            gates.append(limits.judge(gate, observed, place))
+    queries = list(scored.golden.queries.values())
+    groups: dict[str | None, list[GoldenQuery]] = {None: queries}
+    groups |= {tag: [query for query in queries if tag in query.tags] for tag in config.tags}
+    compared = {tag: compare(scored, group) for tag, group in groups.items()}
+    gates = list(limits.gates_of(config, scored.metrics))
+    observed = {gate.id: limits.observe(gate, compared[gate.tag][gate.metric.key]) for gate in gates}
+    places = {gate.id: encodable(f"{scored.config.files[0].path}:{scored.config.lines[gate.id]}") for gate in gates}
+    unjudged = [
+        f"{places[gate.id]}: "
+        + limits.why_not(gate, has_baseline=scored.baseline is not None, has_queries=bool(groups[gate.tag]))
+        for gate in gates
+        if observed[gate.id] is None
+    ]
+    has_baseline = scored.baseline is not None
+    before = scored.baseline.latency if scored.baseline else None
+    on_latency, unjudged_latency = latency.judge(scored.config, scored.run.latency, before, has_baseline=has_baseline)
+    unjudged += unjudged_latency
     if unjudged:
         raise InputError(unjudged, warnings=warnings)
+    noise = _noise(gates, groups, scored) if config.fail_on.mode == "significant" else {}
     k = scored.k
-    broken = {
-        query.id: violations
-        for query in scored.golden.queries.values()
-        if (violations := broken_rules(query, scored.run.scores[query.id], k, config.per_query))
+    return Judgement(
+        means=compared[None],
+        noise=noise_of(scored, queries),
+        gates=[
+            limits.judge(gate, seen, places[gate.id], noise=noise.get(gate.id))
+            for gate in gates
+            if (seen := observed[gate.id]) is not None
+        ]
+        + on_latency,
+        violations={
+            query.id: violations
+            for query in queries
+            if (violations := broken_rules(query, scored.run.scores[query.id], k, config.per_query))
+        },
+        only_warn=frozenset(query.id for query in queries if query.severity == "warn"),
+    )
+
+
+def _noise(
+    gates: Sequence[Gate], groups: Mapping[str | None, Sequence[GoldenQuery]], scored: Scored
+) -> dict[str, NoiseVerdict]:
+    """Test all limits on drops together: with Holm's correction, many limits raise no more false alarms than one."""
+    drops = [gate for gate in gates if gate.kind != "minimum"]
+    alpha = scored.config.config.fail_on.alpha
+    fewest = fewest_changed(alpha, len(drops))
+    by_tag = {tag: noise_of(scored, group) for tag, group in groups.items()}
+    p_values = {
+        gate.id: noise.p_value
+        for gate in drops
+        if (noise := by_tag[gate.tag].get(gate.metric.key))
+        and noise.p_value is not None
+        and noise.wins + noise.losses >= fewest
     }
-    return Judgement(means=compared, gates=gates, violations=broken)
+    significant = holm(p_values, alpha)
+    return {
+        gate.id: NoiseVerdict(p_value=p_values.get(gate.id), counts=significant.get(gate.id, True)) for gate in drops
+    }
 
 
 def without_judging(scored: Scored) -> Judgement:
     """Return the means alone: no gates, no rules."""
-    return Judgement(means=compare(scored, scored.golden.queries.values()), gates=[], violations={})
+    queries = list(scored.golden.queries.values())
+    return Judgement(means=compare(scored, queries), noise=noise_of(scored, queries), gates=[], violations={})

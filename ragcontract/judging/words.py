@@ -5,6 +5,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ragcontract.model import GateReport
+
 Quote = Callable[[str], str]
 Where = Mapping[str, int | None]  # the rank of each document, None where it was not retrieved
 NAMED = 5
@@ -55,3 +57,8 @@ def whereabouts(
     if len(doc_ids) > NAMED:
         shown.append(f"{len(doc_ids) - NAMED} more")
     return ", ".join(shown)
+
+
+def told(gate: GateReport, quote: Quote = str) -> str:
+    """Say what a gate found, and for which tag."""
+    return gate.message if gate.tag is None else f"{quote(gate.tag)}: {gate.message}"

@@ -1,22 +1,33 @@
 """A good run as ``baseline.json``: one query a line, so that a change to it reads well in a diff."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
 
 from ragcontract.inputs.baseline import FORMAT_VERSION, BaselineFile, BaselineQuery
-from ragcontract.model import GoldenQuery
+from ragcontract.model import Accepted, GoldenQuery, Report
 from ragcontract.reports.build import TOOL, query_metrics, relevant_ranks
 from ragcontract.scoring.aggregate import by_tag, means
 from ragcontract.scoring.scored import Scored
+from ragcontract.text import encodable
+
+MAX_ACCEPTED = 20
+MAX_FAILED_CHECKS = 100
 
 
 def render(scored: Scored, doc_ids: Mapping[str, list[str]], now: datetime) -> bytes:
     """Render the run in ``scored`` with all the ``doc_ids`` it returned, by query id."""
+    return encode(baseline_of(scored, doc_ids, now))
+
+
+def baseline_of(
+    scored: Scored, doc_ids: Mapping[str, list[str]], now: datetime, accepted: Sequence[Accepted] = ()
+) -> BaselineFile:
+    """Return what the file is to hold; of what was ``accepted`` the last 20."""
     queries = list(scored.golden.queries.values())
-    file = BaselineFile(
+    return BaselineFile(
         format_version=FORMAT_VERSION,
         created_at=now.isoformat(timespec="seconds"),
         created_by=TOOL,
@@ -25,12 +36,37 @@ def render(scored: Scored, doc_ids: Mapping[str, list[str]], now: datetime) -> b
         versions=scored.run.versions,
         metrics=means(queries, scored.run.scores, scored.metrics),
         tags={tag: means(tagged, scored.run.scores, scored.metrics) for tag, tagged in by_tag(queries).items()},
+        accepted=list(accepted[-MAX_ACCEPTED:]),
+        latency=scored.run.latency,
         queries=[_query(query, scored, doc_ids.get(query.id, [])) for query in queries],
     )
+
+
+def encode(file: BaselineFile) -> bytes:
+    """Write the file out, a query a line."""
     head = msgspec.to_builtins(file)
     rows = ",\n    ".join(msgspec.json.encode(row).decode() for row in head.pop("queries"))
     text = msgspec.json.format(msgspec.json.encode(head), indent=2).decode()
     return (text.removesuffix("\n}") + f',\n  "queries": [\n    {rows}\n  ]\n}}\n').encode()
+
+
+def acceptance(report: Report, reason: str) -> Accepted:
+    """Return what is stored of a broken contract that becomes the baseline for a ``reason``."""
+    failed = [
+        f"{check.id if check.query_id is None else check.query_id}: {check.message}" for check in report.failed_checks
+    ]
+    return Accepted(
+        reason=encodable(reason),
+        at=report.created_at,
+        by_version=report.tool.version,
+        failed=len(failed),
+        failed_checks=failed[:MAX_FAILED_CHECKS],
+    )
+
+
+def is_same(stored: BaselineFile, new: BaselineFile) -> bool:
+    """Tell whether two baselines differ in nothing but when and by which version they were made."""
+    return new == msgspec.structs.replace(stored, created_at=new.created_at, created_by=new.created_by)
 
 
 def _query(query: GoldenQuery, scored: Scored, doc_ids: list[str]) -> BaselineQuery:

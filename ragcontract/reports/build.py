@@ -1,10 +1,14 @@
 """From a judgement to the report that every renderer reads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+import msgspec
+
 from ragcontract import __version__
+from ragcontract.judging.gates import worst
 from ragcontract.judging.verdict import Judgement
+from ragcontract.judging.words import told
 from ragcontract.model import (
     BaselineInput,
     ConfigInput,
@@ -13,18 +17,19 @@ from ragcontract.model import (
     GoldenInput,
     GoldenQuery,
     Inputs,
+    LatencyReport,
     MetricReport,
     QueryReport,
     QueryScore,
     Report,
     RunInput,
     SourceFile,
-    Status,
     TagReport,
     Tool,
 )
 from ragcontract.scoring.aggregate import by_tag
-from ragcontract.scoring.scored import Scored, ScoredBaseline, compare
+from ragcontract.scoring.scored import Scored, ScoredBaseline, compare, noise_of
+from ragcontract.scoring.significance import benjamini_hochberg
 from ragcontract.text import encodable
 
 TOOL = Tool(name="rag-contract", version=__version__)
@@ -39,17 +44,24 @@ def build_report(scored: Scored, judgement: Judgement, warnings: list[str], now:
         verdict=judgement.verdict,
         k=sorted({metric.k for metric in scored.metrics}),
         created_at=now.isoformat(timespec="seconds"),
-        inputs=_inputs(scored),
+        inputs=_inputs(scored, now),
         metrics=_metrics(scored, judgement),
         gates=judgement.gates,
         queries=queries,
         failed_checks=_failed_checks(judgement.gates, queries),
         tags=_tags(scored),
         warnings=[encodable(warning) for warning in warnings],
+        latency=_latency(scored),
     )
 
 
-def _inputs(scored: Scored) -> Inputs:
+def _latency(scored: Scored) -> LatencyReport | None:
+    if scored.run.latency is None:
+        return None
+    return LatencyReport(current=scored.run.latency, baseline=scored.baseline.latency if scored.baseline else None)
+
+
+def _inputs(scored: Scored, now: datetime) -> Inputs:
     golden, run, baseline, config = scored.golden, scored.run, scored.baseline, scored.config
     queries = golden.queries.values()
     return Inputs(
@@ -63,12 +75,13 @@ def _inputs(scored: Scored) -> Inputs:
             missing=run.missing,
             unknown=run.unknown,
         ),
-        baseline=_baseline_input(baseline) if baseline else None,
+        baseline=_baseline_input(baseline, config.config.max_baseline_age, now) if baseline else None,
         config=ConfigInput(files=_files(config.files)) if config.files else None,
     )
 
 
-def _baseline_input(baseline: ScoredBaseline) -> BaselineInput:
+def _baseline_input(baseline: ScoredBaseline, max_age: int | None, now: datetime) -> BaselineInput:
+    age = _age_in_days(baseline.created_at, now)
     return BaselineInput(
         files=_files(baseline.files),
         queries=baseline.queries,
@@ -79,7 +92,17 @@ def _baseline_input(baseline: ScoredBaseline) -> BaselineInput:
         new=baseline.new,
         changed=baseline.changed,
         gone=baseline.gone,
+        age_days=age,
+        too_old=max_age is not None and age is not None and age > max_age,
+        accepted=list(baseline.accepted),
     )
+
+
+def _age_in_days(created_at: str | None, now: datetime) -> int | None:
+    try:
+        return None if created_at is None else (now - datetime.fromisoformat(created_at)).days
+    except (ValueError, TypeError):  # a hand-made baseline, or one without a time zone
+        return None
 
 
 def _files(files: list[SourceFile]) -> list[SourceFile]:
@@ -96,15 +119,10 @@ def _metrics(scored: Scored, judgement: Judgement) -> dict[str, MetricReport]:
             current_shared=compared.current_shared,
             baseline=compared.baseline,
             delta=compared.delta,
-            status=_status([gate for gate in judgement.gates if gate.metric == metric.key]),
+            status=worst([gate for gate in judgement.gates if gate.metric == metric.key and gate.tag is None]),
+            noise=judgement.noise.get(metric.key),
         )
     return found
-
-
-def _status(gates: list[GateReport]) -> Status:
-    if not gates:
-        return "none"
-    return "fail" if any(gate.status == "fail" for gate in gates) else "pass"
 
 
 def _query(query: GoldenQuery, scored: Scored, judgement: Judgement, keys: Sequence[str]) -> QueryReport:
@@ -117,7 +135,7 @@ def _query(query: GoldenQuery, scored: Scored, judgement: Judgement, keys: Seque
         query=query.query,
         tags=list(query.tags),
         weight=query.weight,
-        status="fail" if violations else "pass",
+        status=judgement.status(query.id),
         metrics=query_metrics(current, keys),
         baseline_metrics=query_metrics(before, keys) if before else None,
         ranks=relevant_ranks(query, current),
@@ -140,27 +158,48 @@ def relevant_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int | Non
 
 def _failed_checks(gates: list[GateReport], queries: list[QueryReport]) -> list[FailedCheck]:
     broken_gates = [
-        FailedCheck(kind="gate", id=gate.id, query_id=None, message=gate.message)
+        FailedCheck(kind="gate", id=gate.id, query_id=None, message=told(gate))
         for gate in gates
         if gate.status == "fail"
     ]
     broken_rules = [
         FailedCheck(kind="rule", id=violation.rule, query_id=query.id, message=violation.message)
         for query in queries
+        if query.status == "fail"
         for violation in query.violations
+        if violation.waived is None
     ]
     return broken_gates + broken_rules
 
 
 def _tags(scored: Scored) -> dict[str, TagReport]:
     compared = scored.baseline is not None
+    groups = by_tag(scored.golden.queries.values())
+    p_values = _p_values_of_tags(groups, scored)
     found = {}
-    for tag, queries in by_tag(scored.golden.queries.values()).items():
+    for tag, queries in groups.items():
         means = compare(scored, queries)
         found[tag] = TagReport(
             queries=len(queries),
             metrics={key: mean.current for key, mean in means.items()},
             metrics_shared={key: mean.current_shared for key, mean in means.items()} if compared else None,
             baseline_metrics={key: mean.baseline for key, mean in means.items()} if compared else None,
+            p_values=p_values.get(tag, {}),
         )
+    return found
+
+
+def _p_values_of_tags(groups: Mapping[str, list[GoldenQuery]], scored: Scored) -> dict[str, dict[str, float]]:
+    """Test every tag, metric by metric; among many tags some would look significant by chance alone."""
+    largest = msgspec.structs.replace(scored, metrics=[metric for metric in scored.metrics if metric.k == scored.k])
+    noise = {tag: noise_of(largest, queries) for tag, queries in groups.items()}
+    found: dict[str, dict[str, float]] = {tag: {} for tag in groups}
+    for metric in largest.metrics:
+        tested = {
+            tag: of_tag[metric.key].p_value
+            for tag, of_tag in noise.items()
+            if metric.key in of_tag and of_tag[metric.key].p_value is not None
+        }
+        for tag, adjusted in benjamini_hochberg({tag: p for tag, p in tested.items() if p is not None}).items():
+            found[tag][metric.key] = adjusted
     return found

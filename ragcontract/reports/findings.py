@@ -47,7 +47,8 @@ def findings(query: QueryReport, k: int) -> list[Finding]:
     Where every relevant document is out of the top k, that breaks ``must_rank_at_most`` and ``must_include`` alike:
     one finding. Where one is in the top k and too low, and another is missing, those are two.
     """
-    broken = {violation.rule: violation for violation in query.violations}
+    counts = [violation for violation in query.violations if violation.waived is None] or query.violations
+    broken = {violation.rule: violation for violation in counts}
     found = []
     if forbidden := broken.get("forbidden_docs"):
         found.append(

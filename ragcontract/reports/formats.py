@@ -16,8 +16,17 @@ def _markdown(report: Report) -> bytes:
     return markdown.render(report).encode()
 
 
-FORMATS: dict[str, Callable[[Report], bytes]] = {
+def _html(report: Report) -> bytes:
+    from ragcontract.reports import html  # and its template read, by those who want its file
+
+    return html.render(report)
+
+
+Render = Callable[[Report], bytes]
+
+FORMATS: dict[str, Render] = {
     "report-md": _markdown,
     "report-json": json_report.render,
     "junit": _junit,
 }
+ON_REQUEST: dict[str, Render] = {"report-html": _html}

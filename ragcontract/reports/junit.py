@@ -2,8 +2,10 @@
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
+from ragcontract.judging.words import told
 from ragcontract.model import GateReport, QueryReport, Report
 from ragcontract.reports.findings import findings
+from ragcontract.reports.movement import why_tolerated
 from ragcontract.text import visible
 
 # junit-xml holds the whole tree in memory; consumers show failures, so passing queries of a large set are counted.
@@ -14,7 +16,7 @@ def render(report: Report) -> str:
     """Render the suites ``rag-contract gates`` and ``rag-contract queries``."""
     k = max(report.k)
     list_passing = len(report.queries) <= LISTED_QUERIES
-    listed = [query for query in report.queries if list_passing or query.status == "fail"]
+    listed = [query for query in report.queries if list_passing or query.violations]
     properties = {key: str(metric.current) for key, metric in report.metrics.items() if metric.current is not None}
     properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
     query_properties = dict(properties)
@@ -30,9 +32,12 @@ def render(report: Report) -> str:
 
 
 def _gate(gate: GateReport) -> TestCase:
-    case = TestCase(gate.id, classname="rag-contract.gates")
+    case = TestCase(visible(gate.id), classname="rag-contract.gates")
     if gate.status == "fail":
-        case.add_failure_info(message=gate.message, output=gate.message, failure_type=gate.kind)
+        message = told(gate, visible)
+        case.add_failure_info(message=message, output=message, failure_type=gate.kind)
+    elif gate.waived is not None:
+        case.add_skipped_info(message=visible(f"{told(gate)}; waived {gate.waived}"))
     return case
 
 
@@ -45,4 +50,6 @@ def _query(query: QueryReport, k: int) -> TestCase:
             output="\n".join([visible(query.query), *(f"Expected {wanted}\nFound: {got}" for wanted, got in found)]),
             failure_type=", ".join(violation.rule for violation in query.violations),
         )
+    elif query.violations:
+        case.add_skipped_info(message=visible(why_tolerated(query)))
     return case

@@ -5,18 +5,30 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from ragcontract.judging.words import told
 from ragcontract.model import BaselineInput, GoldenInput, QueryReport, Report, RunInput, SourceFile, TagReport
 from ragcontract.numbers import count, fixed, signed
+from ragcontract.reports.drift import drift
 from ragcontract.reports.findings import Finding, findings
 from ragcontract.reports.gfm import code, fold, table, text
-from ragcontract.reports.movement import Moved, broken_queries, changed_versions, movement, not_compared, rank
-from ragcontract.reports.summary import headline, rows, shared_note
+from ragcontract.reports.latency import table_rows
+from ragcontract.reports.movement import (
+    Moved,
+    broken_queries,
+    movement,
+    not_compared,
+    rank,
+    tolerated_queries,
+    why_tolerated,
+)
+from ragcontract.reports.summary import Row, at_largest_k, headline, shared_note
 from ragcontract.text import shorten, visible
 
 MAX_ROWS = 100
 MAX_NAME, MAX_QUESTION, MAX_LINE, MAX_DOCS = 100, 60, 500, 5
 TAG_DIGITS = 3
-STATUS = {"pass": "✅ pass", "fail": "❌ fail", "none": "-"}
+ALPHA = 0.05  # of the stars in the table of tags
+STATUS = {"pass": "✅ pass", "fail": "❌ fail", "waived": "☑️ waived", "none": "-"}
 ICONS = {"pass": "✅", "fail": "❌"}
 INPUTS = "Inputs"
 VERDICTS = {"pass": "holds", "fail": "broken"}
@@ -39,15 +51,17 @@ def render(report: Report, *, name: str = "", detail: Detail = FULL, mended: boo
     """Render the report; ``name`` tells several contracts apart, ``mended`` that this one was broken before."""
     verdict = VERDICTS[report.verdict] + (" again" if mended else "")
     parts = [
-        f"### {ICONS[report.verdict]} {_contract(name)} {verdict}: {headline(report)}",
-        *_metric_table(report),
+        f"### {ICONS[report.verdict]} {_contract(name)} {verdict}: {headline(report, code)}",
+        *_drift(report),
+        *_metric_table(report, detail.rows),
         *_broken_queries(report, detail.rows),
     ]
     if detail.folds:
         parts += [
+            *_tolerated(report, detail.rows),
             *_movement(report, detail.rows),
             *_tags(report, detail.rows),
-            *_versions(report),
+            *_noise(report),
             *_warnings(report.warnings, detail.rows),
         ]
     if detail.folds and detail.inputs:
@@ -92,17 +106,34 @@ def _list(lines: Sequence[str], max_rows: int, more: int = 0) -> list[str]:
     return ["\n".join(shown)]
 
 
-def _metric_table(report: Report) -> list[str]:
-    if report.inputs.baseline is None:
-        body = [[row.label, row.current, row.limits or "-", STATUS[row.status]] for row in rows(report)]
-        return [table(["Metric", "Current", "Limit", "Status"], "lrll", body)]
-    body = [
-        [row.label, row.baseline, row.current, row.change, row.limits or "-", STATUS[row.status]]
-        for row in rows(report)
-    ]
+def _drift(report: Report) -> list[str]:
+    notes = list(drift(report, code))
+    return ["\n".join(f"- {note}" for note in notes)] if notes else []
+
+
+def _metric_table(report: Report, max_rows: int) -> list[str]:
+    """Show the means over all queries, and of the limited ones of tags the worst."""
+    compared = report.inputs.baseline is not None
+    shown = table_rows(report)
+    tags = sum(row.tag is not None for row in shown)
+    body = [_metric_row(row, compared=compared) for row in shown[: len(shown) - max(0, tags - max_rows)]]
+    if compared:
+        parts = [table(["Metric", "Baseline", "Current", "Change", "Limit", "Status"], "lrrrll", body)]
+    else:
+        parts = [table(["Metric", "Current", "Limit", "Status"], "lrll", body)]
+    if tags > max_rows:
+        parts.append(f"… and {count(tags - max_rows, 'more limited mean')} of tags, in `report.json`.")
     note = shared_note(report)
-    metrics = table(["Metric", "Baseline", "Current", "Change", "Limit", "Status"], "lrrrll", body)
-    return [metrics, note] if note else [metrics]
+    return [*parts, note] if note else parts
+
+
+def _metric_row(row: Row, *, compared: bool) -> list[str]:
+    values = [row.baseline, row.current, row.change] if compared else [row.current]
+    return [_label(row), *values, row.limits or "-", STATUS[row.status]]
+
+
+def _label(row: Row) -> str:
+    return row.label if row.tag is None else f"{row.label} of {code(row.tag)}"
 
 
 def _broken_queries(report: Report, max_rows: int) -> list[str]:
@@ -119,6 +150,29 @@ def _broken_queries(report: Report, max_rows: int) -> list[str]:
 
     title = f"**{count(len(broken), 'broken query')}**" + (", worst first" if len(broken) > 1 else "")
     return [title, *_cut(broken, max_rows, "broken query", as_table)]
+
+
+def _tolerated(report: Report, max_rows: int) -> list[str]:
+    k = max(report.k)
+    gates = [
+        [code(gate.id), text(told(gate, visible)), text(gate.waived or "")] for gate in report.gates if gate.waived
+    ]
+    queries = [
+        [
+            code(query.id),
+            "; ".join(f"{finding.expected(code)}: {finding.found(code)}" for finding in findings(query, k)),
+            text(shorten(visible(why_tolerated(query)), MAX_LINE)),
+        ]
+        for query in tolerated_queries(report)
+    ]
+    if not (gates or queries):
+        return []
+
+    def as_table(body: Sequence[list[str]]) -> str:
+        return table(["", "Broken", "Why it does not fail"], "lll", body)
+
+    title = f"Broken and not failing: {len(gates) + len(queries):,}"
+    return [fold(title, *_cut([*gates, *queries], max_rows, "row", as_table))]
 
 
 def _query_rows(query: QueryReport, k: int, *, compared: bool) -> Iterable[list[str]]:
@@ -173,15 +227,30 @@ def _moved(item: Moved) -> list[str]:
 def _tags(report: Report, max_rows: int) -> list[str]:
     if not report.tags:
         return []
-    compared = any(map(_changes, report.tags.values()))
+    metrics = at_largest_k(report)
 
     def as_table(tags: Sequence[tuple[str, TagReport]]) -> str:
-        labels = [metric.label for metric in report.metrics.values()]
-        body = [[code(name), f"{tag.queries:,}", *_tag_cells(tag)] for name, tag in tags]
+        labels = [metric.label for metric in metrics.values()]
+        body = [[code(name), f"{tag.queries:,}", *_tag_cells(tag, metrics)] for name, tag in tags]
         return table(["Tag", "Queries", *labels], "lr" + "r" * len(labels), body)
 
-    note = ["In brackets the change since the baseline, over the queries that both sides have."] if compared else []
-    return [fold(count(len(report.tags), "tag"), *_cut(list(report.tags.items()), max_rows, "tag", as_table), *note)]
+    notes = []
+    if any(map(_changes, report.tags.values())):
+        notes.append("In brackets the change since the baseline, over the queries that both sides have.")
+    if any(p <= ALPHA for tag in report.tags.values() for p in tag.p_values.values()):
+        notes[0] += " With a star: a drop that chance does not explain, among all tags (Benjamini-Hochberg, 5 %)."
+    return [fold(count(len(report.tags), "tag"), *_cut(_worst_first(report), max_rows, "tag", as_table), *notes)]
+
+
+def _worst_first(report: Report) -> list[tuple[str, TagReport]]:
+    """Order tags by what they lost, or without a baseline by where they stand."""
+    key = next(iter(report.metrics))
+
+    def place(item: tuple[str, TagReport]) -> tuple[float, float]:
+        tag = item[1]
+        return min(_changes(tag).values(), default=0.0), tag.metrics.get(key) or 0.0
+
+    return sorted(report.tags.items(), key=place)
 
 
 def _changes(tag: TagReport) -> dict[str, float]:
@@ -192,22 +261,33 @@ def _changes(tag: TagReport) -> dict[str, float]:
     }
 
 
-def _tag_cells(tag: TagReport) -> Iterable[str]:
+def _tag_cells(tag: TagReport, metrics: Iterable[str]) -> Iterable[str]:
     changes = _changes(tag)
-    for key, value in tag.metrics.items():
+    for key in metrics:
         change = changes.get(key, 0.0)
-        moved = f" ({signed(change, TAG_DIGITS)})" if round(change, TAG_DIGITS) else ""
-        yield fixed(value, TAG_DIGITS) + moved
+        star = "\\*" if tag.p_values.get(key, 1) <= ALPHA else ""
+        moved = f" ({signed(change, TAG_DIGITS)}{star})" if round(change, TAG_DIGITS) else ""
+        yield fixed(tag.metrics[key], TAG_DIGITS) + moved
 
 
-def _versions(report: Report) -> list[str]:
-    baseline = report.inputs.baseline
-    changed = changed_versions(report.inputs.run.versions, baseline.versions) if baseline else {}
-    if not changed:
+def _noise(report: Report) -> list[str]:
+    body = [
+        [
+            metric.label,
+            signed(metric.delta, TAG_DIGITS),
+            "-"
+            if noise.interval is None
+            else f"{signed(noise.interval[0], TAG_DIGITS)} to {signed(noise.interval[1], TAG_DIGITS)}",
+            f"{noise.wins:,} / {noise.ties:,} / {noise.losses:,}",
+            "too few changed" if noise.p_value is None else f"{noise.p_value:.2g}",
+        ]
+        for metric in at_largest_k(report).values()
+        if (noise := metric.noise)
+    ]
+    if not body:
         return []
-    body = [[f"`{field}`", code(old), code(new)] for field, (old, new) in changed.items()]
-    names = ", ".join(field.replace("_", " ") for field in changed)
-    return [fold(f"Versions changed: {names}", table(["", "Baseline", "Run"], "lll", body))]
+    head = ["Metric", "Change", "95 % interval", "Better / same / worse", "p of a drop"]
+    return [fold("How sure the changes are", table(head, "lrrrr", body))]
 
 
 def _warnings(warnings: Sequence[str], max_rows: int) -> list[str]:
@@ -231,7 +311,18 @@ def _inputs(report: Report) -> str:
         body[3] = ["config", _files(inputs.config.files), count(len(report.gates), "gate")]
     k = ", ".join(map(str, report.k))
     foot = f"k = {k} · {report.tool.name} {report.tool.version} · {code(report.created_at)}"
-    return fold(INPUTS, table(["", "File", ""], "lll", body), foot)
+    return fold(INPUTS, table(["", "File", ""], "lll", body), *_accepted(baseline), foot)
+
+
+def _accepted(baseline: BaselineInput | None) -> Iterable[str]:
+    """Say why a broken contract became the baseline; of several, the last."""
+    if baseline and baseline.accepted:
+        last = baseline.accepted[-1]
+        before = len(baseline.accepted) - 1
+        more = f" ({count(before, 'earlier acceptance')} in `report.json`)" if before else ""
+        checks = count(last.failed, "failed check")
+        reason = text(shorten(visible(last.reason), MAX_LINE))
+        yield f"The baseline accepted regressions ({code(last.at)}, {checks}): {reason}{more}"
 
 
 def _queries(source: GoldenInput | RunInput | BaselineInput) -> str:

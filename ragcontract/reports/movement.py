@@ -99,6 +99,19 @@ def broken_queries(report: Report) -> list[QueryReport]:
     return sorted((query for query in report.queries if query.status == "fail"), key=loss)
 
 
+def tolerated_queries(report: Report) -> list[QueryReport]:
+    """Return the queries with broken rules that do not fail, worst first."""
+    return sorted((query for query in report.queries if query.status in {"warn", "waived"}), key=loss)
+
+
+def why_tolerated(query: QueryReport) -> str:
+    """Say why a query with broken rules does not fail."""
+    reasons = dict.fromkeys(violation.waived for violation in query.violations if violation.waived is not None)
+    return "; ".join(
+        [*(f"waived {reason}" for reason in reasons), *(["severity warn"] if query.status == "warn" else [])]
+    )
+
+
 def not_compared(baseline: BaselineInput) -> dict[str, list[str]]:
     """Return the ids of the queries that only one side has, or asks with other words, by what they are called."""
     groups = {"new": baseline.new, "with another question": baseline.changed, "gone": baseline.gone}

@@ -4,15 +4,21 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from ragcontract.judging.gates import worst
+from ragcontract.judging.words import Quote, told
 from ragcontract.model import GateReport, MetricReport, Report, Status
 from ragcontract.numbers import count, decimals, digits_for, digits_that_add_up, fixed, percent, signed
 from ragcontract.reports.movement import not_compared
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One metric, written out. ``current`` is over all queries; the others over the shared ones."""
+    """One metric, written out. ``current`` is over all queries; the others over the shared ones.
+
+    ``tag`` is None for the mean over all queries.
+    """
 
     label: str
+    tag: str | None
     baseline: str
     current: str
     current_shared: str
@@ -22,19 +28,59 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def rows(report: Report) -> Iterator[Row]:
-    """Write the metrics, each with as many decimals as keep a broken limit and a real change visible."""
+    """Write the metrics, each with as many decimals as keep a broken limit and a real change visible.
+
+    First those over all queries, then those of tags that have a limit, the worst first.
+    """
+    largest = at_largest_k(report)
     for key, metric in report.metrics.items():
-        gates = [gate for gate in report.gates if gate.metric == key]
-        digits = _digits(metric, gates)
-        yield Row(
-            label=metric.label,
-            baseline=fixed(metric.baseline, digits),
-            current=fixed(metric.current, digits),
-            current_shared=fixed(metric.current_shared, digits),
-            change=signed(metric.delta, digits),
-            limits=", ".join(_limit(gate, metric, digits) for gate in gates),
-            status=metric.status,
-        )
+        gates = [gate for gate in report.gates if gate.metric == key and gate.tag is None]
+        if gates or key in largest:  # report.json has the other cut-offs
+            yield _row(metric, gates, None)
+    tagged: dict[tuple[str, str], list[GateReport]] = {}
+    for gate in sorted(report.gates, key=lambda gate: (gate.status != "fail", _room(gate))):
+        if gate.tag is not None:
+            tagged.setdefault((gate.tag, gate.metric), []).append(gate)
+    for (tag, key), gates in tagged.items():
+        yield _row(_metric_of(tag, key, gates, report), gates, tag)
+
+
+def at_largest_k(report: Report) -> dict[str, MetricReport]:
+    """Return the metrics at the largest cut-off."""
+    k = max(report.k)
+    return {key: metric for key, metric in report.metrics.items() if int(key.rpartition("_")[2]) == k}
+
+
+def _room(gate: GateReport) -> float:
+    """Return how far a gate is from its limit, negative where it is beyond it."""
+    return gate.observed - gate.limit if gate.kind == "minimum" else gate.limit - gate.observed
+
+
+def _metric_of(tag: str, key: str, gates: list[GateReport], report: Report) -> MetricReport:
+    found = report.tags[tag]
+    shared, before = (found.metrics_shared or {}).get(key), (found.baseline_metrics or {}).get(key)
+    return MetricReport(
+        label=report.metrics[key].label,
+        current=found.metrics[key],
+        current_shared=shared,
+        baseline=before,
+        delta=None if shared is None or before is None else shared - before,
+        status=worst(gates),
+    )
+
+
+def _row(metric: MetricReport, gates: list[GateReport], tag: str | None) -> Row:
+    digits = _digits(metric, gates)
+    return Row(
+        label=metric.label,
+        tag=tag,
+        baseline=fixed(metric.baseline, digits),
+        current=fixed(metric.current, digits),
+        current_shared=fixed(metric.current_shared, digits),
+        change=signed(metric.delta, digits),
+        limits=", ".join(_limit(gate, metric, digits) for gate in gates),
+        status=metric.status,
+    )
 
 
 def _digits(metric: MetricReport, gates: list[GateReport]) -> int:
@@ -65,25 +111,33 @@ def shared_note(report: Report) -> str | None:
         return None
     differs = any(metric.current != metric.current_shared for metric in report.metrics.values())
     apart = [f"{len(ids):,} {name}" for name, ids in groups.items()]
-    shared = ", ".join(f"{row.label} {row.current_shared}" for row in rows(report))
+    shared = ", ".join(f"{row.label} {row.current_shared}" for row in rows(report) if row.tag is None)
     end = f"; the run's means over those: {shared}" if differs else ""
     return (
         f"Changes are taken over the {count(baseline.shared, 'query')} that both sides have ({', '.join(apart)}){end}."
     )
 
 
-def headline(report: Report) -> str:
-    """Say in one line what the verdict rests on."""
+def headline(report: Report, quote: Quote = str) -> str:
+    """Say in one line what the verdict rests on; ``quote`` is for names."""
     broken_gates = [gate for gate in report.gates if gate.status == "fail"]
     broken = sum(query.status == "fail" for query in report.queries)
     queries = count(len(report.queries), "query")
     if report.verdict == "pass":
         gates = f" and {count(len(report.gates), 'gate')}" if report.gates else "; no gates are set"
-        return f"nothing broken in {queries}{gates}"
+        return f"nothing broken in {queries}{gates}{tolerated_words(report)}"
     reasons = []
     if broken_gates:
         more = f" (and {count(len(broken_gates) - 1, 'more gate')} broken)" if len(broken_gates) > 1 else ""
-        reasons.append(broken_gates[0].message + more)
+        reasons.append(told(broken_gates[0], quote) + more)
     if broken:
         reasons.append(f"{broken:,} of {queries} broken")
-    return "; ".join(reasons)
+    return "; ".join(reasons) + tolerated_words(report)
+
+
+def tolerated_words(report: Report) -> str:
+    """Count what is broken and does not fail: waived, or only to be warned of."""
+    statuses = [query.status for query in report.queries]
+    waived = statuses.count("waived") + sum(gate.status == "waived" for gate in report.gates)
+    parts = [f"{size:,} {word}" for size, word in ((waived, "waived"), (statuses.count("warn"), "to warn")) if size]
+    return f" ({', '.join(parts)})" if parts else ""

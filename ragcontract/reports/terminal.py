@@ -1,27 +1,40 @@
 """Text for a terminal. Colours are ANSI codes, which the writer takes out where the output is no terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import click
 
 from ragcontract.model import QueryReport, Report
 from ragcontract.numbers import count, fixed
+from ragcontract.reports.drift import drift
 from ragcontract.reports.findings import findings
-from ragcontract.reports.movement import Moved, broken_queries, changed_versions, movement, not_compared, rank
-from ragcontract.reports.summary import headline, rows, shared_note
+from ragcontract.reports.latency import in_words, table_rows
+from ragcontract.reports.movement import (
+    Moved,
+    Movement,
+    broken_queries,
+    changed_versions,
+    movement,
+    not_compared,
+    rank,
+    tolerated_queries,
+    why_tolerated,
+)
+from ragcontract.reports.summary import headline, shared_note
 from ragcontract.text import shorten, visible
 
-WORDS = {"pass": "PASS", "fail": "FAIL", "none": "-"}
-COLOURS = {"PASS": "green", "FAIL": "red"}
+WORDS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "none": "-"}
+COLOURS = {"PASS": "green", "FAIL": "red", "WARN": "yellow", "WAIVED": "yellow"}
 
 
 def check_text(report: Report) -> str:
     """Render a check: every broken query, the metric table, the verdict."""
     k = max(report.k)
-    parts = [_broken(query, k) for query in broken_queries(report)]
-    parts.append("\n".join(_metric_table(report)))
+    parts = ["\n".join(_tolerated(query) for query in tolerated_queries(report))]
+    parts += [_broken(query, k) for query in broken_queries(report)]
+    parts.append("\n".join([*drift(report, visible), *_metric_table(report)]))
     verdict = WORDS[report.verdict]
-    parts.append(f"{_coloured(verdict)}  {headline(report)}")
+    parts.append(f"{_coloured(verdict)}  {headline(report, visible)}")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -32,13 +45,18 @@ def _broken(query: QueryReport, k: int) -> str:
     return "\n".join(lines)
 
 
+def _tolerated(query: QueryReport) -> str:
+    return f"{_coloured(WORDS[query.status])} {visible(query.id)}  {shorten(visible(why_tolerated(query)), 200)}"
+
+
 def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
     has_baseline = report.inputs.baseline is not None
     cells = []
-    for row in rows(report):
+    for row in table_rows(report):
         verdict = [WORDS[row.status], row.limits] if judged else []
         values = [f"{row.baseline} -> {row.current}", row.change] if has_baseline else [row.current]
-        cells.append([row.label, *values, *verdict])
+        label = row.label if row.tag is None else f"{row.label} {visible(row.tag)}"
+        cells.append([label, *values, *verdict])
     yield from aligned(cells)
     if note := shared_note(report):
         yield note
@@ -59,23 +77,36 @@ def _coloured(word: str) -> str:
 
 def diff_text(report: Report) -> str:
     """Render how ranks moved, worst first."""
-    baseline = report.inputs.baseline
-    if baseline is None:
+    if report.inputs.baseline is None:
         return ""
     moved = movement(report.queries)
-    parts = []
+    parts = [*changes(report, moved), "\n".join(_metric_table(report, judged=False)), sizes(moved)]
+    return "\n\n".join(parts) + "\n"
+
+
+def sizes(moved: Movement) -> str:
+    """Count what moved."""
+    return f"{len(moved.worse)} worse, {len(moved.better)} better, {moved.even} the same"
+
+
+def lists(groups: Mapping[str, Sequence[str]]) -> Iterable[str]:
+    """List ids under a head that names and counts them."""
+    for name, ids in groups.items():
+        head = f"{name[:1].upper()}{name[1:]} ({len(ids)})"
+        yield "\n".join([head, *(f"  {visible(query_id)}" for query_id in ids)])
+
+
+def changes(report: Report, moved: Movement) -> Iterable[str]:
+    """Render what differs between baseline and run, a block each: worse, better, not compared, versions."""
     for title, group in (("Worse", moved.worse), ("Better", moved.better)):
         if group:
-            parts.append("\n".join([f"{title} ({len(group)})", *(_moved(item) for item in group)]))
-    for name, ids in not_compared(baseline).items():
-        parts.append("\n".join([f"{name.capitalize()} ({len(ids)})", *(f"  {visible(query_id)}" for query_id in ids)]))
-    versions = changed_versions(report.inputs.run.versions, baseline.versions)
+            yield "\n".join([f"{title} ({len(group)})", *(_moved(item) for item in group)])
+    baseline = report.inputs.baseline
+    yield from lists(not_compared(baseline) if baseline else {})
+    versions = changed_versions(report.inputs.run.versions, baseline.versions) if baseline else {}
     if versions:
         lines = [f"  {field}: {visible(old)} -> {visible(new)}" for field, (old, new) in versions.items()]
-        parts.append("\n".join(["Versions that changed", *lines]))
-    parts.append("\n".join(_metric_table(report, judged=False)))
-    parts.append(f"{len(moved.worse)} worse, {len(moved.better)} better, {moved.even} the same")
-    return "\n\n".join(parts) + "\n"
+        yield "\n".join(["Versions that changed", *lines])
 
 
 def _moved(item: Moved) -> str:
@@ -97,6 +128,8 @@ def score_text(report: Report) -> str:
         cells.append([visible(tag), str(numbers.queries), *(fixed(value, 4) for value in numbers.metrics.values())])
     golden = report.inputs.golden
     text = "\n".join(aligned(cells)) + "\n"
+    if report.latency:
+        text += f"\n{in_words(report.latency.current)}\n"
     unanswerable = golden.queries - golden.answerable
     if unanswerable:
         verb = "is" if unanswerable == 1 else "are"

@@ -1,37 +1,82 @@
-"""The metrics of one query, binary relevance, cut at rank k.
+"""The metrics of one query, cut at rank k. All values are from 0 to 1.
 
-``hits`` are the ascending 1-based ranks at which relevant documents were found, each document once, and ``relevant``
-is how many there are (at least 1). All values are from 0 to 1. Definitions as in Manning, Raghavan and Schütze,
-*Introduction to Information Retrieval* (2008), chapter 8, and trec_eval (``recip_rank``, ``recall.k``, ``P.k``,
-``success.k``) on the list cut at k. Where a list is shorter than k, precision still divides by k, as trec_eval does.
+Definitions as in Manning, Raghavan and Schütze, *Introduction to Information Retrieval* (2008), chapter 8, and
+trec_eval (``recip_rank``, ``recall.k``, ``P.k``, ``success.k``, ``map_cut.k``, ``ndcg_cut.k``) on the list cut at k.
+Where a list is shorter than k, precision still divides by k, as trec_eval does. nDCG is that of Järvelin and Kekäläinen
+(2002) with the discount log2(rank + 1); exponential gain is that of Burges et al. (2005).
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from math import log2
+from typing import Literal
 
 from msgspec import Struct
 
-Hits = Sequence[int]
+Gain = Literal["linear", "exponential"]
 
 
-def reciprocal_rank(hits: Hits, relevant: int, k: int) -> float:  # noqa: ARG001
+class Found(Struct, frozen=True, gc=False):
+    """What was found of a query's relevant documents.
+
+    ``hits`` are the ascending 1-based ranks at which they were found, each document once, and ``relevant`` is how many
+    there are (at least 1). With grades, ``gains`` has the ``(rank, gain)`` of every graded document that was found and
+    ``ideal`` all gains, largest first; without, every relevant document has the gain 1.
+    """
+
+    hits: Sequence[int]
+    relevant: int
+    gains: Sequence[tuple[int, float]] | None = None
+    ideal: Sequence[float] = ()
+
+
+def reciprocal_rank(found: Found, k: int) -> float:
     """One over the rank of the first relevant document, 0 if none is in the top k."""
+    hits = found.hits
     return 1 / hits[0] if hits and hits[0] <= k else 0.0
 
 
-def recall(hits: Hits, relevant: int, k: int) -> float:
+def recall(found: Found, k: int) -> float:
     """Return the part of the relevant documents that is in the top k."""
-    return bisect_right(hits, k) / relevant
+    return bisect_right(found.hits, k) / found.relevant
 
 
-def precision(hits: Hits, relevant: int, k: int) -> float:  # noqa: ARG001
+def precision(found: Found, k: int) -> float:
     """Return the part of the top k that is relevant; short lists are divided by k too."""
-    return bisect_right(hits, k) / k
+    return bisect_right(found.hits, k) / k
 
 
-def hit_rate(hits: Hits, relevant: int, k: int) -> float:  # noqa: ARG001
+def hit_rate(found: Found, k: int) -> float:
     """1 if any relevant document is in the top k, else 0."""
-    return float(bool(hits) and hits[0] <= k)
+    return float(bool(found.hits) and found.hits[0] <= k)
+
+
+def ndcg(found: Found, k: int) -> float:
+    """Return the discounted gain of the top k, as part of the best that the golden grades allow."""
+    if found.gains is None:
+        best = _discounts(min(k, found.relevant))
+        return sum([1 / log2(rank + 1) for rank in found.hits if rank <= k]) / best
+    best = sum(gain / log2(rank + 1) for rank, gain in enumerate(found.ideal[:k], 1))
+    return min(1.0, sum(gain / log2(rank + 1) for rank, gain in found.gains if rank <= k) / best)
+
+
+def average_precision(found: Found, k: int) -> float:
+    """Average the precision at the rank of each relevant document, those that are not in the top k counting 0."""
+    return sum([number / rank for number, rank in enumerate(found.hits, 1) if rank <= k]) / found.relevant
+
+
+@lru_cache(maxsize=1024)
+def _discounts(ranks: int) -> float:
+    return sum([1 / log2(rank + 1) for rank in range(1, ranks + 1)])
+
+
+LARGEST_EXPONENT = 64.0  # of the grades that gain takes to the power; beyond it one grade would outweigh all others
+
+
+def gain_of(grade: float, gain: Gain) -> float:
+    """Return what a document of a grade is worth: the grade itself, or 2^grade - 1."""
+    return grade if gain == "linear" else 2.0**grade - 1
 
 
 class Metric(Struct, frozen=True, kw_only=True):
@@ -39,7 +84,7 @@ class Metric(Struct, frozen=True, kw_only=True):
 
     name: str
     label: str
-    of_query: Callable[[Hits, int, int], float]
+    of_query: Callable[[Found, int], float]
 
 
 class MetricAtK(Struct, frozen=True, kw_only=True):
@@ -58,9 +103,9 @@ class MetricAtK(Struct, frozen=True, kw_only=True):
         """As ``MRR@5``."""
         return f"{self.metric.label}@{self.k}"
 
-    def of_query(self, hits: Hits, relevant: int) -> float:
+    def of_query(self, found: Found) -> float:
         """Return the metric of one query."""
-        return self.metric.of_query(hits, relevant, self.k)
+        return self.metric.of_query(found, self.k)
 
 
 METRICS = (
@@ -68,9 +113,12 @@ METRICS = (
     Metric(name="recall", label="Recall", of_query=recall),
     Metric(name="precision", label="Precision", of_query=precision),
     Metric(name="hitrate", label="HitRate", of_query=hit_rate),
+    Metric(name="ndcg", label="nDCG", of_query=ndcg),
+    Metric(name="map", label="MAP", of_query=average_precision),
 )
 
 
-def metrics_at(k: int) -> list[MetricAtK]:
-    """Return all metrics at the cut-off k."""
-    return [MetricAtK(metric=metric, k=k) for metric in METRICS]
+def metrics_at(cutoffs: int | Iterable[int]) -> list[MetricAtK]:
+    """Return all metrics at each cut-off, the largest first: it is the one of what names none."""
+    ks = [cutoffs] if isinstance(cutoffs, int) else sorted(set(cutoffs), reverse=True)
+    return [MetricAtK(metric=metric, k=k) for k in ks for metric in METRICS]

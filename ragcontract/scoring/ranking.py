@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from ragcontract.model import GoldenQuery, QueryScore, Ranks
-from ragcontract.scoring.metrics import MetricAtK
+from ragcontract.scoring.metrics import Found, Gain, MetricAtK, gain_of
 
 RankBy = Literal["results", "documents"]
 
@@ -14,6 +14,7 @@ def score_rows(
     golden: Mapping[str, GoldenQuery],
     metrics: Sequence[MetricAtK],
     rank_by: RankBy,
+    gain: Gain = "linear",
 ) -> tuple[dict[str, QueryScore], list[str]]:
     """Fold rows of ``(query_id, doc_ids)`` into a score a golden query, and the ids that no golden query has."""
     scores: dict[str, QueryScore] = {}
@@ -23,12 +24,16 @@ def score_rows(
         if query is None:
             unknown.append(query_id)
         else:
-            scores[query_id] = score_query(query, doc_ids, metrics, rank_by)
+            scores[query_id] = score_query(query, doc_ids, metrics, rank_by, gain)
     return scores, unknown
 
 
 def score_query(
-    query: GoldenQuery, doc_ids: Sequence[str], metrics: Sequence[MetricAtK], rank_by: RankBy = "results"
+    query: GoldenQuery,
+    doc_ids: Sequence[str],
+    metrics: Sequence[MetricAtK],
+    rank_by: RankBy = "results",
+    gain: Gain = "linear",
 ) -> QueryScore:
     """Score the documents returned for one query, best first.
 
@@ -38,12 +43,16 @@ def score_query(
     if rank_by == "documents":
         doc_ids = list(dict.fromkeys(doc_ids))
     ranks = _ranks(doc_ids, query.relevant_doc_ids)
-    hits = sorted(ranks.values())
     relevant = len(query.relevant_doc_ids)
+    found = Found(sorted(ranks.values()), relevant)
+    if query.relevance is not None and relevant:
+        gains = {doc_id: gain_of(grade, gain) for doc_id, grade in query.relevance.items()}
+        graded = [(rank, gains[doc_id]) for doc_id, rank in _ranks(doc_ids, gains).items()]
+        found = Found(found.hits, relevant, graded, sorted(gains.values(), reverse=True))
     return QueryScore(
         ranks=ranks,
         forbidden_ranks=_ranks(doc_ids, query.forbidden_doc_ids),
-        values=tuple([metric.of_query(hits, relevant) for metric in metrics]) if relevant else (),
+        values=tuple([metric.of_query(found) for metric in metrics]) if relevant else (),
     )
 
 

@@ -7,20 +7,26 @@ from msgspec import Struct
 
 from ragcontract.inputs.config import LoadedConfig
 from ragcontract.inputs.golden import Golden
-from ragcontract.model import GoldenQuery, QueryScore, SourceFile
+from ragcontract.model import Accepted, GoldenQuery, Latency, Noise, QueryScore, SourceFile
 from ragcontract.scoring.aggregate import Comparison, means
-from ragcontract.scoring.metrics import MetricAtK
+from ragcontract.scoring.metrics import Gain, MetricAtK
 from ragcontract.scoring.ranking import RankBy, score_query, score_rows
+from ragcontract.scoring.significance import paired
 
 
 class ScoredRun(Struct, frozen=True, kw_only=True):
-    """The run's scores by query id. ``missing`` queries had no row (they are scored 0), ``unknown`` rows no query."""
+    """The run's scores by query id. ``missing`` queries had no row (they are scored 0), ``unknown`` rows no query.
+
+    ``unmeasured`` counts the rows without a latency.
+    """
 
     scores: dict[str, QueryScore]
     versions: dict[str, list[str]]
     files: list[SourceFile]
     missing: list[str]
     unknown: list[str]
+    latency: Latency | None = None
+    unmeasured: int = 0
 
 
 class ScoredBaseline(Struct, frozen=True, kw_only=True):
@@ -35,6 +41,8 @@ class ScoredBaseline(Struct, frozen=True, kw_only=True):
     new: list[str]
     changed: list[str]
     gone: list[str]
+    accepted: Sequence[Accepted] = ()
+    latency: Latency | None = None
 
 
 class Scored(Struct, frozen=True, kw_only=True):
@@ -62,6 +70,9 @@ class Retrieval(Protocol):
     def k(self) -> list[int] | None: ...  # noqa: D102
 
     @property
+    def accepted(self) -> Sequence[Accepted]: ...  # noqa: D102
+
+    @property
     def questions(self) -> Mapping[str, str]: ...  # noqa: D102
 
     @property
@@ -70,24 +81,46 @@ class Retrieval(Protocol):
     @property
     def versions(self) -> dict[str, list[str]]: ...  # noqa: D102
 
+    @property
+    def latency(self) -> Latency | None: ...  # noqa: D102
+
+    @property
+    def unmeasured(self) -> int: ...  # noqa: D102
+
     def __iter__(self) -> Iterator[tuple[str, list[str]]]: ...  # noqa: D105
 
 
 def score_run(
-    rows: Retrieval, golden: Mapping[str, GoldenQuery], metrics: Sequence[MetricAtK], rank_by: RankBy
+    rows: Retrieval,
+    golden: Mapping[str, GoldenQuery],
+    metrics: Sequence[MetricAtK],
+    rank_by: RankBy,
+    gain: Gain = "linear",
 ) -> ScoredRun:
     """Score a run; golden queries without a row count as having retrieved nothing."""
-    scores, unknown = score_rows(rows, golden, metrics, rank_by)
+    scores, unknown = score_rows(rows, golden, metrics, rank_by, gain)
     missing = [query_id for query_id in golden if query_id not in scores]
     scores |= {query_id: score_query(golden[query_id], [], metrics) for query_id in missing}
-    return ScoredRun(scores=scores, versions=rows.versions, files=rows.files, missing=missing, unknown=unknown)
+    return ScoredRun(
+        scores=scores,
+        versions=rows.versions,
+        files=rows.files,
+        missing=missing,
+        unknown=unknown,
+        latency=rows.latency,
+        unmeasured=rows.unmeasured,
+    )
 
 
 def score_baseline(
-    rows: Retrieval, golden: Mapping[str, GoldenQuery], metrics: Sequence[MetricAtK], rank_by: RankBy
+    rows: Retrieval,
+    golden: Mapping[str, GoldenQuery],
+    metrics: Sequence[MetricAtK],
+    rank_by: RankBy,
+    gain: Gain = "linear",
 ) -> ScoredBaseline:
     """Score a baseline under today's golden set; a query whose question changed is not compared."""
-    scores, gone = score_rows(rows, golden, metrics, rank_by)
+    scores, gone = score_rows(rows, golden, metrics, rank_by, gain)
     changed = [query.id for query in golden.values() if rows.questions.get(query.id, query.query) != query.query]
     queries = len(scores) + len(gone)
     new = [query_id for query_id in golden if query_id not in scores]
@@ -103,6 +136,8 @@ def score_baseline(
         new=new,
         changed=changed,
         gone=gone,
+        accepted=rows.accepted,
+        latency=rows.latency,
     )
 
 
@@ -119,3 +154,19 @@ def compare(scored: Scored, queries: Iterable[GoldenQuery]) -> dict[str, Compari
         key: Comparison(current=value, current_shared=current_shared[key], baseline=baseline[key])
         for key, value in current.items()
     }
+
+
+def noise_of(scored: Scored, queries: Iterable[GoldenQuery]) -> dict[str, Noise]:
+    """Compare both sides query by query; of each metric that moved, how sure its change is."""
+    if scored.baseline is None:
+        return {}
+    before, now = scored.baseline.scores, scored.run.scores
+    shared = [query for query in queries if query.answerable and query.id in before]
+    weights = [query.weight for query in shared]
+    found = {}
+    for column, metric in enumerate(scored.metrics):
+        old = [before[query.id].values[column] for query in shared]
+        new = [now[query.id].values[column] for query in shared]
+        if old != new:
+            found[metric.key] = paired(old, new, weights)
+    return found

@@ -9,8 +9,12 @@ from tests.builders import good_workspace
 
 FRACTION = "expected a fraction from 0 to 1, as 0.10"
 DROP = f'{FRACTION} or a percentage of the baseline, as "10%"'
-KEYS = "k, fail_on, minimums, per_query, rank_by, missing_queries"
-DROPS = "mrr_drop_gt, recall_drop_gt, precision_drop_gt, hitrate_drop_gt"
+CUTOFFS = f"{RANK} or a list of up to 10 of them, as [1, 5, 10]"
+KEYS = "k, gain, fail_on, minimums, tags, latency, per_query, waivers, max_baseline_age, rank_by, missing_queries"
+NAMES = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")
+DROPS = ", ".join(
+    [*(f"{name}_drop_gt" for name in NAMES), "mode", "alpha", *(f"{name}_at_5_drop_gt" for name in NAMES)]
+)
 
 CONFIGS: dict[str, tuple[str, list[str]]] = {
     "an empty file": ("", ["1: is empty; write at least `k: 5`, or remove the file to use the defaults"]),
@@ -20,12 +24,48 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     ),
     "a list": ("\n- k\n", ["2: is not a mapping of keys to values, as in `k: 5`"]),
     "a scalar": ("k5", ["1: is not a mapping of keys to values, as in `k: 5`"]),
-    "k of 0": ("k: 0", [f"1: k: {RANK}, found 0"]),
-    "negative k": ("\nk: -5", [f"2: k: {RANK}, found -5"]),
-    "k with a point": ("k: 5.0", [f"1: k: {RANK}, found 5.0"]),
-    "k in quotes": ("k: '5'", [f'1: k: {RANK}, found "5" (text); leave the quotes out']),
-    "k in hexadecimal": ("k: 0x10", [f'1: k: {RANK}, found "0x10" (text)']),
-    "k in a list": ("k: [5]", [f"1: k: {RANK}, found [5]"]),
+    "k of 0": ("k: 0", [f"1: k: {CUTOFFS}, found 0"]),
+    "negative k": ("\nk: -5", [f"2: k: {CUTOFFS}, found -5"]),
+    "k with a point": ("k: 5.0", [f"1: k: {CUTOFFS}, found 5.0"]),
+    "k in quotes": ("k: '5'", [f'1: k: {CUTOFFS}, found "5" (text); leave the quotes out']),
+    "k in hexadecimal": ("k: 0x10", [f'1: k: {CUTOFFS}, found "0x10" (text)']),
+    "no k": ("k: []", [f"1: k: {CUTOFFS}, found []"]),
+    "too many ks": (f"k: {[*range(1, 12)]}", [f"1: k: {CUTOFFS}, found [1, 2, 3, …]"]),
+    "ks that are none": ("k: [1, 0, x]", [f"1: k[1]: {RANK}, found 0", f'1: k[2]: {RANK}, found "x" (text)']),
+    "a gain that is none": ("gain: log", ['1: gain: expected "exponential" or "linear", found "log" (text)']),
+    "a mode that is none": (
+        "fail_on:\n  mode: lenient",
+        ['2: fail_on.mode: expected "significant" or "strict", found "lenient" (text)'],
+    ),
+    "an alpha of 0": (
+        "fail_on:\n  alpha: 0",
+        ["2: fail_on.alpha: expected a number between 0 and 1, as 0.05, found 0"],
+    ),
+    "an alpha of 1": ("fail_on: {alpha: 1}", ["1: fail_on.alpha: expected a number between 0 and 1, as 0.05, found 1"]),
+    "a drop at a cut-off that is not k": (
+        "k: [1, 5]\nfail_on:\n  recall_at_10_drop_gt: 0.1",
+        ["3: fail_on.recall_at_10_drop_gt: unknown key; did you mean 'recall_at_1_drop_gt'?"],
+    ),
+    "a minimum at a cut-off that is not k": (
+        "minimums:\n  recall_at_10: 0.9\nk: [1, 5]",
+        ["2: minimums.recall_at_10: unknown key; did you mean 'recall_at_1'?"],
+    ),
+    "a minimum of a tag": (
+        "k: 3\ntags:\n  eu:\n    minimums:\n      map_at_3: 2",
+        [f"5: tags.eu.minimums.map_at_3: {FRACTION}, found 2"],
+    ),
+    "limits of a tag": (
+        "k: [5, 20]\ntags:\n  p:\n   minimums: {mrr_at_10: 0.9}\n   fail_on: {mode: strict}\n   minimum: {}\n  eu: 0.9",
+        [
+            "4: tags.p.minimums.mrr_at_10: unknown key; did you mean 'mrr_at_20'?",
+            "5: tags.p.fail_on.mode: unknown key; known here: "
+            + ", ".join(
+                [f"{name}_drop_gt" for name in NAMES] + [f"{name}_at_{k}_drop_gt" for name in NAMES for k in (5, 20)]
+            ),
+            "6: tags.p.minimum: unknown key; did you mean 'minimums'?",
+            "7: tags.eu: expected an object, found 0.9",
+        ],
+    ),
     "a drop of ten": ("fail_on:\n  mrr_drop_gt: 10", [f"2: fail_on.mrr_drop_gt: {DROP}, found 10"]),
     "a negative drop": ("fail_on:\n  mrr_drop_gt: -5%", [f'2: fail_on.mrr_drop_gt: {DROP}, found "-5%" (text)']),
     "a drop of more than all": (
@@ -115,7 +155,7 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     ),
     "a control character": ("k: 5\nminimums: \x01", ["2: has a character that YAML does not allow (U+0001)"]),
     "100,000 nested brackets": ("k: " + "[" * 100_000, ["1: is nested too deeply"]),
-    "300 nested brackets": ("k: " + "[" * 300 + "]" * 300, [f"1: k: {RANK}, found [[[…]]]"]),
+    "300 nested brackets": ("k: " + "[" * 300 + "]" * 300, [f"1: k[0]: {RANK}, found [[[…]]]"]),
 }
 
 

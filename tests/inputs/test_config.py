@@ -1,10 +1,13 @@
 import hashlib
 from pathlib import Path
 
+import jsonschema
+import msgspec
 import pytest
 
-from ragcontract.inputs.config import Config, FailOn, LoadedConfig, Minimums, PerQuery, read_config
+from ragcontract.inputs.config import Config, Drops, FailOn, LoadedConfig, Minimums, PerQuery, TagLimits, read_config
 from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.schemas import SCHEMAS
 
 
 def read(folder: Path, text: str | bytes) -> LoadedConfig:
@@ -25,7 +28,18 @@ fail_on:
   recall_drop_gt: "5%"
   precision_drop_gt: 12.5 %
   hitrate_drop_gt: 0
-minimums: {mrr_at_k: 0.8, recall_at_k: 1, precision_at_k: 1e-2, hitrate_at_k: .5}
+  ndcg_drop_gt: 0.2
+  map_drop_gt: 100%
+  mode: significant
+  alpha: 0.01
+minimums: {mrr_at_k: 0.8, recall_at_k: 1, precision_at_k: 1e-2, hitrate_at_k: .5, ndcg_at_k: 0.4, map_at_k: 0.3}
+gain: exponential
+tags:
+  policy:
+    minimums:
+      ndcg_at_k: 0.7
+    fail_on: {map_drop_gt: 3%}
+  eu.west: {}
 per_query:
   enforce_must_rank_at_most: false
   enforce_must_include: False
@@ -37,8 +51,24 @@ missing_queries: zero
     found = read(tmp_path, text)
     assert found.config == Config(
         k=10,
-        fail_on=FailOn(mrr_drop_gt=0.1, recall_drop_gt="5%", precision_drop_gt="12.5 %", hitrate_drop_gt=0),
-        minimums=Minimums(mrr_at_k=0.8, recall_at_k=1, precision_at_k=0.01, hitrate_at_k=0.5),
+        fail_on=FailOn(
+            mrr_drop_gt=0.1,
+            recall_drop_gt="5%",
+            precision_drop_gt="12.5 %",
+            hitrate_drop_gt=0,
+            ndcg_drop_gt=0.2,
+            map_drop_gt="100%",
+            mode="significant",
+            alpha=0.01,
+        ),
+        minimums=Minimums(
+            mrr_at_k=0.8, recall_at_k=1, precision_at_k=0.01, hitrate_at_k=0.5, ndcg_at_k=0.4, map_at_k=0.3
+        ),
+        gain="exponential",
+        tags={
+            "policy": TagLimits(fail_on=Drops(map_drop_gt="3%"), minimums=Minimums(ndcg_at_k=0.7)),
+            "eu.west": TagLimits(),
+        },
         per_query=PerQuery(
             enforce_must_rank_at_most=False,
             enforce_must_include=False,
@@ -49,12 +79,21 @@ missing_queries: zero
         missing_queries="zero",
     )
     assert [file.sha256 for file in found.files] == [hashlib.sha256(text.encode()).hexdigest()]
-    assert (found.lines["fail_on.mrr_drop_gt"], found.lines["minimums.hitrate_at_k"], found.lines["k"]) == (3, 7, 1)
+    assert (found.lines["fail_on.mrr_drop_gt"], found.lines["minimums.hitrate_at_k"], found.lines["k"]) == (3, 11, 1)
+    assert found.lines["tags.policy.minimums.ndcg_at_k"] == 16
+    assert found.lines["tags.policy.fail_on.map_drop_gt"] == 17
 
 
 def test_the_defaults() -> None:
     assert Config() == Config(
-        k=5, fail_on=FailOn(), minimums=Minimums(), per_query=PerQuery(), rank_by="results", missing_queries="error"
+        k=5,
+        gain="linear",
+        fail_on=FailOn(mode="strict", alpha=0.05),
+        minimums=Minimums(),
+        tags={},
+        per_query=PerQuery(),
+        rank_by="results",
+        missing_queries="error",
     )
     rules = PerQuery()
     assert rules.enforce_must_rank_at_most
@@ -85,3 +124,46 @@ def test_a_byte_order_mark_and_crlf_are_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("drop", ["0%", "100%", "100.0%", "0.5%", "99.99 %"])
 def test_percentages_from_0_to_100_are_drops(drop: str, tmp_path: Path) -> None:
     assert read(tmp_path, f"fail_on: {{mrr_drop_gt: {drop}}}").config.fail_on.mrr_drop_gt == drop
+
+
+def test_limits_may_name_any_cut_off_of_the_file(tmp_path: Path) -> None:
+    text = """\
+minimums: {recall_at_10: 0.9, recall_at_1: 0.5, recall_at_k: 0.8}
+fail_on:
+  map_at_1_drop_gt: "5%"
+tags:
+  policy:
+    minimums: {ndcg_at_5: 0.7}
+    fail_on: {mrr_at_10_drop_gt: 0}
+k: [1, 5, 10]
+"""
+    found = read(tmp_path, text)
+    config = found.config
+    assert config.k == [1, 5, 10]
+    given = msgspec.to_builtins(config)
+    assert {name: value for name, value in given["minimums"].items() if value is not None} == {
+        "recall_at_10": 0.9,
+        "recall_at_1": 0.5,
+        "recall_at_k": 0.8,
+    }
+    assert given["fail_on"]["map_at_1_drop_gt"] == "5%"
+    assert given["tags"]["policy"]["minimums"]["ndcg_at_5"] == 0.7
+    assert given["tags"]["policy"]["fail_on"]["mrr_at_10_drop_gt"] == 0
+    assert (found.lines["minimums.recall_at_1"], found.lines["tags.policy.fail_on.mrr_at_10_drop_gt"]) == (1, 7)
+
+
+def test_a_limit_may_name_the_only_cut_off(tmp_path: Path) -> None:
+    assert msgspec.to_builtins(read(tmp_path, "minimums: {map_at_5: 1}").config)["minimums"]["map_at_5"] == 1
+    assert msgspec.to_builtins(read(tmp_path, "k: 3\nminimums: {map_at_3: 1}").config)["minimums"]["map_at_3"] == 1
+
+
+def test_the_schema_knows_limits_at_every_cut_off() -> None:
+    schema = jsonschema.Draft202012Validator(SCHEMAS["config"]())
+    limits = {"minimums": {"recall_at_10": 0.9}, "fail_on": {"map_at_7_drop_gt": "5%", "mode": "significant"}}
+    assert schema.is_valid({"k": [1, 10], **limits, "tags": {"policy": {"minimums": {"ndcg_at_1": 0.5}}}})
+    for wrong in (
+        {"minimums": {"recall_at_10": 2}},
+        {"minimums": {"recall_at_0": 0.9}},
+        {"fail_on": {"f1_at_5_drop_gt": 1}},
+    ):
+        assert not schema.is_valid(wrong)

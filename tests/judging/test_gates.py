@@ -2,15 +2,16 @@
 
 from typing import Literal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.inputs.config import FailOn, Minimums
-from ragcontract.judging.gates import Gate, gates_of, judge, observe, why_not
+from ragcontract.inputs.config import Config, Drops, FailOn, Minimums, TagLimits
+from ragcontract.judging.gates import Gate, gates_of, judge, limits_set, observe, why_not
 from ragcontract.model import GateReport
 from ragcontract.scoring.aggregate import Comparison
-from ragcontract.scoring.metrics import metrics_at
+from ragcontract.scoring.metrics import METRICS, metrics_at
 
 MRR = metrics_at(5)[0]
 HAIR, TOO_MUCH = 0.9e-9, 1.1e-9
@@ -29,7 +30,8 @@ def gate(kind: Literal["drop", "relative_drop", "minimum"], limit: float) -> Gat
 def test_the_gates_are_those_that_the_config_names() -> None:
     fail_on = FailOn(mrr_drop_gt=0.1, recall_drop_gt="10%", precision_drop_gt="2.5 %")
     minimums = Minimums(mrr_at_k=0.0, hitrate_at_k=0.9)
-    found = [(gate.id, gate.metric.key, gate.kind, gate.limit) for gate in gates_of(fail_on, minimums, metrics_at(7))]
+    config = Config(fail_on=fail_on, minimums=minimums)
+    found = [(gate.id, gate.metric.key, gate.kind, gate.limit) for gate in gates_of(config, metrics_at(7))]
     assert found == [
         ("fail_on.mrr_drop_gt", "mrr_at_7", "drop", 0.1),
         ("minimums.mrr_at_k", "mrr_at_7", "minimum", 0.0),
@@ -37,14 +39,16 @@ def test_the_gates_are_those_that_the_config_names() -> None:
         ("fail_on.precision_drop_gt", "precision_at_7", "relative_drop", 0.025),
         ("minimums.hitrate_at_k", "hitrate_at_7", "minimum", 0.9),
     ]
-    assert list(gates_of(FailOn(), Minimums(), metrics_at(5))) == []
+    assert list(gates_of(Config(), metrics_at(5))) == []
 
 
 def test_every_limit_of_the_config_belongs_to_a_metric() -> None:
-    fail_on = FailOn(**dict.fromkeys(FailOn.__struct_fields__, 0.1))
-    minimums = Minimums(**dict.fromkeys(Minimums.__struct_fields__, 0.1))
-    asked = len(FailOn.__struct_fields__) + len(Minimums.__struct_fields__)
-    assert len(list(gates_of(fail_on, minimums, metrics_at(5)))) == asked
+    drops, minimums = (dict.fromkeys(record.__struct_fields__, 0.1) for record in (Drops, Minimums))
+    limits = TagLimits(fail_on=Drops(**drops), minimums=Minimums(**minimums))
+    config = Config(fail_on=msgspec.convert(drops, FailOn), minimums=limits.minimums, tags={"a": limits, "b": limits})
+    found = [gate.id for gate in gates_of(config, metrics_at(5))]
+    assert len(set(found)) == len(found) == 3 * 2 * len(METRICS)
+    assert sorted(found) == sorted(limits_set(config))
 
 
 def test_a_minimum_is_for_all_queries_and_a_drop_for_the_shared_ones() -> None:

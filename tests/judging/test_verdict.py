@@ -1,10 +1,12 @@
 """The verdict on everything together."""
 
 import pytest
+from msgspec.structs import replace
 
 from ragcontract.errors import InputError
-from ragcontract.inputs.config import Config, FailOn, Minimums, PerQuery
+from ragcontract.inputs.config import Config, Drops, FailOn, Minimums, PerQuery, TagLimits
 from ragcontract.judging.verdict import judge, without_judging
+from ragcontract.scoring.scored import Scored
 from tests.records import query, score
 
 QUERIES = [query("q1", "A"), query("q2", "B", weight=3.0)]
@@ -98,3 +100,57 @@ def test_comparing_judges_nothing() -> None:
     compared = without_judging(scored)
     assert (compared.verdict, compared.gates, compared.violations) == ("pass", [], {})
     assert compared.means == judge(scored).means
+
+
+def changed(losses: int, wins: int = 0, ties: int = 10) -> Scored:
+    """Score queries of which some fell from rank 1 to 2, some rose, and some stayed."""
+    ids = [f"q{number}" for number in range(losses + wins + ties)]
+    queries = [query(one, "A", tags=("tag",)) for one in ids]
+    before = {one: ["x", "A"] if losses <= number < losses + wins else ["A"] for number, one in enumerate(ids)}
+    run = {one: ["x", "A"] if number < losses else ["A"] for number, one in enumerate(ids)}
+    limits = TagLimits(fail_on=Drops(mrr_drop_gt=0.01))
+    fail_on = FailOn(mode="significant", mrr_drop_gt=0.01)
+    return score(queries, run, before, Config(fail_on=fail_on, tags={"tag": limits}))
+
+
+@pytest.mark.parametrize(
+    ("losses", "wins", "status"),
+    [
+        (9, 0, "fail"),  # p is 2^-9
+        (9, 7, "pass"),  # over the limit, and p is far above 0.05
+        (4, 0, "fail"),  # too few to say: strict
+        (
+            5,
+            0,
+            "fail",
+        ),  # p is 2^-5, too large for two limits by Holm's correction, but nothing could be smaller: strict
+    ],
+)
+def test_where_only_significant_drops_count_noise_passes_and_a_small_set_does_not(
+    losses: int, wins: int, status: str
+) -> None:
+    judged = judge(changed(losses, wins))
+    assert [gate.status for gate in judged.gates] == [status, status]
+
+
+def test_without_that_mode_every_drop_over_its_limit_counts() -> None:
+    scored = changed(9, 7)
+    strict = replace(scored.config.config, fail_on=FailOn(mrr_drop_gt=0.01))
+    judged = judge(replace(scored, config=replace(scored.config, config=strict)))
+    assert [(gate.status, gate.p_value) for gate in judged.gates] == [("fail", None), ("fail", None)]
+
+
+def test_a_gate_says_what_the_test_found() -> None:
+    found, noisy, few = (judge(changed(*sizes)).gates[0] for sizes in ((9, 0), (9, 7), (4, 0)))
+    assert found.message.endswith("(significant, p 0.002)")
+    assert noisy.message.endswith(", which noise explains (p 0.4): not significant")
+    assert few.message.endswith("(too few queries changed to tell it from noise, so it counts)")
+    assert few.p_value is None
+    passing = judge(changed(0, 9)).gates[0]
+    assert passing.message == "MRR@5 rose by 0.24, allowed drop 0.01"
+
+
+def test_the_noise_of_every_metric_that_moved_is_told() -> None:
+    noise = judge(changed(9, 7)).noise
+    assert set(noise) == {"mrr_at_5", "ndcg_at_5", "map_at_5"}
+    assert (noise["mrr_at_5"].wins, noise["mrr_at_5"].ties, noise["mrr_at_5"].losses) == (7, 10, 9)

@@ -2,7 +2,7 @@
 
 import json
 
-from ragcontract.reports.formats import FORMATS
+from ragcontract.reports.formats import FORMATS, ON_REQUEST
 from tests.records import query, report
 
 
@@ -13,3 +13,8 @@ def test_every_report_file_is_made_of_bytes_by_its_own_renderer() -> None:
     assert files["report-md"].decode().startswith("### ❌ Retrieval contract broken")
     assert json.loads(files["report-json"])["queries"][0]["query"] == "Größe?"
     assert files["junit"].startswith(b"<?xml")
+
+
+def test_the_page_is_made_on_request_only() -> None:
+    assert list(ON_REQUEST) == ["report-html"]
+    assert ON_REQUEST["report-html"](report([query("q", "A")], {"q": ["A"]})).startswith(b"<!doctype html>")

@@ -64,6 +64,7 @@ def test_the_head(found: Any) -> None:
         "failed_checks",
         "tags",
         "warnings",
+        "latency",
     ]
     assert found["schema_version"] == 1
     assert found["tool"] == {"name": "rag-contract", "version": __version__}
@@ -91,13 +92,16 @@ def test_the_inputs(found: Any) -> None:
             "new": ["new"],
             "changed": ["reworded"],
             "gone": ["gone"],
+            "age_days": 30,
+            "too_old": False,
         },
         "config": {"files": [{"path": "ragcontract.yml", "sha256": "ef" * 32}]},
     }
 
 
 def test_the_metrics(found: Any) -> None:
-    assert list(found["metrics"]) == ["mrr_at_5", "recall_at_5", "precision_at_5", "hitrate_at_5"]
+    names = ["mrr_at_5", "recall_at_5", "precision_at_5", "hitrate_at_5", "ndcg_at_5", "map_at_5"]
+    assert list(found["metrics"]) == names
     # lost 1/4 (weight 2), new 1, reworded 1, silent 0; shared: lost and silent, which both were 1.
     mrr = found["metrics"]["mrr_at_5"]
     assert mrr == {
@@ -107,12 +111,16 @@ def test_the_metrics(found: Any) -> None:
         "baseline": pytest.approx(1.0),
         "delta": pytest.approx(1 / 6 - 1),
         "status": "fail",
+        "noise": mrr["noise"],
     }
+    assert (mrr["noise"]["wins"], mrr["noise"]["ties"], mrr["noise"]["losses"]) == (0, 0, 2)
     assert {key: metric["status"] for key, metric in found["metrics"].items()} == {
         "mrr_at_5": "fail",
         "recall_at_5": "fail",
         "precision_at_5": "none",
         "hitrate_at_5": "none",
+        "ndcg_at_5": "none",
+        "map_at_5": "none",
     }
 
 
@@ -127,6 +135,9 @@ def test_the_gates(found: Any) -> None:
         "observed": pytest.approx(5 / 6),
         "status": "fail",
         "message": "MRR@5 fell by 0.83, allowed drop 0.10",
+        "tag": None,
+        "p_value": None,
+        "waived": None,
     }
     assert (minimum["id"], minimum["kind"], minimum["limit"]) == ("minimums.mrr_at_k", "minimum", 0.9)
     assert minimum["observed"] == found["metrics"]["mrr_at_5"]["current"]
@@ -144,8 +155,23 @@ def test_the_queries_in_the_golden_files_order(found: Any) -> None:
         "tags": ["policy", "eu"],
         "weight": 2.0,
         "status": "fail",
-        "metrics": {"mrr_at_5": 0.25, "recall_at_5": 0.5, "precision_at_5": 0.2, "hitrate_at_5": 1.0},
-        "baseline_metrics": {"mrr_at_5": 1.0, "recall_at_5": 1.0, "precision_at_5": 0.4, "hitrate_at_5": 1.0},
+        # A at rank 4: 1 / log2(5) of the 1 + 1 / log2(3) that both at the top would have.
+        "metrics": {
+            "mrr_at_5": 0.25,
+            "recall_at_5": 0.5,
+            "precision_at_5": 0.2,
+            "hitrate_at_5": 1.0,
+            "ndcg_at_5": pytest.approx(1 / math.log2(5) / (1 + 1 / math.log2(3))),
+            "map_at_5": 0.125,
+        },
+        "baseline_metrics": {
+            "mrr_at_5": 1.0,
+            "recall_at_5": 1.0,
+            "precision_at_5": 0.4,
+            "hitrate_at_5": 1.0,
+            "ndcg_at_5": 1.0,
+            "map_at_5": 1.0,
+        },
         "ranks": {"A": 4, "B": None},
         "baseline_ranks": {"A": 1, "B": 2},
         "forbidden_ranks": {},
@@ -158,6 +184,7 @@ def test_the_queries_in_the_golden_files_order(found: Any) -> None:
         "found": "A rank 4, B missing from top 3",
         "doc_ids": ["A", "B"],
         "limit": 3,
+        "waived": None,
     }
     assert [violation["rule"] for violation in violations] == ["must_rank_at_most", "must_include"]
     assert leak["metrics"] == dict.fromkeys(found["metrics"])
@@ -203,6 +230,7 @@ def test_a_passing_check_without_baseline_and_config() -> None:
         "baseline": None,
         "delta": None,
         "status": "none",
+        "noise": None,
     }
     assert found["tags"]["t"]["metrics_shared"] is found["tags"]["t"]["baseline_metrics"] is None
 
@@ -268,17 +296,21 @@ def test_a_file_name_that_is_not_utf_8_is_written_out() -> None:
 
 def test_the_scores_of_one_run() -> None:
     made = report([query("q1", "A", tags=("t",)), query("q2")], {"q1": ["x", "A"], "q2": []}, warnings=["w"])
+    metrics = {
+        "mrr_at_5": 0.5,
+        "recall_at_5": 1.0,
+        "precision_at_5": 0.2,
+        "hitrate_at_5": 1.0,
+        "ndcg_at_5": pytest.approx(1 / math.log2(3)),
+        "map_at_5": 0.5,
+    }
     assert json.loads(render_score(made)) == {
         "k": [5],
         "queries": 2,
         "answerable": 1,
-        "metrics": {"mrr_at_5": 0.5, "recall_at_5": 1.0, "precision_at_5": 0.2, "hitrate_at_5": 1.0},
-        "tags": {
-            "t": {
-                "queries": 1,
-                "metrics": {"mrr_at_5": 0.5, "recall_at_5": 1.0, "precision_at_5": 0.2, "hitrate_at_5": 1.0},
-            }
-        },
+        "metrics": metrics,
+        "tags": {"t": {"queries": 1, "metrics": metrics}},
+        "latency": None,
         "warnings": ["w"],
     }
     assert render_score(made).endswith("}\n")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ragcontract.inputs.config import Config, FailOn, Minimums
+from ragcontract.inputs.config import Config, FailOn, Minimums, TagLimits
 from ragcontract.model import Report
 from ragcontract.reports.markdown import Detail, render, render_unusable
 from ragcontract.text import encodable, shorten, visible
@@ -53,7 +53,39 @@ def test_the_metric_table() -> None:
         ["Recall@5", "1.00", "0.75", "-0.25", "allowed drop 50% (0.50)", "✅ pass"],
         ["Precision@5", "0.20", "0.15", "-0.05", "-", "-"],
         ["HitRate@5", "1.00", "0.75", "-0.25", "-", "-"],
+        ["nDCG@5", "0.91", "0.75", "-0.16", "-", "-"],
+        ["MAP@5", "0.875", "0.750", "-0.125", "-", "-"],
     ]
+
+
+def with_limited_tags(value: str) -> Page:
+    low, high = TagLimits(minimums=Minimums(mrr_at_k=0.1)), TagLimits(minimums=Minimums(mrr_at_k=0.9))
+    queries = [query("q", "A", tags=(value,)), query("p", "A", tags=(value + "2",))]
+    config = Config(tags={value + "2": low, value: high})
+    return Page(render(report(queries, {"q": ["x", "A"], "p": ["A"]}, config=config)))
+
+
+@pytest.mark.parametrize("value", ["x", *NASTY])
+def test_a_limited_tag_has_a_row_and_its_name_is_code(value: str) -> None:
+    page = with_limited_tags(value)
+    assert page.tables[0][7:] == [
+        [f"MRR@5 of {shorten(visible(value), 80)}", "0.50", "minimum 0.90", "❌ fail"],
+        [f"MRR@5 of {shorten(visible(value + '2'), 80)}", "1.00", "minimum 0.10", "✅ pass"],
+    ]
+    assert page.tags == with_limited_tags("harmless").tags
+    assert page.text.startswith("❌ Retrieval contract broken: : MRR@5 is 0.50, minimum 0.90\n")  # the name is code
+    assert page.links() == []
+
+
+@pytest.mark.parametrize("max_rows", [0, 1, 2, 3])
+def test_of_many_limited_tags_the_worst_are_shown(max_rows: int) -> None:
+    worst_first = ["t2", "t0", "t1"]
+    limits = {f"t{number}": TagLimits(minimums=Minimums(mrr_at_k=low)) for number, low in enumerate([0.5, 0.1, 0.9])}
+    queries = [query("q", "A", tags=("t0", "t1", "t2"))]
+    made = report(queries, {"q": ["A"]}, config=Config(tags=limits))
+    page = Page(render(made, detail=Detail(rows=max_rows)))
+    assert [row[0] for row in page.tables[0][7:]] == [f"MRR@5 of {tag}" for tag in worst_first[:max_rows]]
+    assert (f"… and {3 - max_rows} more limited mean" in page.text) == (max_rows < 3)
 
 
 def test_the_broken_queries() -> None:
@@ -76,17 +108,20 @@ def test_the_parts_that_are_folded() -> None:
         "1 broken query",
         "Rank movement: 1 worse, 1 new, 1 gone",
         "1 tag",
-        "Versions changed: embedding model",
         "1 warning",
         "Inputs",
     ]
-    _, _, worse, tags, versions, inputs = page.tables
+    assert page.items[0] == "The likely cause: embedding model e5@1 → e5@2"
+    _, _, worse, tags, noise, inputs = page.tables
     assert worse == [["Query", "Documents, rank before → now"], ["refund_policy", "D 1 → missing"]]
     assert tags == [
-        ["Tag", "Queries", "MRR@5", "Recall@5", "Precision@5", "HitRate@5"],
-        ["policy", "2", "0.500 (-1.000)", "0.500 (-1.000)", "0.100 (-0.200)", "0.500 (-1.000)"],
+        ["Tag", "Queries", "MRR@5", "Recall@5", "Precision@5", "HitRate@5", "nDCG@5", "MAP@5"],
+        ["policy", "2", *["0.500 (-1.000)"] * 2, "0.100 (-0.200)", *["0.500 (-1.000)"] * 3],
     ]
-    assert versions == [["", "Baseline", "Run"], ["embedding_model", "e5@1", "e5@2"]]
+    assert noise[:2] == [
+        ["Metric", "Change", "95 % interval", "Better / same / worse", "p of a drop"],
+        ["MRR@5", "-1.000", "-", "0 / 0 / 1", "too few changed"],
+    ]
     assert inputs == [
         ["", "File", ""],
         ["golden", "golden.jsonl (sha256 cdcdcdcdcdcd)", "2 queries, 2 with relevant documents"],
@@ -94,7 +129,7 @@ def test_the_parts_that_are_folded() -> None:
         ["baseline", "base.jsonl (sha256 abababababab)", "2 queries, 1 shared"],
         ["config", "ragcontract.yml (sha256 efefefefefef)", "0 gates"],
     ]
-    assert page.items == ["golden.jsonl:3: odd"]
+    assert page.items[1:] == ["golden.jsonl:3: odd"]
     assert "New" in page.prose
     assert "Gone" in page.prose
     assert "k = 5 · rag-contract 1.0.0.dev0 · " in page.text
@@ -106,7 +141,7 @@ def test_without_a_baseline_nothing_is_compared() -> None:
     metrics, broken, tags, inputs = page.tables
     assert metrics[:2] == [["Metric", "Current", "Limit", "Status"], ["MRR@5", "0.00", "-", "-"]]
     assert broken == [["Query", "Expected", "Found"], ["qWhat about q?", "A in top 5", "missing from top 5"]]
-    assert tags[1] == ["t", "1", "0.000", "0.000", "0.000", "0.000"]
+    assert tags[1] == ["t", "1", *["0.000"] * 6]
     assert inputs[3:] == [
         ["baseline", "-", "none given: nothing was compared"],
         ["config", "-", "none given: rules on, no gates"],
@@ -127,7 +162,7 @@ def test_inputs_in_several_files_and_of_another_day() -> None:
 
 def test_a_tag_that_has_not_changed_is_not_said_to() -> None:
     page = Page(render(report([query("q", "A", tags=("t",))], {"q": ["A"]}, {"q": ["A"]})))
-    assert page.tables[1][1] == ["t", "1", "1.000", "1.000", "0.200", "1.000"]
+    assert page.tables[1][1] == ["t", "1", "1.000", "1.000", "0.200", "1.000", "1.000", "1.000"]
 
 
 def test_a_query_that_is_new_has_no_before() -> None:
@@ -161,7 +196,7 @@ def test_tables_are_cut_and_the_rest_is_counted(max_rows: int, shown: int) -> No
     made = report(queries, now, before, warnings=["w"] * 4)
     page = Page(render(made, detail=Detail(rows=max_rows)))
     rows = [len(table) - 1 for table in page.tables]
-    assert rows == ([4, shown, shown, shown, 4] if shown else [4, 4])
+    assert rows == ([6, shown, shown, shown, 6, 4] if shown else [6, 6, 4])
     rest = 4 - shown
     for noun in ("broken quer", "quer", "tag"):
         assert (f"… and {rest} more {noun}" in page.text) == (rest > 0)
@@ -231,15 +266,18 @@ def check(value: str) -> None:
     assert page.links() == []
     written = visible(value)
     assert f"❌ Retrieval contract {shorten(written, 100)} broken: " in page.text.replace("\n", "")
-    broken, worse, _, tags, versions, inputs = page.tables[1:]
+    broken, worse, _, tags, _, inputs = page.tables[1:]
     identifier = shorten(written, 80)
     path = visible(encodable(value))
     assert broken[1][0].rstrip(" ") == (identifier + shorten(written, 60)).rstrip(" ")
     assert broken[1][1] == f"no {shorten(written + '3', 80)} in the results"
-    assert worse[1][0] == tags[1][0] == versions[1][2] == identifier
-    assert versions[2][2] == shorten(written + ", 1", 80)
+    assert worse[1][0] == tags[1][0] == identifier
+    assert page.items[:2] == [
+        f"The run's rows disagree about the index version: {identifier}, 1",
+        f"The likely cause: embedding model e → {identifier}, index version 0 → {shorten(written + ', 1', 80)}",
+    ]
     assert inputs[1][1] == f"{shorten(path, 80)} (sha256 cdcdcdcdcdcd)"
-    assert stripped(page.items) == [shorten(path, 500).strip(" ")] * 2
+    assert stripped(page.items[2:]) == [shorten(path, 500).strip(" ")] * 2
 
     unusable = Page(render_unusable([value] * 2, name=name))
     assert unusable.tags == UNUSABLE.tags

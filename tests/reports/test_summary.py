@@ -1,10 +1,12 @@
 """The headline and the metric table."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragcontract.inputs.config import Config, FailOn, Minimums
+from ragcontract.inputs.config import Config, Drops, FailOn, Minimums, TagLimits, read_config
+from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.model import Report
 from ragcontract.reports.summary import Row, headline, rows, shared_note
 from tests.records import Rows, query, report
@@ -44,7 +46,7 @@ def test_the_issues_example() -> None:
 def test_without_a_baseline_there_is_no_change_and_no_status_without_a_gate() -> None:
     found = row(checked([1, 2]))
     assert found == Row(
-        label="MRR@5", baseline="-", current="0.75", current_shared="-", change="-", limits="", status="none"
+        label="MRR@5", tag=None, baseline="-", current="0.75", current_shared="-", change="-", limits="", status="none"
     )
 
 
@@ -129,7 +131,8 @@ def test_a_comparison_over_some_queries_says_so() -> None:
     note = shared_note(report(queries, {"q1": ["x", "A"], "q2": ["A"], "q3": ["A"]}, before))
     assert note == (
         "Changes are taken over the 1 query that both sides have (1 new, 1 with another question, 1 gone); "
-        "the run's means over those: MRR@5 0.50, Recall@5 1.00, Precision@5 0.20, HitRate@5 1.00."
+        "the run's means over those: MRR@5 0.50, Recall@5 1.00, Precision@5 0.20, HitRate@5 1.00, "
+        "nDCG@5 0.63, MAP@5 0.50."
     )
 
 
@@ -137,3 +140,46 @@ def test_where_only_the_baseline_has_more_the_means_are_the_same() -> None:
     before = {"q1": ["A"]} | {f"gone{number}": ["A"] for number in range(1000)}
     note = shared_note(report([query("q1", "A")], {"q1": ["A"]}, before))
     assert note == "Changes are taken over the 1 query that both sides have (1,000 gone)."
+
+
+def tagged(**config: Any) -> Report:
+    """Return a report on a tag of each name: of ``bad``, ``poor`` and ``good``, 0, half and all is found at rank 1."""
+    found: dict[str, list[int | None]] = {"bad": [None, None], "poor": [1, None], "good": [1, 1]}
+    names = [f"{tag}{number}" for tag in found for number in (1, 2)]
+    queries = [query(name, "A", tags=(name[:-1],)) for name in names]
+    now = {
+        f"{tag}{number}": ["A"] * (rank or 0) for tag, ranks in found.items() for number, rank in enumerate(ranks, 1)
+    }
+    return report(queries, now, {name: ["A"] for name in names}, Config(**config))
+
+
+def test_limited_tags_follow_the_means_over_all_with_the_worst_first() -> None:
+    limits = TagLimits(minimums=Minimums(mrr_at_k=0.4))
+    drop = TagLimits(minimums=Minimums(recall_at_k=0.9), fail_on=Drops(recall_drop_gt=0.3))
+    made = tagged(tags={"good": limits, "poor": drop, "bad": limits}, minimums=Minimums(mrr_at_k=0.1))
+    found = list(rows(made))
+    assert [row.tag for row in found[:6]] == [None] * 6
+    # By how far they are beyond the limit: 0.4, 0.4 and 0.2, and 0.6 on the right side.
+    assert [(row.tag, row.label, row.current, row.limits, row.status) for row in found[6:]] == [
+        ("poor", "Recall@5", "0.50", "minimum 0.90, allowed drop 0.30", "fail"),
+        ("bad", "MRR@5", "0.00", "minimum 0.40", "fail"),
+        ("good", "MRR@5", "1.00", "minimum 0.40", "pass"),
+    ]
+    assert (found[6].baseline, found[6].current_shared, found[6].change) == ("1.00", "0.50", "-0.50")
+    assert (found[0].limits, found[0].status) == ("minimum 0.10", "pass")
+
+
+def test_the_headline_names_the_tag() -> None:
+    made = tagged(tags={"bad": TagLimits(minimums=Minimums(mrr_at_k=0.4))})
+    assert headline(made, "<{}>".format) == "<bad>: MRR@5 is 0.00, minimum 0.40; 3 of 6 queries broken"
+
+
+def test_of_smaller_cut_offs_only_what_is_limited_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "c.yml").write_text("k: [1, 3, 5]\nminimums: {mrr_at_3: 0.1, map_at_k: 0.1}")
+    config = read_config(str(tmp_path / "c.yml"), Diagnostics()).config
+    made = report([query("q", "A")], {"q": ["A"]}, config=config)
+    labels = ["MRR@5", "Recall@5", "Precision@5", "HitRate@5", "nDCG@5", "MAP@5"]
+    assert [row.label for row in rows(made)] == [*labels, "MRR@3"]
+    assert row(made, "MRR@3").limits == row(made, "MAP@5").limits == "minimum 0.10"
+    assert [row.label for row in rows(report([query("q", "A")], {"q": ["A"]}, config=Config(k=[1, 5])))] == labels
+    assert len(made.metrics) == 18

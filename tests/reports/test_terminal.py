@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from ragcontract.inputs.config import Config, FailOn, Minimums
+from ragcontract.inputs.config import Config, FailOn, Minimums, TagLimits
 from ragcontract.reports.terminal import aligned, check_text, diff_text, score_text
 from tests.records import Rows, query, report
 
@@ -37,6 +37,8 @@ def test_a_whole_check() -> None:
         "Recall@5     1.00 -> 0.67  -0.33  PASS  minimum 0.50\n"
         "Precision@5  0.27 -> 0.13  -0.13  -\n"
         "HitRate@5    1.00 -> 0.67  -0.33  -\n"
+        "nDCG@5       1.00 -> 0.54  -0.46  -\n"
+        "MAP@5        1.00 -> 0.50  -0.50  -\n"
         "\n"
         "FAIL  MRR@5 fell by 0.50, allowed drop 0.10; 2 of 3 queries broken\n"
     )
@@ -48,6 +50,8 @@ def test_a_pass_without_a_baseline() -> None:
         "Recall@5     1.00  -\n"
         "Precision@5  0.20  -\n"
         "HitRate@5    1.00  -\n"
+        "nDCG@5       1.00  -\n"
+        "MAP@5        1.00  -\n"
         "\n"
         "PASS  nothing broken in 1 query; no gates are set\n"
     )
@@ -82,9 +86,21 @@ def test_what_comes_from_files_is_made_visible_and_printed_as_it_is() -> None:
         assert "\u202e" not in text
 
 
+def test_a_limited_tag_has_a_row_with_its_name_made_visible() -> None:
+    config = Config(
+        tags={NASTY: TagLimits(minimums=Minimums(mrr_at_k=0.9)), "eu": TagLimits(minimums=Minimums(map_at_k=1))}
+    )
+    shown = click.unstyle(check_text(report([query("q", "A", tags=(NASTY, "eu"))], {"q": ["x", "A"]}, config=config)))
+    lines = shown.splitlines()
+    assert [line.split("  ")[0] for line in lines[5:8]] == ["MAP@5", "MAP@5 eu", f"MRR@5 {SHOWN}"]
+    assert lines[6].endswith("  0.50  FAIL  minimum 1.00")
+    assert lines[7].endswith("  0.50  FAIL  minimum 0.90")
+    assert lines[-1] == f"FAIL  {SHOWN}: MRR@5 is 0.50, minimum 0.90 (and 1 more gate broken)"
+
+
 def test_the_note_on_shared_queries_stands_under_the_table() -> None:
     text = click.unstyle(check_text(report([query("q", "A")], {"q": ["A"]}, {"q": ["A"], "gone": ["A"]})))
-    assert "HitRate@5    1.00 -> 1.00  0.00  -\nChanges are taken over the 1 query" in text
+    assert "MAP@5        1.00 -> 1.00  0.00  -\nChanges are taken over the 1 query" in text
 
 
 def test_a_diff() -> None:
@@ -119,6 +135,8 @@ def test_a_diff_judges_nothing() -> None:
         "Recall@5     1.00 -> 1.00  0.00\n"
         "Precision@5  0.20 -> 0.20  0.00\n"
         "HitRate@5    1.00 -> 1.00  0.00\n"
+        "nDCG@5       1.00 -> 1.00  0.00\n"
+        "MAP@5        1.00 -> 1.00  0.00\n"
         "\n"
         "0 worse, 0 better, 1 the same\n"
     )
@@ -128,10 +146,10 @@ def test_a_diff_judges_nothing() -> None:
 def test_scores_overall_and_by_tag() -> None:
     queries = [query("q1", "A", tags=("policy",)), query("q2", "A", tags=("policy", "eu")), query("q3")]
     assert score_text(report(queries, {"q1": ["A"], "q2": ["x", "A"], "q3": []})) == (
-        "        queries  MRR@5   Recall@5  Precision@5  HitRate@5\n"
-        "all     3        0.7500  1.0000    0.2000       1.0000\n"
-        "eu      1        0.5000  1.0000    0.2000       1.0000\n"
-        "policy  2        0.7500  1.0000    0.2000       1.0000\n"
+        "        queries  MRR@5   Recall@5  Precision@5  HitRate@5  nDCG@5  MAP@5\n"
+        "all     3        0.7500  1.0000    0.2000       1.0000     0.8155  0.7500\n"
+        "eu      1        0.5000  1.0000    0.2000       1.0000     0.6309  0.5000\n"
+        "policy  2        0.7500  1.0000    0.2000       1.0000     0.8155  0.7500\n"
         "\n"
         "1 query without relevant documents is left out of the means.\n"
     )

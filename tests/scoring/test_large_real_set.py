@@ -59,9 +59,10 @@ def by_pytrec_eval(relevant: Lists, lists: Lists) -> dict[str, float]:
         once = [doc if doc not in doc_ids[:rank] else f"again {rank}" for rank, doc in enumerate(doc_ids)]
         cut[query_id] = {doc: 1.0 - rank / 100 for rank, doc in enumerate(once)}
     qrels = {query_id: dict.fromkeys(doc_ids, 1) for query_id, doc_ids in relevant.items()}
-    measures = {"recip_rank", f"recall.{K}", f"P.{K}", f"success.{K}"}
-    values = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(cut)
     names = {"mrr": "recip_rank", "recall": f"recall_{K}", "precision": f"P_{K}", "hitrate": f"success_{K}"}
+    names |= {"ndcg": f"ndcg_cut_{K}", "map": f"map_cut_{K}"}
+    measures = {"recip_rank", *(f"{name}.{K}" for name in ("recall", "P", "success", "ndcg_cut", "map_cut"))}
+    values = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(cut)
     return {f"{ours}_at_{K}": fmean(row[theirs] for row in values.values()) for ours, theirs in names.items()}
 
 

@@ -48,9 +48,18 @@ def sample(seed: int, *, weighted: bool = False) -> Sample:
         documents = [f"d{n}" for n in range(dice.choice([3, 20, 150]))]
         relevant = dice.sample(documents, dice.randint(1, min(len(documents), dice.choice([1, 3, 40]))))
         weight = dice.choice([0.25, 1.0, 3.0, 1000.0]) if weighted else 1.0
-        queries.append(query(f"q{number}", *relevant, weight=weight))
+        queries.append(query(f"q{number}", *relevant, weight=weight, relevance=grades(dice, relevant, documents)))
         run[f"q{number}"] = dice.choices(documents, k=dice.choice([0, 1, 4, 10, 30, 120]))
     return Sample(queries=queries, run=run)
+
+
+def grades(dice: random.Random, relevant: Sequence[str], documents: Sequence[str]) -> dict[str, float] | None:
+    """Grade the relevant documents of every other query, and some of the others with 0, which is a judgement too."""
+    if dice.random() < 0.5:
+        return None
+    graded: dict[str, float] = {doc_id: dice.choice([1, 1, 2, 3, 4]) for doc_id in relevant}
+    others = sorted(set(documents) - set(relevant))
+    return graded | dict.fromkeys(dice.sample(others, k=min(3, len(others))), 0)
 
 
 def ranked(doc_ids: Sequence[str], rank_by: RankBy) -> RankedList:
@@ -62,12 +71,18 @@ def ranked(doc_ids: Sequence[str], rank_by: RankBy) -> RankedList:
 
 
 def qrels(queries: Sequence[GoldenQuery]) -> dict[str, dict[str, int]]:
-    return {asked.id: dict.fromkeys(asked.relevant_doc_ids, 1) for asked in queries}
+    return {
+        asked.id: {doc_id: int(grade) for doc_id, grade in asked.relevance.items()}
+        if asked.relevance
+        else dict.fromkeys(asked.relevant_doc_ids, 1)
+        for asked in queries
+    }
 
 
 def by_pytrec_eval(data: Sample, k: int, rank_by: RankBy) -> dict[str, dict[str, float]]:
     names = {"mrr": "recip_rank", "recall": f"recall_{k}", "precision": f"P_{k}", "hitrate": f"success_{k}"}
-    measures = {"recip_rank", f"recall.{k}", f"P.{k}", f"success.{k}"}
+    names |= {"ndcg": f"ndcg_cut_{k}", "map": f"map_cut_{k}"}
+    measures = {"recip_rank", *(f"{name}.{k}" for name in ("recall", "P", "success", "ndcg_cut", "map_cut"))}
     run = {query_id: ranked(doc_ids, rank_by) for query_id, doc_ids in data.run.items()}
     cut = {query_id: dict(list(docs.items())[:k]) for query_id, docs in run.items()}
     evaluator = pytrec_eval.RelevanceEvaluator(qrels(data.queries), measures)
@@ -129,6 +144,8 @@ def test_every_query_and_every_mean_agrees_with_ir_measures(k: int) -> None:
         ir_measures.R @ k: "recall",
         ir_measures.P @ k: "precision",
         ir_measures.Success @ k: "hitrate",
+        ir_measures.nDCG @ k: "ndcg",
+        ir_measures.AP @ k: "map",
     }
     run = {query_id: ranked(doc_ids, "results") for query_id, doc_ids in data.run.items()}
     per_query = ir_measures.iter_calc(list(names), qrels(data.queries), run)

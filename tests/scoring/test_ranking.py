@@ -1,5 +1,8 @@
 """From results to ranks."""
 
+from math import log2
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,8 +27,11 @@ def test_counting_documents_takes_later_results_of_a_document_out() -> None:
     by_documents = score_query(asked, chunks, METRICS, "documents")
     assert (by_results.ranks, by_results.forbidden_ranks) == ({"A": 4, "B": 6}, {"F": 7})
     assert (by_documents.ranks, by_documents.forbidden_ranks) == ({"A": 2, "B": 3}, {"F": 4})
-    assert by_results.values == (0.0, 0.0, 0.0, 0.0)
-    assert by_documents.values == (1 / 2, 1.0, 2 / 3, 1.0)
+    assert by_results.values == (0.0,) * 6
+    assert by_documents.values == pytest.approx(
+        # A and B at ranks 2 and 3, where 1 and 2 are the best.
+        (1 / 2, 1.0, 2 / 3, 1.0, (1 / log2(3) + 1 / 2) / (1 + 1 / log2(3)), (1 / 2 + 2 / 3) / 2)
+    )
 
 
 @given(doc_ids)

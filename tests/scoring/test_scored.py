@@ -18,7 +18,7 @@ def test_both_sides_are_scored_and_told_apart() -> None:
     )
     scored = score(queries, run, before)
     assert scored.run.missing == ["missing"]
-    assert scored.run.scores["missing"].values == (0.0, 0.0, 0.0, 0.0)
+    assert scored.run.scores["missing"].values == (0.0,) * 6
     assert scored.run.unknown == ["unknown"]
     assert scored.baseline is not None
     assert (scored.baseline.new, scored.baseline.changed, scored.baseline.gone) == (
@@ -45,9 +45,9 @@ def test_either_side_is_averaged_over_the_queries_that_both_have() -> None:
 def test_the_cut_off_is_the_configs() -> None:
     scored = score([query("q1", "A")], {"q1": ["x", "A"]}, {"q1": ["A"]}, Config(k=1))
     assert scored.k == 1
-    assert scored.run.scores["q1"].values == (0.0, 0.0, 0.0, 0.0)
+    assert scored.run.scores["q1"].values == (0.0,) * 6
     assert scored.baseline is not None
-    assert scored.baseline.scores["q1"].values == (1.0, 1.0, 1.0, 1.0)
+    assert scored.baseline.scores["q1"].values == (1.0,) * 6
 
 
 def test_both_sides_are_counted_the_same_way() -> None:

@@ -1,0 +1,72 @@
+"""Waivers: known failures that a team has accepted until a date. They are shown, and do not fail."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+from msgspec.structs import replace
+
+from ragcontract.inputs.config import Waiver
+from ragcontract.inputs.ids import as_id
+from ragcontract.judging.verdict import Judgement
+from ragcontract.model import GateReport, GoldenQuery, Violation
+from ragcontract.scoring.scored import Scored
+
+
+def with_waivers(judgement: Judgement, scored: Scored, today: date) -> tuple[Judgement, list[str]]:
+    """Mark what is waived today (UTC), and return warnings about waivers that have expired or match nothing broken."""
+    waivers = scored.config.config.waivers
+    if not waivers:
+        return judgement, []
+    queries = scored.golden.queries
+    used: set[int] = set()
+
+    def violation(broken: Violation, query: GoldenQuery) -> Violation:
+        matching = [number for number, waiver in enumerate(waivers) if _covers(waiver, query, broken)]
+        return replace(broken, waived=_reason(matching, waivers, used, today))
+
+    def gate(report: GateReport) -> GateReport:
+        matching = [number for number, waiver in enumerate(waivers) if waiver.gate == report.id]
+        if report.status != "fail" or (reason := _reason(matching, waivers, used, today)) is None:
+            return report
+        return replace(report, status="waived", waived=reason)
+
+    marked = replace(
+        judgement,
+        gates=[gate(report) for report in judgement.gates],
+        violations={
+            query_id: [violation(broken, queries[query_id]) for broken in violations]
+            for query_id, violations in judgement.violations.items()
+        },
+    )
+    return marked, list(_warnings(scored, used, today))
+
+
+def _covers(waiver: Waiver, query: GoldenQuery, broken: Violation) -> bool:
+    if waiver.gate is not None or waiver.rule not in {None, broken.rule}:
+        return False
+    return as_id(waiver.query) == query.id if waiver.query is not None else waiver.tag in query.tags
+
+
+def _reason(matching: Sequence[int], waivers: Sequence[Waiver], used: set[int], today: date) -> str | None:
+    used.update(matching)
+    for number in matching:
+        waiver = waivers[number]
+        if today <= date.fromisoformat(waiver.expires):
+            return f"until {waiver.expires}, {waiver.owner}: {waiver.reason}"
+    return None
+
+
+def _warnings(scored: Scored, used: set[int], today: date) -> Iterator[str]:
+    for number, waiver in enumerate(scored.config.config.waivers):
+        place = f"{scored.config.files[0].path}:{scored.config.lines[f'waivers[{number}]']}"
+        if number not in used:
+            yield f"{place}: waives nothing that is broken ({_target(waiver)}); delete it"
+        elif today > date.fromisoformat(waiver.expires):
+            yield f"{place}: expired on {waiver.expires}, so it counts no more ({_target(waiver)}, {waiver.owner})"
+
+
+def _target(waiver: Waiver) -> str:
+    if waiver.gate is not None:
+        return waiver.gate
+    name = f"query {as_id(waiver.query)!r}" if waiver.query is not None else f"tag {waiver.tag!r}"
+    return f"{waiver.rule} of {name}" if waiver.rule else name

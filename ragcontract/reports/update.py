@@ -1,0 +1,58 @@
+"""What `baseline --update` prints: what the new baseline accepts, the verdict on it, and what became of the file."""
+
+from collections.abc import Sequence
+
+from ragcontract.inputs.baseline import BaselineFile
+from ragcontract.inputs.ids import as_id
+from ragcontract.model import Report
+from ragcontract.numbers import count
+from ragcontract.reports.movement import movement, not_compared
+from ragcontract.reports.terminal import changes, check_text, lists, sizes
+from ragcontract.text import shorten, visible
+
+MAX_REASON = 500
+
+
+def update_text(
+    report: Report, stored: BaselineFile, new: BaselineFile, *, out: str, reason: str | None, written: bool
+) -> str:
+    """Render an update of the baseline in ``out``; ``reason`` is why a broken contract is accepted, if it is."""
+    moved = movement(report.queries)
+    baseline = report.inputs.baseline
+    groups = not_compared(baseline) if baseline else {}
+    apart = {query_id for query_ids in groups.values() for query_id in query_ids}
+    parts = [*changes(report, moved), *_golden_changes(stored, new, apart), sizes(moved)]
+    parts += [
+        check_text(report).rstrip("\n"),
+        _outcome(report, len(new.queries), visible(out), reason, written=written),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _golden_changes(stored: BaselineFile, new: BaselineFile, apart: set[str]) -> Sequence[str]:
+    """Say what else the golden set asks for now; the queries ``apart`` are listed elsewhere."""
+    wanted = {as_id(query.id): query.ranks.keys() for query in stored.queries}
+    shared = [(as_id(query.id), query.ranks.keys()) for query in new.queries if as_id(query.id) not in apart]
+    if changed := [query_id for query_id, documents in shared if documents != wanted[query_id]]:
+        return list(lists({"with other relevant documents": changed}))
+    # Another version may hash other fields, so its fingerprint says nothing.
+    if apart or stored.golden_sha256 == new.golden_sha256 or stored.created_by != new.created_by:
+        return []
+    return ["The golden set has other rules, weights, tags or grades than the baseline's."]
+
+
+def _outcome(report: Report, queries: int, out: str, reason: str | None, *, written: bool) -> str:
+    if report.verdict == "fail" and not written:
+        return (
+            f"refused: {out} is left as it is. Mend the retriever or the contract, or store the run all the same "
+            'with --accept-regressions "reason"'
+        )
+    if not written:
+        return f"nothing changed: {out} is left as it is"
+    stored = f"baseline of {count(queries, 'query')} in {out}"
+    if reason is None:
+        return stored
+    if report.verdict == "pass":
+        return f"{stored}; nothing is broken, so no reason is stored"
+    checks = count(len(report.failed_checks), "failed check")
+    return f"{stored}, with {checks} accepted: {shorten(visible(reason), MAX_REASON)}"

@@ -1,0 +1,62 @@
+"""What else changed between the baseline and the run."""
+
+from datetime import timedelta
+
+import click
+import pytest
+
+from ragcontract.inputs.config import Config
+from ragcontract.model import Report
+from ragcontract.reports.drift import drift
+from ragcontract.reports.markdown import render
+from ragcontract.reports.terminal import check_text
+from tests.records import NOW, Rows, query, report
+
+ONE = [query("q", "A")]
+
+
+def versions(old: dict[str, list[str]], new: dict[str, list[str]], *, moved: bool = True) -> Report:
+    before = Rows({"q": ["A"]}, name="base.jsonl", versions=old)
+    return report(ONE, Rows({"q": ["x", "A"] if moved else ["A"]}, name="run.jsonl", versions=new), before)
+
+
+def test_versions_that_changed_are_the_likely_cause_where_numbers_moved() -> None:
+    old = {"embedding_model": ["e5-small"], "index_version": ["1"], "chunking_version": ["c"]}
+    new = {"embedding_model": ["e5-large"], "index_version": ["2"], "chunking_version": ["c"]}
+    steps = "embedding model e5-small → e5-large, index version 1 → 2"
+    assert list(drift(versions(old, new))) == [f"The likely cause: {steps}"]
+    assert list(drift(versions(old, new, moved=False))) == [f"Changed since the baseline: {steps}"]
+    assert list(drift(versions(old, old))) == []
+
+
+def test_rows_of_one_run_that_disagree_are_told() -> None:
+    found = list(drift(report(ONE, Rows({"q": ["A"]}, name="r", versions={"index_version": list("abcde")}))))
+    assert found == ["The run's rows disagree about the index version: a, b, c, 2 more"]
+
+
+def with_baseline(age: timedelta, max_age: int | None, k: list[int] | None = None) -> list[str]:
+    before = Rows({"q": ["A"]}, name="baseline.json")
+    before.created_at, before.k = (NOW - age).isoformat(), k
+    return list(drift(report(ONE, {"q": ["A"]}, before, Config(max_baseline_age=max_age))))
+
+
+@pytest.mark.parametrize(
+    ("days", "max_age", "told"), [(30, 30, False), (31, 30, True), (31, None, False), (-1, 1, False)]
+)
+def test_an_old_baseline_is_told_where_the_config_says_what_is_old(days: int, max_age: int | None, told: bool) -> None:
+    found = with_baseline(timedelta(days=days), max_age)
+    assert bool(found) == told
+    assert all(note.startswith("The baseline is 31 days old, more than max_baseline_age allows") for note in found)
+
+
+def test_a_baseline_of_another_k_is_told() -> None:
+    assert with_baseline(timedelta(), None, [10]) == ["The baseline was made with k = 10 and is compared here at k = 5"]
+    assert with_baseline(timedelta(), None, [1, 5]) == []
+
+
+def test_it_stands_before_the_numbers_and_is_escaped() -> None:
+    what = versions({"embedding_model": ["<b>"]}, {"embedding_model": ["@x\x1b|"]})
+    markdown = render(what)
+    note = "\n- The likely cause: embedding model `<b>` → <code>&#64;<!-- -->x&#92;x1b&#124;</code>\n"
+    assert markdown.index(note) < markdown.index("| Metric")
+    assert "The likely cause: embedding model <b> → @x\\x1b|\nMRR@5" in click.unstyle(check_text(what))
