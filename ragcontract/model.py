@@ -104,13 +104,17 @@ class GoldenInput(Struct, frozen=True, kw_only=True):
 
 
 class RunInput(Struct, frozen=True, kw_only=True):
-    """The run: ``missing`` are golden queries without a row (scored 0), ``unknown`` rows without a golden query."""
+    """The run: ``missing`` are golden queries without a row (scored 0), ``unknown`` rows without a golden query.
+
+    ``duplicate_rate`` is the share of the results in the top k, as exported, that repeat a document of their row.
+    """
 
     files: list[SourceFile]
     queries: int
     versions: dict[str, list[str]]
     missing: list[str]
     unknown: list[str]
+    duplicate_rate: float = 0.0
 
 
 class Accepted(Struct, frozen=True, kw_only=True):

@@ -54,7 +54,7 @@ def signed(value: float | None, digits: int) -> str:
 
 def percent(value: float, digits: int = FEWEST) -> str:
     """Write a fraction as a percentage with as few decimals as it takes, ``digits`` at most: ``10%``, ``12.5%``."""
-    return fixed(value * 100, digits).rstrip("0").rstrip(".") + "%"
+    return _short(fixed(value * 100, digits)) + "%"
 
 
 def ms_digits(value: float, *others: float) -> int:
@@ -76,8 +76,11 @@ def ms_digits(value: float, *others: float) -> int:
 
 def milliseconds(value: float, digits: int, *, sign: bool = False) -> str:
     """Write a time with as few decimals as it takes, ``digits`` at most: ``480 ms``, ``0.25 ms``, ``+80 ms``."""
-    written = signed(value, digits) if sign else fixed(value, digits)
-    return (written.rstrip("0").rstrip(".") if "." in written else written) + " ms"
+    return _short(signed(value, digits) if sign else fixed(value, digits)) + " ms"
+
+
+def _short(written: str) -> str:
+    return written.rstrip("0").rstrip(".") if "." in written else written
 
 
 def count(number: int, noun: str) -> str:

@@ -220,6 +220,12 @@ def _hold_together(scored: Scored, diagnostics: Diagnostics) -> None:
         diagnostics.warning(
             f"{_first_file(run)}: {count(len(run.unknown), 'row')} for no golden query, left out: {_named(run.unknown)}"
         )
+    duplicates = run.duplicates
+    if config.rank_by == "documents" and duplicates.short:
+        diagnostics.warning(
+            f"{_first_file(run)}: {count(duplicates.short, 'row')} with fewer than {scored.k} distinct documents, as "
+            f"some are there more than once: {_named(duplicates.named, duplicates.short)}; export more results"
+        )
     if run.latency is not None and run.unmeasured and any(latency.gates_of(config)):
         rows = run.latency.queries + run.unmeasured
         diagnostics.warning(
@@ -238,8 +244,10 @@ def _hold_together(scored: Scored, diagnostics: Diagnostics) -> None:
             diagnostics.warning(warning)
 
 
-def _named(query_ids: Sequence[str]) -> str:
-    rest = f" and {len(query_ids) - NAMED} more" if len(query_ids) > NAMED else ""
+def _named(query_ids: Sequence[str], of: int = 0) -> str:
+    """Name the first queries, of so many where ``query_ids`` are not all."""
+    more = max(of, len(query_ids)) - NAMED
+    rest = f" and {more} more" if more > 0 else ""
     return ", ".join(repr(query_id) for query_id in query_ids[:NAMED]) + rest
 
 

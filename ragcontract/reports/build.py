@@ -74,6 +74,7 @@ def _inputs(scored: Scored, now: datetime) -> Inputs:
             versions=run.versions,
             missing=run.missing,
             unknown=run.unknown,
+            duplicate_rate=run.duplicates.rate,
         ),
         baseline=_baseline_input(baseline, config.config.max_baseline_age, now) if baseline else None,
         config=ConfigInput(files=_files(config.files)) if config.files else None,

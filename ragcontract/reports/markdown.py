@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ragcontract.judging.words import told
 from ragcontract.model import BaselineInput, GoldenInput, QueryReport, Report, RunInput, SourceFile, TagReport
-from ragcontract.numbers import count, fixed, signed
+from ragcontract.numbers import count, fixed, percent, signed
 from ragcontract.reports.drift import drift
 from ragcontract.reports.findings import Finding, findings
 from ragcontract.reports.gfm import code, fold, table, text
@@ -298,9 +298,10 @@ def _inputs(report: Report) -> str:
     inputs = report.inputs
     golden, run, baseline = inputs.golden, inputs.run, inputs.baseline
     missing = f", {len(run.missing):,} missing" if run.missing else ""
+    repeated = f", {percent(run.duplicate_rate)} of the results repeat a document" if run.duplicate_rate else ""
     body = [
         ["golden", _files(golden.files), f"{_queries(golden)}, {golden.answerable:,} with relevant documents"],
-        ["run", _files(run.files), f"{_queries(run)}{missing}"],
+        ["run", _files(run.files), f"{_queries(run)}{missing}{repeated}"],
         ["baseline", "-", "none given: nothing was compared"],
         ["config", "-", "none given: rules on, no gates"],
     ]

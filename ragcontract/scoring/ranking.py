@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from ragcontract.model import GoldenQuery, QueryScore, Ranks
+from ragcontract.scoring.duplicates import Duplicates
 from ragcontract.scoring.metrics import Found, Gain, MetricAtK, gain_of
 
 RankBy = Literal["results", "documents"]
@@ -15,8 +16,13 @@ def score_rows(
     metrics: Sequence[MetricAtK],
     rank_by: RankBy,
     gain: Gain = "linear",
+    *,
+    duplicates: Duplicates | None = None,
 ) -> tuple[dict[str, QueryScore], list[str]]:
-    """Fold rows of ``(query_id, doc_ids)`` into a score a golden query, and the ids that no golden query has."""
+    """Fold rows of ``(query_id, doc_ids)`` into a score a golden query, and the ids that no golden query has.
+
+    Documents that a row repeats are counted in ``duplicates``, where given.
+    """
     scores: dict[str, QueryScore] = {}
     unknown: list[str] = []
     for query_id, doc_ids in rows:
@@ -24,6 +30,8 @@ def score_rows(
         if query is None:
             unknown.append(query_id)
         else:
+            if duplicates is not None:
+                duplicates.note(query_id, doc_ids)
             scores[query_id] = score_query(query, doc_ids, metrics, rank_by, gain)
     return scores, unknown
 

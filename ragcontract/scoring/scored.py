@@ -9,6 +9,7 @@ from ragcontract.inputs.config import LoadedConfig
 from ragcontract.inputs.golden import Golden
 from ragcontract.model import Accepted, GoldenQuery, Latency, Noise, QueryScore, SourceFile
 from ragcontract.scoring.aggregate import Comparison, means
+from ragcontract.scoring.duplicates import Duplicates
 from ragcontract.scoring.metrics import Gain, MetricAtK
 from ragcontract.scoring.ranking import RankBy, score_query, score_rows
 from ragcontract.scoring.significance import paired
@@ -27,6 +28,7 @@ class ScoredRun(Struct, frozen=True, kw_only=True):
     unknown: list[str]
     latency: Latency | None = None
     unmeasured: int = 0
+    duplicates: Duplicates
 
 
 class ScoredBaseline(Struct, frozen=True, kw_only=True):
@@ -98,7 +100,8 @@ def score_run(
     gain: Gain = "linear",
 ) -> ScoredRun:
     """Score a run; golden queries without a row count as having retrieved nothing."""
-    scores, unknown = score_rows(rows, golden, metrics, rank_by, gain)
+    duplicates = Duplicates(k=max(metric.k for metric in metrics))
+    scores, unknown = score_rows(rows, golden, metrics, rank_by, gain, duplicates=duplicates)
     missing = [query_id for query_id in golden if query_id not in scores]
     scores |= {query_id: score_query(golden[query_id], [], metrics) for query_id in missing}
     return ScoredRun(
@@ -109,6 +112,7 @@ def score_run(
         unknown=unknown,
         latency=rows.latency,
         unmeasured=rows.unmeasured,
+        duplicates=duplicates,
     )
 
 

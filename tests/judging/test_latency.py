@@ -166,5 +166,6 @@ def test_the_note_on_shared_queries_is_about_means() -> None:
     golden = [query("q1", "a"), query("q2", "a")]
     run = Rows({"q1": ["a"], "q2": ["b"]}, name="run.jsonl", latency=NOW_MS)
     found = report_of(golden, run, rows(BEFORE), Config(latency=LatencyLimits(p95_ms=500)))
-    assert "1 new" in (text := markdown.render(found))
+    text = markdown.render(found)
+    assert "(1 new)" in text
     assert "p95 latency 480" not in text
