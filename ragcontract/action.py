@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract import defaults, pipeline
 from ragcontract.errors import ExitCode, InputError, RagContractError
@@ -129,6 +130,7 @@ def _places(settings: Settings, context: Context) -> _Places:
     body_file = outputs.pop("comment-body-file", None)
     if body_file and _wrong_body_file(body_file, outputs.values(), paths, context):
         body_file = None  # for its own sake only: it tells what is wrong with the others
+    paths = replace(paths, repeats=settings.repeats)
     return _Places(paths=paths, outputs=outputs, body_file=body_file, problems=problems)
 
 

@@ -47,12 +47,14 @@ def check(
     baseline: Path | Sequence[Path] | None = None,
     config: Path | None = None,
     k: int | None = None,
+    repeats: bool = False,
 ) -> Report:
     """Judge a run against its contract, as ``rag-contract check`` does, and return the report.
 
     ``report.verdict`` is "pass" or "fail", ``report.failed_checks`` says why, ``report.warnings`` what is odd. Only the
     files that are named are read: a ``baseline.json`` that lies about is none. The run may also be at hand: a mapping
-    of query ids to what ``RunWriter.write`` takes. Raises :class:`~ragcontract.InputError` if it cannot be judged.
+    of query ids to what ``RunWriter.write`` takes. With ``repeats`` files may have several rows a query, which are
+    averaged. Raises :class:`~ragcontract.InputError` if it cannot be judged.
     """
     if k is not None and (type(k) is not int or not 1 <= k <= MAX_RANK):
         raise InputError([f"k: expected a whole number of at least 1, found {k!r}"])
@@ -62,6 +64,7 @@ def check(
         run=files,
         baseline=None if baseline is None else _named(baseline, "baseline"),
         config=None if config is None else os.fspath(config),
+        repeats=repeats,
     )
     return pipeline.check(paths, clock=lambda: datetime.now(UTC), k=k, run=rows)
 

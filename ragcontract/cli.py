@@ -70,7 +70,12 @@ def _clock() -> datetime:
 
 
 def _paths(
-    golden: Sequence[str], run: Sequence[str], config: str | None, baseline: Sequence[str] | None = None
+    golden: Sequence[str],
+    run: Sequence[str],
+    config: str | None,
+    baseline: Sequence[str] | None = None,
+    *,
+    repeats: bool = False,
 ) -> pipeline.Paths:
     """Fill in the defaults; with a ``baseline`` of None there is none, wherever it may lie.
 
@@ -82,7 +87,7 @@ def _paths(
             [f"{option}: is given an empty path; name a file, or leave the option out" for option in empty]
         )
     paths = defaults.find_inputs(golden=golden, run=run, baseline=baseline or (), config=config)
-    return paths if baseline is not None else msgspec.structs.replace(paths, baseline=None)
+    return msgspec.structs.replace(paths, baseline=paths.baseline if baseline is not None else None, repeats=repeats)
 
 
 def _large(paths: pipeline.Paths) -> list[str]:
@@ -120,6 +125,7 @@ CONFIG = click.option("--config", metavar="FILE", help=f"The limits. [{defaults.
 K = click.option(
     "--k", type=int, callback=_rank, metavar="N", help="The cut-off: how many results count. [the config's k, else 5]"
 )
+REPEATS = click.option("--repeats", is_flag=True, help="Allow several rows a query in a run, and average them.")
 
 
 def _out(option: str, default: str, what: str) -> Callable[[Command], Command]:
@@ -153,6 +159,7 @@ def cli() -> None:
 @RUN
 @BASELINE
 @CONFIG
+@REPEATS
 def validate(**files: Any) -> int:
     """Say what is wrong with the files, or what is in them.
 
@@ -178,6 +185,7 @@ def validate(**files: Any) -> int:
 @RUN
 @CONFIG
 @K
+@REPEATS
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="How to print. [table]")
 def score(k: int | None, form: str, **files: Any) -> int:
     """Print the metrics of one run, overall and by tag."""
@@ -194,6 +202,7 @@ def score(k: int | None, form: str, **files: Any) -> int:
 @RUN
 @CONFIG
 @K
+@REPEATS
 @_out("--out", defaults.BASELINE, "Where to write it.")
 @click.option("--update", is_flag=True, help="Judge the run against the baseline that is there, and show what changes.")
 @click.option(
@@ -233,6 +242,7 @@ def baseline(k: int | None, out: str, *, update: bool, reason: str | None, **fil
 @BASELINE
 @CONFIG
 @K
+@REPEATS
 @_out("--report-md", defaults.REPORT_MD, "The report for people; '' for none.")
 @_out("--report-json", defaults.REPORT_JSON, "The report for machines; '' for none.")
 @_out("--junit", defaults.JUNIT, "The report for CI systems; '' for none.")
@@ -259,6 +269,7 @@ def check(k: int | None, report_md: str, report_json: str, junit: str, report_ht
 @BASELINE
 @CONFIG
 @K
+@REPEATS
 def diff(k: int | None, **files: Any) -> int:
     """Print how ranks moved since the baseline.
 

@@ -49,11 +49,13 @@ class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
 
     ``ranks`` and ``forbidden_ranks`` hold the 1-based ranks of the documents that were found, at any depth;
     ``values`` has one number a metric, in the order of the metrics asked for, and is empty for an unanswerable query.
+    ``repeats`` are the scores of each row where a query has several, all of which this one sums up.
     """
 
     ranks: Ranks
     forbidden_ranks: Ranks
     values: tuple[float, ...]
+    repeats: tuple["QueryScore", ...] = ()
 
 
 class Latency(Struct, frozen=True, kw_only=True):
@@ -271,6 +273,25 @@ class LatencyReport(Struct, frozen=True, kw_only=True):
     baseline: Latency | None
 
 
+class Spread(Struct, frozen=True, kw_only=True):
+    """How far the run's mean differs from export to export: the sample standard deviation, the least and the most."""
+
+    deviation: float
+    lowest: float
+    highest: float
+
+
+class RepeatsReport(Struct, frozen=True, kw_only=True):
+    """Several rows a query: how many the queries have, and the spread of each metric over ``fewest`` exports.
+
+    ``metrics`` is empty where a query has one row only.
+    """
+
+    fewest: int
+    most: int
+    metrics: dict[str, Spread]
+
+
 class Report(Struct, frozen=True, kw_only=True):
     """The outcome of a check: ``report.json``, version 1."""
 
@@ -287,3 +308,4 @@ class Report(Struct, frozen=True, kw_only=True):
     tags: dict[str, TagReport]
     warnings: list[str]
     latency: LatencyReport | None = None
+    repeats: RepeatsReport | None = None

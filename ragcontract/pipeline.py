@@ -31,18 +31,22 @@ NAMED = 3
 
 
 class Paths(Struct, frozen=True, kw_only=True):
-    """Where the inputs are: paths or globs. None is what was not given."""
+    """Where the inputs are: paths or globs. None is what was not given.
+
+    With ``repeats`` a run may have several rows a query, which are averaged.
+    """
 
     golden: Sequence[str]
     run: Sequence[str]
     baseline: Sequence[str] | None = None
     config: str | None = None
+    repeats: bool = False
 
 
 class Kept(Struct, kw_only=True):
-    """What is held of the files besides scores, for those who ask: the run's document ids by query id, the baseline."""
+    """What is held besides scores, for those who ask: the stored baseline; by query id the document ids of each row."""
 
-    doc_ids: dict[str, list[str]] = {}
+    doc_ids: dict[str, list[list[str]]] = {}
     baseline: BaselineFile | None = None
 
 
@@ -51,7 +55,7 @@ class Update(Struct, frozen=True, kw_only=True):
 
     report: Report
     scored: Scored
-    doc_ids: dict[str, list[str]]
+    doc_ids: dict[str, list[list[str]]]
     stored: BaselineFile
 
 
@@ -83,8 +87,8 @@ def compare(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progr
 
 def good_run(
     paths: Paths, *, k: int | None = None, progress: Progress = no_progress
-) -> tuple[Scored, dict[str, list[str]], list[str]]:
-    """Read a run that is to become the baseline: its scores, its document ids by query, and the warnings.
+) -> tuple[Scored, dict[str, list[list[str]]], list[str]]:
+    """Read a run that is to become the baseline: its scores, the document ids of a query's rows, and the warnings.
 
     Raises :class:`~ragcontract.errors.InputError` if it does not cover the golden set, whatever the config says.
     """
@@ -150,6 +154,7 @@ def read_and_score(
             progress,
             keep=keep.doc_ids if keep else None,
             timed=golden.queries,
+            repeats=paths.repeats,
         )
     run = score_run(rows, golden.queries, metrics, rank_by, gain)
     rows_are_good = diagnostics.problems == apart_from_rows
@@ -157,7 +162,9 @@ def read_and_score(
     if paths.baseline is not None:
         apart_from_baseline = diagnostics.problems
         baseline_files = resolve(paths.baseline, diagnostics)
-        baseline_rows = read_baseline(baseline_files, diagnostics, progress, timed=golden.queries)
+        baseline_rows = read_baseline(
+            baseline_files, diagnostics, progress, timed=golden.queries, repeats=paths.repeats
+        )
         if baseline_rows is not None:
             baseline = score_baseline(baseline_rows, golden.queries, metrics, rank_by, gain)
         if keep and isinstance(baseline_rows, StoredBaseline):

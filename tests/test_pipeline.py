@@ -112,7 +112,7 @@ def test_a_query_that_can_never_pass_is_warned_about_unless_the_rule_is_off(tmp_
 def test_a_good_run_comes_with_all_it_returned(tmp_path: Path) -> None:
     paths = paths_in(tmp_path, [golden("q", "a")], [run("q", *"abcdefgh"), run("more", "z")])
     scored, doc_ids, warnings = pipeline.good_run(paths, k=2)
-    assert doc_ids == {"q": list("abcdefgh"), "more": ["z"]}
+    assert doc_ids == {"q": [list("abcdefgh")], "more": [["z"]]}
     assert scored.k == 2
     assert len(warnings) == 1
 

@@ -20,6 +20,7 @@ CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 20.0  # seconds to connect, seconds between
 SECONDARY_LIMIT_WAIT = 60.0
 FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 30.0
 MAX_TRIES = 6
+JITTER = random.Random()  # noqa: S311 (no secret; of its own, so that a program's seeded numbers stay as they are)
 
 
 class _TokenAuth(AuthBase):
@@ -119,7 +120,7 @@ class Http:
 
 def _backoff(attempt: int) -> float:
     longest = min(FIRST_BACKOFF * float(2 ** (attempt - 1)), LONGEST_BACKOFF)
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311 (jitter, no secret)
+    return longest * JITTER.uniform(0.5, 1.0)
 
 
 def _refused(error: requests.RequestException) -> bool:

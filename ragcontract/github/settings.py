@@ -38,6 +38,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     baseline: tuple[str, ...] = ()
     config: str | None = None
     k: int | None = None
+    repeats: bool = False
     report_md: str = defaults.REPORT_MD
     report_json: str = defaults.REPORT_JSON
     junit: str = defaults.JUNIT
@@ -62,6 +63,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             baseline=inputs.lines("baseline"),
             config=inputs.text("config") or None,
             k=inputs.number("k", MAX_RANK),
+            repeats=inputs.choice("repeats", FLAGS, default=False),
             report_md=inputs.text("report-md") or defaults.REPORT_MD,
             report_json=inputs.text("report-json") or defaults.REPORT_JSON,
             junit=inputs.text("junit") or defaults.JUNIT,

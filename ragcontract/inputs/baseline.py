@@ -26,6 +26,7 @@ class BaselineQuery(Struct, frozen=True, kw_only=True):
     id: Id
     query: str
     doc_ids: Annotated[list[Id], Meta(description="Everything the run row returned, best first.")]
+    repeats: Annotated[list[list[Id]], Meta(description="The same of further rows, where there were several.")] = []
     ranks: dict[str, Rank | None]
     metrics: Means
 
@@ -69,6 +70,8 @@ class StoredBaseline:
         """Yield ``(query_id, doc_ids)``."""
         for query in self.file.queries:
             yield as_id(query.id), as_ids(query.doc_ids)
+            for doc_ids in query.repeats:
+                yield as_id(query.id), as_ids(doc_ids)
 
 
 def read_baseline(
@@ -77,13 +80,14 @@ def read_baseline(
     progress: Progress = no_progress,
     *,
     timed: Container[str] | None = None,
+    repeats: bool = False,
 ) -> StoredBaseline | RunRows | None:
     """Open a baseline: JSON lines are a run, by their names; anything else must be one baseline file.
 
-    None if it cannot be read, which the diagnostics then know. ``timed`` is of a run, see there.
+    None if it cannot be read, which the diagnostics then know. ``timed`` and ``repeats`` are of a run, see there.
     """
     if all(path.lower().endswith(RUN_SUFFIXES) for path in paths):
-        return RunRows(paths, diagnostics, progress, timed=timed)
+        return RunRows(paths, diagnostics, progress, timed=timed, repeats=repeats)
     path = paths[0]
     if len(paths) > 1:
         diagnostics.problem(path, "is one of several baselines; give one baseline.json, or run files (.jsonl)")

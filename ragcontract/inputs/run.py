@@ -42,7 +42,9 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RunRows:
-    """The rows of a run as pairs of a query id and its document ids, best first; each query once.
+    """The rows of a run as pairs of a query id and its document ids, best first.
+
+    Each query stands there once, unless repeats are allowed.
 
     ``files``, ``versions`` and ``latency`` are complete once the iteration is over.
     """
@@ -58,16 +60,19 @@ class RunRows:
         diagnostics: Diagnostics,
         progress: Progress = no_progress,
         *,
-        keep: dict[str, list[str]] | None = None,
+        keep: dict[str, list[list[str]]] | None = None,
         timed: Container[str] | None = None,
+        repeats: bool = False,
     ) -> None:
         """Read the files as one run; put every row's document ids into ``keep`` where that is given.
 
-        Latencies are those of the ``timed`` queries, of all where none are given.
+        Latencies are those of the ``timed`` queries, of all where none are given. With ``repeats`` a query may have
+        several rows.
         """
         self.unmeasured = 0
         self._keep = keep
         self._timed = timed
+        self._repeats = repeats
         self._latencies = array("d")
         self._rows = JsonLines(paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, progress=progress)
         self._diagnostics = diagnostics
@@ -95,13 +100,13 @@ class RunRows:
         for line in self._rows:
             row = line.row
             query_id = as_id(row.query_id)
-            if query_id in seen:
+            if query_id in seen and not self._repeats:
                 path, number = seen[query_id]
                 self._diagnostics.problem(
                     f"{line.place}: query_id", f"{query_id!r} stands here again; it is first in {path}:{number}"
                 )
                 continue
-            seen[query_id] = (line.path, line.number)
+            seen.setdefault(query_id, (line.path, line.number))
             if not _descending(row.results):
                 unordered += 1
                 first_unordered = first_unordered or line.place
@@ -113,7 +118,7 @@ class RunRows:
                     self._latencies.append(row.latency_ms)
             doc_ids = as_ids([result.doc_id for result in row.results])
             if self._keep is not None:
-                self._keep[query_id] = doc_ids
+                self._keep.setdefault(query_id, []).append(doc_ids)
             yield query_id, doc_ids
         if unordered:
             self._diagnostics.warning(

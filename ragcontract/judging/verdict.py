@@ -8,7 +8,7 @@ from ragcontract.errors import InputError
 from ragcontract.judging import gates as limits
 from ragcontract.judging import latency
 from ragcontract.judging.gates import Gate, NoiseVerdict
-from ragcontract.judging.rules import broken_rules
+from ragcontract.judging.repeats import broken_in_any
 from ragcontract.model import GateReport, GoldenQuery, Noise, QueryStatus, Verdict, Violation
 from ragcontract.scoring.aggregate import Comparison
 from ragcontract.scoring.scored import Scored, compare, noise_of
@@ -80,7 +80,7 @@ def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
         violations={
             query.id: violations
             for query in queries
-            if (violations := broken_rules(query, scored.run.scores[query.id], k, config.per_query))
+            if (violations := broken_in_any(query, scored.run.scores[query.id], k, config.per_query))
         },
         only_warn=frozenset(query.id for query in queries if query.severity == "warn"),
     )

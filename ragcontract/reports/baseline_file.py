@@ -17,13 +17,13 @@ MAX_ACCEPTED = 20
 MAX_FAILED_CHECKS = 100
 
 
-def render(scored: Scored, doc_ids: Mapping[str, list[str]], now: datetime) -> bytes:
-    """Render the run in ``scored`` with all the ``doc_ids`` it returned, by query id."""
+def render(scored: Scored, doc_ids: Mapping[str, list[list[str]]], now: datetime) -> bytes:
+    """Render the run in ``scored`` with all the ``doc_ids`` it returned: by query id, a list a row."""
     return encode(baseline_of(scored, doc_ids, now))
 
 
 def baseline_of(
-    scored: Scored, doc_ids: Mapping[str, list[str]], now: datetime, accepted: Sequence[Accepted] = ()
+    scored: Scored, doc_ids: Mapping[str, list[list[str]]], now: datetime, accepted: Sequence[Accepted] = ()
 ) -> BaselineFile:
     """Return what the file is to hold; of what was ``accepted`` the last 20."""
     queries = list(scored.golden.queries.values())
@@ -45,7 +45,11 @@ def baseline_of(
 def encode(file: BaselineFile) -> bytes:
     """Write the file out, a query a line."""
     head = msgspec.to_builtins(file)
-    rows = ",\n    ".join(msgspec.json.encode(row).decode() for row in head.pop("queries"))
+    queries = head.pop("queries")
+    for query in queries:
+        if not query["repeats"]:
+            del query["repeats"]  # as they rarely are, and it is a line a query
+    rows = ",\n    ".join(msgspec.json.encode(query).decode() for query in queries)
     text = msgspec.json.format(msgspec.json.encode(head), indent=2).decode()
     return (text.removesuffix("\n}") + f',\n  "queries": [\n    {rows}\n  ]\n}}\n').encode()
 
@@ -69,12 +73,13 @@ def is_same(stored: BaselineFile, new: BaselineFile) -> bool:
     return new == msgspec.structs.replace(stored, created_at=new.created_at, created_by=new.created_by)
 
 
-def _query(query: GoldenQuery, scored: Scored, doc_ids: list[str]) -> BaselineQuery:
+def _query(query: GoldenQuery, scored: Scored, rows: list[list[str]]) -> BaselineQuery:
     score = scored.run.scores[query.id]
     return BaselineQuery(
         id=query.id,
         query=query.query,
-        doc_ids=list(doc_ids),
+        doc_ids=[*rows[0]] if rows else [],
+        repeats=[[*row] for row in rows[1:]],
         ranks=relevant_ranks(query, score),
         metrics=query_metrics(score, [metric.key for metric in scored.metrics]),
     )

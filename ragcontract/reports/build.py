@@ -28,6 +28,7 @@ from ragcontract.model import (
     Tool,
 )
 from ragcontract.scoring.aggregate import by_tag
+from ragcontract.scoring.repeats import spread
 from ragcontract.scoring.scored import Scored, ScoredBaseline, compare, noise_of
 from ragcontract.scoring.significance import benjamini_hochberg
 from ragcontract.text import encodable
@@ -52,6 +53,7 @@ def build_report(scored: Scored, judgement: Judgement, warnings: list[str], now:
         tags=_tags(scored),
         warnings=[encodable(warning) for warning in warnings],
         latency=_latency(scored),
+        repeats=spread(scored.golden.queries.values(), scored.run.scores, scored.metrics, scored.run.missing),
     )
 
 

@@ -20,6 +20,7 @@ def render_score(report: Report) -> str:
         "metrics": {key: metric.current for key, metric in report.metrics.items()},
         "tags": {name: {"queries": tag.queries, "metrics": tag.metrics} for name, tag in report.tags.items()},
         "latency": report.latency.current if report.latency else None,
+        "repeats": report.repeats,
         "warnings": report.warnings,
     }
     return msgspec.json.format(msgspec.json.encode(score), indent=2).decode() + "\n"

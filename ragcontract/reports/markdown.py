@@ -8,6 +8,7 @@ from msgspec import Struct
 from ragcontract.judging.words import told
 from ragcontract.model import BaselineInput, GoldenInput, QueryReport, Report, RunInput, SourceFile, TagReport
 from ragcontract.numbers import count, fixed, percent, signed
+from ragcontract.reports import repeats
 from ragcontract.reports.drift import drift
 from ragcontract.reports.findings import Finding, findings
 from ragcontract.reports.gfm import code, fold, table, text
@@ -123,8 +124,7 @@ def _metric_table(report: Report, max_rows: int) -> list[str]:
         parts = [table(["Metric", "Current", "Limit", "Status"], "lrll", body)]
     if tags > max_rows:
         parts.append(f"… and {count(tags - max_rows, 'more limited mean')} of tags, in `report.json`.")
-    note = shared_note(report)
-    return [*parts, note] if note else parts
+    return parts + [note for note in (shared_note(report), repeats.note(report)) if note]
 
 
 def _metric_row(row: Row, *, compared: bool) -> list[str]:

@@ -6,6 +6,7 @@ import click
 
 from ragcontract.model import QueryReport, Report
 from ragcontract.numbers import count, fixed
+from ragcontract.reports import repeats
 from ragcontract.reports.drift import drift
 from ragcontract.reports.findings import findings
 from ragcontract.reports.latency import in_words, table_rows
@@ -59,6 +60,8 @@ def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
         cells.append([label, *values, *verdict])
     yield from aligned(cells)
     if note := shared_note(report):
+        yield note
+    if note := repeats.note(report):
         yield note
 
 
@@ -128,6 +131,8 @@ def score_text(report: Report) -> str:
         cells.append([visible(tag), str(numbers.queries), *(fixed(value, 4) for value in numbers.metrics.values())])
     golden = report.inputs.golden
     text = "\n".join(aligned(cells)) + "\n"
+    if note := repeats.note(report):
+        text += f"\n{note}\n"
     if report.latency:
         text += f"\n{in_words(report.latency.current)}\n"
     unanswerable = golden.queries - golden.answerable

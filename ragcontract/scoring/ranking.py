@@ -6,6 +6,7 @@ from typing import Literal
 from ragcontract.model import GoldenQuery, QueryScore, Ranks
 from ragcontract.scoring.duplicates import Duplicates
 from ragcontract.scoring.metrics import Found, Gain, MetricAtK, gain_of
+from ragcontract.scoring.repeats import averaged
 
 RankBy = Literal["results", "documents"]
 
@@ -21,19 +22,24 @@ def score_rows(
 ) -> tuple[dict[str, QueryScore], list[str]]:
     """Fold rows of ``(query_id, doc_ids)`` into a score a golden query, and the ids that no golden query has.
 
+    Several rows of a query are averaged.
     Documents that a row repeats are counted in ``duplicates``, where given.
     """
     scores: dict[str, QueryScore] = {}
-    unknown: list[str] = []
+    unknown: dict[str, None] = {}
+    repeats: dict[str, list[QueryScore]] = {}
     for query_id, doc_ids in rows:
         query = golden.get(query_id)
         if query is None:
-            unknown.append(query_id)
+            unknown[query_id] = None
         else:
             if duplicates is not None:
                 duplicates.note(query_id, doc_ids)
-            scores[query_id] = score_query(query, doc_ids, metrics, rank_by, gain)
-    return scores, unknown
+            score = score_query(query, doc_ids, metrics, rank_by, gain)
+            if scores.setdefault(query_id, score) is not score:
+                repeats.setdefault(query_id, [scores[query_id]]).append(score)
+    scores |= {query_id: averaged(several) for query_id, several in repeats.items()}
+    return scores, list(unknown)
 
 
 def score_query(

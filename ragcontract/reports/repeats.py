@@ -1,0 +1,24 @@
+"""What people read of repeated exports: one line."""
+
+from ragcontract.model import Report
+from ragcontract.numbers import fixed
+
+DIGITS = 4
+
+
+def note(report: Report) -> str | None:
+    """Say of how many exports the numbers are means, and how far one export's means differ."""
+    repeats = report.repeats
+    if repeats is None:
+        return None
+    exports = str(repeats.most) if repeats.fewest == repeats.most else f"{repeats.fewest} to {repeats.most}"
+    start = f"Means over {exports} exports of each query"
+    if not repeats.metrics:
+        return f"{start}; their spread cannot be told, as a query has one row only."
+    k = max(report.k)
+    deviations = ", ".join(
+        f"{report.metrics[key].label} {fixed(spread.deviation, DIGITS)}"
+        for key, spread in repeats.metrics.items()
+        if key.endswith(f"_at_{k}")
+    )
+    return f"{start}; standard deviation of one export's means: {deviations}."

@@ -1,0 +1,67 @@
+"""Several exports of the same queries, from an index that does not answer alike each time: averaged. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
+from statistics import stdev
+
+from ragcontract.model import GoldenQuery, QueryScore, Ranks, RepeatsReport, Spread
+from ragcontract.scoring.aggregate import means
+from ragcontract.scoring.metrics import MetricAtK
+
+
+def averaged(repeats: Sequence[QueryScore]) -> QueryScore:
+    """Return one score for all rows of a query, which are kept in it.
+
+    Its values are means. A relevant document's rank is its worst (none if a row lacks it), a forbidden one's its best.
+    """
+    first = repeats[0]
+    worst = {
+        doc_id: max(score.ranks[doc_id] for score in repeats)
+        for doc_id in first.ranks
+        if all(doc_id in score.ranks for score in repeats)
+    }
+    forbidden: Ranks = {}
+    for score in repeats:
+        for doc_id, rank in score.forbidden_ranks.items():
+            forbidden[doc_id] = min(rank, forbidden.get(doc_id, rank))
+    return QueryScore(
+        ranks=worst,
+        forbidden_ranks=forbidden,
+        values=tuple(
+            [fsum(column) / len(repeats) for column in zip(*[score.values for score in repeats], strict=True)]
+        ),
+        repeats=tuple(repeats),
+    )
+
+
+def spread(
+    queries: Iterable[GoldenQuery],
+    scores: Mapping[str, QueryScore],
+    metrics: Sequence[MetricAtK],
+    missing: Iterable[str] = (),
+) -> RepeatsReport | None:
+    """Say how far the run's means differ from export to export, the i-th being the i-th row of every query.
+
+    It is taken over as many exports as every query has; with one, nothing can be said. A ``missing`` query is 0 in all.
+    None where no query has a second row.
+    """
+    queries = list(queries)
+    absent = set(missing)
+    rows = [max(1, len(scores[query.id].repeats)) for query in queries if query.id not in absent]
+    if max(rows, default=1) == 1:
+        return None
+    fewest = min(rows)
+    exports = [
+        means(queries, {query.id: _at(scores[query.id], number) for query in queries}, metrics)
+        for number in range(fewest)
+    ]
+    found: dict[str, Spread] = {}
+    for metric in metrics if fewest > 1 else ():
+        values = [value for export in exports if (value := export[metric.key]) is not None]
+        if values:
+            found[metric.key] = Spread(deviation=stdev(values), lowest=min(values), highest=max(values))
+    return RepeatsReport(fewest=fewest, most=max(rows), metrics=found)
+
+
+def _at(score: QueryScore, number: int) -> QueryScore:
+    return score.repeats[number] if score.repeats else score
