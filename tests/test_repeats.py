@@ -129,7 +129,7 @@ def test_from_python_and_in_the_action(folder: Path, github: GitHub) -> None:
     runner = InProcess(folder, github)
     write(runner.workspace, {"q": "a"}, {"q": "ba"})
     assert (runner.run({"repeats": "true"}).outputs["mrr"], runner.run().exit_code) == ("0.75", 2)
-    paths = {"golden": runner.workspace / "golden.jsonl", "run": runner.workspace / "current_run.jsonl"}
-    assert check(**paths, repeats=True).metrics["mrr_at_5"].current == 0.75
+    asked, returned = runner.workspace / "golden.jsonl", runner.workspace / "current_run.jsonl"
+    assert check(golden=asked, run=returned, repeats=True).metrics["mrr_at_5"].current == 0.75
     with pytest.raises(InputError, match="stands here again"):
-        check(**paths)
+        check(golden=asked, run=returned)

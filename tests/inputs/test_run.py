@@ -59,9 +59,9 @@ def test_one_row_out_of_order_is_counted_as_one(tmp_path: Path) -> None:
 
 
 def test_document_ids_are_kept_where_asked_for(tmp_path: Path) -> None:
-    kept: dict[str, list[str]] = {}
+    kept: dict[str, list[list[str]]] = {}
     read(tmp_path, run("q1", "a", "b"), run("q2", "c"), keep=kept)
-    assert kept == {"q1": ["a", "b"], "q2": ["c"]}
+    assert kept == {"q1": [["a", "b"]], "q2": [["c"]]}
 
 
 def test_the_first_100_rows_are_spell_checked(tmp_path: Path) -> None:

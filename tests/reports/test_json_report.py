@@ -65,6 +65,7 @@ def test_the_head(found: Any) -> None:
         "tags",
         "warnings",
         "latency",
+        "repeats",
     ]
     assert found["schema_version"] == 1
     assert found["tool"] == {"name": "rag-contract", "version": __version__}
@@ -81,6 +82,7 @@ def test_the_inputs(found: Any) -> None:
             "versions": {"embedding_model": ["e5@2"]},
             "missing": [],
             "unknown": ["odd"],
+            "duplicate_rate": 2 / 8,
         },
         "baseline": {
             "files": [{"path": "baseline.json", "sha256": "ab" * 32}],
@@ -311,6 +313,7 @@ def test_the_scores_of_one_run() -> None:
         "metrics": metrics,
         "tags": {"t": {"queries": 1, "metrics": metrics}},
         "latency": None,
+        "repeats": None,
         "warnings": ["w"],
     }
     assert render_score(made).endswith("}\n")

@@ -1,4 +1,4 @@
-"""Metrics against pytrec_eval (trec_eval's own code) and ir_measures, on thousands of generated runs.
+"""Metrics against pytrec_eval (trec_eval's own code), ir_measures and ranx, on thousands of generated runs.
 
 Where definitions differ, the input is made to mean the same to both:
 
@@ -8,7 +8,8 @@ Where definitions differ, the input is made to mean the same to both:
 * trec_eval's ``recip_rank`` has no cut-off: the list is cut at k before.
 * trec_eval's means are not weighted: they are compared with runs without weights, and weighted by hand here otherwise.
 * A query without any result is left out of a trec_eval run and of its means: ours scores it 0, and so does the mean
-  here. ir_measures counts such a query as 0, as we do.
+  here. ir_measures counts such a query as 0, as we do. ranx takes no empty list: it is given one useless document.
+* trec_eval has linear gain only. ranx's ``ndcg_burges`` is nDCG with exponential gain.
 """
 
 import random
@@ -23,7 +24,7 @@ from msgspec import Struct
 
 from ragcontract.model import GoldenQuery
 from ragcontract.scoring.aggregate import means
-from ragcontract.scoring.metrics import METRICS, metrics_at
+from ragcontract.scoring.metrics import METRICS, Gain, metrics_at
 from ragcontract.scoring.ranking import RankBy, score_query
 from tests.records import query
 
@@ -96,10 +97,10 @@ def by_pytrec_eval(data: Sample, k: int, rank_by: RankBy) -> dict[str, dict[str,
     }
 
 
-def ours(data: Sample, k: int, rank_by: RankBy) -> dict[str, dict[str, float]]:
+def ours(data: Sample, k: int, rank_by: RankBy, gain: Gain = "linear") -> dict[str, dict[str, float]]:
     found = {}
     for asked in data.queries:
-        score = score_query(asked, data.run[asked.id], metrics_at(k), rank_by)
+        score = score_query(asked, data.run[asked.id], metrics_at(k), rank_by, gain)
         found[asked.id] = {metric.name: value for metric, value in zip(METRICS, score.values, strict=True)}
     return found
 
@@ -158,3 +159,24 @@ def test_every_query_and_every_mean_agrees_with_ir_measures(k: int) -> None:
     aggregate = ir_measures.calc_aggregate(list(names), qrels(data.queries), run)
     expected_means = {names[measure]: value for measure, value in aggregate.items()}
     assert our_means(data, k, "results") == pytest.approx(expected_means, abs=EXACT)
+
+
+@pytest.mark.filterwarnings("ignore:unsafe cast from uint64")  # of numba, in ranx's own code
+@pytest.mark.parametrize("gain", ["linear", "exponential"])
+@pytest.mark.parametrize("k", CUTOFFS)
+def test_every_query_and_every_mean_agrees_with_ranx(k: int, gain: Gain) -> None:
+    import ranx
+
+    data = sample(300 + k)
+    names = {"mrr": "mrr", "recall": "recall", "precision": "precision", "hit_rate": "hitrate", "map": "map"}
+    names |= {"ndcg" if gain == "linear" else "ndcg_burges": "ndcg"}
+    run = {query_id: ranked(doc_ids, "results") or {"nothing": 0.0} for query_id, doc_ids in data.run.items()}
+    judged, retrieved = ranx.Qrels(qrels(data.queries)), ranx.Run(run)
+    measures = [f"{name}@{k}" for name in names]
+    per_query = ranx.evaluate(judged, retrieved, measures, return_mean=False)
+    got = ours(data, k, "results", gain)
+    for measure, name in zip(measures, names.values(), strict=True):
+        expected = dict(zip(sorted(judged.keys()), per_query[measure], strict=True))
+        assert {query_id: values[name] for query_id, values in got.items()} == pytest.approx(expected, abs=EXACT)
+        mean = fmean(values[name] for values in got.values())
+        assert mean == pytest.approx(ranx.evaluate(judged, retrieved, measure), abs=EXACT)
