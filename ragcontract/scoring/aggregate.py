@@ -1,7 +1,7 @@
 """Weighted means over queries."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import frexp, fsum, ldexp
+from math import fsum
 from operator import mul
 
 from msgspec import Struct
@@ -34,12 +34,12 @@ def means(queries: Iterable[GoldenQuery], scores: Mapping[str, QueryScore], metr
     if not counted:
         return {metric.key: None for metric in metrics}
     weights = [query.weight for query in counted]
-    _, exponent = frexp(max(weights))
-    weights = [ldexp(weight, -exponent) for weight in weights]  # a sum of weights like 1e308 would overflow
     total = fsum(weights)
+    alike = min(weights) == max(weights) == 1
     columns = zip(*[scores[query.id].values for query in counted], strict=True)
     return {
-        metric.key: fsum(map(mul, weights, values)) / total for metric, values in zip(metrics, columns, strict=True)
+        metric.key: fsum(values if alike else map(mul, weights, values)) / total
+        for metric, values in zip(metrics, columns, strict=True)
     }
 
 

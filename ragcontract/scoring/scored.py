@@ -8,11 +8,12 @@ from msgspec import Struct
 from ragcontract.inputs.config import LoadedConfig
 from ragcontract.inputs.golden import Golden
 from ragcontract.model import Accepted, GoldenQuery, Latency, Noise, QueryScore, SourceFile
+from ragcontract.numbers import SAME
 from ragcontract.scoring.aggregate import Comparison, means
 from ragcontract.scoring.duplicates import Duplicates
 from ragcontract.scoring.metrics import Gain, MetricAtK
 from ragcontract.scoring.ranking import RankBy, score_query, score_rows
-from ragcontract.scoring.significance import paired
+from ragcontract.scoring.significance import Weights, noise
 
 
 class ScoredRun(Struct, frozen=True, kw_only=True):
@@ -152,7 +153,8 @@ def compare(scored: Scored, queries: Iterable[GoldenQuery]) -> dict[str, Compari
     if scored.baseline is None:
         return {key: Comparison(current=value) for key, value in current.items()}
     shared = [query for query in queries if query.id in scored.baseline.scores]
-    current_shared = means(shared, scored.run.scores, scored.metrics)
+    all_shared = len(shared) == len(queries)
+    current_shared = current if all_shared else means(shared, scored.run.scores, scored.metrics)
     baseline = means(shared, scored.baseline.scores, scored.metrics)
     return {
         key: Comparison(current=value, current_shared=current_shared[key], baseline=baseline[key])
@@ -166,11 +168,12 @@ def noise_of(scored: Scored, queries: Iterable[GoldenQuery]) -> dict[str, Noise]
         return {}
     before, now = scored.baseline.scores, scored.run.scores
     shared = [query for query in queries if query.answerable and query.id in before]
-    weights = [query.weight for query in shared]
+    pairs = [(query.weight, before[query.id].values, now[query.id].values) for query in shared]
+    moved = [pair for pair in pairs if pair[1] != pair[2]]  # few, as a rule: the rest is about them alone
+    weights = Weights.of([query.weight for query in shared])
     found = {}
     for column, metric in enumerate(scored.metrics):
-        old = [before[query.id].values[column] for query in shared]
-        new = [now[query.id].values[column] for query in shared]
-        if old != new:
-            found[metric.key] = paired(old, new, weights)
+        differences = [(weight, new[column] - old[column]) for weight, old, new in moved]
+        if any(difference for _, difference in differences):
+            found[metric.key] = noise([change for change in differences if abs(change[1]) > SAME], weights)
     return found

@@ -10,8 +10,10 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from math import frexp, fsum, ldexp, sqrt
+from math import fsum, sqrt
 from operator import getitem
+
+from msgspec import Struct
 
 from ragcontract.model import Noise
 from ragcontract.numbers import SAME
@@ -22,7 +24,7 @@ SAMPLES, FIRST_SAMPLES = 10_000, 1_000
 CLEARLY_NOTHING = 0.2  # a p-value of this or more is settled by the first samples
 SEED = 20_070_101
 DRAWN_AS_GROUPS, GROUP = 32, 16
-DRAWN_ONE_BY_ONE = 512
+DRAWN_ONE_BY_ONE = 256
 BYTE = 8
 DIGITS = 12
 Z_95 = 1.959963984540054  # the normal distribution's 97.5 % quantile
@@ -34,16 +36,32 @@ def paired(before: Sequence[float], now: Sequence[float], weights: Sequence[floa
     The p-value and the interval are None where fewer than five queries changed: had all of them got worse, the
     p-value would still be above 0.05.
     """
-    differences = [b - a if abs(b - a) > SAME else 0.0 for a, b in zip(before, now, strict=True)]
-    wins = sum(difference > 0 for difference in differences)
-    losses = sum(difference < 0 for difference in differences)
+    changes = [(weight, b - a) for weight, a, b in zip(weights, before, now, strict=True) if abs(b - a) > SAME]
+    return noise(changes, Weights.of(weights))
+
+
+class Weights(Struct, frozen=True):
+    """What a comparison needs of the weights of all queries, changed or not: how many, their sum, that of squares."""
+
+    count: int
+    total: float
+    squares: float
+
+    @classmethod
+    def of(cls, weights: Sequence[float]) -> "Weights":
+        """Add up; a billion, the largest weight there is, is far from where the squares would overflow."""
+        return cls(len(weights), fsum(weights), fsum(weight * weight for weight in weights))
+
+
+def noise(changes: Sequence[tuple[float, float]], weights: Weights) -> Noise:
+    """Compare as :func:`paired` does, from the weight and the difference of each query that changed."""
+    wins = sum(difference > 0 for _, difference in changes)
+    losses = len(changes) - wins
     interval = p_value = None
-    if wins + losses >= fewest_changed(ALPHA):
-        scaled = _scaled(weights)
-        interval = _interval(differences, scaled)
-        p_value = _p_value([weight * difference for weight, difference in zip(scaled, differences, strict=True)])
-    ties = len(differences) - wins - losses
-    return Noise(interval=interval, p_value=p_value, wins=wins, ties=ties, losses=losses)
+    if len(changes) >= fewest_changed(ALPHA):
+        interval = _interval(changes, weights)
+        p_value = _p_value([weight * difference for weight, difference in changes])
+    return Noise(interval=interval, p_value=p_value, wins=wins, ties=weights.count - len(changes), losses=losses)
 
 
 def fewest_changed(alpha: float, tests: int = 1) -> int:
@@ -86,12 +104,7 @@ def benjamini_hochberg(p_values: Mapping[str, float]) -> dict[str, float]:
     return {name: adjusted[name] for name in p_values}
 
 
-def _scaled(weights: Sequence[float]) -> list[float]:
-    _, exponent = frexp(max(weights))
-    return [ldexp(weight, -exponent) for weight in weights]  # a sum of weights like 1e308 would overflow
-
-
-def _interval(differences: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
+def _interval(changed: Sequence[tuple[float, float]], weights: Weights) -> tuple[float, float]:
     """Return the 95 % interval of the weighted mean difference, within -1 and 1.
 
     The interval of Bonett and Price, *Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based
@@ -101,13 +114,12 @@ def _interval(differences: Sequence[float], weights: Sequence[float]) -> tuple[f
     queries changed, and has no width at all where all changed alike. It holds the true change in 93 to 98 % of samples
     where weights differ by a factor of six (see ``tests/scoring``), and in fewer where a handful outweigh the others.
     """
-    changed = [(w, d) for w, d in zip(weights, differences, strict=True) if d]
     size = sqrt(fsum(w * d * d for w, d in changed) / fsum(w for w, _ in changed))
-    typical = sqrt(fsum(w * w for w in weights) / len(weights))
-    total = fsum(weights) + 2 * typical
+    typical = sqrt(weights.squares / weights.count)
+    total = weights.total + 2 * typical
     mean = fsum(w * d for w, d in changed) / total
     added = [(typical, size), (typical, -size)]
-    unchanged = fsum(w * w for w, d in zip(weights, differences, strict=True) if not d) * mean * mean
+    unchanged = max(weights.squares - fsum(w * w for w, _ in changed), 0.0) * mean * mean
     error = sqrt(fsum((w * (d - mean)) ** 2 for w, d in [*changed, *added]) + unchanged) / total
     return max(-1.0, mean - Z_95 * error), min(1.0, mean + Z_95 * error)
 
@@ -147,10 +159,10 @@ def _drawn_sums(sizes: Sequence[float], dice: random.Random) -> Iterator[float]:
     """Yield sums of random subsets of ``sizes`` (descending), each of which is in or out by the toss of a coin.
 
     Of many equal sizes, the number that is in is binomial: the ones among so many random bits. Of the others, eight at
-    a time are a random byte and a table of its 256 sums. Where more than 512 are left, the smallest are drawn as one
-    normal number of their mean and variance. None of them being larger than any of the 512, the fourth cumulant of
-    the sum is off by 0.001 of the squared variance at the most (and the odd ones by nothing), which at a p-value of
-    0.05 comes to 0.00001 by Edgeworth's expansion; 10,000 samples have a standard error of 0.002 there.
+    a time are a random byte and a table of its 256 sums. Where more than 256 are left, the smallest are drawn as one
+    normal number of their mean and variance. None of them being larger than any of the 256, the fourth cumulant of
+    the sum is off by 0.002 of the squared variance at the most (and the odd ones by nothing), which at a p-value of
+    0.05 comes to 0.00002 by Edgeworth's expansion; 10,000 samples have a standard error of 0.002 there.
     """
     groups = [group for group in Counter(sizes).most_common(DRAWN_AS_GROUPS) if group[1] >= GROUP]
     grouped = {size for size, _ in groups}

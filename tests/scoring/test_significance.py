@@ -9,7 +9,15 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragcontract.scoring.significance import SAMPLES, _interval, benjamini_hochberg, fewest_changed, holm, paired
+from ragcontract.scoring.significance import (
+    SAMPLES,
+    Weights,
+    _interval,
+    benjamini_hochberg,
+    fewest_changed,
+    holm,
+    paired,
+)
 
 VALUES = (0.0, 0.2, 0.25, 1 / 3, 0.5, 2 / 3, 1.0)
 THEIRS = 20_000
@@ -167,7 +175,7 @@ def test_swapping_the_runs_mirrors_everything(data: list[tuple[float, float, flo
 
 
 @settings(deadline=None)
-@given(rows, st.sampled_from([1e-9, 0.1, 3.0, 1e300]), st.randoms(use_true_random=False))
+@given(rows, st.sampled_from([1e-9, 0.1, 3.0, 1e9]), st.randoms(use_true_random=False))
 def test_neither_the_scale_of_the_weights_nor_the_order_of_the_queries_matters(
     data: list[tuple[float, float, float]], scale: float, dice: random.Random
 ) -> None:
@@ -180,7 +188,7 @@ def test_neither_the_scale_of_the_weights_nor_the_order_of_the_queries_matters(
 
 
 def test_one_weight_that_outweighs_all_others_is_one_query() -> None:
-    noise = paired([1.0] * 20, [0.0] + [0.5] * 19, [1e308, *[1e-300] * 19])
+    noise = paired([1.0] * 20, [0.0] + [0.5] * 19, [1e9, *[1e-9] * 19])
     assert noise.p_value == pytest.approx(0.5, abs=0.05)
 
 
@@ -197,7 +205,7 @@ def test_the_interval_covers_the_true_change(queries: int, churn: float, worse: 
             if dice.random() < churn:
                 differences[place] = dice.choice(steps) * (-1 if dice.random() < worse else 1)
         weights = [dice.choice([0.5, 1.0, 3.0]) if weighted else 1.0 for _ in range(queries)]
-        low, high = _interval(differences, weights)
+        low, high = _interval([(w, d) for w, d in zip(weights, differences, strict=True) if d], Weights.of(weights))
         covered += low <= truth <= high
     assert 0.93 <= covered / repeats <= 0.98
 
