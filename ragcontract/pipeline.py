@@ -163,7 +163,7 @@ def read_and_score(
         apart_from_baseline = diagnostics.problems
         baseline_files = resolve(paths.baseline, diagnostics)
         baseline_rows = read_baseline(
-            baseline_files, diagnostics, progress, timed=golden.queries, repeats=paths.repeats
+            baseline_files, diagnostics, progress, golden=golden.queries, repeats=paths.repeats
         )
         if baseline_rows is not None:
             baseline = score_baseline(baseline_rows, golden.queries, metrics, rank_by, gain)

@@ -1,6 +1,6 @@
 """``baseline.json``: a run that was known to be good, stored with its scores; or a run that serves as one."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -14,13 +14,13 @@ from ragcontract.inputs.locate import JsonLocator
 from ragcontract.inputs.malformed import malformed
 from ragcontract.inputs.run import RunRows
 from ragcontract.inputs.schema import Misfit, misfits
-from ragcontract.model import Accepted, Latency, Means, SourceFile, Tool
+from ragcontract.model import Accepted, GoldenQuery, Latency, Means, SourceFile, Tool
 
 FORMAT_VERSION = 1
 RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 
 
-class BaselineQuery(Struct, frozen=True, kw_only=True):
+class BaselineQuery(Struct, frozen=True, kw_only=True, gc=False):
     """A query of the baseline: the question, every exported document id, ranks and metrics when it was made."""
 
     id: Id
@@ -31,8 +31,8 @@ class BaselineQuery(Struct, frozen=True, kw_only=True):
     metrics: Means
 
 
-class BaselineFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The whole file. Only ``queries`` are compared with: they are scored again under today's golden file and k."""
+class BaselineHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """All but the queries."""
 
     format_version: int
     created_at: Annotated[str, Meta(description="When it was made, ISO 8601, UTC.")]
@@ -48,14 +48,31 @@ class BaselineFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
         list[Accepted], Meta(description="Broken contracts that became the baseline, the latest last.")
     ] = []
     latency: Annotated[Latency | None, Meta(description="How long retrieving took, where the rows said.")] = None
+
+
+class BaselineFile(BaselineHead, frozen=True, kw_only=True, omit_defaults=True):
+    """The whole file. Only ``queries`` are compared with: they are scored again under today's golden file and k."""
+
     queries: list[BaselineQuery]
 
 
-class StoredBaseline:
-    """A baseline file as pairs of a query id and its document ids, with the questions they answered."""
+class _Packed(BaselineHead, frozen=True, kw_only=True):
+    """The whole file with its queries as they are on disk: decoded, a hundred thousand take a gigabyte."""
 
-    def __init__(self, file: BaselineFile, source: SourceFile) -> None:
-        """Take the decoded file; ``source`` is the one it was read from."""
+    queries: list[msgspec.Raw]
+
+
+class StoredBaseline:
+    """A baseline file as pairs of a query id and its document ids.
+
+    ``questions`` are those of queries that were asked with other words than the golden ones, complete once iterated.
+    """
+
+    def __init__(
+        self, data: bytes, source: SourceFile, diagnostics: Diagnostics, golden: Mapping[str, GoldenQuery] | None = None
+    ) -> None:
+        """Take the file's bytes; ``source`` is where they come from. Raises one of ``UNDECODABLE``."""
+        file = msgspec.json.decode(data, type=_Packed)
         self.files = [source]
         self.created_at: str | None = file.created_at
         self.k: list[int] | None = file.k
@@ -63,15 +80,36 @@ class StoredBaseline:
         self.accepted = file.accepted
         self.latency = file.latency
         self.unmeasured = 0
-        self.questions = {as_id(query.id): query.query for query in file.queries}
-        self.file = file
+        self.questions: dict[str, str] = {}
+        self._queries = file.queries
+        self._data = data
+        self._diagnostics = diagnostics
+        self._golden = golden
+
+    @property
+    def file(self) -> BaselineFile:
+        """The whole file, decoded; raises one of ``UNDECODABLE``."""
+        return msgspec.json.decode(self._data, type=BaselineFile)
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield ``(query_id, doc_ids)``."""
-        for query in self.file.queries:
-            yield as_id(query.id), as_ids(query.doc_ids)
+        """Yield ``(query_id, doc_ids)``; a query that is not as it should be ends it, and is told with all others."""
+        decode = msgspec.json.Decoder(BaselineQuery).decode
+        seen: set[str] = set()
+        for raw in self._queries:
+            try:
+                query = decode(raw)
+            except UNDECODABLE:
+                query = None
+            if query is None or (query_id := as_id(query.id)) in seen:
+                _refuse(self._data, self.files[0].path, self._diagnostics)
+                return
+            asked = self._golden and self._golden.get(query_id)
+            seen.add(asked.id if asked else query_id)
+            if not asked or asked.query != query.query:
+                self.questions[query_id] = query.query
+            yield query_id, as_ids(query.doc_ids)
             for doc_ids in query.repeats:
-                yield as_id(query.id), as_ids(doc_ids)
+                yield query_id, as_ids(doc_ids)
 
 
 def read_baseline(
@@ -79,15 +117,15 @@ def read_baseline(
     diagnostics: Diagnostics,
     progress: Progress = no_progress,
     *,
-    timed: Container[str] | None = None,
+    golden: Mapping[str, GoldenQuery] | None = None,
     repeats: bool = False,
 ) -> StoredBaseline | RunRows | None:
     """Open a baseline: JSON lines are a run, by their names; anything else must be one baseline file.
 
-    None if it cannot be read, which the diagnostics then know. ``timed`` and ``repeats`` are of a run, see there.
+    None if it cannot be read, which the diagnostics then know. Of a run, only the ``golden`` queries' latencies count.
     """
     if all(path.lower().endswith(RUN_SUFFIXES) for path in paths):
-        return RunRows(paths, diagnostics, progress, timed=timed, repeats=repeats)
+        return RunRows(paths, diagnostics, progress, timed=golden, repeats=repeats)
     path = paths[0]
     if len(paths) > 1:
         diagnostics.problem(path, "is one of several baselines; give one baseline.json, or run files (.jsonl)")
@@ -97,8 +135,17 @@ def read_baseline(
     except READ_ERRORS as error:
         diagnostics.problem(path, read_problem(error))
         return None
-    file = _decode(data, path, diagnostics)
-    return StoredBaseline(file, source) if file else None
+    if not data.strip():
+        diagnostics.problem(path, "is empty; make it with `rag-contract baseline`")
+        return None
+    try:
+        header = msgspec.json.decode(data, type=_Header)
+        if header.format_version == FORMAT_VERSION:
+            return StoredBaseline(data, source, diagnostics, golden)
+        diagnostics.problem(path, _unknown_format(header))
+    except UNDECODABLE as error:
+        _explain(data, path, error, diagnostics)
+    return None
 
 
 class _Header(msgspec.Struct):
@@ -106,24 +153,13 @@ class _Header(msgspec.Struct):
     per_query: msgspec.Raw = msgspec.Raw()
 
 
-def _decode(data: bytes, path: str, diagnostics: Diagnostics) -> BaselineFile | None:
-    if not data.strip():
-        diagnostics.problem(path, "is empty; make it with `rag-contract baseline`")
-        return None
+def _refuse(data: bytes, path: str, diagnostics: Diagnostics) -> None:
+    """Tell all that is wrong with the queries, some of which are not as they should be or stand there twice."""
     try:
-        header = msgspec.json.decode(data, type=_Header)
-        if header.format_version != FORMAT_VERSION:
-            diagnostics.problem(path, _unknown_format(header))
-            return None
         file = msgspec.json.decode(data, type=BaselineFile)
     except UNDECODABLE as error:
         _explain(data, path, error, diagnostics)
-        return None
-    _refuse_twins(file, data, path, diagnostics)
-    return file
-
-
-def _refuse_twins(file: BaselineFile, data: bytes, path: str, diagnostics: Diagnostics) -> None:
+        return
     locate = JsonLocator(data.decode())
     first: dict[str, int] = {}
     for index, query_id in enumerate(as_id(query.id) for query in file.queries):

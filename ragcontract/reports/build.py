@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-import msgspec
-
 from ragcontract import __version__
 from ragcontract.judging.gates import worst
 from ragcontract.judging.verdict import Judgement
@@ -27,7 +25,7 @@ from ragcontract.model import (
     TagReport,
     Tool,
 )
-from ragcontract.scoring.aggregate import by_tag
+from ragcontract.scoring.aggregate import Comparison, by_tag
 from ragcontract.scoring.repeats import spread
 from ragcontract.scoring.scored import Scored, ScoredBaseline, compare, noise_of
 from ragcontract.scoring.significance import benjamini_hochberg
@@ -178,10 +176,11 @@ def _failed_checks(gates: list[GateReport], queries: list[QueryReport]) -> list[
 def _tags(scored: Scored) -> dict[str, TagReport]:
     compared = scored.baseline is not None
     groups = by_tag(scored.golden.queries.values())
-    p_values = _p_values_of_tags(groups, scored)
+    compared_tags = {tag: compare(scored, queries) for tag, queries in groups.items()}
+    p_values = _p_values_of_tags(groups, compared_tags, scored)
     found = {}
     for tag, queries in groups.items():
-        means = compare(scored, queries)
+        means = compared_tags[tag]
         found[tag] = TagReport(
             queries=len(queries),
             metrics={key: mean.current for key, mean in means.items()},
@@ -192,17 +191,23 @@ def _tags(scored: Scored) -> dict[str, TagReport]:
     return found
 
 
-def _p_values_of_tags(groups: Mapping[str, list[GoldenQuery]], scored: Scored) -> dict[str, dict[str, float]]:
-    """Test every tag, metric by metric; among many tags some would look significant by chance alone."""
-    largest = msgspec.structs.replace(scored, metrics=[metric for metric in scored.metrics if metric.k == scored.k])
-    noise = {tag: noise_of(largest, queries) for tag, queries in groups.items()}
+def _p_values_of_tags(
+    groups: Mapping[str, list[GoldenQuery]], compared: Mapping[str, Mapping[str, Comparison]], scored: Scored
+) -> dict[str, dict[str, float]]:
+    """Test the drop of every tag that fell, metric by metric; among many tags some would seem to fall by chance alone.
+
+    A tag that did not fall has no drop to test, but is one of the many: its p-value is taken to be 1.
+    """
+    largest = [(column, metric.key) for column, metric in enumerate(scored.metrics) if metric.k == scored.k]
+    noise = {
+        tag: noise_of(scored, queries, [column for column, key in largest if (compared[tag][key].delta or 0) < 0])
+        for tag, queries in groups.items()
+    }
     found: dict[str, dict[str, float]] = {tag: {} for tag in groups}
-    for metric in largest.metrics:
-        tested = {
-            tag: of_tag[metric.key].p_value
-            for tag, of_tag in noise.items()
-            if metric.key in of_tag and of_tag[metric.key].p_value is not None
-        }
-        for tag, adjusted in benjamini_hochberg({tag: p for tag, p in tested.items() if p is not None}).items():
-            found[tag][metric.key] = adjusted
+    for _, key in largest:
+        p_values = {tag: 1.0 for tag in groups if (compared[tag][key].delta or 0) > 0}
+        tested = {tag: p for tag, of_tag in noise.items() if key in of_tag and (p := of_tag[key].p_value) is not None}
+        for tag, adjusted in benjamini_hochberg(p_values | tested).items():
+            if tag in tested:
+                found[tag][key] = adjusted
     return found

@@ -162,8 +162,11 @@ def compare(scored: Scored, queries: Iterable[GoldenQuery]) -> dict[str, Compari
     }
 
 
-def noise_of(scored: Scored, queries: Iterable[GoldenQuery]) -> dict[str, Noise]:
-    """Compare both sides query by query; of each metric that moved, how sure its change is."""
+def noise_of(scored: Scored, queries: Iterable[GoldenQuery], columns: Iterable[int] | None = None) -> dict[str, Noise]:
+    """Compare both sides query by query; of each metric that moved, how sure its change is.
+
+    Only of the metrics in those ``columns``, where given.
+    """
     if scored.baseline is None:
         return {}
     before, now = scored.baseline.scores, scored.run.scores
@@ -172,7 +175,8 @@ def noise_of(scored: Scored, queries: Iterable[GoldenQuery]) -> dict[str, Noise]
     moved = [pair for pair in pairs if pair[1] != pair[2]]  # few, as a rule: the rest is about them alone
     weights = Weights.of([query.weight for query in shared])
     found = {}
-    for column, metric in enumerate(scored.metrics):
+    for column in range(len(scored.metrics)) if columns is None else columns:
+        metric = scored.metrics[column]
         differences = [(weight, new[column] - old[column]) for weight, old, new in moved]
         if any(difference for _, difference in differences):
             found[metric.key] = noise([change for change in differences if abs(change[1]) > SAME], weights)
