@@ -153,7 +153,7 @@ def read_and_score(
             diagnostics,
             progress,
             keep=keep.doc_ids if keep else None,
-            timed=golden.queries,
+            golden=golden.queries,
             repeats=paths.repeats,
         )
     run = score_run(rows, golden.queries, metrics, rank_by, gain)

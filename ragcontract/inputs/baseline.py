@@ -125,7 +125,7 @@ def read_baseline(
     None if it cannot be read, which the diagnostics then know. Of a run, only the ``golden`` queries' latencies count.
     """
     if all(path.lower().endswith(RUN_SUFFIXES) for path in paths):
-        return RunRows(paths, diagnostics, progress, timed=golden, repeats=repeats)
+        return RunRows(paths, diagnostics, progress, golden=golden, repeats=repeats)
     path = paths[0]
     if len(paths) > 1:
         diagnostics.problem(path, "is one of several baselines; give one baseline.json, or run files (.jsonl)")

@@ -69,7 +69,7 @@ class JsonLines(Generic[T]):
         number = rows = 0
         try:
             for number, line in enumerate(lines_of(file, "JSON lines"), start=1):
-                if not line.strip():
+                if not line or line.isspace():
                     continue
                 rows += 1
                 try:

@@ -1,20 +1,23 @@
 """``current_run.jsonl``: what the retriever returned, a row a query."""
 
 from array import array
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from operator import ge
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress, no_progress
-from ragcontract.inputs.ids import Id, as_id, as_ids
+from ragcontract.inputs.ids import Id, as_id
 from ragcontract.inputs.jsonl import JsonLines
-from ragcontract.model import VERSION_FIELDS, Accepted, Latency, SourceFile
+from ragcontract.model import VERSION_FIELDS, Accepted, GoldenQuery, Latency, SourceFile
 from ragcontract.numbers import count
 from ragcontract.scoring.latency import summary
 
 SPELL_CHECKED_ROWS = 100
+MAX_MS = 1e9
 
 
 # Rows come by the million and hold nothing that refers back to them: gc=False spares the collector looking.
@@ -33,7 +36,8 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     query_id: Annotated[Id, Meta(description="The id of a golden query.")]
     results: Annotated[list[Result], Meta(description="What was retrieved, best first.")]
     latency_ms: Annotated[
-        Annotated[float, Meta(ge=0)] | None, Meta(description="How long the retrieval took, in milliseconds.")
+        Annotated[float, Meta(ge=0, le=MAX_MS, title="a number from 0 to a billion")] | None,
+        Meta(description="How long the retrieval took, in milliseconds."),
     ] = None
     embedding_model: Annotated[Id | None, Meta(description="The embedding model and its version.")] = None
     index_version: Annotated[Id | None, Meta(description="The version of the index.")] = None
@@ -61,21 +65,23 @@ class RunRows:
         progress: Progress = no_progress,
         *,
         keep: dict[str, list[list[str]]] | None = None,
-        timed: Container[str] | None = None,
+        golden: Mapping[str, GoldenQuery] | None = None,
         repeats: bool = False,
     ) -> None:
         """Read the files as one run; put every row's document ids into ``keep`` where that is given.
 
-        Latencies are those of the ``timed`` queries, of all where none are given. With ``repeats`` a query may have
-        several rows.
+        Latencies and versions are those of the ``golden`` queries' rows, of all where none are given. With
+        ``repeats`` a query may have several rows.
         """
         self.unmeasured = 0
         self._keep = keep
-        self._timed = timed
+        self._golden = golden
+        self._paths = paths
         self._repeats = repeats
         self._latencies = array("d")
         self._rows = JsonLines(paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, progress=progress)
         self._diagnostics = diagnostics
+        self._last_versions: tuple[str | int | None, ...] = (None,) * len(VERSION_FIELDS)
         self._versions: dict[str, dict[str, None]] = {name: {} for name in VERSION_FIELDS}
 
     @property
@@ -95,28 +101,30 @@ class RunRows:
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
         """Yield ``(query_id, doc_ids)`` of every good row."""
-        seen: dict[str, tuple[str, int]] = {}
+        seen: dict[str, int] = {}  # line and file in one number, and golden ids for keys: there may be a million
         unordered, first_unordered = 0, ""
-        for line in self._rows:
-            row = line.row
-            query_id = as_id(row.query_id)
+        file, files = 0, len(self._paths)
+        for path, number, row in self._rows:
+            query_id = row.query_id if type(row.query_id) is str else str(row.query_id)
             if query_id in seen and not self._repeats:
-                path, number = seen[query_id]
+                first_line, first_file = divmod(seen[query_id], files)
                 self._diagnostics.problem(
-                    f"{line.place}: query_id", f"{query_id!r} stands here again; it is first in {path}:{number}"
+                    f"{path}:{number}: query_id",
+                    f"{query_id!r} stands here again; it is first in {self._paths[first_file]}:{first_line} "
+                    "(several rows a query are averaged with --repeats)",
                 )
                 continue
-            seen.setdefault(query_id, (line.path, line.number))
-            if not _descending(row.results):
+            while path != self._paths[file]:
+                file += 1
+            query = self._golden.get(query_id) if self._golden is not None else None
+            seen[query.id if query else query_id] = number * files + file
+            results = row.results
+            if not _descending(results):
                 unordered += 1
-                first_unordered = first_unordered or line.place
-            self._note_versions(row)
-            if self._timed is None or query_id in self._timed:
-                if row.latency_ms is None:
-                    self.unmeasured += 1
-                else:
-                    self._latencies.append(row.latency_ms)
-            doc_ids = as_ids([result.doc_id for result in row.results])
+                first_unordered = first_unordered or f"{path}:{number}"
+            if query or self._golden is None:
+                self._note(row)
+            doc_ids = [result.doc_id if type(result.doc_id) is str else str(result.doc_id) for result in results]
             if self._keep is not None:
                 self._keep.setdefault(query_id, []).append(doc_ids)
             yield query_id, doc_ids
@@ -126,19 +134,19 @@ class RunRows:
                 "ranks are the order of the results, scores never reorder them"
             )
 
-    def _note_versions(self, row: RunRow) -> None:
-        for name, values in self._versions.items():
-            value = getattr(row, name)
-            if value is not None:
-                values[as_id(value)] = None
+    def _note(self, row: RunRow) -> None:
+        if row.latency_ms is None:
+            self.unmeasured += 1
+        else:
+            self._latencies.append(row.latency_ms)
+        versions = (row.embedding_model, row.index_version, row.chunking_version, row.retriever_version)
+        if versions != self._last_versions:  # rows of one run have the same, as a rule
+            self._last_versions = versions
+            for name, value in zip(VERSION_FIELDS, versions, strict=True):
+                if value is not None:
+                    self._versions[name][as_id(value)] = None
 
 
 def _descending(results: list[Result]) -> bool:
-    last = None
-    for result in results:
-        score = result.score
-        if score is not None:
-            if last is not None and score > last:
-                return False
-            last = score
-    return True
+    scores = [score for result in results if (score := result.score) is not None]
+    return all(map(ge, scores, islice(scores, 1, None)))

@@ -121,7 +121,8 @@ def test_a_run_that_serves_as_a_baseline_is_read_as_strictly_as_the_run(
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("base.jsonl").write_text(as_jsonl(run("q1"), run("q1")) + "{")
     assert errors(refused(tmp_path, "--baseline", "base.jsonl")) == [
-        "base.jsonl:2: query_id: 'q1' stands here again; it is first in base.jsonl:1",
+        "base.jsonl:2: query_id: 'q1' stands here again; it is first in base.jsonl:1"
+        " (several rows a query are averaged with --repeats)",
         "base.jsonl:3: is cut off in the middle; was the export stopped before it had finished?",
     ]
 

@@ -303,7 +303,7 @@ RUN_FIELDS: dict[str, tuple[dict[str, Any], str]] = {
         {"results": [{"doc_id": "a", "score": "0.5"}]},
         'results[0].score: expected a number, found "0.5" (text); leave the quotes out',
     ),
-    "a negative latency": ({"latency_ms": -1}, "latency_ms: expected a number of at least 0, found -1"),
+    "a negative latency": ({"latency_ms": -1}, "latency_ms: expected a number from 0 to a billion, found -1"),
     "an empty version": ({"embedding_model": ""}, f'embedding_model: {ID}, found "" (text)'),
 }
 
@@ -338,6 +338,9 @@ def test_what_explains_a_missing_field_is_said_beside_it(tmp_path: Path, monkeyp
     )
 
 
+REPEATS = "(several rows a query are averaged with --repeats)"
+
+
 def test_duplicate_ids_are_told_with_both_places_also_over_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -348,8 +351,8 @@ def test_duplicate_ids_are_told_with_both_places_also_over_files(
     assert errors(refused(tmp_path, "--golden", "g1.jsonl", "g2.jsonl", "--run", "r.jsonl")) == [
         "g1.jsonl:3: id: 'q2' stands here again; it is first in g1.jsonl:2",
         "g2.jsonl:2: id: '7' stands here again; it is first in g1.jsonl:1",
-        "r.jsonl:3: query_id: '7' stands here again; it is first in r.jsonl:1",
-        "r.jsonl:4: query_id: '7' stands here again; it is first in r.jsonl:1",
+        f"r.jsonl:3: query_id: '7' stands here again; it is first in r.jsonl:1 {REPEATS}",
+        f"r.jsonl:4: query_id: '7' stands here again; it is first in r.jsonl:1 {REPEATS}",
     ]
 
 
@@ -374,7 +377,7 @@ def test_50_problems_are_told_and_the_rest_is_counted(tmp_path: Path, monkeypatc
     Path("current_run.jsonl").write_text(as_jsonl(*(run(f"q{n}", latency_ms=-1) for n in range(30))))
     said = errors(refused(tmp_path))
     assert len(said) == 51
-    assert said[49] == "current_run.jsonl:20: latency_ms: expected a number of at least 0, found -1"
+    assert said[49] == "current_run.jsonl:20: latency_ms: expected a number from 0 to a billion, found -1"
     assert said[50] == "… and 10 more like these"
 
 
