@@ -28,7 +28,9 @@ def check(case: Path, folder: Path) -> dict[str, bytes]:
     """Run a case in a copy of its folder; returns what came of it, by the name of the expectation."""
     shutil.copytree(case, folder, ignore=shutil.ignore_patterns("expected"))
     args = folder / "args"
-    ended = spawn("check", *shlex.split(args.read_text() if args.exists() else ""), cwd=folder)
+    own = shlex.split(args.read_text() if args.exists() else "")
+    ended = spawn("check", "--report-html", "page.html", *own, cwd=folder)
+    assert (folder / "page.html").exists() == (folder / "report.md").exists()  # a page can be made of every report
     found = {
         "exit_code": f"{ended.code}\n".encode(),
         "stdout.txt": ended.out.encode(),

@@ -12,7 +12,7 @@ from html import escape
 from importlib.resources import files
 
 from ragcontract.model import Report
-from ragcontract.reports import html_data, html_parts
+from ragcontract.reports import html_data, html_parts, repeats
 from ragcontract.reports.summary import headline, shared_note
 from ragcontract.text import visible
 
@@ -35,7 +35,8 @@ def render(report: Report) -> bytes:
         "about": _text(f"{report.created_at} · {report.tool.name} {report.tool.version}"),
         "cards": html_parts.cards(report),
         "legend": html_parts.paragraph(LEGEND if report.inputs.baseline else None),
-        "note": html_parts.paragraph(shared_note(report)),
+        "drift": html_parts.notes(report),
+        "note": html_parts.paragraph(shared_note(report)) + html_parts.paragraph(repeats.note(report)),
         "tags": html_parts.tags(report),
         "metric": _text(next((metric.label for metric in report.metrics.values()), "Metric")),
         "queries": html_parts.broken(report),

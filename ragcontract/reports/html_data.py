@@ -10,7 +10,7 @@ import msgspec
 
 from ragcontract.model import QueryReport, Ranks, Report
 from ragcontract.reports.findings import findings
-from ragcontract.reports.movement import loss, movement
+from ragcontract.reports.movement import loss, movement, why_tolerated
 from ragcontract.text import shorten, visible
 
 DIGITS, MAX_NAME = 4, 80
@@ -62,9 +62,12 @@ def _row(query: QueryReport, k: int, keys: list[str], tags: dict[str, int], chan
         *_documents(query.ranks, query.baseline_ranks, forbidden=0),
         *_documents(query.forbidden_ranks, query.baseline_forbidden_ranks, forbidden=1),
     ]
-    if query.status == "fail":
+    if query.violations:
+        row["s"] = query.status
         row["f"] = [[finding.expected(_name), finding.found(_name)] for finding in findings(query, k)]
         row["r"] = [violation.rule for violation in query.violations]
+    if query.status in {"waived", "warn"}:
+        row["y"] = visible(why_tolerated(query))
     if query.weight != 1:
         row["w"] = query.weight
     if change:

@@ -3,17 +3,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from ragcontract.model import GateReport, MetricReport, Noise, QueryReport, Report, SourceFile, TagReport
+from ragcontract.model import GateReport, MetricReport, Noise, QueryReport, Report, SourceFile, Status, TagReport
 from ragcontract.numbers import count, fixed, signed
+from ragcontract.reports.drift import drift
 from ragcontract.reports.findings import findings
-from ragcontract.reports.movement import broken_queries, changed_versions, not_compared
-from ragcontract.reports.summary import Row, rows
+from ragcontract.reports.latency import table_rows
+from ragcontract.reports.movement import broken_queries, not_compared
+from ragcontract.reports.summary import Row
 from ragcontract.text import shorten, visible
 
 LISTED, OPEN_TAGS, MAX_TAGS, MAX_DOCS, MAX_WARNINGS = 100, 10, 200, 5, 100
 MAX_ID, MAX_NAME, MAX_QUESTION = 120, 80, 200
 TAG_DIGITS = 3
-STATUS = {"pass": "✓ pass", "fail": "✕ fail", "none": "no limit"}
+STATUS: dict[Status, str] = {"pass": "✓ pass", "fail": "✕ fail", "waived": "waived", "none": "no limit"}
 COLUMNS = ("Query", "Status", "Tags", "Metric", "Change", "Ranks before", "Ranks now", "Broken rules")
 
 
@@ -28,27 +30,26 @@ def paragraph(words: str | None) -> str:
 
 
 def cards(report: Report) -> str:
-    """Write a card a metric: value, change and how sure it is, limit, queries that got better and worse."""
-    metrics = report.metrics.items()
-    gates = {key: [gate for gate in report.gates if gate.metric == key] for key in report.metrics}
-    return "".join(_card(row, metric, gates[key]) for row, (key, metric) in zip(rows(report), metrics, strict=True))
+    """Write a card a row of the metric table: value, change and how sure it is, limit, queries better and worse."""
+    return "".join(map(_card, table_rows(report)))
 
 
-def _card(row: Row, metric: MetricReport, gates: Sequence[GateReport]) -> str:
-    compared = metric.baseline is not None
+def _card(row: Row) -> str:
+    compared = row.baseline != "-"
     before = f'<span class="before"><span class="sr">before </span>{row.baseline} <i>→</i> </span>' if compared else ""
     facts = [("Change", row.change)] if compared else []
-    if metric.noise:
-        noise = metric.noise
+    if row.metric and (noise := row.metric.noise):
         facts += _interval(noise)
         facts.append(("Queries", f"{noise.wins:,} better, {noise.ties:,} the same, {noise.losses:,} worse"))
     facts.append(("Limit", text(row.limits or "none")))
+    facts += [("Waived", text(gate.waived)) for gate in row.gates if gate.waived]
+    tag = f' <bdi class="tag">{text(row.tag, MAX_NAME)}</bdi>' if row.tag is not None else ""
     listed = "".join(f"<div><dt>{name}</dt><dd>{fact}</dd></div>" for name, fact in facts)
     return (
-        f'<li class="card {row.status}"><h3>{text(row.label)}'
+        f'<li class="card {row.status}"><h3><span>{text(row.label)}{tag}</span>'
         f'<span class="status {row.status}">{STATUS[row.status]}</span></h3>'
         f'<p class="value">{before}<span class="sr">now </span><b>{row.current}</b></p>'
-        f"{_whiskers(metric, gates)}<dl>{listed}</dl></li>"
+        f"{_whiskers(row.metric, row.gates) if row.metric else ''}<dl>{listed}</dl></li>"
     )
 
 
@@ -193,16 +194,23 @@ def _ranks(ranks: Mapping[str, int | None] | None) -> str:
     return ", ".join(shown) + (", …" if len(ranks) > MAX_DOCS else "")
 
 
+def notes(report: Report) -> str:
+    """Write what else changed, which is often the cause, and what the baseline has accepted."""
+    baseline = report.inputs.baseline
+    lines = [text(line, 5_000) for line in drift(report)]
+    if baseline and baseline.accepted:
+        last = baseline.accepted[-1]
+        lines.append(f"The baseline accepted regressions ({text(last.at)}): {text(last.reason)}")
+    return f'<ul class="drift">{"".join(f"<li>{line}</li>" for line in lines)}</ul>' if lines else ""
+
+
 def extras(report: Report) -> str:
-    """Write what else there is to know, folded: queries that were not compared, versions, warnings, inputs."""
+    """Write what else there is to know, folded: queries that were not compared, warnings, inputs."""
     baseline = report.inputs.baseline
     parts = []
     if baseline:
         for name, ids in not_compared(baseline).items():
             parts.append(_fold(f"{len(ids):,} {name}", [text(query_id, MAX_ID) for query_id in ids]))
-        if changed := changed_versions(report.inputs.run.versions, baseline.versions):
-            lines = [f"{field.replace('_', ' ')}: {text(old)} → {text(new)}" for field, (old, new) in changed.items()]
-            parts.append(_fold("Versions changed", lines))
     if report.warnings:
         parts.append(_fold(count(len(report.warnings), "warning"), [text(line) for line in report.warnings]))
     inputs = report.inputs

@@ -48,6 +48,8 @@ def _rows(report: Report) -> Iterator[Row]:
             change="-" if before is None else milliseconds(now - before, digits, sign=True),
             limits=", ".join(map(_limit, gates)),
             status=worst(gates),
+            metric=None,
+            gates=gates,
         )
 
 

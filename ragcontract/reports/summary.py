@@ -14,7 +14,7 @@ from ragcontract.reports.movement import not_compared
 class Row(Struct, frozen=True, kw_only=True):
     """One metric, written out. ``current`` is over all queries; the others over the shared ones.
 
-    ``tag`` is None for the mean over all queries.
+    ``tag`` is None for the mean over all queries, ``metric`` for a latency.
     """
 
     label: str
@@ -25,6 +25,8 @@ class Row(Struct, frozen=True, kw_only=True):
     change: str
     limits: str
     status: Status
+    metric: MetricReport | None
+    gates: list[GateReport]
 
 
 def rows(report: Report) -> Iterator[Row]:
@@ -80,6 +82,8 @@ def _row(metric: MetricReport, gates: list[GateReport], tag: str | None) -> Row:
         change=signed(metric.delta, digits),
         limits=", ".join(_limit(gate, metric, digits) for gate in gates),
         status=metric.status,
+        metric=metric,
+        gates=gates,
     )
 
 

@@ -115,14 +115,16 @@ def test_50_problems_of_a_baseline_are_told_and_the_rest_is_counted(
         assert said[50] == f"… and {said_of_it - 50} more like these"
 
 
+REPEATS = "(several rows a query are averaged with --repeats)"
+
+
 def test_a_run_that_serves_as_a_baseline_is_read_as_strictly_as_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("base.jsonl").write_text(as_jsonl(run("q1"), run("q1")) + "{")
     assert errors(refused(tmp_path, "--baseline", "base.jsonl")) == [
-        "base.jsonl:2: query_id: 'q1' stands here again; it is first in base.jsonl:1"
-        " (several rows a query are averaged with --repeats)",
+        f"base.jsonl:2: query_id: 'q1' stands here again; it is first in base.jsonl:1 {REPEATS}",
         "base.jsonl:3: is cut off in the middle; was the export stopped before it had finished?",
     ]
 

@@ -15,7 +15,7 @@ import pytest
 from ragcontract.inputs.config import Config, FailOn
 from ragcontract.model import Noise, Report
 from ragcontract.reports import html
-from tests.builders import good_workspace
+from tests.builders import golden, good_workspace, run, write_jsonl
 from tests.process import rag_contract
 from tests.records import Rows, query, report
 
@@ -247,3 +247,43 @@ def test_the_page_is_not_written_over_an_input(tmp_path: Path, monkeypatch: pyte
     ended = rag_contract("check", "--report-html", "golden.jsonl")
     assert ended.code == 2
     assert "golden.jsonl: is an input" in ended.err
+
+
+ALL_AT_ONCE = """
+k: [1, 5]
+fail_on: {mrr_drop_gt: 0.1}
+minimums: {recall_at_1: 0.9}
+tags: {"<b>": {minimums: {mrr_at_k: 0.9}}}
+latency: {p95_ms: 10}
+waivers:
+  - {gate: minimums.recall_at_1, reason: "<i>soon</i>", owner: ann, expires: 2999-01-01}
+  - {query: waived, reason: later, owner: ann, expires: 2999-01-01}
+"""
+
+
+def test_what_the_other_reports_tell_is_told_here_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = [golden("waived", "a", tags=["<b>"]), golden("warn", "a", severity="warn"), golden("good", "a")]
+    write_jsonl(tmp_path / "golden.jsonl", asked)
+    found = {"waived": "xa", "warn": "b", "good": "a"}
+    rows = [run(name, *docs, latency_ms=20, index_version="<v2>") for name, docs in found.items()]
+    rows[0]["results"] = []
+    write_jsonl(tmp_path / "current_run.jsonl", rows)
+    write_jsonl(tmp_path / "base.jsonl", [run(name, "a", latency_ms=5, index_version="v1") for name in found])
+    (tmp_path / "ragcontract.yml").write_text(ALL_AT_ONCE)
+    assert rag_contract("check", "--baseline", "base.jsonl", "--report-html", "page.html").code == 1
+    page = Parsed((tmp_path / "page.html").read_bytes())
+    cards = [attrs["class"] for tag, attrs in page.elements if tag == "li" and "card" in (attrs.get("class") or "")]
+    assert sorted(map(str, cards)) == ["card fail"] * 3 + ["card none"] * 5 + ["card waived"]
+    for said in (
+        "MRR@5 <b>",
+        "Recall@1",
+        "p95 latency",
+        "until 2999-01-01, ann: <i>soon</i>",
+        "index version v1 → <v2>",
+    ):
+        assert said in page.text, said
+    data = json.loads(next(text for tag, attrs, text in page.raw if attrs.get("type") == "application/json"))
+    statuses = {row["i"]: row.get("s") for row in data["queries"]}
+    assert statuses == {"waived": "waived", "warn": "warn", "good": None}
+    assert next(row["y"] for row in data["queries"] if row["i"] == "waived") == "waived until 2999-01-01, ann: later"

@@ -11,12 +11,13 @@ const ROWS = 50, PRINTED = 500, NAMED = 5, DOCUMENTS = 200;
 const TITLES = ["Query", "Status", "Tags", "", "Change", "Ranks before", "Ranks now", "Broken rules"];
 const SORTS = {
   query: { title: "Query", of: (query) => shownId(query) },
-  status: { title: "Status", of: (query) => (query.f ? 0 : 1) },
+  status: { title: "Status", of: (query) => ({ fail: 0, warn: 1, waived: 2 })[query.s] ?? 3 },
   metric: { title: "Metric", of: (query) => query.m[state.metric] },
   change: { title: "Change", of: (query) => change(query, state.metric) },
   before: { title: "Ranks before", of: (query) => bestRank(query, 3) },
   now: { title: "Ranks now", of: (query) => bestRank(query, 2) },
 };
+const STATUS = { fail: "✕ fail", pass: "✓ pass", warn: "! warn", waived: "waived" };
 const INITIAL = { text: "", status: "", tag: "", move: null, sort: "", descending: false, page: 0 };
 const state = { ...INITIAL, metric: 0, open: new Set() };
 const collator = new Intl.Collator("en", { numeric: true });
@@ -69,7 +70,8 @@ function haystack(query) {
 function matching() {
   const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
   const status = {
-    fail: (query) => query.f, pass: (query) => !query.f, worse: (query) => query.c < 0, better: (query) => query.c > 0,
+    fail: (query) => query.s === "fail", pass: (query) => !query.s, tolerated: (query) => query.s && query.s !== "fail",
+    worse: (query) => query.c < 0, better: (query) => query.c > 0,
   }[state.status] ?? (() => true);
   const tag = state.tag === "" ? null : Number(state.tag);
   return data.queries.filter((query) => status(query)
@@ -125,7 +127,7 @@ function row(query) {
   const open = state.open.has(query);
   const moved = change(query, state.metric);
   const direction = moved < 0 ? "worse" : moved > 0 ? "better" : "";
-  const status = query.f ? el("span", { class: "status fail" }, "✕ fail") : el("span", { class: "status pass" }, "✓ pass");
+  const status = el("span", { class: `status ${query.s ?? "pass"}` }, STATUS[query.s ?? "pass"]);
   const toggle = el("button", { type: "button", class: "plain toggle", "aria-expanded": open },
     el("bdi", { class: "id" }, shownId(query)));
   const made = el("tr", { role: "row", class: open ? "open" : null },
@@ -136,7 +138,8 @@ function row(query) {
     cell(4, el("span", { class: direction }, signed(moved))),
     cell(5, ranks(query, 3)),
     cell(6, ranks(query, 2)),
-    cell(7, el("ul", {}, ...(query.f ?? []).map(([wanted, got]) => el("li", {}, `${wanted}: ${got}`)))));
+    cell(7, el("ul", {}, ...(query.f ?? []).map(([wanted, got]) => el("li", {}, `${wanted}: ${got}`)),
+      ...(query.y ? [el("li", { class: "muted" }, query.y)] : []))));
   toggle.addEventListener("click", () => flip(query, made, toggle));
   made.query = query;
   return made;
