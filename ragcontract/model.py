@@ -59,9 +59,9 @@ class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Latency(Struct, frozen=True, kw_only=True):
-    """How long retrieving took, in milliseconds, over the ``queries`` rows that say so; percentiles by nearest rank."""
+    """How long retrieving took, in milliseconds, over the ``rows`` that say so; percentiles by nearest rank."""
 
-    queries: Annotated[int, Meta(ge=1)]
+    rows: Annotated[int, Meta(ge=1)]
     p50_ms: Annotated[float, Meta(ge=0)]
     p95_ms: Annotated[float, Meta(ge=0)]
     max_ms: Annotated[float, Meta(ge=0)]

@@ -234,7 +234,7 @@ def _hold_together(scored: Scored, diagnostics: Diagnostics) -> None:
             f"some are there more than once: {_named(duplicates.named, duplicates.short)}; export more results"
         )
     if run.latency is not None and run.unmeasured and any(latency.gates_of(config)):
-        rows = run.latency.queries + run.unmeasured
+        rows = run.latency.rows + run.unmeasured
         diagnostics.warning(
             f"{_first_file(run)}: {run.unmeasured:,} of {count(rows, 'row')} without latency_ms, "
             "which the limits on latency leave out"

@@ -37,7 +37,7 @@ def test_a_limit_fails_or_passes_the_check(folder: Path) -> None:
     assert "p50 latency  20 ms  PASS  allowed 20 ms" in ended.out
     assert "FAIL  max latency is 40 ms, allowed 39 ms" in ended.out
     assert report(folder)["latency"] == {
-        "current": {"queries": 4, "p50_ms": 20.0, "p95_ms": 40.0, "max_ms": 40.0},
+        "current": {"rows": 4, "p50_ms": 20.0, "p95_ms": 40.0, "max_ms": 40.0},
         "baseline": None,
     }
     assert checked(folder, "latency:\n  max_ms: 40").code == 0
@@ -70,7 +70,7 @@ def test_a_run_without_any_cannot_be_judged(folder: Path) -> None:
 def test_the_baseline_remembers_them(folder: Path) -> None:
     assert rag_contract("baseline").code == 0
     stored = json.loads((folder / "baseline.json").read_bytes())
-    assert stored["latency"] == {"queries": 4, "p50_ms": 20.0, "p95_ms": 40.0, "max_ms": 40.0}
+    assert stored["latency"] == {"rows": 4, "p50_ms": 20.0, "p95_ms": 40.0, "max_ms": 40.0}
     write_run(folder / "current_run.jsonl", 10, 20, 30, 50)
     assert checked(folder, 'latency: {p95_increase_gt: "25%"}').code == 0
     ended = checked(folder, 'latency: {p95_increase_gt: "24%"}')

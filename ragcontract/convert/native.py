@@ -13,7 +13,8 @@ from ragcontract.inputs.jsonl import JsonLines
 from ragcontract.inputs.run import SPELL_CHECKED_ROWS, RunRow
 from ragcontract.model import VERSION_FIELDS, GoldenQuery
 
-GOLDEN_ONLY = ("must_rank_at_most", "must_include_any", "forbidden_doc_ids", "weight", "tags")
+CARRIED = {"id", "query", "relevant_doc_ids", "relevance", "place"}
+GOLDEN_ONLY = [name for name in GoldenQuery.__struct_fields__ if name not in CARRIED]
 RUN_ONLY = ("latency_ms", *VERSION_FIELDS)
 RESULT_ONLY = ("chunk_id", "metadata")
 

@@ -62,7 +62,7 @@ class FailOn(Drops, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["strict", "significant"],
         Meta(description="Whether a drop over its limit fails always, or only where it is significant."),
     ] = "strict"
-    alpha: Annotated[float, Meta(gt=0, lt=1, title="a number between 0 and 1, as 0.05")] = 0.05
+    alpha: Annotated[float, Meta(ge=0.001, lt=1, title="a number from 0.001 up to 1, as 0.05")] = 0.05
 
 
 class Minimums(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from ragcontract.judging.repeats import broken_in_any
 from ragcontract.model import GateReport, GoldenQuery, Noise, QueryStatus, Verdict, Violation
 from ragcontract.scoring.aggregate import Comparison
 from ragcontract.scoring.scored import Scored, compare, noise_of
-from ragcontract.scoring.significance import fewest_changed, holm
+from ragcontract.scoring.significance import SMALLEST_SAMPLED, fewest_changed, holm
 from ragcontract.text import encodable
 
 
@@ -93,6 +93,8 @@ def _noise(
     drops = [gate for gate in gates if gate.kind != "minimum"]
     alpha = scored.config.config.fail_on.alpha
     fewest = fewest_changed(alpha, len(drops))
+    # Where so many limits are set that no sampled p-value could be small enough, the clearest drop of all must count.
+    too_coarse = SMALLEST_SAMPLED if alpha / max(len(drops), 1) < SMALLEST_SAMPLED else 0.0
     by_tag = {tag: noise_of(scored, group) for tag, group in groups.items()}
     p_values = {
         gate.id: noise.p_value
@@ -101,7 +103,7 @@ def _noise(
         and noise.p_value is not None
         and noise.wins + noise.losses >= fewest
     }
-    significant = holm(p_values, alpha)
+    significant = holm({gate_id: p for gate_id, p in p_values.items() if p > too_coarse}, alpha)
     return {
         gate.id: NoiseVerdict(p_value=p_values.get(gate.id), counts=significant.get(gate.id, True)) for gate in drops
     }

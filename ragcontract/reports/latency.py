@@ -22,7 +22,7 @@ def table_rows(report: Report) -> list[Row]:
 def in_words(latency: Latency) -> str:
     """As ``latency: p50 41 ms, p95 80 ms, max 120 ms (25 rows)``."""
     values = [f"{field.removesuffix('_ms')} {_shown(getattr(latency, field))}" for field in LABELS]
-    return f"latency: {', '.join(values)} ({count(latency.queries, 'row')})"
+    return f"latency: {', '.join(values)} ({count(latency.rows, 'row')})"
 
 
 def _rows(report: Report) -> Iterator[Row]:

@@ -22,7 +22,7 @@ def summary(milliseconds: "array[float]") -> Latency | None:
         return None
     ascending = array("d", sorted(milliseconds))
     return Latency(
-        queries=len(ascending),
+        rows=len(ascending),
         p50_ms=nearest_rank(ascending, 50),
         p95_ms=nearest_rank(ascending, 95),
         max_ms=ascending[-1],

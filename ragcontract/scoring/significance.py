@@ -21,6 +21,7 @@ from ragcontract.numbers import SAME
 ALPHA = 0.05
 EXACT_UP_TO = 16  # 65,536 assignments of signs
 SAMPLES, FIRST_SAMPLES = 10_000, 1_000
+SMALLEST_SAMPLED = 1 / (SAMPLES + 1)
 CLEARLY_NOTHING = 0.2  # a p-value of this or more is settled by the first samples
 SEED = 20_070_101
 DRAWN_AS_GROUPS, GROUP = 32, 16

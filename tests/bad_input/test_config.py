@@ -39,9 +39,12 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     ),
     "an alpha of 0": (
         "fail_on:\n  alpha: 0",
-        ["2: fail_on.alpha: expected a number between 0 and 1, as 0.05, found 0"],
+        ["2: fail_on.alpha: expected a number from 0.001 up to 1, as 0.05, found 0"],
     ),
-    "an alpha of 1": ("fail_on: {alpha: 1}", ["1: fail_on.alpha: expected a number between 0 and 1, as 0.05, found 1"]),
+    "an alpha of 1": (
+        "fail_on: {alpha: 1}",
+        ["1: fail_on.alpha: expected a number from 0.001 up to 1, as 0.05, found 1"],
+    ),
     "a drop at a cut-off that is not k": (
         "k: [1, 5]\nfail_on:\n  recall_at_10_drop_gt: 0.1",
         ["3: fail_on.recall_at_10_drop_gt: unknown key; did you mean 'recall_at_1_drop_gt'?"],

@@ -22,13 +22,17 @@ def test_golden_rows_with_and_without_grades_are_read(tmp_path: Path) -> None:
 
 
 def test_what_no_other_format_has_is_said_to_be_lost(tmp_path: Path) -> None:
-    questions = [golden("q1"), golden("q2", weight=2, tags=["t"]), golden("q3", tags=["t"], must_rank_at_most=1)]
+    questions = [
+        golden("q1"),
+        golden("q2", weight=2, tags=["t"]),
+        golden("q3", tags=["t"], must_rank_at_most=1, severity="warn"),
+    ]
     results = [{"doc_id": "d", "chunk_id": "c"}, {"doc_id": "e"}]
     ranked = [run("q1"), {"query_id": "q2", "results": results, "latency_ms": 0, "index_version": 3}]
     _, diagnostics = read("rag-contract", tmp_path, golden=as_jsonl(*questions), run=as_jsonl(*ranked))
     lost = "not in the other format, and left out:"
     assert diagnostics.warnings == [
-        f"{tmp_path}/golden:2: {lost} weight, tags, must_rank_at_most",
+        f"{tmp_path}/golden:2: {lost} weight, tags, must_rank_at_most, severity",
         f"{tmp_path}/run:2: {lost} latency_ms, index_version, results.chunk_id",
     ]
 

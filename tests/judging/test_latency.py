@@ -14,8 +14,8 @@ from ragcontract.reports.build import build_report
 from tests.records import NOW, Rows, query, score
 from tests.records import report as report_of
 
-NOW_MS = Latency(queries=20, p50_ms=100, p95_ms=480, max_ms=900)
-BEFORE = Latency(queries=20, p50_ms=90, p95_ms=400, max_ms=950)
+NOW_MS = Latency(rows=20, p50_ms=100, p95_ms=480, max_ms=900)
+BEFORE = Latency(rows=20, p50_ms=90, p95_ms=400, max_ms=950)
 
 
 def rows(latency: Latency | None, name: str = "run.jsonl") -> Rows:
@@ -107,7 +107,7 @@ def test_a_broken_limit_breaks_the_contract_and_is_counted() -> None:
         (
             LatencyLimits(p95_increase_gt="9%"),
             NOW_MS,
-            Latency(queries=1, p50_ms=0, p95_ms=0, max_ms=0),
+            Latency(rows=1, p50_ms=0, p95_ms=0, max_ms=0),
             True,
             "the baseline's p95 is 0 ms",
         ),
@@ -124,7 +124,7 @@ def test_what_cannot_be_judged_is_an_error(
 
 
 def test_an_increase_beyond_all_numbers_is_still_one() -> None:
-    tiny, huge = (Latency(queries=1, p50_ms=ms, p95_ms=ms, max_ms=ms) for ms in (5e-324, 1e308))
+    tiny, huge = (Latency(rows=1, p50_ms=ms, p95_ms=ms, max_ms=ms) for ms in (5e-324, 1e308))
     found = gate(LatencyLimits(p95_increase_gt="99999%"), huge, tiny)
     assert (found.status, found.observed) == ("fail", 1.7976931348623157e308)
 

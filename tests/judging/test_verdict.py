@@ -133,6 +133,18 @@ def test_where_only_significant_drops_count_noise_passes_and_a_small_set_does_no
     assert [gate.status for gate in judged.gates] == [status, status]
 
 
+def test_a_total_loss_counts_however_many_limits_there_are() -> None:
+    scored = changed(400)
+    limits = FailOn(mode="significant", alpha=0.001, mrr_drop_gt=0.01)
+    tags = {f"t{number}": TagLimits(fail_on=Drops(mrr_drop_gt=0.01)) for number in range(20)}
+    queries = [replace(one, tags=tuple(tags)) for one in scored.golden.queries.values()]
+    config = replace(scored.config.config, fail_on=limits, tags=tags)
+    lost = score(queries, {one.id: ["x", "A"] for one in queries}, {one.id: ["A"] for one in queries}, config)
+    judged = judge(lost)
+    assert {gate.status for gate in judged.gates} == {"fail"}
+    assert judged.gates[0].message.endswith("(significant, p 0.0001)")
+
+
 def test_without_that_mode_every_drop_over_its_limit_counts() -> None:
     scored = changed(9, 7)
     strict = replace(scored.config.config, fail_on=FailOn(mrr_drop_gt=0.01))

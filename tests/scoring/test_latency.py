@@ -28,6 +28,6 @@ def test_a_percentile_is_the_smallest_value_that_so_many_are_no_larger_than(valu
 
 
 def test_a_summary_counts_what_was_measured_in_whatever_order() -> None:
-    assert summary(array("d", [30, 10, 20])) == Latency(queries=3, p50_ms=20, p95_ms=30, max_ms=30)
-    assert summary(array("d", [0.0])) == Latency(queries=1, p50_ms=0, p95_ms=0, max_ms=0)
+    assert summary(array("d", [30, 10, 20])) == Latency(rows=3, p50_ms=20, p95_ms=30, max_ms=30)
+    assert summary(array("d", [0.0])) == Latency(rows=1, p50_ms=0, p95_ms=0, max_ms=0)
     assert summary(array("d")) is None
