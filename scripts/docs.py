@@ -1,4 +1,4 @@
-"""Writes the parts of the README that are made from the code: help texts, tables of fields and of the action.
+"""Writes the parts of the README and of docs/ that are made from the code: help texts, tables of fields and inputs.
 
 ``make docs`` runs it; ``tests/test_docs.py`` fails where the README is not what it would write.
 """
@@ -21,6 +21,7 @@ from ragcontract.inputs.schemas import SCHEMAS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+COMMANDS = ROOT / "docs" / "commands.md"
 WORKFLOW = ROOT / "examples" / "workflow.yml"
 GUIDE = ROOT / "docs" / "github-action.md"
 
@@ -28,13 +29,23 @@ GUIDE = ROOT / "docs" / "github-action.md"
 def render(readme: str) -> str:
     """Return the README with every part that is made from the code made anew."""
     for name, make in PARTS.items():
-        begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
-        if readme.count(begin) != 1:
-            raise ValueError(f"the README has {readme.count(begin)} parts {name!r}, not one")
-        before, _, rest = readme.partition(begin)
-        readme = before + begin + make() + end + rest.partition(end)[2]
+        readme = with_part(readme, name, make())
     output = quickstart(readme)
     return replace_block(readme, "quickstart output", f"```text\n{output}```\n")
+
+
+def with_part(text: str, name: str, part: str) -> str:
+    """Put a part between ``<!-- begin: name -->`` and ``<!-- end -->``; raises ValueError where that is not once."""
+    begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
+    if text.count(begin) != 1:
+        raise ValueError(f"there are {text.count(begin)} parts {name!r}, not one")
+    before, _, rest = text.partition(begin)
+    return before + begin + part + end + rest.partition(end)[2]
+
+
+def render_commands(commands: str) -> str:
+    """Return docs/commands.md with the help texts made anew."""
+    return with_part(commands, "help", _help())
 
 
 def block(readme: str, name: str) -> str:
@@ -116,14 +127,28 @@ def _fields(schema: str, record: str) -> Callable[[], str]:
     return make
 
 
-def _help() -> str:
+def _contexts() -> list[click.Context]:
+    """Return the contexts of the program itself and of its commands."""
     group = cli.make_context("rag-contract", [], resilient_parsing=True)
-    contexts = [group]
     names = [*cli.commands, *(name for name in cli.list_commands(group) if name not in cli.commands)]
     commands = [(name, cli.get_command(group, name)) for name in names]
-    contexts += [
-        command.make_context(name, [], parent=group, resilient_parsing=True) for name, command in commands if command
+    return [
+        group,
+        *(
+            command.make_context(name, [], parent=group, resilient_parsing=True)
+            for name, command in commands
+            if command
+        ),
     ]
+
+
+def _commands() -> str:
+    body = [[f"`rag-contract {of.info_name}`", of.command.get_short_help_str(limit=200)] for of in _contexts()[1:]]
+    return _table(["command", "what it does"], body)
+
+
+def _help() -> str:
+    contexts = _contexts()
     return "\n".join(f"```text\n$ {context.command_path} --help\n{_help_of(context)}\n```\n" for context in contexts)
 
 
@@ -138,16 +163,14 @@ PARTS: dict[str, Callable[[], str]] = {
     "fields of golden": _fields("golden", "GoldenRow"),
     "fields of run": _fields("run", "RunRow"),
     "fields of result": _fields("run", "Result"),
-    "help": _help,
+    "commands": _commands,
 }
 
 
 def render_guide(guide: str) -> str:
     """Return docs/github-action.md with the example's second workflow made anew."""
     name = "examples/workflow-comment.yml"
-    begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
-    before, _, rest = guide.partition(begin)
-    return f"{before}{begin}```yaml\n{(ROOT / name).read_text()}```\n{end}{rest.partition(end)[2]}"
+    return with_part(guide, name, f"```yaml\n{(ROOT / name).read_text()}```\n")
 
 
 def render_workflow(workflow: str) -> str:
@@ -162,4 +185,5 @@ def render_workflow(workflow: str) -> str:
 if __name__ == "__main__":
     WORKFLOW.write_text(render_workflow(WORKFLOW.read_text()))
     README.write_text(render(README.read_text()))
+    COMMANDS.write_text(render_commands(COMMANDS.read_text()))
     GUIDE.write_text(render_guide(GUIDE.read_text()))

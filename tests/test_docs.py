@@ -25,6 +25,8 @@ README = docs.README.read_text()
 
 def test_the_parts_of_the_readme_that_are_made_from_the_code_are_up_to_date() -> None:
     assert docs.render(README) == README, "run `make docs`"
+    commands = docs.COMMANDS.read_text()
+    assert docs.render_commands(commands) == commands, "run `make docs`"
 
 
 def test_the_first_section_fails_in_the_words_it_shows() -> None:
