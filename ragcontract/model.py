@@ -282,7 +282,7 @@ class Spread(Struct, frozen=True, kw_only=True):
 
 
 class RepeatsReport(Struct, frozen=True, kw_only=True):
-    """Several rows a query: how many the queries have, and the spread of each metric over ``fewest`` exports.
+    """Several rows a query: how many the answerable ones have, and each metric's spread over ``fewest`` exports.
 
     ``metrics`` is empty where a query has one row only.
     """

@@ -62,6 +62,15 @@ def test_a_query_with_one_row_leaves_no_spread(folder: Path) -> None:
     assert "Means over 1 to 2 exports of each query; their spread cannot be told" in ended.out
 
 
+def test_a_query_without_an_answer_and_one_row_leaves_the_spread_of_the_others(folder: Path) -> None:
+    write(folder, {"q": "a", "p": "a"}, {"q": "ba"})
+    asked = [golden("q", "a"), golden("p") | {"relevant_doc_ids": []}]
+    (folder / "golden.jsonl").write_text(as_jsonl(*asked))
+    spread = checked(folder)[1]["repeats"]
+    assert (spread["fewest"], spread["most"]) == (2, 2)
+    assert spread["metrics"]["mrr_at_5"]["lowest"] == 0.5
+
+
 def test_one_row_a_query_is_no_repeat(folder: Path) -> None:
     write(folder, {"q": "a", "p": "a"})
     ended, report = checked(folder)

@@ -50,6 +50,14 @@ def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("qrels", ["query-id\tcorpus-id\tscore\n", "query-id\tcorpus-id\tscore", "\n\n"])
+def test_judgments_of_a_header_alone_are_empty(qrels: str, tmp_path: Path) -> None:
+    _, diagnostics = read("beir", tmp_path, wanted={"golden"}, qrels=qrels, queries=QUERIES)
+    assert problems(diagnostics, tmp_path) == [
+        "qrels: is empty but for its header; expected lines of `query-id<TAB>corpus-id<TAB>score`"
+    ]
+
+
 def test_quotes_that_csv_cannot_read_are_read_as_they_are(tmp_path: Path) -> None:
     huge = '"' + "x" * 140_000
     found, _ = read("beir", tmp_path, wanted={"golden"}, qrels=f"query-id\tcorpus-id\tscore\n{huge}\td\t1\n")

@@ -17,7 +17,7 @@ LAST_DAY = date(2026, 12, 31)
 QUERIES = [
     query("q1", "A", must_rank_at_most=1, tags=("policy",)),
     query("q2", "B", tags=("policy", "api")),
-    query("q3", "C"),
+    query("q3", "C", tags=("fine",)),
 ]
 RUN = {"q1": ["x"] * 9, "q2": ["x"] * 9, "q3": ["C"]}
 
@@ -92,13 +92,28 @@ def test_of_two_the_one_that_has_not_expired_counts() -> None:
     ("fields", "named"),
     [
         ({"query": "q3"}, "query 'q3'"),
-        ({"query": "typo"}, "query 'typo'"),
-        ({"tag": "none", "rule": "must_include"}, "must_include of tag 'none'"),
+        ({"tag": "fine", "rule": "must_include"}, "must_include of tag 'fine'"),
         ({"gate": "minimums.mrr_at_k"}, "minimums.mrr_at_k"),
     ],
 )
 def test_one_that_matches_nothing_broken_is_warned_about(fields: dict[str, Any], named: str) -> None:
-    assert judged(waiver(**fields))[1] == [f"ragcontract.yml:7: waives nothing that is broken ({named}); delete it"]
+    _, warnings = judged(waiver(**fields), minimums=Minimums(mrr_at_k=0.0))
+    assert warnings == [f"ragcontract.yml:7: waives nothing that is broken ({named}); delete it"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"query": "Q-1"}, "no golden query has the id 'Q-1'; did you mean 'q1'?"),
+        ({"query": 7}, "no golden query has the id '7'; delete the waiver"),
+        ({"tag": "polcy"}, "no golden query has the tag 'polcy'; did you mean 'policy'?"),
+        ({"gate": "minimums.mrr"}, "no limit is set that is called 'minimums.mrr'; did you mean 'minimums.mrr_at_k'?"),
+        ({"gate": "latency.p95_ms"}, "no limit is set that is called 'latency.p95_ms'; delete the waiver"),
+    ],
+)
+def test_one_of_something_that_is_not_there_is_warned_about(fields: dict[str, Any], said: str) -> None:
+    _, warnings = judged(waiver(**fields, expires="2020-01-01"), minimums=Minimums(mrr_at_k=0.0))
+    assert warnings == [f"ragcontract.yml:7: {said}"]
 
 
 def test_a_waived_gate_is_told_and_does_not_fail() -> None:
