@@ -160,6 +160,7 @@ def _query(query: GoldenQuery, scored: Scored, judgement: Judgement, keys: Seque
         forbidden_ranks=current.forbidden_ranks,
         baseline_forbidden_ranks=before.forbidden_ranks if before else None,
         violations=violations,
+        repeated=bool(current.repeats or (before and before.repeats)),
     )
 
 

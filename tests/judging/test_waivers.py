@@ -1,8 +1,10 @@
 """Waivers: what a team has accepted until a date is shown and does not fail."""
 
+import xml.etree.ElementTree as ET
 from datetime import date
 from typing import Any
 
+import click
 import msgspec
 import pytest
 
@@ -10,7 +12,9 @@ from ragcontract.inputs.config import Config, Minimums, PerQuery, Waiver
 from ragcontract.judging.verdict import Judgement, judge
 from ragcontract.judging.waivers import with_waivers
 from ragcontract.model import GoldenQuery, Report
+from ragcontract.reports import junit, markdown
 from ragcontract.reports.build import build_report
+from ragcontract.reports.terminal import check_text
 from tests.records import NOW, query, score
 
 LAST_DAY = date(2026, 12, 31)
@@ -141,3 +145,21 @@ def test_what_does_not_fail_is_no_failed_check() -> None:
     report: Report = build_report(scored, with_waivers(judge(scored), scored, LAST_DAY)[0], [], NOW)
     assert [(check.query_id, check.id) for check in report.failed_checks] == [("q1", "must_rank_at_most")]
     assert [one.status for one in report.queries] == ["fail", "waived", "pass"]
+
+
+def test_what_is_waived_of_a_query_that_fails_is_shown_by_every_report_for_people() -> None:
+    queries = [query("q1", "A", "B", forbidden_doc_ids=("F",)), QUERIES[2]]
+    config = Config(waivers=[waiver(query="q1", rule="must_include")])
+    scored = score(queries, {"q1": ["A", "F"], "q3": ["C"]}, None, config)
+    report = build_report(scored, with_waivers(judge(scored), scored, LAST_DAY)[0], [], NOW)
+    why = "waived until 2026-12-31, ann: known"
+    found = "  Expected no F in the results\n  Found: rank 2\n"
+    text = click.unstyle(check_text(report))
+    assert f"FAIL q1\n{found}  Not counted: B in top 5: missing from top 5 ({why})\n" in text
+    assert "WAIVED" not in text
+    assert "Broken and not failing: 1" in (page := markdown.render(report))
+    assert f"| `q1` | `B` in top 5: missing from top 5 | {why} |" in page
+    case = next(case for case in ET.fromstring(junit.render(report)).iter("testcase") if case.get("name") == "q1")
+    assert [child.tag for child in case] == ["failure"]
+    assert case[0].get("type") == "forbidden_docs"
+    assert (case[0].text or "").endswith(f"Found: rank 2\nNot counted: B in top 5: missing from top 5\n{why}")
