@@ -47,7 +47,7 @@ def rows(
 def _rows(
     file: InputFile, split: Callable[[str], list[str]], expected: str, diagnostics: Diagnostics, headers: int
 ) -> Iterator[Row]:
-    number, is_empty = 0, True
+    number, is_empty, but = 0, True, ""
     try:
         for number, line in enumerate(lines_of(file, f"lines of `{expected}`"), start=1):
             place = f"{file.path}:{number}"
@@ -59,6 +59,7 @@ def _rows(
                 continue
             if text.strip():
                 is_empty = is_empty and number <= headers
+                but = " but for its header"
                 yield Row(place, number, split(text))
     except UnreadableError as error:
         diagnostics.problem(f"{file.path}:{number + error.lines_on}", str(error))
@@ -66,7 +67,6 @@ def _rows(
         diagnostics.problem(f"{file.path}:{number + 1}", read_problem(error))
     else:
         if is_empty:
-            but = " but for its header" if headers and number else ""
             diagnostics.problem(file.path, f"is empty{but}; expected lines of `{expected}`")
 
 
