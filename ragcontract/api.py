@@ -5,6 +5,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from ragcontract import pipeline
 from ragcontract.errors import InputError
 from ragcontract.inputs.diagnostics import Diagnostics
@@ -66,7 +68,8 @@ def check(
         config=None if config is None else os.fspath(config),
         repeats=repeats,
     )
-    return pipeline.check(paths, clock=lambda: datetime.now(UTC), k=k, run=rows)
+    report = pipeline.check(paths, clock=lambda: datetime.now(UTC), k=k, run=rows)
+    return replace(report, warnings=[*(rows.warnings if rows else ()), *report.warnings])
 
 
 def _named(paths: Path | Sequence[Path], what: str) -> list[str]:

@@ -221,11 +221,12 @@ class GateReport(Struct, frozen=True, kw_only=True):
     p_value: float | None = None
 
 
-class QueryReport(Struct, frozen=True, kw_only=True, gc=False):
+class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One golden query, which stands in ``place`` (``golden.jsonl:17``).
 
     ``ranks`` names every relevant document, with null for one that was not retrieved. Violations fail it, unless all
-    are waived, or it is only to warn.
+    are waived, or it is only to warn. Where it is ``repeated``, the run or the baseline has several rows of it: the
+    metrics are means, and the ranks the worst of its rows (the best of forbidden documents). It is left out otherwise.
     """
 
     id: str
@@ -241,6 +242,7 @@ class QueryReport(Struct, frozen=True, kw_only=True, gc=False):
     forbidden_ranks: Ranks
     baseline_forbidden_ranks: Ranks | None
     violations: list[Violation]
+    repeated: bool = False
 
 
 class FailedCheck(Struct, frozen=True, kw_only=True, gc=False):
@@ -282,7 +284,7 @@ class Spread(Struct, frozen=True, kw_only=True):
 
 
 class RepeatsReport(Struct, frozen=True, kw_only=True):
-    """Several rows a query: how many the queries have, and the spread of each metric over ``fewest`` exports.
+    """Several rows a query: how many the answerable ones have, and each metric's spread over ``fewest`` exports.
 
     ``metrics`` is empty where a query has one row only.
     """

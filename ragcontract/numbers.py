@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 FEWEST, MOST = 2, 10
 MOST_FOR_SUMS = 4
+LARGE = 1e9
 SAME = 1e-9  # what differs by no more than this does not differ, for a limit as for a reader
 
 
@@ -53,7 +54,12 @@ def signed(value: float | None, digits: int) -> str:
 
 
 def percent(value: float, digits: int = FEWEST) -> str:
-    """Write a fraction as a percentage with as few decimals as it takes, ``digits`` at most: ``10%``, ``12.5%``."""
+    """Write a fraction as a percentage with as few decimals as it takes, ``digits`` at most: ``10%``, ``12.5%``.
+
+    One over a billion is only said to be.
+    """
+    if value > LARGE:
+        return f"over {LARGE * 100:,.0f}%"
     return _short(fixed(value * 100, digits)) + "%"
 
 
@@ -76,6 +82,8 @@ def ms_digits(value: float, *others: float) -> int:
 
 def milliseconds(value: float, digits: int, *, sign: bool = False) -> str:
     """Write a time with as few decimals as it takes, ``digits`` at most: ``480 ms``, ``0.25 ms``, ``+80 ms``."""
+    if abs(value) > LARGE:
+        return f"{value:+.3g} ms" if sign else f"{value:.3g} ms"  # a mistake, and 300 columns wide if written out
     return _short(signed(value, digits) if sign else fixed(value, digits)) + " ms"
 
 

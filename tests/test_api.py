@@ -138,6 +138,22 @@ def test_a_run_at_hand_is_judged_as_one_in_a_file(tmp_path: Path, monkeypatch: p
         check(golden="golden.jsonl", run={"q1": []})
 
 
+def test_a_run_at_hand_has_the_warnings_of_one_in_a_file(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "golden.jsonl", [golden(f"q{n}") for n in range(3)])
+    other: dict[str, Any] = {"doc_id": "x", "score": 2}
+    up, down = ([{"doc_id": "doc1", "score": score}, other] for score in (1, 3))
+    retrieved = {"q0": down, "q1": up, "q2": up, "q3": down}
+    with ragcontract.RunWriter(tmp_path / "run.jsonl") as writer:
+        for query_id, results in retrieved.items():
+            writer.write(query_id, results)
+    order, unknown = check(golden=path, run=retrieved).warnings
+    assert 'query "q1": the scores are not in descending order (2 such rows); ranks are' in order
+    in_file = check(golden=path, run=tmp_path / "run.jsonl").warnings
+    assert [one.partition("the scores")[2] for one in in_file] == [
+        one.partition("the scores")[2] for one in (order, unknown)
+    ]
+
+
 def test_a_run_at_hand_has_the_digest_of_the_file_it_would_be(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "golden.jsonl", [golden("q1")])
     with ragcontract.RunWriter(tmp_path / "run.jsonl") as writer:

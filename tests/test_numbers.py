@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.numbers import SAME, count, digits_for, digits_that_add_up, fixed, percent, signed
+from ragcontract.numbers import SAME, count, digits_for, digits_that_add_up, fixed, milliseconds, percent, signed
 
 fractions = st.floats(min_value=0, max_value=1)
 
@@ -88,6 +88,13 @@ def test_numbers_with_and_without_a_sign(value: float | None, digits: int, plain
 )
 def test_percentages_have_no_more_decimals_than_it_takes(value: float, expected: str) -> None:
     assert percent(value) == expected
+
+
+def test_what_no_report_has_room_for_is_written_short() -> None:
+    assert [milliseconds(value, 0) for value in (1e9, 1e308)] == ["1000000000 ms", "1e+308 ms"]
+    assert [milliseconds(value, 0, sign=True) for value in (1e9, -1e308)] == ["+1000000000 ms", "-1e+308 ms"]
+    assert percent(1e9) == "100000000000%"
+    assert percent(1.7e308) == "over 100,000,000,000%"
 
 
 def test_a_percentage_can_be_written_finer() -> None:

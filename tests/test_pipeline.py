@@ -205,7 +205,7 @@ def test_a_drop_of_a_tag_needs_a_baseline_that_has_its_queries(tmp_path: Path) -
     assert [problem.partition(prefix)[2][:20] for problem in problems_of(paths)] == ["there is no baseline"]
     stored = write_baseline(tmp_path / "b.json", stored_query("p", "a"))
     assert problems_of(with_baseline(paths, stored)) == [
-        prefix + "no query with relevant documents is in both the run and the baseline"
+        prefix + "no query with the tag 't' and with relevant documents is in both the run and the baseline"
     ]
 
 

@@ -62,6 +62,15 @@ def test_a_query_with_one_row_leaves_no_spread(folder: Path) -> None:
     assert "Means over 1 to 2 exports of each query; their spread cannot be told" in ended.out
 
 
+def test_a_query_without_an_answer_and_one_row_leaves_the_spread_of_the_others(folder: Path) -> None:
+    write(folder, {"q": "a", "p": "a"}, {"q": "ba"})
+    asked = [golden("q", "a"), golden("p") | {"relevant_doc_ids": []}]
+    (folder / "golden.jsonl").write_text(as_jsonl(*asked))
+    spread = checked(folder)[1]["repeats"]
+    assert (spread["fewest"], spread["most"]) == (2, 2)
+    assert spread["metrics"]["mrr_at_5"]["lowest"] == 0.5
+
+
 def test_one_row_a_query_is_no_repeat(folder: Path) -> None:
     write(folder, {"q": "a", "p": "a"})
     ended, report = checked(folder)
@@ -100,6 +109,32 @@ def test_a_baseline_of_repeats_is_averaged_as_well(folder: Path) -> None:
     assert report["metrics"]["mrr_at_5"]["baseline"] == pytest.approx(2 / 3)
     assert report["metrics"]["mrr_at_5"]["delta"] == 0
     assert rag_contract("check", "--repeats", "--baseline", "current_run.jsonl").code == 0
+
+
+def test_a_query_of_several_rows_moved_by_its_metrics_and_not_by_its_worst_rank(folder: Path) -> None:
+    write(folder, {"q": "xa", "p": "a", "r": "a", "s": "a"}, name="base.jsonl")
+    exports = [{"q": docs, "p": "a", "r": "a"} for docs in ("a", "a", "xya")]
+    write(folder, *exports, {"p": "xa"}, {"s": "xa"})
+    ended = rag_contract("diff", "--repeats", "--baseline", "base.jsonl")
+    assert ended.out.startswith(
+        "Worse (2)\n"
+        "  s  What about s?\n    a: 1 -> 2\n"
+        "  p  What about p?\n    MRR@5 1.0000 -> 0.8750; the worst ranks of its rows:\n    a: 1 -> 2\n\n"
+        "Better (1)\n"
+        "  q  What about q?\n    MRR@5 0.5000 -> 0.7778; the worst ranks of its rows:\n    a: 2 -> 3\n"
+    )
+    assert ended.out.endswith("\n2 worse, 1 better, 1 the same\n")
+    rag_contract("check", "--repeats", "--baseline", "base.jsonl")
+    assert "MRR@5 0.5000 → 0.7778; the worst ranks of its rows: `a` 2 → 3" in (folder / "report.md").read_text()
+    queries = json.loads((folder / "report.json").read_bytes())["queries"]
+    assert {query["id"]: query.get("repeated") for query in queries} == {"p": True, "q": True, "r": True, "s": None}
+
+
+def test_rows_of_the_baseline_make_a_query_repeated_as_well(folder: Path) -> None:
+    write(folder, {"q": "a"}, {"q": "a"}, {"q": "xya"}, name="base.jsonl")
+    write(folder, {"q": "xa"})
+    ended = rag_contract("diff", "--repeats", "--baseline", "base.jsonl")
+    assert ended.out.startswith("Worse (1)\n  q  What about q?\n    MRR@5 0.7778 -> 0.5000; the worst ranks")
 
 
 def test_a_baseline_of_one_row_a_query_has_no_repeats(folder: Path) -> None:

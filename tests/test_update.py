@@ -77,6 +77,37 @@ def test_a_broken_contract_is_stored_with_the_reason_and_what_was_broken() -> No
     ]
 
 
+WAIVER = "waivers: [{gate: fail_on.mrr_drop_gt, reason: a new index, owner: ann, expires: 2099-12-31}]\n"
+
+
+def test_a_drop_that_is_waived_is_not_forgotten_without_a_reason(workspace: Path) -> None:
+    returned(run("q1", "x", "doc1"), run("q2", "x", "doc2"))
+    with Path("ragcontract.yml").open("a") as config:
+        config.write(WAIVER)
+    assert rag_contract("check").code == 0
+    before = files_in(workspace)
+    ended = rag_contract("baseline", "--update")
+    assert (ended.code, files_in(workspace)) == (1, before)
+    assert "\nrefused: baseline.json is left as it is, for what is waived (fail_on.mrr_drop_gt) would be" in ended.out
+    ended = rag_contract("baseline", "--update", "--accept-regressions", "it is better for long questions")
+    assert ended.code == 0
+    assert ended.out.endswith(", with 1 failed check accepted: it is better for long questions\n")
+    (accepted,) = stored()["accepted"]
+    assert accepted["failed"] == 1
+    assert accepted["failed_checks"] == [
+        "fail_on.mrr_drop_gt: MRR@5 fell by 0.50, allowed drop 0.10 (waived until 2099-12-31, ann: a new index)"
+    ]
+
+
+def test_a_waived_rule_needs_no_reason_as_it_fails_again_by_itself() -> None:
+    returned(run("q1", "doc1"), run("q2", "doc2", "x"))
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1"), golden("q2", "doc2", forbidden_doc_ids=["x"])])
+    with Path("ragcontract.yml").open("a") as config:
+        config.write(WAIVER.replace("gate: fail_on.mrr_drop_gt", "query: q2"))
+    assert rag_contract("baseline", "--update").code == 0
+    assert "accepted" not in stored()
+
+
 def test_what_was_accepted_is_told_by_the_next_check() -> None:
     returned(*BROKEN)
     rag_contract("baseline", "--update", "--accept-regressions", "new\x1b | <b>@me")
@@ -146,18 +177,6 @@ def test_a_baseline_that_would_not_change_is_left_as_it_is(more: tuple[str, ...]
     ended = rag_contract("baseline", "--update", *more)
     assert (ended.code, files_in(workspace)) == (0, before)
     assert ended.out.endswith("\nnothing changed: baseline.json is left as it is\n")
-
-
-def test_a_waived_failure_needs_no_reason_as_in_a_check() -> None:
-    returned(run("q1", "doc1"), run("q2", "x"))
-    waivers = "".join(
-        f"  - {{{what}, reason: r, owner: o, expires: 9999-12-31}}\n"
-        for what in ("query: q2", "gate: fail_on.mrr_drop_gt")
-    )
-    with Path("ragcontract.yml").open("a") as file:
-        file.write(f"waivers:\n{waivers}")
-    assert rag_contract("baseline", "--update").code == 0
-    assert "accepted" not in stored()
 
 
 def test_queries_that_came_went_and_changed_are_listed() -> None:

@@ -62,7 +62,7 @@ def _findings(
 
     def rows() -> Iterator[tuple[str, list[str]]]:
         for path in resolve(run_paths, diagnostics):
-            yield from RunRows([path], diagnostics, progress)
+            yield from RunRows([path], diagnostics, progress, repeats=True)  # nothing is judged here
 
     exports = read_exports(rows(), golden.queries, loaded.config) if run_paths else None
     diagnostics.raise_problems()

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 import click
+from msgspec.structs import replace
 
 from ragcontract import defaults, pipeline
+from ragcontract.cli import REPEATS
 from ragcontract.console import progress_over, say, warn
 from ragcontract.errors import ExitCode, InputError
 from ragcontract.inputs.diagnostics import Diagnostics
@@ -35,7 +37,8 @@ Suggestions = Mapping[MetricAtK, Detectable]
 )
 @click.option("--config", metavar="FILE", help=f"Where k and rank_by stand. [{defaults.CONFIG}, if there]")
 @click.option("--k", type=click.IntRange(1, MAX_RANK), metavar="N", help="The cut-off. [the config's k, else 5]")
-def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None) -> int:
+@REPEATS
+def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, *, repeats: bool) -> int:
     """Propose limits from known-good runs.
 
     Says how far each metric moves by chance, which drop this golden set can show at all, and prints a configuration to
@@ -44,7 +47,7 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: in
     if "" in (*golden, *run, config):
         raise InputError(["an option is given an empty path; name a file, or leave the option out"])
     paths = defaults.find_inputs(golden=golden, run=run, config=config)
-    scored = list(_scored(paths, k))
+    scored = list(_scored(replace(paths, repeats=repeats), k))
     first = scored[0]
     queries = [query for query in first.golden.queries.values() if query.answerable]
     if not queries:
@@ -65,7 +68,7 @@ def _scored(paths: pipeline.Paths, k: int | None) -> Iterator[Scored]:
     warnings: dict[str, None] = {}
     with progress_over([*list(paths.golden) * len(files), *files]) as progress:
         for file in files:
-            of_one = pipeline.Paths(golden=paths.golden, run=[file], config=paths.config)
+            of_one = replace(paths, run=[file], baseline=None)
             scored, _, more = pipeline.good_run(of_one, k=k, progress=progress)
             warnings |= dict.fromkeys(more)
             yield scored

@@ -9,7 +9,7 @@ from ragcontract import pipeline
 from ragcontract.console import progress_over, say, warn
 from ragcontract.errors import ExitCode, InputError
 from ragcontract.outputs import goes_to_stdout, write_files
-from ragcontract.reports.baseline_file import acceptance, baseline_of, encode, is_same
+from ragcontract.reports.baseline_file import acceptance, baseline_of, encode, is_same, waived_drops
 from ragcontract.reports.update import update_text
 
 
@@ -24,7 +24,7 @@ def update_baseline(paths: pipeline.Paths, *, k: int | None, out: str, reason: s
     with progress_over([*paths.golden, *paths.run, out]) as progress:
         found = pipeline.update(paths, clock=lambda: now, k=k, progress=progress)
     report, stored = found.report, found.stored
-    broken = report.verdict == "fail"
+    broken = report.verdict == "fail" or bool(waived_drops(report))
     refused = broken and reason is None
     accepted = [*stored.accepted, *([acceptance(report, reason)] if broken and reason else [])]
     new = baseline_of(found.scored, found.doc_ids, now, accepted)

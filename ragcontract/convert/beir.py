@@ -59,7 +59,7 @@ def _read_qrels(
     grades: dict[str, dict[str, float]] = {}
     places: dict[str, str] = {}
     first = First(diagnostics)
-    for row in rows(paths, _split, QREL, diagnostics, progress):
+    for row in rows(paths, _split, QREL, diagnostics, progress, headers=1):
         if len(row.columns) != len(HEADER) or not all(row.columns):
             found = shown("\t".join(row.columns))
             diagnostics.problem(row.place, f"expected the 3 columns `{QREL}`, found {found}")

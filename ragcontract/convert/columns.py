@@ -26,10 +26,13 @@ def rows(
     expected: str,
     diagnostics: Diagnostics,
     progress: Progress = no_progress,
+    *,
+    headers: int = 0,
 ) -> Iterator[Row]:
     """Yield the lines that are not blank, ``split`` into columns; what cannot be read is told to the diagnostics.
 
-    ``expected`` says what a line looks like, for those who gave an empty file or one that is no text.
+    ``expected`` says what a line looks like, for those who gave an empty file or one that is no text. A file with
+    nothing after its first ``headers`` lines is empty.
     """
     for path in paths:
         try:
@@ -38,11 +41,13 @@ def rows(
             diagnostics.problem(path, read_problem(error))
             continue
         with file:
-            yield from _rows(file, split, expected, diagnostics)
+            yield from _rows(file, split, expected, diagnostics, headers)
 
 
-def _rows(file: InputFile, split: Callable[[str], list[str]], expected: str, diagnostics: Diagnostics) -> Iterator[Row]:
-    number, is_empty = 0, True
+def _rows(
+    file: InputFile, split: Callable[[str], list[str]], expected: str, diagnostics: Diagnostics, headers: int
+) -> Iterator[Row]:
+    number, is_empty, but = 0, True, ""
     try:
         for number, line in enumerate(lines_of(file, f"lines of `{expected}`"), start=1):
             place = f"{file.path}:{number}"
@@ -53,7 +58,8 @@ def _rows(file: InputFile, split: Callable[[str], list[str]], expected: str, dia
                 diagnostics.problem(place, malformed(line, error)[1])
                 continue
             if text.strip():
-                is_empty = False
+                is_empty = is_empty and number <= headers
+                but = " but for its header"
                 yield Row(place, number, split(text))
     except UnreadableError as error:
         diagnostics.problem(f"{file.path}:{number + error.lines_on}", str(error))
@@ -61,7 +67,7 @@ def _rows(file: InputFile, split: Callable[[str], list[str]], expected: str, dia
         diagnostics.problem(f"{file.path}:{number + 1}", read_problem(error))
     else:
         if is_empty:
-            diagnostics.problem(file.path, f"is empty; expected lines of `{expected}`")
+            diagnostics.problem(file.path, f"is empty{but}; expected lines of `{expected}`")
 
 
 def as_grade(text: str, place: str, diagnostics: Diagnostics) -> float | None:

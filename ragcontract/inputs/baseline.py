@@ -40,7 +40,7 @@ class BaselineHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
     golden_sha256: Annotated[
         str, Meta(description="Fingerprint of the golden queries, whatever their order and files.")
     ]
-    k: list[Rank]
+    k: Annotated[list[Rank], Meta(min_length=1)]
     versions: Annotated[dict[str, list[str]], Meta(description="Embedding model, index, chunking, retriever.")]
     metrics: Means
     tags: dict[str, Means]

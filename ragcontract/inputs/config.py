@@ -1,5 +1,6 @@
 """``ragcontract.yml``: the limits. Every message about it names a line."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
@@ -187,7 +188,7 @@ def read_config(path: str, diagnostics: Diagnostics) -> LoadedConfig:
     if len(data) > MAX_BYTES:
         diagnostics.problem(path, "is larger than 1 MiB, which no configuration is")
         return LoadedConfig()
-    document = load(data)
+    document = load(data, texts={"query"})  # an id: 007 is not 7
     config = _typed(document, path, diagnostics)
     lines = {dotted(key): line for key, line in document.lines.items()}
     return LoadedConfig(config=config, files=[source], lines=lines) if config else LoadedConfig()
@@ -202,13 +203,22 @@ def _typed(document: Document, path: str, diagnostics: Diagnostics) -> Config | 
         try:
             config = msgspec.convert(document.value, record)
         except msgspec.ValidationError as error:
-            told = misfits(document.value, record) or [Misfit((), str(error))]
+            told = [*map(_about_cutoffs, misfits(document.value, record))] or [Misfit((), str(error))]
             found += [(document.line(misfit.path), misfit) for misfit in told]
     if config:
         found += [(document.line(misfit.path), misfit) for misfit in _wrong_waivers(config.waivers)]
     for line, misfit in sorted(found, key=lambda one: one[0]):
         diagnostics.misfit(f"{path}:{line}", misfit)
     return config
+
+
+def _about_cutoffs(misfit: Misfit) -> Misfit:
+    """Say of a limit at a cut-off that is not scored what is wrong with it: the key is none because of ``k``."""
+    group, key = map(str, ("", "", *misfit.path)[-2:])
+    match = re.fullmatch(rf"(?:{_NAMES})_at_([1-9][0-9]*)(_drop_gt)?", key)
+    if match and misfit.message.startswith("unknown key") and group == ("fail_on" if match[2] else "minimums"):
+        return Misfit(misfit.path, f"{match[1]} is not in k; add it there, or name a cut-off that is")
+    return misfit
 
 
 def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Misfit]:

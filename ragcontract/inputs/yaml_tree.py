@@ -1,15 +1,20 @@
 """Reads YAML through its node tree: with the line of every key, and only what a configuration needs of the language.
 
 PyYAML reads ``1e-2`` as text, ``010`` as 8 and ``no`` as false, and lets the second of two equal keys win; here values
-are typed as in YAML 1.2's core schema, and duplicate keys, aliases and tags are refused.
+are typed as in YAML 1.2's core schema, and duplicate keys, aliases, tags and halves of characters are refused.
 """
 
 import re
+from collections.abc import Container
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
 
+from ragcontract.text import encodable
+
 Path = tuple[str | int, ...]
+HALF = r"has half of a character in it (\ud800 to \udfff), which no file can hold; write the whole one"
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -36,14 +41,17 @@ def _innermost(lines: dict[Path, int], path: Path) -> int:
     return next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), 1)
 
 
-def load(data: bytes) -> Document:
-    """Read one document, whose root must be a mapping; nothing but comments is an empty mapping."""
+def load(data: bytes, *, texts: Container[str] = ()) -> Document:
+    """Read one document, whose root must be a mapping; nothing but comments is an empty mapping.
+
+    What stands under a key of ``texts`` is kept as it is written: 007 is no 7 there.
+    """
     text, problem = _decode(data)
     if problem is None and not text.strip():
         problem = Problem(line=1, message="is empty; write at least `k: 5`, or remove the file to use the defaults")
     if problem is not None:
         return Document(value=None, lines={}, problems=[problem])
-    tree = _Tree()
+    tree = _Tree(texts)
     value: Any = None
     try:
         value = tree.root(text)
@@ -64,7 +72,8 @@ def _decode(data: bytes) -> tuple[str, Problem | None]:
 class _Tree:
     """Walks YAML nodes. A node that is met twice is an alias: refused, so that none can explode."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: Container[str]) -> None:
+        self._texts = texts
         self.lines: dict[Path, int] = {}
         self.problems: list[Problem] = []
         self._met: set[int] = set()
@@ -85,7 +94,7 @@ class _Tree:
             message = f"has a character that YAML does not allow (U+{code:04X})"
             self.problems.append(Problem(line=line, message=message))
             return None
-        if node is None or (isinstance(node, yaml.ScalarNode) and _scalar(node) is None):
+        if node is None or (isinstance(node, yaml.ScalarNode) and node.style is None and _scalar(node) is None):
             return {}
         if not isinstance(node, yaml.MappingNode):
             return self._refuse(node.start_mark, (), "is not a mapping of keys to values, as in `k: 5`")
@@ -108,7 +117,11 @@ class _Tree:
             return self._mapping(node, path)
         if node.id == "sequence":
             return [self._item(item, (*path, index)) for index, item in enumerate(node.value)]
-        return _scalar(node)
+        if (text := _whole(node.value)) is None:
+            self._refuse(node.start_mark, path, HALF)
+            return encodable(str(node.value))  # for no word about its absence
+        value = _scalar(node) if node.style is None else text
+        return value if value is None or not path or path[-1] not in self._texts else text
 
     def _item(self, node: Any, path: Path) -> Any:
         if id(node) not in self._met:  # an alias has the mark of what it stands for
@@ -121,7 +134,10 @@ class _Tree:
             if key_node.id != "scalar":
                 self._refuse(key_node.start_mark, path, "has a key that is no plain text")
                 continue
-            key = str(key_node.value)
+            key = _whole(key_node.value)
+            if key is None:
+                self._refuse(key_node.start_mark, path, f"has a key that {HALF}")
+                continue
             here = (*path, key)
             if here in self.lines:
                 self._refuse(key_node.start_mark, here, f"stands here again; it is first in line {self.lines[here]}")
@@ -133,10 +149,19 @@ class _Tree:
         return found
 
 
+def _whole(text: str) -> str | None:
+    r"""Join the halves of characters, as JSON writes emoji: ``"\ud83d\ude00"``. None where one half is missing."""
+    with suppress(UnicodeEncodeError):
+        text.encode()
+        return text  # nearly always
+    try:
+        return text.encode("utf-16-le", errors="surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        return None
+
+
 def _scalar(node: Any) -> str | int | float | bool | None:
     text = str(node.value)
-    if node.style is not None:
-        return text
     if text in {"", "~", "null", "Null", "NULL"}:
         return None
     if text in {"true", "True", "TRUE", "false", "False", "FALSE"}:

@@ -131,14 +131,16 @@ def worst(gates: Sequence[GateReport]) -> Status:
 
 def why_not(gate: Gate, *, has_baseline: bool, has_queries: bool = True) -> str:
     """Say why a gate cannot be evaluated, which must never look like a pass."""
+    tagged = "" if gate.tag is None else f" with the tag {gate.tag!r}"
     if gate.tag is not None and not has_queries:
         reason = f"no golden query has the tag {gate.tag!r}"
     elif gate.kind == "minimum":
-        reason = "no golden query has relevant documents"
+        reason = f"no golden query{tagged} has relevant documents"
     elif not has_baseline:
         reason = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
     else:
-        reason = "no query with relevant documents is in both the run and the baseline"
+        both = f"{tagged} and with relevant documents" if tagged else " with relevant documents"
+        reason = f"no query{both} is in both the run and the baseline"
     return f"{gate.id} cannot be judged: {reason}"
 
 

@@ -79,7 +79,7 @@ def review(queries: Queries, config: Config, exports: Exports | None = None) -> 
     rules: dict[Name, Callable[[], Found]] = {
         "todo-placeholder": lambda: _placeholders(queries),
         "duplicate-question": lambda: _duplicates(queries),
-        "forbidden-and-relevant": lambda: _contradictions(queries),
+        "forbidden-and-relevant": lambda: _contradictions(queries, config),
         "more-than-k": lambda: _more_than_k(queries, config),
         "small-tag": lambda: _small_tags(queries),
     }
@@ -115,10 +115,25 @@ def _duplicates(queries: Queries) -> Found:
             yield query, f"{query.id!r} asks the same as {other.id!r} ({other.place}), which so counts twice; {advice}"
 
 
-def _contradictions(queries: Queries) -> Found:
+def _contradictions(queries: Queries, config: Config) -> Found:
+    if not config.per_query.enforce_forbidden_docs:
+        return
     for query in queries.values():
         if both := both_relevant_and_forbidden(query):
-            yield query, f"{query.id!r} wants and forbids {listed(both, 'and')}, so it can never pass; take one out"
+            never = ", so it can never pass" if _contradicts(query, len(both), config) else ""
+            yield query, f"{query.id!r} wants and forbids {listed(both, 'and')}{never}; take one out"
+
+
+def _contradicts(query: GoldenQuery, forbidden: int, config: Config) -> bool:
+    """Tell whether no results could keep both rules, so many of the relevant documents being forbidden."""
+    rules = config.per_query
+    all_forbidden = forbidden == len(query.relevant_doc_ids)
+    wanted_within = []
+    if rules.enforce_must_include and (all_forbidden or not query.must_include_any):
+        wanted_within.append(config.k if isinstance(config.k, int) else max(config.k))
+    if rules.enforce_must_rank_at_most and query.must_rank_at_most is not None and all_forbidden:
+        wanted_within.append(query.must_rank_at_most)
+    return any(rules.forbidden_within is None or top <= rules.forbidden_within for top in wanted_within)
 
 
 def _more_than_k(queries: Queries, config: Config) -> Found:

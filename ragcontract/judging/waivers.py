@@ -1,15 +1,19 @@
 """Waivers: known failures that a team has accepted until a date. They are shown, and do not fail."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import islice
 
 from msgspec.structs import replace
 
 from ragcontract.inputs.config import Waiver
 from ragcontract.inputs.ids import as_id
+from ragcontract.inputs.schema import nearest
 from ragcontract.judging.verdict import Judgement
 from ragcontract.model import GateReport, GoldenQuery, Violation
 from ragcontract.scoring.scored import Scored
+
+COMPARED = 2_000  # names that a misspelled one is compared with, which takes long
 
 
 def with_waivers(judgement: Judgement, scored: Scored, today: date) -> tuple[Judgement, list[str]]:
@@ -38,7 +42,7 @@ def with_waivers(judgement: Judgement, scored: Scored, today: date) -> tuple[Jud
             for query_id, violations in judgement.violations.items()
         },
     )
-    return marked, list(_warnings(scored, used, today))
+    return marked, list(_warnings(scored, [report.id for report in judgement.gates], used, today))
 
 
 def _covers(waiver: Waiver, query: GoldenQuery, broken: Violation) -> bool:
@@ -56,13 +60,31 @@ def _reason(matching: Sequence[int], waivers: Sequence[Waiver], used: set[int], 
     return None
 
 
-def _warnings(scored: Scored, used: set[int], today: date) -> Iterator[str]:
+def _warnings(scored: Scored, gates: Sequence[str], used: set[int], today: date) -> Iterator[str]:
     for number, waiver in enumerate(scored.config.config.waivers):
         place = f"{scored.config.files[0].path}:{scored.config.lines[f'waivers[{number}]']}"
-        if number not in used:
+        if number not in used and (stranger := _stranger(waiver, scored.golden.queries, gates)):
+            yield f"{place}: {stranger}"
+        elif number not in used:
             yield f"{place}: waives nothing that is broken ({_target(waiver)}); delete it"
         elif today > date.fromisoformat(waiver.expires):
             yield f"{place}: expired on {waiver.expires}, so it counts no more ({_target(waiver)}, {waiver.owner})"
+
+
+def _stranger(waiver: Waiver, queries: Mapping[str, GoldenQuery], gates: Sequence[str]) -> str | None:
+    """Say that there is no such thing as the waiver names; None where there is."""
+    known: Iterable[str]
+    if waiver.gate is not None:
+        what, name, known = "limit is set that is called", waiver.gate, gates
+    elif waiver.query is not None:
+        what, name, known = "golden query has the id", as_id(waiver.query), queries
+    else:
+        known = dict.fromkeys(tag for query in queries.values() for tag in query.tags)
+        what, name = "golden query has the tag", waiver.tag or ""
+    if name in known:
+        return None
+    near = nearest(name, islice(known, COMPARED))
+    return f"no {what} {name!r}; {f'did you mean {near!r}?' if near else 'delete the waiver'}"
 
 
 def _target(waiver: Waiver) -> str:

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ragcontract.errors import InputError
 from ragcontract.inputs.ids import as_id, as_ids
+from ragcontract.inputs.run import _descending
 from ragcontract.model import Accepted, Latency, SourceFile
+from ragcontract.numbers import count
 from ragcontract.record.rows import Id, Result, RowEncoder
 
 NAME = "(in memory)"
@@ -17,7 +19,7 @@ class RunInMemory:
     """The rows of a mapping of query ids to what was retrieved, as a run's reader yields them.
 
     Its one file is called ``(in memory)`` and has the digest of the file that
-    :class:`~ragcontract.record.writer.RunWriter` would write.
+    :class:`~ragcontract.record.writer.RunWriter` would write. ``warnings`` say what is odd about the rows.
     """
 
     created_at: str | None = None
@@ -32,17 +34,29 @@ class RunInMemory:
         encoder = RowEncoder(NAME, {})
         digest = hashlib.sha256()
         self._rows: dict[str, list[str]] = {}
+        unordered: list[Id] = []
         for query_id, results in run.items():
             line, row = encoder.row(query_id, results)
             if as_id(row.query_id) in self._rows:
                 raise InputError([f"{encoder.place(query_id)}: is there already, as text or as a number"])
             self._rows[as_id(row.query_id)] = as_ids([result.doc_id for result in row.results])
+            if not _descending(row.results):
+                unordered.append(query_id)
             digest.update(line)
         if not self._rows:
             raise InputError([f"{NAME}: the run is empty"])
         self.files = [SourceFile(path=NAME, sha256=digest.hexdigest())]
         self.versions: dict[str, list[str]] = {}
+        self.warnings = [_about_order(encoder.place(unordered[0]), len(unordered))] if unordered else []
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
         """Yield ``(query_id, doc_ids)`` of every row."""
         return iter(self._rows.items())
+
+
+def _about_order(first: str, rows: int) -> str:
+    """Say what the reader of a run's files says of rows whose scores do not descend."""
+    return (
+        f"{first}: the scores are not in descending order ({count(rows, 'such row')}); "
+        "ranks are the order of the results, scores never reorder them"
+    )

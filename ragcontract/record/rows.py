@@ -1,7 +1,7 @@
 """One row of a run, from what an exporter has at hand to the line that the reader takes."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -53,6 +53,11 @@ class RowEncoder:
 
     def _encoded(self, row: dict[str, Any], place: str) -> tuple[bytes, RunRow]:
         line = b""
+        if packed := [
+            name for name, value in _ids(row | self._versions) if isinstance(value, bytes | bytearray | memoryview)
+        ]:
+            problems = [f"{place}: {name}: is bytes, which are no id; decode them first" for name in packed]
+            raise InputError(problems)
         try:
             line = self._encode(row | self._versions) + b"\n"
             decoded = self._decode(line)
@@ -67,9 +72,21 @@ class RowEncoder:
         return line, decoded
 
 
+def _ids(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what may be an id, and what it is called; msgspec would write bytes as base64, which is another id."""
+    for name, value in row.items():
+        if name != "results":
+            yield name, value
+    for index, result in enumerate(row["results"]):
+        for name, value in result.items():
+            yield f"results[{index}].{name}", value
+
+
 def _plain(value: Any) -> Any:
     """Let numpy's and torch's single numbers be numbers."""
     item = getattr(value, "item", None)
     if callable(item):
-        return item()
+        value = item()
+        if not isinstance(value, bytes):
+            return value
     raise TypeError(f"a value of the type {type(value).__name__} is none of JSON's")

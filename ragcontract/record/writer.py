@@ -48,6 +48,8 @@ class RunWriter:
 
     def __enter__(self) -> Self:
         """Open the temporary file; raises :class:`OutputError` where none can be written."""
+        if self._streams:
+            raise RuntimeError(f"{self._name}: is being written already; a RunWriter is for one `with` block at a time")
         problems = check_outputs([self._name], [])
         if not problems and Path(self._name).exists() and not Path(self._name).is_file():
             problems = [f"{self._name}: is no file, so it cannot be written whole or not at all"]

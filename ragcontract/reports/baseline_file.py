@@ -7,7 +7,8 @@ from datetime import datetime
 import msgspec
 
 from ragcontract.inputs.baseline import FORMAT_VERSION, BaselineFile, BaselineQuery
-from ragcontract.model import Accepted, GoldenQuery, Report
+from ragcontract.judging.words import told
+from ragcontract.model import Accepted, GateReport, GoldenQuery, Report
 from ragcontract.reports.build import TOOL, query_metrics, relevant_ranks
 from ragcontract.scoring.aggregate import by_tag, means
 from ragcontract.scoring.scored import Scored
@@ -59,6 +60,7 @@ def acceptance(report: Report, reason: str) -> Accepted:
     failed = [
         f"{check.id if check.query_id is None else check.query_id}: {check.message}" for check in report.failed_checks
     ]
+    failed += [f"{gate.id}: {told(gate)} (waived {gate.waived})" for gate in waived_drops(report)]
     return Accepted(
         reason=encodable(reason),
         at=report.created_at,
@@ -66,6 +68,11 @@ def acceptance(report: Report, reason: str) -> Accepted:
         failed=len(failed),
         failed_checks=failed[:MAX_FAILED_CHECKS],
     )
+
+
+def waived_drops(report: Report) -> list[GateReport]:
+    """Return the waived limits on changes: with the run as the baseline they would hold, also once the waiver ends."""
+    return [gate for gate in report.gates if gate.status == "waived" and gate.kind not in {"minimum", "latency"}]
 
 
 def is_same(stored: BaselineFile, new: BaselineFile) -> bool:

@@ -1,6 +1,6 @@
 """From a judgement to the report that every renderer reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from ragcontract import __version__
@@ -49,7 +49,7 @@ def build_report(scored: Scored, judgement: Judgement, warnings: list[str], now:
         queries=queries,
         failed_checks=_failed_checks(judgement.gates, queries),
         tags=_tags(scored),
-        warnings=[encodable(warning) for warning in warnings],
+        warnings=[encodable(warning) for warning in [*warnings, *_about_age(scored, now)]],
         latency=_latency(scored),
         repeats=spread(scored.golden.queries.values(), scored.run.scores, scored.metrics, scored.run.missing),
     )
@@ -106,6 +106,20 @@ def _age_in_days(created_at: str | None, now: datetime) -> int | None:
         return None
 
 
+def _about_age(scored: Scored, now: datetime) -> Iterator[str]:
+    """Yield a warning where a baseline's age is limited and not known."""
+    baseline = scored.baseline
+    if baseline is None or scored.config.config.max_baseline_age is None:
+        return
+    if _age_in_days(baseline.created_at, now) is None:
+        why = (
+            "a run does not say when it was made"
+            if baseline.created_at is None
+            else f"created_at is {baseline.created_at!r}, which is no date with a time zone"
+        )
+        yield f"{baseline.files[0].path}: its age is not known, so max_baseline_age says nothing ({why})"
+
+
 def _files(files: list[SourceFile]) -> list[SourceFile]:
     return [SourceFile(path=encodable(file.path), sha256=file.sha256) for file in files]
 
@@ -144,6 +158,7 @@ def _query(query: GoldenQuery, scored: Scored, judgement: Judgement, keys: Seque
         forbidden_ranks=current.forbidden_ranks,
         baseline_forbidden_ranks=before.forbidden_ranks if before else None,
         violations=violations,
+        repeated=bool(current.repeats or (before and before.repeats)),
     )
 
 

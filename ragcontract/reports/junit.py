@@ -1,10 +1,12 @@
 """The report as JUnit XML: a suite for the gates and one for the queries, with the metrics as properties."""
 
+from collections.abc import Iterator
+
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
 from ragcontract.judging.words import told
 from ragcontract.model import GateReport, QueryReport, Report
-from ragcontract.reports.findings import findings
+from ragcontract.reports.findings import findings, tolerated_findings
 from ragcontract.reports.movement import why_tolerated
 from ragcontract.text import visible
 
@@ -47,9 +49,23 @@ def _query(query: QueryReport, k: int) -> TestCase:
         found = [(finding.expected(visible), finding.found(visible)) for finding in findings(query, k)]
         case.add_failure_info(
             message="; ".join(f"expected {wanted}, found: {got}" for wanted, got in found),
-            output="\n".join([visible(query.query), *(f"Expected {wanted}\nFound: {got}" for wanted, got in found)]),
-            failure_type=", ".join(violation.rule for violation in query.violations),
+            output="\n".join(
+                [
+                    visible(query.query),
+                    *(f"Expected {wanted}\nFound: {got}" for wanted, got in found),
+                    *_waived(query, k),
+                ]
+            ),
+            failure_type=", ".join(violation.rule for violation in query.violations if violation.waived is None),
         )
     elif query.violations:
         case.add_skipped_info(message=visible(why_tolerated(query)))
     return case
+
+
+def _waived(query: QueryReport, k: int) -> Iterator[str]:
+    """Say what else is broken in a query that fails, and why that does not count."""
+    if why := why_tolerated(query):
+        for finding in tolerated_findings(query, k):
+            yield f"Not counted: {finding.expected(visible)}: {finding.found(visible)}"
+        yield visible(why)

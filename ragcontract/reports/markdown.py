@@ -1,6 +1,7 @@
 """The report as Markdown, for a pull request: the verdict and why first, details folded."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from msgspec import Struct
@@ -10,12 +11,13 @@ from ragcontract.model import BaselineInput, GoldenInput, QueryReport, Report, R
 from ragcontract.numbers import count, fixed, percent, signed
 from ragcontract.reports import repeats
 from ragcontract.reports.drift import drift
-from ragcontract.reports.findings import Finding, findings
+from ragcontract.reports.findings import Finding, findings, tolerated_findings
 from ragcontract.reports.gfm import code, fold, table, text
 from ragcontract.reports.latency import table_rows
 from ragcontract.reports.movement import (
     Moved,
     broken_queries,
+    metric_step,
     movement,
     not_compared,
     rank,
@@ -160,7 +162,7 @@ def _tolerated(report: Report, max_rows: int) -> list[str]:
     queries = [
         [
             code(query.id),
-            "; ".join(f"{finding.expected(code)}: {finding.found(code)}" for finding in findings(query, k)),
+            "; ".join(f"{finding.expected(code)}: {finding.found(code)}" for finding in tolerated_findings(query, k)),
             text(shorten(visible(why_tolerated(query)), MAX_LINE)),
         ]
         for query in tolerated_queries(report)
@@ -200,7 +202,7 @@ def _movement(report: Report, max_rows: int) -> list[str]:
     parts: list[str] = []
     for title, group in (("Worse", moved.worse), ("Better", moved.better)):
         if group:
-            parts += [f"**{title}**", *_cut(group, max_rows, "query", _moved_table)]
+            parts += [f"**{title}**", *_cut(group, max_rows, "query", partial(_moved_table, report))]
     apart = not_compared(baseline)
     for name, ids in apart.items():
         rest = [f"{len(ids) - max_rows:,} more"] if len(ids) > max_rows else []
@@ -211,17 +213,20 @@ def _movement(report: Report, max_rows: int) -> list[str]:
     return [fold(f"Rank movement: {summary}", *parts)] if parts else []
 
 
-def _moved_table(group: Sequence[Moved]) -> str:
-    return table(["Query", "Documents, rank before → now"], "ll", map(_moved, group))
+def _moved_table(report: Report, group: Sequence[Moved]) -> str:
+    return table(["Query", "Documents, rank before → now"], "ll", [_moved(item, report) for item in group])
 
 
-def _moved(item: Moved) -> list[str]:
+def _moved(item: Moved, report: Report) -> list[str]:
     steps = [
         f"{code(step.doc_id)}{' (forbidden)' if step.forbidden else ''} {rank(step.before)} → {rank(step.now)}"
         for step in item.steps
     ]
     more = [f"{len(steps) - MAX_DOCS} more"] if len(steps) > MAX_DOCS else []
-    return [code(item.query.id), ", ".join(steps[:MAX_DOCS] + more)]
+    shown = ", ".join(steps[:MAX_DOCS] + more)
+    if item.metric:
+        shown = metric_step(item, report, "→") + (f"; the worst ranks of its rows: {shown}" if shown else "")
+    return [code(item.query.id), shown]
 
 
 def _tags(report: Report, max_rows: int) -> list[str]:

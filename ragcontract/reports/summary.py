@@ -8,7 +8,7 @@ from ragcontract.judging.gates import worst
 from ragcontract.judging.words import Quote, told
 from ragcontract.model import GateReport, MetricReport, Report, Status
 from ragcontract.numbers import count, decimals, digits_for, digits_that_add_up, fixed, percent, signed
-from ragcontract.reports.movement import not_compared
+from ragcontract.reports.movement import cutoff, not_compared
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ def rows(report: Report) -> Iterator[Row]:
 def at_largest_k(report: Report) -> dict[str, MetricReport]:
     """Return the metrics at the largest cut-off."""
     k = max(report.k)
-    return {key: metric for key, metric in report.metrics.items() if int(key.rpartition("_")[2]) == k}
+    return {key: metric for key, metric in report.metrics.items() if cutoff(key) == k}
 
 
 def _room(gate: GateReport) -> float:

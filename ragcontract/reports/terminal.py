@@ -8,13 +8,14 @@ from ragcontract.model import QueryReport, Report
 from ragcontract.numbers import count, fixed
 from ragcontract.reports import repeats
 from ragcontract.reports.drift import drift
-from ragcontract.reports.findings import findings
+from ragcontract.reports.findings import findings, tolerated_findings
 from ragcontract.reports.latency import in_words, table_rows
 from ragcontract.reports.movement import (
     Moved,
     Movement,
     broken_queries,
     changed_versions,
+    metric_step,
     movement,
     not_compared,
     rank,
@@ -31,7 +32,7 @@ COLOURS = {"PASS": "green", "FAIL": "red", "WARN": "yellow", "WAIVED": "yellow"}
 def check_text(report: Report) -> str:
     """Render a check: every broken query, the metric table, the verdict."""
     k = max(report.k)
-    parts = ["\n".join(_tolerated(query) for query in tolerated_queries(report))]
+    parts = ["\n".join(_tolerated(query) for query in tolerated_queries(report) if query.status != "fail")]
     parts += [_broken(query, k) for query in broken_queries(report)]
     parts.append("\n".join([*drift(report, visible), *_metric_table(report)]))
     verdict = WORDS[report.verdict]
@@ -43,6 +44,9 @@ def _broken(query: QueryReport, k: int) -> str:
     lines = [f"{_coloured('FAIL')} {click.style(visible(query.id), bold=True)}"]
     for finding in findings(query, k):
         lines += [f"  Expected {finding.expected(visible)}", f"  Found: {finding.found(visible)}"]
+    if why := why_tolerated(query):
+        waived = [f"{finding.expected(visible)}: {finding.found(visible)}" for finding in tolerated_findings(query, k)]
+        lines.append(f"  Not counted: {'; '.join(waived)} ({shorten(visible(why), 200)})")
     return "\n".join(lines)
 
 
@@ -103,7 +107,7 @@ def changes(report: Report, moved: Movement) -> Iterable[str]:
     """Render what differs between baseline and run, a block each: worse, better, not compared, versions."""
     for title, group in (("Worse", moved.worse), ("Better", moved.better)):
         if group:
-            yield "\n".join([f"{title} ({len(group)})", *(_moved(item) for item in group)])
+            yield "\n".join([f"{title} ({len(group)})", *(_moved(item, report) for item in group)])
     baseline = report.inputs.baseline
     yield from lists(not_compared(baseline) if baseline else {})
     versions = changed_versions(report.inputs.run.versions, baseline.versions) if baseline else {}
@@ -112,11 +116,14 @@ def changes(report: Report, moved: Movement) -> Iterable[str]:
         yield "\n".join(["Versions that changed", *lines])
 
 
-def _moved(item: Moved) -> str:
+def _moved(item: Moved, report: Report) -> str:
     steps = [
         f"    {visible(step.doc_id)}{' (forbidden)' if step.forbidden else ''}: {rank(step.before)} -> {rank(step.now)}"
         for step in item.steps
     ]
+    if item.metric:
+        ranks = "; the worst ranks of its rows:" if steps else ""
+        steps.insert(0, f"    {metric_step(item, report, '->')}{ranks}")
     title = f"  {click.style(visible(item.query.id), bold=True)}  {shorten(visible(item.query.query), 80)}"
     return "\n".join([title, *steps])
 

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from ragcontract.inputs.baseline import BaselineFile
 from ragcontract.inputs.ids import as_id
+from ragcontract.judging.words import listed
 from ragcontract.model import Report
 from ragcontract.numbers import count
+from ragcontract.reports.baseline_file import waived_drops
 from ragcontract.reports.movement import movement, not_compared
 from ragcontract.reports.terminal import changes, check_text, lists, sizes
 from ragcontract.text import shorten, visible
@@ -42,6 +44,13 @@ def _golden_changes(stored: BaselineFile, new: BaselineFile, apart: set[str]) ->
 
 
 def _outcome(report: Report, queries: int, out: str, reason: str | None, *, written: bool) -> str:
+    drops = waived_drops(report)
+    if report.verdict == "pass" and drops and not written:
+        ids = listed([gate.id for gate in drops], "and", visible)
+        return (
+            f"refused: {out} is left as it is, for what is waived ({ids}) would be forgotten. Mend the retriever, or "
+            'store the run all the same with --accept-regressions "reason"'
+        )
     if report.verdict == "fail" and not written:
         return (
             f"refused: {out} is left as it is. Mend the retriever or the contract, or store the run all the same "
@@ -52,7 +61,7 @@ def _outcome(report: Report, queries: int, out: str, reason: str | None, *, writ
     stored = f"baseline of {count(queries, 'query')} in {out}"
     if reason is None:
         return stored
-    if report.verdict == "pass":
+    if report.verdict == "pass" and not drops:
         return f"{stored}; nothing is broken, so no reason is stored"
-    checks = count(len(report.failed_checks), "failed check")
+    checks = count(len(report.failed_checks) + len(drops), "failed check")
     return f"{stored}, with {checks} accepted: {shorten(visible(reason), MAX_REASON)}"

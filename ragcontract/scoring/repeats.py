@@ -42,10 +42,10 @@ def spread(
 ) -> RepeatsReport | None:
     """Say how far the run's means differ from export to export, the i-th being the i-th row of every query.
 
-    It is taken over as many exports as every query has; with one, nothing can be said. A ``missing`` query is 0 in all.
-    None where no query has a second row.
+    It is taken over as many exports as every answerable query has (the others have no part in the means); with one,
+    nothing can be said. A ``missing`` query is 0 in all. None where none has a second row.
     """
-    queries = list(queries)
+    queries = [query for query in queries if query.answerable]
     absent = set(missing)
     rows = [max(1, len(scores[query.id].repeats)) for query in queries if query.id not in absent]
     if max(rows, default=1) == 1:

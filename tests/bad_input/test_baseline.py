@@ -31,6 +31,10 @@ BASELINES: dict[str, tuple[bytes, list[str]]] = {
             )
         ],
     ),
+    "no cut-off": (
+        json.dumps(baseline(k=[]), indent=1).encode(),
+        ["baseline.json:9: k: expected a list that is not empty, found []"],
+    ),
     "a version in quotes": (
         json.dumps(baseline(format_version="1"), indent=1).encode(),
         ['baseline.json:2: format_version: expected a whole number, found "1" (text); leave the quotes out'],

@@ -11,6 +11,7 @@ FRACTION = "expected a fraction from 0 to 1, as 0.10"
 DROP = f'{FRACTION} or a percentage of the baseline, as "10%"'
 CUTOFFS = f"{RANK} or a list of up to 10 of them, as [1, 5, 10]"
 KEYS = "k, gain, fail_on, minimums, tags, latency, per_query, waivers, max_baseline_age, rank_by, missing_queries"
+HALF = r"has half of a character in it (\ud800 to \udfff), which no file can hold; write the whole one"
 NAMES = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")
 DROPS = ", ".join(
     [*(f"{name}_drop_gt" for name in NAMES), "mode", "alpha", *(f"{name}_at_5_drop_gt" for name in NAMES)]
@@ -47,11 +48,18 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     ),
     "a drop at a cut-off that is not k": (
         "k: [1, 5]\nfail_on:\n  recall_at_10_drop_gt: 0.1",
-        ["3: fail_on.recall_at_10_drop_gt: unknown key; did you mean 'recall_at_1_drop_gt'?"],
+        ["3: fail_on.recall_at_10_drop_gt: 10 is not in k; add it there, or name a cut-off that is"],
     ),
     "a minimum at a cut-off that is not k": (
         "minimums:\n  recall_at_10: 0.9\nk: [1, 5]",
-        ["2: minimums.recall_at_10: unknown key; did you mean 'recall_at_1'?"],
+        ["2: minimums.recall_at_10: 10 is not in k; add it there, or name a cut-off that is"],
+    ),
+    "a minimum at a cut-off where k is left out": (
+        "minimums:\n  recall_at_10: .5\n  recal_at_10: .5",
+        [
+            "2: minimums.recall_at_10: 10 is not in k; add it there, or name a cut-off that is",
+            "3: minimums.recal_at_10: unknown key; did you mean 'recall_at_k'?",
+        ],
     ),
     "a minimum of a tag": (
         "k: 3\ntags:\n  eu:\n    minimums:\n      map_at_3: 2",
@@ -60,7 +68,7 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     "limits of a tag": (
         "k: [5, 20]\ntags:\n  p:\n   minimums: {mrr_at_10: 0.9}\n   fail_on: {mode: strict}\n   minimum: {}\n  eu: 0.9",
         [
-            "4: tags.p.minimums.mrr_at_10: unknown key; did you mean 'mrr_at_20'?",
+            "4: tags.p.minimums.mrr_at_10: 10 is not in k; add it there, or name a cut-off that is",
             "5: tags.p.fail_on.mode: unknown key; known here: "
             + ", ".join(
                 [f"{name}_drop_gt" for name in NAMES] + [f"{name}_at_{k}_drop_gt" for name in NAMES for k in (5, 20)]
@@ -142,6 +150,13 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     "two documents": (
         "k: 5\n---\nk: 6",
         ["2: is not YAML: expected a single document in the stream, but found another document"],
+    ),
+    "half of a character": (
+        'k: 5\nwaivers:\n- {query: q1, owner: ann, expires: "2026-12-31",\n   reason: "x\\ud800y"}\n"\\udc00": 1',
+        [
+            f"4: waivers[0].reason: {HALF}",
+            f"5: has a key that {HALF}",
+        ],
     ),
     "a tab": (
         "fail_on:\n\tmrr_drop_gt: 0.1",

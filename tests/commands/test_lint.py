@@ -53,6 +53,12 @@ def test_no_run_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert ended.out == "nothing odd (without a run: give --run to compare ids and ranks with what comes back)\n"
 
 
+def test_rows_that_repeat_are_read_as_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "doc1"), run("q1", "doc2")])
+    assert rag_contract("lint") == NOTHING
+
+
 def test_each_file_is_a_run_and_what_any_of_them_returns_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,15 @@ def test_every_file_is_a_run_of_its_own(given: tuple[str, ...]) -> None:
     assert noise > alone["mrr_drop_gt"] / 2
 
 
+def test_rows_that_repeat_are_averaged_where_that_is_asked_for() -> None:
+    rows = [run(f"q{n}", *before, f"d{n}") for before in ([], ["x"]) for n in range(QUERIES)]
+    write_jsonl(Path("good.jsonl"), rows)
+    assert rag_contract("suggest", "--run", "good.jsonl").code == 2
+    ended = rag_contract("suggest", "--run", "good.jsonl", "--repeats")
+    assert (ended.code, ended.err) == (0, "")
+    assert "MRR@5        0.7500  " in ended.out
+
+
 def test_known_good_runs_pass_under_what_it_proposes() -> None:
     proposed = configuration(rag_contract("suggest", "--run", "good*.jsonl").out)
     # The mode is read by a version of the configuration that knows it; the limits are good for either.

@@ -50,6 +50,22 @@ def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("qrels", "but"),
+    [
+        ("query-id\tcorpus-id\tscore\n\n", " but for its header"),
+        ("query-id\tcorpus-id\tscore", " but for its header"),
+        ("\n\n", ""),
+        ("", ""),
+    ],
+)
+def test_judgments_of_a_header_alone_are_empty(qrels: str, but: str, tmp_path: Path) -> None:
+    _, diagnostics = read("beir", tmp_path, wanted={"golden"}, qrels=qrels, queries=QUERIES)
+    assert problems(diagnostics, tmp_path) == [
+        f"qrels: is empty{but}; expected lines of `query-id<TAB>corpus-id<TAB>score`"
+    ]
+
+
 def test_quotes_that_csv_cannot_read_are_read_as_they_are(tmp_path: Path) -> None:
     huge = '"' + "x" * 140_000
     found, _ = read("beir", tmp_path, wanted={"golden"}, qrels=f"query-id\tcorpus-id\tscore\n{huge}\td\t1\n")

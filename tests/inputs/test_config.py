@@ -20,6 +20,18 @@ def read(folder: Path, text: str | bytes) -> LoadedConfig:
     return found
 
 
+def test_an_id_is_kept_as_it_is_written(tmp_path: Path) -> None:
+    other = "reason: r, owner: o, expires: 2026-12-31"
+    written = ["007", "7", "1_0", "+1", "1.50", "12345678901234567890", "true", '"07"', "nullable"]
+    found = read(tmp_path, "waivers:\n" + "".join(f"- {{query: {one}, {other}}}\n" for one in written))
+    assert [waiver.query for waiver in found.config.waivers] == [one.strip('"') for one in written]
+
+
+def test_two_halves_are_a_character(tmp_path: Path) -> None:
+    waiver = r'{query: q, reason: "\ud83d\ude00", owner: o, expires: 2026-12-31}'
+    assert read(tmp_path, f"waivers: [{waiver}]").config.waivers[0].reason == "\N{GRINNING FACE}"
+
+
 def test_every_key_is_read(tmp_path: Path) -> None:
     text = """\
 k: 10

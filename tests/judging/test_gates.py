@@ -166,6 +166,16 @@ def test_the_words(asked: Gate, observed: float, message: str) -> None:
             False,
             "there is no baseline; make one with `rag-contract baseline`, or leave the limit out",
         ),
+        (
+            msgspec.structs.replace(gate("minimum", 0.1), tag="eu"),
+            True,
+            "no golden query with the tag 'eu' has relevant documents",
+        ),
+        (
+            msgspec.structs.replace(gate("drop", 0.1), tag="eu"),
+            True,
+            "no query with the tag 'eu' and with relevant documents is in both the run and the baseline",
+        ),
     ],
 )
 def test_why_a_gate_cannot_be_judged(asked: Gate, *, has_baseline: bool, reason: str) -> None:

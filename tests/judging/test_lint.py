@@ -1,5 +1,6 @@
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,37 @@ def test_documents_that_are_wanted_and_forbidden_are_named(tmp_path: Path) -> No
     assert findings(tmp_path, rows) == [
         ("2", "forbidden-and-relevant", "'q2' wants and forbids a and b, so it can never pass; take one out")
     ]
+
+
+@pytest.mark.filterwarnings("ignore:.*both relevant and forbidden")
+@pytest.mark.parametrize(
+    ("rules", "fields", "said"),
+    [
+        ({"enforce_forbidden_docs": False}, {}, None),
+        ({}, {}, "a, so it can never pass"),
+        ({}, {"must_include_any": True}, "a"),
+        ({}, {"must_include_any": True, "forbidden_doc_ids": ["a", "b"]}, "a and b, so it can never pass"),
+        ({"forbidden_within": 5}, {}, "a, so it can never pass"),
+        ({"forbidden_within": 4}, {}, "a"),  # at rank 5 it is there, and not forbidden
+        ({"enforce_must_include": False}, {"forbidden_doc_ids": ["a", "b"]}, "a and b"),
+        (
+            {"enforce_must_include": False},
+            {"forbidden_doc_ids": ["a", "b"], "must_rank_at_most": 3},
+            "a and b, so it can never pass",
+        ),
+        (
+            {"enforce_must_include": False, "forbidden_within": 2},
+            {"forbidden_doc_ids": ["a", "b"], "must_rank_at_most": 3},
+            "a and b",
+        ),
+    ],
+)
+def test_what_is_wanted_and_forbidden_can_pass_where_the_rules_leave_room(
+    rules: dict[str, Any], fields: Row, said: str | None, tmp_path: Path
+) -> None:
+    rows = [golden("q", "a", "b", **{"forbidden_doc_ids": ["a"], **fields})]
+    found = findings(tmp_path, rows, config=Config(per_query=PerQuery(**rules)))
+    assert [message for *_, message in found] == ([f"'q' wants and forbids {said}; take one out"] if said else [])
 
 
 def test_more_documents_than_k_holds_can_never_pass(tmp_path: Path) -> None:

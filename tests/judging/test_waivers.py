@@ -1,8 +1,10 @@
 """Waivers: what a team has accepted until a date is shown and does not fail."""
 
+import xml.etree.ElementTree as ET
 from datetime import date
 from typing import Any
 
+import click
 import msgspec
 import pytest
 
@@ -10,14 +12,16 @@ from ragcontract.inputs.config import Config, Minimums, PerQuery, Waiver
 from ragcontract.judging.verdict import Judgement, judge
 from ragcontract.judging.waivers import with_waivers
 from ragcontract.model import GoldenQuery, Report
+from ragcontract.reports import junit, markdown
 from ragcontract.reports.build import build_report
+from ragcontract.reports.terminal import check_text
 from tests.records import NOW, query, score
 
 LAST_DAY = date(2026, 12, 31)
 QUERIES = [
     query("q1", "A", must_rank_at_most=1, tags=("policy",)),
     query("q2", "B", tags=("policy", "api")),
-    query("q3", "C"),
+    query("q3", "C", tags=("fine",)),
 ]
 RUN = {"q1": ["x"] * 9, "q2": ["x"] * 9, "q3": ["C"]}
 
@@ -92,13 +96,28 @@ def test_of_two_the_one_that_has_not_expired_counts() -> None:
     ("fields", "named"),
     [
         ({"query": "q3"}, "query 'q3'"),
-        ({"query": "typo"}, "query 'typo'"),
-        ({"tag": "none", "rule": "must_include"}, "must_include of tag 'none'"),
+        ({"tag": "fine", "rule": "must_include"}, "must_include of tag 'fine'"),
         ({"gate": "minimums.mrr_at_k"}, "minimums.mrr_at_k"),
     ],
 )
 def test_one_that_matches_nothing_broken_is_warned_about(fields: dict[str, Any], named: str) -> None:
-    assert judged(waiver(**fields))[1] == [f"ragcontract.yml:7: waives nothing that is broken ({named}); delete it"]
+    _, warnings = judged(waiver(**fields), minimums=Minimums(mrr_at_k=0.0))
+    assert warnings == [f"ragcontract.yml:7: waives nothing that is broken ({named}); delete it"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"query": "Q-1"}, "no golden query has the id 'Q-1'; did you mean 'q1'?"),
+        ({"query": 7}, "no golden query has the id '7'; delete the waiver"),
+        ({"tag": "polcy"}, "no golden query has the tag 'polcy'; did you mean 'policy'?"),
+        ({"gate": "minimums.mrr"}, "no limit is set that is called 'minimums.mrr'; did you mean 'minimums.mrr_at_k'?"),
+        ({"gate": "latency.p95_ms"}, "no limit is set that is called 'latency.p95_ms'; delete the waiver"),
+    ],
+)
+def test_one_of_something_that_is_not_there_is_warned_about(fields: dict[str, Any], said: str) -> None:
+    _, warnings = judged(waiver(**fields, expires="2020-01-01"), minimums=Minimums(mrr_at_k=0.0))
+    assert warnings == [f"ragcontract.yml:7: {said}"]
 
 
 def test_a_waived_gate_is_told_and_does_not_fail() -> None:
@@ -126,3 +145,21 @@ def test_what_does_not_fail_is_no_failed_check() -> None:
     report: Report = build_report(scored, with_waivers(judge(scored), scored, LAST_DAY)[0], [], NOW)
     assert [(check.query_id, check.id) for check in report.failed_checks] == [("q1", "must_rank_at_most")]
     assert [one.status for one in report.queries] == ["fail", "waived", "pass"]
+
+
+def test_what_is_waived_of_a_query_that_fails_is_shown_by_every_report_for_people() -> None:
+    queries = [query("q1", "A", "B", forbidden_doc_ids=("F",)), QUERIES[2]]
+    config = Config(waivers=[waiver(query="q1", rule="must_include")])
+    scored = score(queries, {"q1": ["A", "F"], "q3": ["C"]}, None, config)
+    report = build_report(scored, with_waivers(judge(scored), scored, LAST_DAY)[0], [], NOW)
+    why = "waived until 2026-12-31, ann: known"
+    found = "  Expected no F in the results\n  Found: rank 2\n"
+    text = click.unstyle(check_text(report))
+    assert f"FAIL q1\n{found}  Not counted: B in top 5: missing from top 5 ({why})\n" in text
+    assert "WAIVED" not in text
+    assert "Broken and not failing: 1" in (page := markdown.render(report))
+    assert f"| `q1` | `B` in top 5: missing from top 5 | {why} |" in page
+    case = next(case for case in ET.fromstring(junit.render(report)).iter("testcase") if case.get("name") == "q1")
+    assert [child.tag for child in case] == ["failure"]
+    assert case[0].get("type") == "forbidden_docs"
+    assert (case[0].text or "").endswith(f"Found: rank 2\nNot counted: B in top 5: missing from top 5\n{why}")

@@ -132,10 +132,15 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "results[1].score: expected a number, found nan",
     ),
     "an infinite time": (("q", [], math.inf), "latency_ms: expected a number, found inf"),
-    "a time before the start": (("q", [], -1), "latency_ms: expected a number of at least 0, found -1"),
+    "a time before the start": (("q", [], -1), "latency_ms: expected a number from 0 to a billion, found -1"),
     "metadata that is none": (("q", [{"doc_id": 1, "metadata": "x"}]), "results[0].metadata: expected"),
     "half a character": (("q", ["\ud800"]), "cannot be written as JSON"),
     "an object": (("q", [object()]), "a value of the type object is none of JSON's"),
+    "a query id of bytes": ((b"q", []), "query_id: is bytes, which are no id; decode them first"),
+    "document ids of bytes": (("q", ["a", b"b"]), "results[1].doc_id: is bytes, which are no id; decode them first"),
+    "numpy's bytes": (("q", np.array([b"a"])), "results[0].doc_id: is bytes"),
+    "one of numpy's bytes": (("q", [np.array(b"a")]), "cannot be written as JSON"),
+    "a chunk id of bytes": (("q", [{"doc_id": 1, "chunk_id": bytearray(b"c")}]), "results[0].chunk_id: is bytes"),
     "a query twice": (("7", []), 'query "7": is written already; a run has one row a query'),
 }
 
@@ -162,6 +167,9 @@ def test_a_row_longer_than_a_line_may_be_is_refused(tmp_path: Path) -> None:
 def test_versions_are_looked_at_before_any_work_is_done(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"index_version: expected text that is not empty"):
         RunWriter(tmp_path / "run.jsonl", index_version="")
+    version: Any = b"1"
+    with pytest.raises(InputError, match=r"index_version: is bytes"):
+        RunWriter(tmp_path / "run.jsonl", index_version=version)
 
 
 def test_a_run_without_a_row_is_refused(tmp_path: Path) -> None:
@@ -169,6 +177,16 @@ def test_a_run_without_a_row_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no row was written"), RunWriter(tmp_path / "run.jsonl"):
         pass
     assert files_in(tmp_path) == {"run.jsonl": b"the run of yesterday"}
+
+
+def test_an_open_one_is_not_opened_again(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "run.jsonl") as run:
+        run.write("q1", ["a"])
+        with pytest.raises(RuntimeError, match="is being written already"), run:
+            pass
+        run.write("q2", ["b"])
+    assert load_run(tmp_path / "run.jsonl") == {"q1": ["a"], "q2": ["b"]}
+    assert list(files_in(tmp_path)) == ["run.jsonl"]
 
 
 def test_writing_belongs_in_the_block(tmp_path: Path) -> None:

@@ -49,6 +49,24 @@ def test_an_old_baseline_is_told_where_the_config_says_what_is_old(days: int, ma
     assert all(note.startswith("The baseline is 31 days old, more than max_baseline_age allows") for note in found)
 
 
+@pytest.mark.parametrize(
+    ("created_at", "why"),
+    [
+        (None, "a run does not say when it was made"),
+        ("yesterday", "created_at is 'yesterday', which is no date with a time zone"),
+        ("2026-06-30T12:00:00", "created_at is '2026-06-30T12:00:00', which is no date with a time zone"),
+    ],
+)
+def test_an_age_that_is_limited_and_not_known_is_warned_about(created_at: str | None, why: str) -> None:
+    before = Rows({"q": ["A"]}, name="b.json")
+    before.created_at = created_at
+    said = [f"b.json: its age is not known, so max_baseline_age says nothing ({why})"]
+    assert report(ONE, {"q": ["A"]}, before, Config(max_baseline_age=9)).warnings == said
+    assert report(ONE, {"q": ["A"]}, before, Config()).warnings == []
+    before.created_at = NOW.isoformat()
+    assert report(ONE, {"q": ["A"]}, before, Config(max_baseline_age=9)).warnings == []
+
+
 def test_a_baseline_of_another_k_is_told() -> None:
     assert with_baseline(timedelta(), None, [10]) == ["The baseline was made with k = 10 and is compared here at k = 5"]
     assert with_baseline(timedelta(), None, [1, 5]) == []

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from ragcontract.inputs.config import Config, PerQuery
-from ragcontract.reports.findings import Finding, findings
+from ragcontract.reports.findings import Finding, findings, tolerated_findings
 from tests.records import query, report
 
 
@@ -124,3 +125,16 @@ def test_names_are_quoted_for_their_place() -> None:
     assert finding.found(lambda doc: f"<{doc}>") == (
         "<A> missing from top 5 (was rank 1), <B> missing from top 5 (was missing too)"
     )
+
+
+def test_of_a_query_that_fails_what_is_waived_is_told_apart() -> None:
+    asked = [query("q", "A", "B", forbidden_doc_ids=("F",))]
+    (judged,) = report(asked, {"q": ["A", "F"]}, None, Config()).queries
+    forbidden, included = judged.violations
+    waived = msgspec.structs.replace(included, waived="until 2099-12-31, ann: known")
+    partly = msgspec.structs.replace(judged, violations=[forbidden, waived])
+    assert lines(findings(partly, 5)) == ["no F in the results | rank 2"]
+    assert lines(tolerated_findings(partly, 5)) == ["B in top 5 | missing from top 5"]
+    assert tolerated_findings(judged, 5) == []
+    warned = msgspec.structs.replace(partly, status="warn")
+    assert lines(tolerated_findings(warned, 5)) == ["no F in the results | rank 2", "B in top 5 | missing from top 5"]
