@@ -7,7 +7,7 @@ from ragcontract.model import GateReport, MetricReport, Noise, QueryReport, Repo
 from ragcontract.numbers import count, fixed, signed
 from ragcontract.reports.findings import findings
 from ragcontract.reports.movement import broken_queries, changed_versions, not_compared
-from ragcontract.reports.summary import Row, rows
+from ragcontract.reports.summary import Row, at_largest_k, rows, tag_changes, tags_worst_first
 from ragcontract.text import shorten, visible
 
 LISTED, OPEN_TAGS, MAX_TAGS, MAX_DOCS, MAX_WARNINGS = 100, 10, 200, 5, 100
@@ -88,12 +88,13 @@ def tags(report: Report) -> str:
     """Write a table of tags, worst first, with a bar a metric; the first are open, the rest folded."""
     if not report.tags:
         return ""
-    worst = sorted(enumerate(report.tags.items()), key=lambda item: _badness(item[1][1]))
-    labels = [text(metric.label) for metric in report.metrics.values()]
-    parts = [_tag_table(worst[:OPEN_TAGS], labels)]
+    numbers = {name: number for number, name in enumerate(report.tags)}
+    worst = [(numbers[name], name, tag) for name, tag in tags_worst_first(report)]
+    metrics = at_largest_k(report)
+    parts = [_tag_table(worst[:OPEN_TAGS], metrics)]
     if more := worst[OPEN_TAGS:MAX_TAGS]:
         words = count(len(worst) - OPEN_TAGS, "more tag")
-        parts.append(f"<details><summary>{words}</summary>{_tag_table(more, labels)}")
+        parts.append(f"<details><summary>{words}</summary>{_tag_table(more, metrics)}")
         parts.append(paragraph(f"… and {count(len(worst) - MAX_TAGS, 'more tag')}." if worst[MAX_TAGS:] else None))
         parts.append("</details>")
     return (
@@ -103,25 +104,12 @@ def tags(report: Report) -> str:
     )
 
 
-def _changes(tag: TagReport) -> dict[str, float]:
-    now, before = tag.metrics_shared or {}, tag.baseline_metrics or {}
-    return {
-        key: value - old for key, value in now.items() if value is not None and (old := before.get(key)) is not None
-    }
-
-
-def _badness(tag: TagReport) -> tuple[float, float]:
-    first = next(iter(tag.metrics), "")
-    value = tag.metrics.get(first)
-    return round(_changes(tag).get(first, 0.0), TAG_DIGITS), 2.0 if value is None else value
-
-
-def _tag_table(items: Iterable[tuple[int, tuple[str, TagReport]]], labels: Sequence[str]) -> str:
-    head = "".join(f'<th scope="col">{label}</th>' for label in labels)
+def _tag_table(items: Iterable[tuple[int, str, TagReport]], metrics: Mapping[str, MetricReport]) -> str:
+    head = "".join(f'<th scope="col">{text(metric.label)}</th>' for metric in metrics.values())
     body = "".join(
         f'<tr><th scope="row"><bdi data-tag="{number}">{text(name, MAX_ID)}</bdi></th>'
-        f'<td class="number">{tag.queries:,}</td>{"".join(_tag_cells(tag))}</tr>'
-        for number, (name, tag) in items
+        f'<td class="number">{tag.queries:,}</td>{"".join(_tag_cells(tag, metrics))}</tr>'
+        for number, name, tag in items
     )
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="Metrics by tag"><table class="tags"><thead><tr>'
@@ -130,9 +118,10 @@ def _tag_table(items: Iterable[tuple[int, tuple[str, TagReport]]], labels: Seque
     )
 
 
-def _tag_cells(tag: TagReport) -> Iterable[str]:
-    changes, before = _changes(tag), tag.baseline_metrics or {}
-    for key, value in tag.metrics.items():
+def _tag_cells(tag: TagReport, metrics: Iterable[str]) -> Iterable[str]:
+    changes, before = tag_changes(tag), tag.baseline_metrics or {}
+    for key in metrics:
+        value = tag.metrics[key]
         change = round(changes.get(key, 0.0), TAG_DIGITS)
         kind = "worse" if change < 0 else "better"
         moved = f' <span class="{kind}">{signed(change, TAG_DIGITS)}</span>' if change else ""

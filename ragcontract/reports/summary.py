@@ -1,13 +1,14 @@
 """What every report for people has in common: the headline and the metric table."""
 
+import math
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from ragcontract.judging.gates import worst
 from ragcontract.judging.words import Quote, told
-from ragcontract.model import GateReport, MetricReport, Report, Status
-from ragcontract.numbers import count, decimals, digits_for, digits_that_add_up, fixed, percent, signed
+from ragcontract.model import GateReport, MetricReport, Report, Status, TagReport
+from ragcontract.numbers import SAME, count, decimals, digits_for, digits_that_add_up, fixed, percent, signed
 from ragcontract.reports.movement import not_compared
 
 
@@ -49,6 +50,30 @@ def at_largest_k(report: Report) -> dict[str, MetricReport]:
     """Return the metrics at the largest cut-off."""
     k = max(report.k)
     return {key: metric for key, metric in report.metrics.items() if int(key.rpartition("_")[2]) == k}
+
+
+def tags_worst_first(report: Report) -> list[tuple[str, TagReport]]:
+    """Order tags by the worst change of any metric at the largest cut-off; what changed alike, by the first one now.
+
+    A tag that has no value, as none of its queries is answerable, comes last of those.
+    """
+    keys = list(at_largest_k(report))
+
+    def place(item: tuple[str, TagReport]) -> tuple[float, float]:
+        changes = tag_changes(item[1])
+        worst_change = min((changes[key] for key in keys if key in changes), default=0.0)
+        now = item[1].metrics.get(keys[0])
+        return 0.0 if abs(worst_change) <= SAME else worst_change, math.inf if now is None else now
+
+    return sorted(report.tags.items(), key=place)
+
+
+def tag_changes(tag: TagReport) -> dict[str, float]:
+    """Return by how much each metric of a tag changed, where both sides have it."""
+    now, before = tag.metrics_shared or {}, tag.baseline_metrics or {}
+    return {
+        key: value - old for key, value in now.items() if value is not None and (old := before.get(key)) is not None
+    }
 
 
 def _room(gate: GateReport) -> float:

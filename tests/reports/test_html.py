@@ -14,7 +14,7 @@ import pytest
 
 from ragcontract.inputs.config import Config, FailOn
 from ragcontract.model import Noise, Report
-from ragcontract.reports import html
+from ragcontract.reports import html, markdown
 from tests.builders import good_workspace
 from tests.process import rag_contract
 from tests.records import Rows, query, report
@@ -188,6 +188,15 @@ def test_tags_are_folded_and_counted(size: int) -> None:
     assert sum("data-tag" in attributes for _, attributes in page.elements) == min(size, 200)
     assert ("more tag" in page.text) == (size > 10)
     assert ("… and 1 more tag." in page.text) == (size > 200)
+
+
+def test_tags_are_in_the_order_of_the_other_reports() -> None:
+    # The first metric of "lost" fell by a third, its recall by all.
+    queries = [query("lost", "A", tags=("lost",)), query("first", "A", tags=("first",))]
+    made = report(queries, {"lost": [], "first": ["x", "A"]}, {"lost": ["x", "x", "A"], "first": ["A"]})
+    page, told = html.render(made).decode(), markdown.render(made)
+    assert page.index('data-tag="1">lost') < page.index('data-tag="0">first')
+    assert told.index("| `lost` | 1 |") < told.index("| `first` | 1 |")
 
 
 def test_only_the_first_hundred_broken_queries_are_rows_of_the_page_itself() -> None:
