@@ -42,6 +42,7 @@ def _rows(report: Report) -> Iterator[Row]:
         yield Row(
             label=label,
             tag=None,
+            gates=gates,
             baseline="-" if before is None else milliseconds(before, digits),
             current=current,
             current_shared=current,

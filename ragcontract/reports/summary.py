@@ -1,7 +1,7 @@
 """What every report for people has in common: the headline and the metric table."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -15,17 +15,26 @@ from ragcontract.reports.movement import not_compared
 class Row(Struct, frozen=True, kw_only=True):
     """One metric, written out. ``current`` is over all queries; the others over the shared ones.
 
-    ``tag`` is None for the mean over all queries.
+    ``tag`` is None for the mean over all queries. ``metric`` has the numbers, None for a latency; ``gates`` are the
+    limits on it. ``p_value`` is that of a drop: of a tag's mean, adjusted over all tags.
     """
 
     label: str
     tag: str | None
+    metric: MetricReport | None = None
+    gates: Sequence[GateReport] = ()
+    p_value: float | None = None
     baseline: str
     current: str
     current_shared: str
     change: str
     limits: str
     status: Status
+
+    @property
+    def compared(self) -> bool:
+        """Whether there is a value to compare with."""
+        return self.baseline != "-"
 
 
 def rows(report: Report) -> Iterator[Row]:
@@ -37,13 +46,13 @@ def rows(report: Report) -> Iterator[Row]:
     for key, metric in report.metrics.items():
         gates = [gate for gate in report.gates if gate.metric == key and gate.tag is None]
         if gates or key in largest:  # report.json has the other cut-offs
-            yield _row(metric, gates, None)
+            yield _row(metric, gates, None, metric.noise.p_value if metric.noise else None)
     tagged: dict[tuple[str, str], list[GateReport]] = {}
     for gate in sorted(report.gates, key=lambda gate: (gate.status != "fail", _room(gate))):
         if gate.tag is not None:
             tagged.setdefault((gate.tag, gate.metric), []).append(gate)
     for (tag, key), gates in tagged.items():
-        yield _row(_metric_of(tag, key, gates, report), gates, tag)
+        yield _row(_metric_of(tag, key, gates, report), gates, tag, report.tags[tag].p_values.get(key))
 
 
 def at_largest_k(report: Report) -> dict[str, MetricReport]:
@@ -94,11 +103,14 @@ def _metric_of(tag: str, key: str, gates: list[GateReport], report: Report) -> M
     )
 
 
-def _row(metric: MetricReport, gates: list[GateReport], tag: str | None) -> Row:
+def _row(metric: MetricReport, gates: list[GateReport], tag: str | None, p_value: float | None) -> Row:
     digits = _digits(metric, gates)
     return Row(
         label=metric.label,
         tag=tag,
+        metric=metric,
+        gates=gates,
+        p_value=p_value,
         baseline=fixed(metric.baseline, digits),
         current=fixed(metric.current, digits),
         current_shared=fixed(metric.current_shared, digits),
