@@ -86,7 +86,7 @@ def _check(places: _Places, settings: Settings, context: Context, world: World) 
     report = pipeline.check(places.paths, clock=world.clock, k=settings.k)
     outputs = places.outputs
     with owned_like_workspace(outputs.values(), context):
-        write_files({outputs[name]: render(report) for name, render in FORMATS.items()})
+        write_files({path: FORMATS[name](report) for name, path in outputs.items()})
 
     broken = report.verdict == "fail"
     level: Level = "error" if settings.enforce else "warning"

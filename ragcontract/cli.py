@@ -24,7 +24,7 @@ from ragcontract.model import Report
 from ragcontract.numbers import count
 from ragcontract.outputs import check_outputs, goes_to_stdout, write_files
 from ragcontract.reports import baseline_file, json_report, terminal
-from ragcontract.reports.formats import FORMATS, ON_REQUEST
+from ragcontract.reports.formats import FORMATS
 from ragcontract.text import visible
 
 REPEATABLE = ("--golden", "--run", "--baseline", "--qrels", "--queries", "--topics", "--corpus", "--samples")
@@ -258,7 +258,7 @@ def check(k: int | None, report_md: str, report_json: str, junit: str, report_ht
     with progress_over(_large(paths)) as progress:
         report = pipeline.check(paths, clock=_clock, k=k, progress=progress)
     warn(report.warnings)
-    write_files({out: (FORMATS | ON_REQUEST)[form](report) for form, out in wanted.items() if out})
+    write_files({out: FORMATS[form](report) for form, out in wanted.items() if out})
     say(terminal.check_text(report), err=any(map(goes_to_stdout, wanted.values())))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN
 

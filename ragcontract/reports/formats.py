@@ -1,4 +1,4 @@
-"""The registry of report files: a name, and how the bytes are made."""
+"""The registry of report files: a name, as of the option that asks for it, and how the bytes are made."""
 
 from collections.abc import Callable
 
@@ -22,11 +22,9 @@ def _html(report: Report) -> bytes:
     return html.render(report)
 
 
-Render = Callable[[Report], bytes]
-
-FORMATS: dict[str, Render] = {
+FORMATS: dict[str, Callable[[Report], bytes]] = {
     "report-md": _markdown,
     "report-json": json_report.render,
     "junit": _junit,
+    "report-html": _html,
 }
-ON_REQUEST: dict[str, Render] = {"report-html": _html}

@@ -12,8 +12,9 @@ from html import escape
 from importlib.resources import files
 
 from ragcontract.model import Report
-from ragcontract.reports import html_data, html_parts, repeats
-from ragcontract.reports.summary import headline, shared_note
+from ragcontract.reports import html_cards, html_data, html_extras, html_parts, repeats
+from ragcontract.reports.html_text import paragraph
+from ragcontract.reports.summary import at_largest_k, headline, shared_note
 from ragcontract.text import visible
 
 TITLES = {"pass": "Retrieval contract holds", "fail": "Retrieval contract broken"}
@@ -33,15 +34,15 @@ def render(report: Report) -> bytes:
         "title": TITLES[report.verdict],
         "headline": _text(headline(report)),
         "about": _text(f"{report.created_at} · {report.tool.name} {report.tool.version}"),
-        "cards": html_parts.cards(report),
-        "legend": html_parts.paragraph(LEGEND if report.inputs.baseline else None),
-        "drift": html_parts.notes(report),
-        "note": html_parts.paragraph(shared_note(report)) + html_parts.paragraph(repeats.note(report)),
+        "drift": html_extras.drift_notes(report),
+        "cards": html_cards.cards(report),
+        "legend": paragraph(LEGEND if report.inputs.baseline else None),
+        "notes": paragraph(shared_note(report)) + paragraph(repeats.note(report)),
         "tags": html_parts.tags(report),
-        "metric": _text(next((metric.label for metric in report.metrics.values()), "Metric")),
-        "queries": html_parts.broken(report),
-        "rest": html_parts.paragraph(html_parts.not_listed(report)),
-        "extras": html_parts.extras(report),
+        "metric": _text(next(metric.label for metric in at_largest_k(report).values())),
+        "queries": html_parts.first_queries(report),
+        "rest": paragraph(html_parts.not_listed(report)),
+        "extras": html_extras.extras(report),
         "data": harmless(html_data.encode(report)),
     }
     return fill(_asset("page.html"), parts).encode()

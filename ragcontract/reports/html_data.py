@@ -10,10 +10,13 @@ import msgspec
 
 from ragcontract.model import QueryReport, Ranks, Report
 from ragcontract.reports.findings import findings
+from ragcontract.reports.html_text import STATUS
 from ragcontract.reports.movement import loss, movement, why_tolerated
+from ragcontract.reports.summary import at_largest_k
 from ragcontract.text import shorten, visible
 
-DIGITS, MAX_NAME = 4, 80
+DIGITS, MAX_NAME, MAX_WHY = 4, 80, 500
+BROKEN_FIRST = {"fail": 0, "warn": 1, "waived": 1}
 Row = dict[str, Any]
 
 
@@ -28,6 +31,8 @@ def encode(report: Report) -> str:
     data = {
         "compared": report.inputs.baseline is not None,
         "k": k,
+        "status": STATUS,
+        "metric": keys.index(next(iter(at_largest_k(report)))),
         "metrics": [metric.label for metric in report.metrics.values()],
         "tags": [_name(tag) for tag in tags],
         "queries": [
@@ -38,18 +43,21 @@ def encode(report: Report) -> str:
 
 
 def worst_first(report: Report, changes: dict[str, float]) -> list[QueryReport]:
-    """Broken queries as other reports order them, then the others by what they lost."""
+    """Broken queries as other reports order them, then tolerated ones, then the others by what they lost."""
 
-    def key(query: QueryReport) -> tuple[bool, bool, float]:
-        if query.status == "fail":
-            return (False, *loss(query))
-        return True, True, changes.get(query.id, 0.0)
+    def key(query: QueryReport) -> tuple[int, bool, float]:
+        if query.status == "pass":
+            return len(BROKEN_FIRST), True, changes.get(query.id, 0.0)
+        return (BROKEN_FIRST[query.status], *loss(query))
 
     return sorted(report.queries, key=key)
 
 
 def _row(query: QueryReport, k: int, keys: list[str], tags: dict[str, int], change: float) -> Row:
-    """Name a query's id, how it is shown if not so, place, question, tags, metrics, documents, findings, and change."""
+    """Name a query's id, how it is shown if not so, place, question, tags, metrics, documents, findings, and change.
+
+    And its status, where it does not pass, with why it does not fail.
+    """
     row: Row = {"i": query.id, "p": visible(query.place), "q": visible(query.query)}
     if (shown := visible(query.id)) != query.id:
         row["v"] = shown
@@ -62,12 +70,12 @@ def _row(query: QueryReport, k: int, keys: list[str], tags: dict[str, int], chan
         *_documents(query.ranks, query.baseline_ranks, forbidden=0),
         *_documents(query.forbidden_ranks, query.baseline_forbidden_ranks, forbidden=1),
     ]
-    if query.violations:
+    if query.status != "pass":
         row["s"] = query.status
         row["f"] = [[finding.expected(_name), finding.found(_name)] for finding in findings(query, k)]
         row["r"] = [violation.rule for violation in query.violations]
-    if query.status in {"waived", "warn"}:
-        row["y"] = visible(why_tolerated(query))
+        if why := visible(why_tolerated(query)):
+            row["y"] = shorten(why, MAX_WHY)
     if query.weight != 1:
         row["w"] = query.weight
     if change:

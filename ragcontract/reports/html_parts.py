@@ -1,100 +1,32 @@
-"""The parts of the HTML page that are there without JavaScript: metric cards, tags, the first broken queries."""
+"""The tables of the HTML page that are there without JavaScript: tags, and the first broken queries."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Iterable, Mapping
 
-from ragcontract.model import GateReport, MetricReport, Noise, QueryReport, Report, SourceFile, Status, TagReport
+from ragcontract.model import MetricReport, QueryReport, Report, TagReport
 from ragcontract.numbers import count, fixed, signed
-from ragcontract.reports.drift import drift
 from ragcontract.reports.findings import findings
-from ragcontract.reports.latency import table_rows
-from ragcontract.reports.movement import broken_queries, not_compared
-from ragcontract.reports.summary import Row
+from ragcontract.reports.html_text import MAX_ID, badge, paragraph, text
+from ragcontract.reports.movement import broken_queries, tolerated_queries, why_tolerated
+from ragcontract.reports.summary import at_largest_k, tag_changes, tags_worst_first
 from ragcontract.text import shorten, visible
 
-LISTED, OPEN_TAGS, MAX_TAGS, MAX_DOCS, MAX_WARNINGS = 100, 10, 200, 5, 100
-MAX_ID, MAX_NAME, MAX_QUESTION = 120, 80, 200
+LISTED, OPEN_TAGS, MAX_TAGS, MAX_DOCS = 100, 10, 200, 5
+MAX_NAME, MAX_QUESTION, MAX_WHY = 80, 200, 500
 TAG_DIGITS = 3
-STATUS: dict[Status, str] = {"pass": "✓ pass", "fail": "✕ fail", "waived": "waived", "none": "no limit"}
 COLUMNS = ("Query", "Status", "Tags", "Metric", "Change", "Ranks before", "Ranks now", "Broken rules")
-
-
-def text(value: str, length: int = 1_000) -> str:
-    """Write text from a file for HTML: visible, of bounded length, escaped."""
-    return escape(shorten(visible(value), length))
-
-
-def paragraph(words: str | None) -> str:
-    """Write a note, if there is one."""
-    return f'<p class="note">{text(words, 5_000)}</p>' if words else ""
-
-
-def cards(report: Report) -> str:
-    """Write a card a row of the metric table: value, change and how sure it is, limit, queries better and worse."""
-    return "".join(map(_card, table_rows(report)))
-
-
-def _card(row: Row) -> str:
-    compared = row.baseline != "-"
-    before = f'<span class="before"><span class="sr">before </span>{row.baseline} <i>→</i> </span>' if compared else ""
-    facts = [("Change", row.change)] if compared else []
-    if row.metric and (noise := row.metric.noise):
-        facts += _interval(noise)
-        facts.append(("Queries", f"{noise.wins:,} better, {noise.ties:,} the same, {noise.losses:,} worse"))
-    facts.append(("Limit", text(row.limits or "none")))
-    facts += [("Waived", text(gate.waived)) for gate in row.gates if gate.waived]
-    tag = f' <bdi class="tag">{text(row.tag, MAX_NAME)}</bdi>' if row.tag is not None else ""
-    listed = "".join(f"<div><dt>{name}</dt><dd>{fact}</dd></div>" for name, fact in facts)
-    return (
-        f'<li class="card {row.status}"><h3><span>{text(row.label)}{tag}</span>'
-        f'<span class="status {row.status}">{STATUS[row.status]}</span></h3>'
-        f'<p class="value">{before}<span class="sr">now </span><b>{row.current}</b></p>'
-        f"{_whiskers(row.metric, row.gates) if row.metric else ''}<dl>{listed}</dl></li>"
-    )
-
-
-def _interval(noise: Noise) -> Iterable[tuple[str, str]]:
-    if noise.interval:
-        low, high = noise.interval
-        yield "Interval", f'{signed(low, TAG_DIGITS)} to {signed(high, TAG_DIGITS)} <span class="muted">(95 %)</span>'
-    if noise.p_value is not None:
-        yield "Chance", f"p = {noise.p_value:.2g} for a drop like this"
-
-
-def _whiskers(metric: MetricReport, gates: Sequence[GateReport]) -> str:
-    """Draw the change and its interval on a line, with nothing in the middle and the allowed drop where it is."""
-    if metric.delta is None:
-        return ""
-    low, high = (metric.noise and metric.noise.interval) or (metric.delta, metric.delta)
-    limits = [
-        -gate.limit * ((metric.baseline or 0.0) if gate.kind == "relative_drop" else 1.0)
-        for gate in gates
-        if gate.kind != "minimum"
-    ]
-    reach = max(abs(value) for value in (low, high, metric.delta, *limits, 0.01)) * 1.1
-
-    def x(value: float) -> str:
-        return f"{50 + 50 * value / reach:.2f}%"
-
-    marks = "".join(f'<line class="limit" x1="{x(limit)}" x2="{x(limit)}" y1="3" y2="21"/>' for limit in limits)
-    return (
-        '<svg class="whiskers" aria-hidden="true" width="100%" height="24">'
-        '<line class="axis" x1="0" x2="100%" y1="12" y2="12"/><line class="axis" x1="50%" x2="50%" y1="6" y2="18"/>'
-        f'<line class="interval" x1="{x(low)}" x2="{x(high)}" y1="12" y2="12"/>{marks}'
-        f'<circle class="dot" cx="{x(metric.delta)}" cy="12" r="5"/></svg>'
-    )
 
 
 def tags(report: Report) -> str:
     """Write a table of tags, worst first, with a bar a metric; the first are open, the rest folded."""
     if not report.tags:
         return ""
-    worst = sorted(enumerate(report.tags.items()), key=lambda item: _badness(item[1][1]))
-    labels = [text(metric.label) for metric in report.metrics.values()]
-    parts = [_tag_table(worst[:OPEN_TAGS], labels)]
+    numbers = {name: number for number, name in enumerate(report.tags)}
+    worst = [(numbers[name], name, tag) for name, tag in tags_worst_first(report)]
+    metrics = at_largest_k(report)
+    parts = [_tag_table(worst[:OPEN_TAGS], metrics)]
     if more := worst[OPEN_TAGS:MAX_TAGS]:
         words = count(len(worst) - OPEN_TAGS, "more tag")
-        parts.append(f"<details><summary>{words}</summary>{_tag_table(more, labels)}")
+        parts.append(f"<details><summary>{words}</summary>{_tag_table(more, metrics)}")
         parts.append(paragraph(f"… and {count(len(worst) - MAX_TAGS, 'more tag')}." if worst[MAX_TAGS:] else None))
         parts.append("</details>")
     return (
@@ -104,25 +36,12 @@ def tags(report: Report) -> str:
     )
 
 
-def _changes(tag: TagReport) -> dict[str, float]:
-    now, before = tag.metrics_shared or {}, tag.baseline_metrics or {}
-    return {
-        key: value - old for key, value in now.items() if value is not None and (old := before.get(key)) is not None
-    }
-
-
-def _badness(tag: TagReport) -> tuple[float, float]:
-    first = next(iter(tag.metrics), "")
-    value = tag.metrics.get(first)
-    return round(_changes(tag).get(first, 0.0), TAG_DIGITS), 2.0 if value is None else value
-
-
-def _tag_table(items: Iterable[tuple[int, tuple[str, TagReport]]], labels: Sequence[str]) -> str:
-    head = "".join(f'<th scope="col">{label}</th>' for label in labels)
+def _tag_table(items: Iterable[tuple[int, str, TagReport]], metrics: Mapping[str, MetricReport]) -> str:
+    head = "".join(f'<th scope="col">{text(metric.label)}</th>' for metric in metrics.values())
     body = "".join(
         f'<tr><th scope="row"><bdi data-tag="{number}">{text(name, MAX_ID)}</bdi></th>'
-        f'<td class="number">{tag.queries:,}</td>{"".join(_tag_cells(tag))}</tr>'
-        for number, (name, tag) in items
+        f'<td class="number">{tag.queries:,}</td>{"".join(_tag_cells(tag, metrics))}</tr>'
+        for number, name, tag in items
     )
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="Metrics by tag"><table class="tags"><thead><tr>'
@@ -131,9 +50,10 @@ def _tag_table(items: Iterable[tuple[int, tuple[str, TagReport]]], labels: Seque
     )
 
 
-def _tag_cells(tag: TagReport) -> Iterable[str]:
-    changes, before = _changes(tag), tag.baseline_metrics or {}
-    for key, value in tag.metrics.items():
+def _tag_cells(tag: TagReport, metrics: Iterable[str]) -> Iterable[str]:
+    changes, before = tag_changes(tag), tag.baseline_metrics or {}
+    for key in metrics:
+        value = tag.metrics[key]
         change = round(changes.get(key, 0.0), TAG_DIGITS)
         kind = "worse" if change < 0 else "better"
         moved = f' <span class="{kind}">{signed(change, TAG_DIGITS)}</span>' if change else ""
@@ -144,37 +64,40 @@ def _tag_cells(tag: TagReport) -> Iterable[str]:
         yield f"<td>{fixed(value, TAG_DIGITS)}{moved}{picture}{bar}{tick}</svg></td>"
 
 
-def broken(report: Report) -> str:
-    """Write the first broken queries as rows of the table, for readers without JavaScript."""
-    k = max(report.k)
-    return "".join(_broken(query, k) for query in broken_queries(report)[:LISTED])
+def first_queries(report: Report) -> str:
+    """Write the first broken queries, and tolerated ones, as rows of the table, for readers without JavaScript."""
+    k, key = max(report.k), next(iter(at_largest_k(report)))
+    return "".join(_query(query, k, key) for query in _listed(report))
 
 
 def not_listed(report: Report) -> str | None:
     """Say how many queries only the script can show."""
-    shown = min(LISTED, sum(query.status == "fail" for query in report.queries))
-    rest = len(report.queries) - shown
+    rest = len(report.queries) - len(_listed(report))
     return f"{count(rest, 'more query')} can be looked at with JavaScript on, or in report.json." if rest else None
 
 
-def _broken(query: QueryReport, k: int) -> str:
-    first = next(iter(query.metrics), "")
-    value, before = query.metrics.get(first), (query.baseline_metrics or {}).get(first)
+def _listed(report: Report) -> list[QueryReport]:
+    return [*broken_queries(report), *tolerated_queries(report)][:LISTED]
+
+
+def _query(query: QueryReport, k: int, key: str) -> str:
+    value, before = query.metrics.get(key), (query.baseline_metrics or {}).get(key)
     change = None if value is None or before is None else value - before
     found = "".join(
         f"<li>{text(finding.expected(_name))}: {text(finding.found(_name))}</li>" for finding in findings(query, k)
     )
+    why = "" if query.status == "fail" else f'<p class="why">{text(why_tolerated(query), MAX_WHY)}</p>'
     question = f'<p class="question" dir="auto">{text(query.query, MAX_QUESTION)}</p>'
     chips = "".join(f'<bdi class="tag">{text(tag, MAX_ID)}</bdi>' for tag in query.tags)
     cells = [
         f'<bdi class="id">{text(query.id, MAX_ID)}</bdi>{question}',
-        f'<span class="status fail">{STATUS["fail"]}</span>',
+        badge(query.status),
         f"<span>{chips}</span>",
         fixed(value, TAG_DIGITS),
         signed(change, TAG_DIGITS),
         _ranks(query.baseline_ranks),
         _ranks(query.ranks),
-        f"<ul>{found}</ul>",
+        f"<div><ul>{found}</ul>{why}</div>",
     ]
     return f'<tr role="row">{"".join(map(_cell, COLUMNS, cells))}</tr>'
 
@@ -192,42 +115,3 @@ def _ranks(ranks: Mapping[str, int | None] | None) -> str:
         return "n/a"
     shown = [str(rank or "–") for rank in list(ranks.values())[:MAX_DOCS]]
     return ", ".join(shown) + (", …" if len(ranks) > MAX_DOCS else "")
-
-
-def notes(report: Report) -> str:
-    """Write what else changed, which is often the cause, and what the baseline has accepted."""
-    baseline = report.inputs.baseline
-    lines = [text(line, 5_000) for line in drift(report)]
-    if baseline and baseline.accepted:
-        last = baseline.accepted[-1]
-        lines.append(f"The baseline accepted regressions ({text(last.at)}): {text(last.reason)}")
-    return f'<ul class="drift">{"".join(f"<li>{line}</li>" for line in lines)}</ul>' if lines else ""
-
-
-def extras(report: Report) -> str:
-    """Write what else there is to know, folded: queries that were not compared, warnings, inputs."""
-    baseline = report.inputs.baseline
-    parts = []
-    if baseline:
-        for name, ids in not_compared(baseline).items():
-            parts.append(_fold(f"{len(ids):,} {name}", [text(query_id, MAX_ID) for query_id in ids]))
-    if report.warnings:
-        parts.append(_fold(count(len(report.warnings), "warning"), [text(line) for line in report.warnings]))
-    inputs = report.inputs
-    sources = {"golden": inputs.golden.files, "run": inputs.run.files}
-    sources |= {"baseline": baseline.files} if baseline else {}
-    sources |= {"config": inputs.config.files} if inputs.config else {}
-    cut_offs = f"k = {', '.join(map(str, report.k))}"
-    parts.append(_fold("Inputs", [cut_offs, *(_source(name, listed) for name, listed in sources.items())]))
-    return "".join(parts)
-
-
-def _source(name: str, listed: Sequence[SourceFile]) -> str:
-    more = f" and {count(len(listed) - 1, 'more file')}" if len(listed) > 1 else ""
-    return f"{name}: {text(listed[0].path)} <small>sha256 {listed[0].sha256[:12]}</small>{more}"
-
-
-def _fold(title: str, lines: Sequence[str]) -> str:
-    more = [f"… and {len(lines) - MAX_WARNINGS:,} more"] if len(lines) > MAX_WARNINGS else []
-    listed = "".join(f"<li>{line}</li>" for line in [*lines[:MAX_WARNINGS], *more])
-    return f"<details><summary>{title}</summary><ul>{listed}</ul></details>"

@@ -42,14 +42,13 @@ def _rows(report: Report) -> Iterator[Row]:
         yield Row(
             label=label,
             tag=None,
+            gates=gates,
             baseline="-" if before is None else milliseconds(before, digits),
             current=current,
             current_shared=current,
             change="-" if before is None else milliseconds(now - before, digits, sign=True),
             limits=", ".join(map(_limit, gates)),
             status=worst(gates),
-            metric=None,
-            gates=gates,
         )
 
 

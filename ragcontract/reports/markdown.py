@@ -24,7 +24,7 @@ from ragcontract.reports.movement import (
     tolerated_queries,
     why_tolerated,
 )
-from ragcontract.reports.summary import Row, at_largest_k, headline, shared_note
+from ragcontract.reports.summary import Row, at_largest_k, headline, shared_note, tag_changes, tags_worst_first
 from ragcontract.text import shorten, visible
 
 MAX_ROWS = 100
@@ -240,34 +240,15 @@ def _tags(report: Report, max_rows: int) -> list[str]:
         return table(["Tag", "Queries", *labels], "lr" + "r" * len(labels), body)
 
     notes = []
-    if any(map(_changes, report.tags.values())):
+    if any(map(tag_changes, report.tags.values())):
         notes.append("In brackets the change since the baseline, over the queries that both sides have.")
     if any(p <= ALPHA for tag in report.tags.values() for p in tag.p_values.values()):
         notes[0] += " With a star: a drop that chance does not explain, among all tags (Benjamini-Hochberg, 5 %)."
-    return [fold(count(len(report.tags), "tag"), *_cut(_worst_first(report), max_rows, "tag", as_table), *notes)]
-
-
-def _worst_first(report: Report) -> list[tuple[str, TagReport]]:
-    """Order tags by what they lost, or without a baseline by where they stand."""
-    key = next(iter(report.metrics))
-
-    def place(item: tuple[str, TagReport]) -> tuple[float, float]:
-        tag = item[1]
-        return min(_changes(tag).values(), default=0.0), tag.metrics.get(key) or 0.0
-
-    return sorted(report.tags.items(), key=place)
-
-
-def _changes(tag: TagReport) -> dict[str, float]:
-    """Return by how much each metric of a tag changed, where both sides have it."""
-    now, before = tag.metrics_shared or {}, tag.baseline_metrics or {}
-    return {
-        key: value - old for key, value in now.items() if value is not None and (old := before.get(key)) is not None
-    }
+    return [fold(count(len(report.tags), "tag"), *_cut(tags_worst_first(report), max_rows, "tag", as_table), *notes)]
 
 
 def _tag_cells(tag: TagReport, metrics: Iterable[str]) -> Iterable[str]:
-    changes = _changes(tag)
+    changes = tag_changes(tag)
     for key in metrics:
         change = changes.get(key, 0.0)
         star = "\\*" if tag.p_values.get(key, 1) <= ALPHA else ""

@@ -1,32 +1,40 @@
 """What every report for people has in common: the headline and the metric table."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from ragcontract.judging.gates import worst
 from ragcontract.judging.words import Quote, told
-from ragcontract.model import GateReport, MetricReport, Report, Status
-from ragcontract.numbers import count, decimals, digits_for, digits_that_add_up, fixed, percent, signed
+from ragcontract.model import GateReport, MetricReport, Report, Status, TagReport
+from ragcontract.numbers import SAME, count, decimals, digits_for, digits_that_add_up, fixed, percent, signed
 from ragcontract.reports.movement import cutoff, not_compared
 
 
 class Row(Struct, frozen=True, kw_only=True):
     """One metric, written out. ``current`` is over all queries; the others over the shared ones.
 
-    ``tag`` is None for the mean over all queries, ``metric`` for a latency.
+    ``tag`` is None for the mean over all queries. ``metric`` has the numbers, None for a latency; ``gates`` are the
+    limits on it. ``p_value`` is that of a drop: of a tag's mean, adjusted over all tags.
     """
 
     label: str
     tag: str | None
+    metric: MetricReport | None = None
+    gates: Sequence[GateReport] = ()
+    p_value: float | None = None
     baseline: str
     current: str
     current_shared: str
     change: str
     limits: str
     status: Status
-    metric: MetricReport | None
-    gates: list[GateReport]
+
+    @property
+    def compared(self) -> bool:
+        """Whether there is a value to compare with."""
+        return self.baseline != "-"
 
 
 def rows(report: Report) -> Iterator[Row]:
@@ -38,19 +46,43 @@ def rows(report: Report) -> Iterator[Row]:
     for key, metric in report.metrics.items():
         gates = [gate for gate in report.gates if gate.metric == key and gate.tag is None]
         if gates or key in largest:  # report.json has the other cut-offs
-            yield _row(metric, gates, None)
+            yield _row(metric, gates, None, metric.noise.p_value if metric.noise else None)
     tagged: dict[tuple[str, str], list[GateReport]] = {}
     for gate in sorted(report.gates, key=lambda gate: (gate.status != "fail", _room(gate))):
         if gate.tag is not None:
             tagged.setdefault((gate.tag, gate.metric), []).append(gate)
     for (tag, key), gates in tagged.items():
-        yield _row(_metric_of(tag, key, gates, report), gates, tag)
+        yield _row(_metric_of(tag, key, gates, report), gates, tag, report.tags[tag].p_values.get(key))
 
 
 def at_largest_k(report: Report) -> dict[str, MetricReport]:
     """Return the metrics at the largest cut-off."""
     k = max(report.k)
     return {key: metric for key, metric in report.metrics.items() if cutoff(key) == k}
+
+
+def tags_worst_first(report: Report) -> list[tuple[str, TagReport]]:
+    """Order tags by the worst change of any metric at the largest cut-off; what changed alike, by the first one now.
+
+    A tag that has no value, as none of its queries is answerable, comes last of those.
+    """
+    keys = list(at_largest_k(report))
+
+    def place(item: tuple[str, TagReport]) -> tuple[float, float]:
+        changes = tag_changes(item[1])
+        worst_change = min((changes[key] for key in keys if key in changes), default=0.0)
+        now = item[1].metrics.get(keys[0])
+        return 0.0 if abs(worst_change) <= SAME else worst_change, math.inf if now is None else now
+
+    return sorted(report.tags.items(), key=place)
+
+
+def tag_changes(tag: TagReport) -> dict[str, float]:
+    """Return by how much each metric of a tag changed, where both sides have it."""
+    now, before = tag.metrics_shared or {}, tag.baseline_metrics or {}
+    return {
+        key: value - old for key, value in now.items() if value is not None and (old := before.get(key)) is not None
+    }
 
 
 def _room(gate: GateReport) -> float:
@@ -71,19 +103,20 @@ def _metric_of(tag: str, key: str, gates: list[GateReport], report: Report) -> M
     )
 
 
-def _row(metric: MetricReport, gates: list[GateReport], tag: str | None) -> Row:
+def _row(metric: MetricReport, gates: list[GateReport], tag: str | None, p_value: float | None) -> Row:
     digits = _digits(metric, gates)
     return Row(
         label=metric.label,
         tag=tag,
+        metric=metric,
+        gates=gates,
+        p_value=p_value,
         baseline=fixed(metric.baseline, digits),
         current=fixed(metric.current, digits),
         current_shared=fixed(metric.current_shared, digits),
         change=signed(metric.delta, digits),
         limits=", ".join(_limit(gate, metric, digits) for gate in gates),
         status=metric.status,
-        metric=metric,
-        gates=gates,
     )
 
 

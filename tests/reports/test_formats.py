@@ -1,20 +1,59 @@
-"""The registry of report files."""
+"""The registry of report files, and every report that there is an example of in every format."""
 
 import json
+import re
+from html import escape
+from pathlib import Path
 
-from ragcontract.reports.formats import FORMATS, ON_REQUEST
+import msgspec
+import pytest
+
+from ragcontract.model import Report
+from ragcontract.reports import terminal
+from ragcontract.reports.formats import FORMATS
+from ragcontract.reports.latency import table_rows
+from ragcontract.reports.summary import headline
+from ragcontract.text import visible
 from tests.records import query, report
+from tests.reports.everything import everything
+
+CASES = Path(__file__).parent.parent / "cases"
+# As check made them: test_cases.py sees to that.
+REPORTS = {path.parent.parent.name: path for path in sorted(CASES.glob("*/expected/report.json"))}
 
 
 def test_every_report_file_is_made_of_bytes_by_its_own_renderer() -> None:
     made = report([query("q", "A", query="Größe?")], {"q": ["x"]})
     files = {name: render(made) for name, render in FORMATS.items()}
-    assert list(files) == ["report-md", "report-json", "junit"]
+    assert list(files) == ["report-md", "report-json", "junit", "report-html"]
     assert files["report-md"].decode().startswith("### ❌ Retrieval contract broken")
     assert json.loads(files["report-json"])["queries"][0]["query"] == "Größe?"
     assert files["junit"].startswith(b"<?xml")
+    assert files["report-html"].startswith(b"<!doctype html>")
 
 
-def test_the_page_is_made_on_request_only() -> None:
-    assert list(ON_REQUEST) == ["report-html"]
-    assert ON_REQUEST["report-html"](report([query("q", "A")], {"q": ["A"]})).startswith(b"<!doctype html>")
+def in_every_format(made: Report) -> None:
+    files = {name: render(made).decode() for name, render in FORMATS.items()}
+    page, rows = files["report-html"], table_rows(made)
+    assert f'<p class="headline">{escape(visible(headline(made)))}</p>' in page
+    assert len(re.findall('<li class="card ', page)) == len(rows) > 0
+    for row in rows:
+        assert f"{row.label} " in f"{files['report-md']} "
+        assert row.current in page
+    assert terminal.check_text(made)
+    assert terminal.diff_text(made) or made.inputs.baseline is None
+    assert terminal.score_text(made)
+
+
+def test_there_are_cases_to_render() -> None:
+    assert len(REPORTS) > 10
+
+
+@pytest.mark.parametrize("case", REPORTS)
+def test_the_report_of_every_case_is_rendered_in_every_format(case: str) -> None:
+    in_every_format(msgspec.json.decode(REPORTS[case].read_bytes(), type=Report))
+
+
+@pytest.mark.parametrize("size", [12, 300])
+def test_a_report_with_everything_in_it_is_rendered_in_every_format(size: int) -> None:
+    in_every_format(everything(size))

@@ -8,7 +8,7 @@ import pytest
 from ragcontract.inputs.config import Config, Drops, FailOn, Minimums, TagLimits, read_config
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.model import Report
-from ragcontract.reports.summary import Row, headline, rows, shared_note
+from ragcontract.reports.summary import Row, headline, rows, shared_note, tags_worst_first
 from tests.records import Rows, query, report
 
 LOW = {"mrr_drop_gt": 0.1}
@@ -45,8 +45,9 @@ def test_the_issues_example() -> None:
 
 def test_without_a_baseline_there_is_no_change_and_no_status_without_a_gate() -> None:
     found = row(checked([1, 2]))
-    assert (found.label, found.tag, found.limits, found.status, found.gates) == ("MRR@5", None, "", "none", [])
+    assert (found.label, found.tag, found.limits, found.status) == ("MRR@5", None, "", "none")
     assert (found.baseline, found.current, found.current_shared, found.change) == ("-", "0.75", "-", "-")
+    assert not found.compared
 
 
 def test_every_limit_of_a_metric_is_named() -> None:
@@ -182,3 +183,19 @@ def test_of_smaller_cut_offs_only_what_is_limited_is_shown(tmp_path: Path) -> No
     assert row(made, "MRR@3").limits == row(made, "MAP@5").limits == "minimum 0.10"
     assert [row.label for row in rows(report([query("q", "A")], {"q": ["A"]}, config=Config(k=[1, 5])))] == labels
     assert len(made.metrics) == 18
+
+
+def test_tags_are_ordered_by_the_worst_change_of_any_metric_at_the_largest_cut_off() -> None:
+    # "first" loses half of its MRR@5 and all of its MRR@1, "lost" all of its recall too; "poor" and "good" stay.
+    names = ["good", "poor", "first", "lost", "nothing"]
+    queries = [query(name, *(["A"] if name != "nothing" else []), tags=(name,)) for name in names]
+    before = {"good": ["A"], "poor": ["x", "A"], "first": ["A"], "lost": ["x", "x", "A"], "nothing": []}
+    now = before | {"first": ["x", "A"], "lost": []}
+    made = report(queries, now, before, Config(k=[1, 5]))
+    assert [name for name, _ in tags_worst_first(made)] == ["lost", "first", "poor", "good", "nothing"]
+
+
+def test_tags_without_a_baseline_are_ordered_by_where_they_stand() -> None:
+    queries = [query("q1", "A", tags=("good",)), query("q2", "A", tags=("poor",))]
+    made = report(queries, {"q1": ["A"], "q2": ["x", "A"]})
+    assert [name for name, _ in tags_worst_first(made)] == ["poor", "good"]

@@ -2,24 +2,24 @@
 // The table of queries. Everything from the report is put in as text, by append() and setAttribute(), never as HTML.
 //
 // A query: i id, v how the id is shown if not as it is, p place, q question, t numbers of its tags, m metrics now,
-// b metrics before, d documents [name, forbidden, rank now, rank before] with 0 for missing, f findings
-// [expected, found], r broken rules, w weight if not 1, c change (reciprocal ranks won, negative is worse). They come
-// worst first.
+// b metrics before, d documents [name, forbidden, rank now, rank before] with 0 for missing, s status if not
+// pass, f findings [expected, found], r broken rules, y why it does not fail all the same, w weight if not 1, c change
+// (reciprocal ranks won, negative is worse). They come worst first.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const ROWS = 50, PRINTED = 500, NAMED = 5, DOCUMENTS = 200;
 const TITLES = ["Query", "Status", "Tags", "", "Change", "Ranks before", "Ranks now", "Broken rules"];
+const STATUSES = ["fail", "warn", "waived", "pass"];
 const SORTS = {
   query: { title: "Query", of: (query) => shownId(query) },
-  status: { title: "Status", of: (query) => ({ fail: 0, warn: 1, waived: 2 })[query.s] ?? 3 },
+  status: { title: "Status", of: (query) => STATUSES.indexOf(statusOf(query)) },
   metric: { title: "Metric", of: (query) => query.m[state.metric] },
   change: { title: "Change", of: (query) => change(query, state.metric) },
   before: { title: "Ranks before", of: (query) => bestRank(query, 3) },
   now: { title: "Ranks now", of: (query) => bestRank(query, 2) },
 };
-const STATUS = { fail: "✕ fail", pass: "✓ pass", warn: "! warn", waived: "waived" };
 const INITIAL = { text: "", status: "", tag: "", move: null, sort: "", descending: false, page: 0 };
-const state = { ...INITIAL, metric: 0, open: new Set() };
+const state = { ...INITIAL, metric: data.metric, open: new Set() };
 const collator = new Intl.Collator("en", { numeric: true });
 let found = [];
 
@@ -39,6 +39,7 @@ function plural(number, noun) {
   return `${number.toLocaleString("en")} ${number === 1 ? noun : many}`;
 }
 
+function statusOf(query) { return query.s ?? "pass"; }
 function shownId(query) { return query.v ?? query.i; }
 function rankText(rank) { return rank ? String(rank) : "–"; }
 function fixed(value) { return value == null ? "-" : value.toFixed(3); }
@@ -70,7 +71,7 @@ function haystack(query) {
 function matching() {
   const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
   const status = {
-    fail: (query) => query.s === "fail", pass: (query) => !query.s, tolerated: (query) => query.s && query.s !== "fail",
+    fail: (query) => query.s === "fail", tolerated: (query) => query.s && query.s !== "fail", pass: (query) => !query.s,
     worse: (query) => query.c < 0, better: (query) => query.c > 0,
   }[state.status] ?? (() => true);
   const tag = state.tag === "" ? null : Number(state.tag);
@@ -127,7 +128,7 @@ function row(query) {
   const open = state.open.has(query);
   const moved = change(query, state.metric);
   const direction = moved < 0 ? "worse" : moved > 0 ? "better" : "";
-  const status = el("span", { class: `status ${query.s ?? "pass"}` }, STATUS[query.s ?? "pass"]);
+  const status = el("span", { class: `status ${statusOf(query)}` }, data.status[statusOf(query)]);
   const toggle = el("button", { type: "button", class: "plain toggle", "aria-expanded": open },
     el("bdi", { class: "id" }, shownId(query)));
   const made = el("tr", { role: "row", class: open ? "open" : null },
@@ -138,11 +139,15 @@ function row(query) {
     cell(4, el("span", { class: direction }, signed(moved))),
     cell(5, ranks(query, 3)),
     cell(6, ranks(query, 2)),
-    cell(7, el("ul", {}, ...(query.f ?? []).map(([wanted, got]) => el("li", {}, `${wanted}: ${got}`)),
-      ...(query.y ? [el("li", { class: "muted" }, query.y)] : []))));
+    cell(7, ...(query.f ? [broken(query)] : [])));
   toggle.addEventListener("click", () => flip(query, made, toggle));
   made.query = query;
   return made;
+}
+
+function broken(query) {
+  return el("div", {}, el("ul", {}, ...query.f.map(([wanted, got]) => el("li", {}, `${wanted}: ${got}`))),
+    ...(query.y ? [el("p", { class: "why" }, query.y)] : []));
 }
 
 function cell(column, ...children) {

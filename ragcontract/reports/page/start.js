@@ -31,6 +31,7 @@ function startTable() {
   }
   data.tags.forEach((tag, number) => $("tag").append(el("option", { value: number }, tag)));
   data.metrics.forEach((metric, number) => $("metric").append(el("option", { value: number }, metric)));
+  $("metric").value = state.metric;
   $("tag").parentElement.hidden = !data.tags.length;
   $("metric").parentElement.hidden = data.metrics.length < 2;
   for (const name of ["controls", "count"]) $(name).hidden = false;
