@@ -115,7 +115,7 @@ def test_intervals_are_shown_where_there_are_any() -> None:
     noise = Noise(interval=(-0.61, -0.39), p_value=0.0123, wins=1, ties=2, losses=3)
     metrics = made.metrics | {"mrr_at_5": msgspec.structs.replace(made.metrics["mrr_at_5"], noise=noise)}
     text = parsed(msgspec.structs.replace(made, metrics=metrics)).text
-    assert "Interval-0.610 to -0.390 (95 %)Chancep = 0.012 for a drop like this" in text
+    assert "Interval-0.610 to -0.390 (95 %)Chancep = 0.012 of a drop" in text
     assert "Queries1 better, 2 the same, 3 worse" in text
     unsure = msgspec.structs.replace(noise, interval=None, p_value=None)
     metrics = made.metrics | {"mrr_at_5": msgspec.structs.replace(made.metrics["mrr_at_5"], noise=unsure)}
