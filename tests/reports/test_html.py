@@ -318,7 +318,12 @@ def contrast(one: str, other: str) -> float:
 def test_every_text_can_be_told_from_what_it_stands_on(scheme: str) -> None:
     named = colours(scheme)
     pairs = [*product(["text", "muted", "accent", "bad", "good"], ["page", "surface", "raised"])]
-    for text, ground in [*pairs, ("bad", "bad-surface"), ("good", "good-surface")]:
+    for text, ground in [
+        *pairs,
+        ("bad", "bad-surface"),
+        ("good", "good-surface"),
+        *product(["warn", "text"], ["warn-surface"]),
+    ]:
         assert contrast(named[text], named[ground]) >= 4.5, (text, ground)
     for mark, ground in [("bar", "surface"), ("muted", "page"), ("accent", "page"), ("bad", "surface")]:
         assert contrast(named[mark], named[ground]) >= 3, (mark, ground)
