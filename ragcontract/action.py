@@ -123,6 +123,7 @@ def _places(settings: Settings, context: Context) -> _Places:
         "report-md": settings.report_md,
         "report-json": settings.report_json,
         "junit": settings.junit,
+        "report-html": settings.report_html,
         "comment-body-file": settings.comment_body_file,
     }
     outputs = {name: str(Path(folder) / in_container(place, context)) for name, place in wanted.items() if place}

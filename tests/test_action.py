@@ -125,6 +125,7 @@ def test_input_that_cannot_be_judged_replaces_a_green_comment_and_keeps_the_old_
         ({"baseline": "old.json"}, "old.json: no such file"),
         ({"config": "limits.yml"}, "limits.yml: no such file"),
         ({"report-md": "golden.jsonl"}, "golden.jsonl: is an input"),
+        ({"report-html": "golden.jsonl"}, "golden.jsonl: is an input"),
         ({"junit": "report.json"}, "report.json: is another output"),
     ],
 )
@@ -268,6 +269,19 @@ def test_paths_are_relative_to_the_working_directory_and_outputs_to_the_workspac
     assert result.outputs["report-md"] == "retrieval/out/r.md"
     assert result.outputs["junit"] == "retrieval/contract/junit.xml"
     assert (runner.workspace / "retrieval/out/r.md").exists()
+
+
+def test_the_page_for_looking_is_written_where_it_is_asked_for_and_only_then(runner: Runner) -> None:
+    scenarios.failing(runner.workspace)
+    assert "report-html" not in runner.run().outputs
+    assert not list(runner.workspace.rglob("*.html"))
+    result = runner.run({"report-html": "out/page.html"})
+    assert result.exit_code == 1
+    assert result.outputs["report-html"] == "out/page.html"
+    assert result.outputs["report-md"] == "report.md"
+    page = (runner.workspace / "out/page.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "Retrieval contract broken" in page
 
 
 def test_several_files_and_globs_are_one_run(runner: Runner) -> None:

@@ -287,7 +287,7 @@ def unwritable(runner: Runner, github: GitHub, result: Result, told: str) -> Non
     assert not list(runner.workspace.rglob(".rag-contract*"))
 
 
-@pytest.mark.parametrize("name", ["report-md", "report-json", "junit", "comment-body-file"])
+@pytest.mark.parametrize("name", ["report-md", "report-json", "junit", "report-html", "comment-body-file"])
 def test_a_report_in_a_folder_that_is_a_file_is_told(runner: Runner, github: GitHub, name: str) -> None:
     scenarios.failing(runner.workspace)
     (runner.workspace / "out").touch()

@@ -42,6 +42,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     report_md: str = defaults.REPORT_MD
     report_json: str = defaults.REPORT_JSON
     junit: str = defaults.JUNIT
+    report_html: str = ""
     comment: CommentWhen = "always"
     comment_required: bool = False
     comment_body_file: str | None = None
@@ -67,6 +68,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             report_md=inputs.text("report-md") or defaults.REPORT_MD,
             report_json=inputs.text("report-json") or defaults.REPORT_JSON,
             junit=inputs.text("junit") or defaults.JUNIT,
+            report_html=inputs.text("report-html"),
             comment=inputs.choice("comment", COMMENT_WHEN, "always"),
             comment_required=inputs.choice("comment-required", FLAGS, default=False),
             comment_body_file=inputs.text("comment-body-file") or None,

@@ -50,7 +50,7 @@ def _facts(row: Row) -> Iterable[tuple[str, str]]:
         yield "Interval", f'{low} to {high} <span class="muted">(95 %)</span>'
     if row.p_value is not None:
         among = "" if row.tag is None else ", among all tags"
-        yield "Chance", f"p = {row.p_value:.2g} for a drop like this{among}"
+        yield "Chance", f"p = {row.p_value:.2g} of a drop{among}"
     elif noise:
         yield "Chance", "too few queries changed to say"
     if noise:

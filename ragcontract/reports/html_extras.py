@@ -23,7 +23,8 @@ def extras(report: Report) -> str:
         for name, ids in not_compared(baseline).items():
             parts.append(fold(f"{len(ids):,} {name}", [text(query_id, MAX_ID) for query_id in ids]))
         if baseline.accepted:
-            title = f"{count(len(baseline.accepted), 'time')} the baseline accepted regressions"
+            times = len(baseline.accepted)
+            title = "The baseline accepted regressions" + (f" {times} times" if times > 1 else "")
             parts.append(fold(title, [_accepted(one) for one in reversed(baseline.accepted)]))
     if report.warnings:
         parts.append(fold(count(len(report.warnings), "warning"), [text(line) for line in report.warnings]))

@@ -203,7 +203,7 @@ def refused(runner: Runner, inputs: dict[str, str]) -> Result:
 
 
 INPUTS = ["golden", "run", "baseline", "config"]
-OUTPUTS = ["report-md", "report-json", "junit", "comment-body-file"]
+OUTPUTS = ["report-md", "report-json", "junit", "report-html", "comment-body-file"]
 OUTSIDE = ["../home/x.jsonl", "/etc/hostname", "/etc/nowhere", "sub/../../home/x.jsonl", "out/x.jsonl", "link"]
 
 

@@ -115,7 +115,7 @@ def test_intervals_are_shown_where_there_are_any() -> None:
     noise = Noise(interval=(-0.61, -0.39), p_value=0.0123, wins=1, ties=2, losses=3)
     metrics = made.metrics | {"mrr_at_5": msgspec.structs.replace(made.metrics["mrr_at_5"], noise=noise)}
     text = parsed(msgspec.structs.replace(made, metrics=metrics)).text
-    assert "Interval-0.610 to -0.390 (95 %)Chancep = 0.012 for a drop like this" in text
+    assert "Interval-0.610 to -0.390 (95 %)Chancep = 0.012 of a drop" in text
     assert "Queries1 better, 2 the same, 3 worse" in text
     unsure = msgspec.structs.replace(noise, interval=None, p_value=None)
     metrics = made.metrics | {"mrr_at_5": msgspec.structs.replace(made.metrics["mrr_at_5"], noise=unsure)}
@@ -318,7 +318,12 @@ def contrast(one: str, other: str) -> float:
 def test_every_text_can_be_told_from_what_it_stands_on(scheme: str) -> None:
     named = colours(scheme)
     pairs = [*product(["text", "muted", "accent", "bad", "good"], ["page", "surface", "raised"])]
-    for text, ground in [*pairs, ("bad", "bad-surface"), ("good", "good-surface")]:
+    for text, ground in [
+        *pairs,
+        ("bad", "bad-surface"),
+        ("good", "good-surface"),
+        *product(["warn", "text"], ["warn-surface"]),
+    ]:
         assert contrast(named[text], named[ground]) >= 4.5, (text, ground)
     for mark, ground in [("bar", "surface"), ("muted", "page"), ("accent", "page"), ("bad", "surface")]:
         assert contrast(named[mark], named[ground]) >= 3, (mark, ground)

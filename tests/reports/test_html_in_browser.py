@@ -9,9 +9,11 @@ import pytest
 
 from ragcontract.model import Report
 from ragcontract.reports import html
+from ragcontract.reports.html_text import STATUS
 from tests.browser import Browser
 from tests.records import query, report
-from tests.reports.test_html import HOSTILE, hostile
+from tests.reports.everything import everything
+from tests.reports.test_html import HOSTILE, hostile, hostile_pair
 
 IDS = "[...document.querySelectorAll('#rows .id')].map((each) => each.textContent)"
 COUNT = "document.getElementById('count').textContent"
@@ -123,6 +125,24 @@ def test_lists_filter_by_status_and_tag_and_reset_takes_it_all_back(browser: Bro
     assert browser.js("document.getElementById('tag').value + document.getElementById('status').value") == ""
 
 
+def test_tolerated_queries_have_their_own_status_and_come_after_the_broken_ones(
+    browser: Browser, tmp_path: Path
+) -> None:
+    made = everything(300)
+    show(browser, tmp_path, made)
+    choose(browser, "#status", "waived")
+    tolerated = [query for query in made.queries if query.status in {"warn", "waived"}]
+    assert browser.js(COUNT) == f"{len(tolerated)} of 300 queries, worst first"
+    shown = set(browser.js("[...document.querySelectorAll('#rows .status')].map((each) => each.textContent)"))
+    assert shown == {STATUS["warn"], STATUS["waived"]}
+    assert "severity warn" in browser.js("document.getElementById('rows').textContent")
+    show(browser, tmp_path, made)  # what was typed before would still count in the list
+    choose(browser, "#status", "passing")
+    assert set(browser.js("[...document.querySelectorAll('#rows .status')].map((each) => each.textContent)")) == {
+        STATUS["pass"]
+    }
+
+
 def test_a_tag_in_the_table_of_tags_shows_its_queries(browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, small())
     browser.js("[...document.querySelectorAll('.tags button')].find((each) => each.textContent === 'policy').click()")
@@ -176,7 +196,7 @@ def test_a_query_opens_by_keyboard_shows_both_sides_and_can_be_linked_to(browser
 
 @pytest.mark.parametrize("query_id", ["lost", HOSTILE])
 def test_a_link_opens_and_focuses_its_query(browser: Browser, tmp_path: Path, query_id: str) -> None:
-    made = small() if query_id == "lost" else hostile()
+    made = small() if query_id == "lost" else hostile_pair()
     show(browser, tmp_path, made, f"#q={quote(query_id, safe='')}")
     assert browser.js("document.activeElement.matches('.toggle[aria-expanded=true]')")
     assert browser.js("document.activeElement.closest('tr').query.i") == query_id

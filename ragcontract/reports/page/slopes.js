@@ -101,7 +101,7 @@ function line(move, { left, end, y, at, right }) {
     "aria-label": name }, svg("title", {}, name), svg("path", { class: "touch", d: path }),
   svg("path", { class: "leader", d: `M${end} ${to}L${end + 14} ${at}` }),
   svg("path", { d: path, "stroke-width": Math.min(7, 1 + Math.sqrt(move.queries.size)).toFixed(1) }),
-  svg("text", { x: end + 18, y: at + 4 }, label(move, Math.floor((right - 22) / 7))));
+  svg("text", { x: end + 18, y: at + 4 }, label(move, Math.floor((right - 22) / 6.7))));
   made.addEventListener("click", () => (single ? show([...move.queries][0]) : only(move)));
   return made;
 }
