@@ -26,9 +26,13 @@ def compare(stored: Ratios, now: Ratios) -> tuple[list[str], list[str]]:
     worse, better = [], []
     for name in sorted({*stored, *now}):
         if name not in stored or name not in now:
-            worse.append(f"{name} is {'not stored' if name in now else 'stored, and not measured'}: store the ratios anew")
+            worse.append(
+                f"{name} is {'not stored' if name in now else 'stored, and not measured'}: store the ratios anew"
+            )
         elif now[name] > stored[name] * TOLERANCE:
-            worse.append(f"{name} is {now[name]:.2f}, {now[name] / stored[name]:.2f} times the stored {stored[name]:.2f}")
+            worse.append(
+                f"{name} is {now[name]:.2f}, {now[name] / stored[name]:.2f} times the stored {stored[name]:.2f}"
+            )
         elif now[name] * TOLERANCE < stored[name]:
             better.append(f"{name} is {now[name]:.2f}, stored is {stored[name]:.2f}")
     return worse, better

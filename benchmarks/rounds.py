@@ -57,9 +57,7 @@ def measure(command: Command) -> Sample:
     return sample
 
 
-def interleaved(
-    commands: Mapping[str, Command], rounds: int, run: Callable[[Command], Sample] = measure
-) -> Samples:
+def interleaved(commands: Mapping[str, Command], rounds: int, run: Callable[[Command], Sample] = measure) -> Samples:
     """Run all commands in turn, ``rounds`` times; slow ones less often (see ``ENOUGH``)."""
     samples: Samples = {name: [] for name in commands}
     for number in range(rounds):

@@ -112,7 +112,9 @@ def disagreements(tools: Iterable[str], log_of: Callable[[str], str], report: by
     ours = msgspec.json.decode(report, type=_Report).metrics
     found = []
     for tool in tools:
-        means = [msgspec.json.decode(line, type=dict[str, float]) for line in log_of(tool).splitlines() if line[:1] == "{"]
+        means = [
+            msgspec.json.decode(line, type=dict[str, float]) for line in log_of(tool).splitlines() if line[:1] == "{"
+        ]
         for name, side in (("current", 0), ("baseline", 1)):
             for metric, theirs in means[side].items():
                 own = getattr(ours[f"{metric}_at_5"], name)
