@@ -1,4 +1,4 @@
-"""What the action's image weighs, and what a step takes from ``docker run`` to exit, beside a bare start of its base."""
+"""What the action's image weighs, and what a step takes from start to exit, beside a bare start of its base."""
 
 import gzip
 import io
@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks import data, tools
-from benchmarks.environments import ROOT
+from benchmarks.environments import ROOT, sources
 from benchmarks.rounds import Command, Samples, interleaved, measure
 from tests.runner import FOLDERS, declared_inputs
 
@@ -79,7 +79,7 @@ def _commands(docker: str, folder: Path, bin_folder: Path) -> dict[str, Command]
     for name in (data.GOLDEN, data.RUN, data.CONFIG_FILE):
         shutil.copy(made / name, workspace / name)
     (job / "workflow" / "event.json").write_text("{}")
-    baseline = tools.stored_baseline(tools.OURS, made, bin_folder, tools.environments.sources())
+    baseline = tools.stored_baseline(tools.OURS, made, bin_folder, sources())
     shutil.copy(baseline, workspace / "baseline.json")
     variables = declared_inputs({"comment": "never"}) | {
         "GITHUB_ACTIONS": "true",

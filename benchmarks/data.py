@@ -1,8 +1,8 @@
 """The data of the benchmark, made from a seed: golden queries, a known-good run, and a run that is a little worse.
 
-The known-good run keeps the contract. In the other one, ``BROKEN`` of the queries lose their documents, ``CHANGED`` have
-results in another order, ``FORBIDDEN`` show a document that they must not; its rows come in any order, as those of a
-log do. ``wide`` sets have rows of a thousand results that carry texts and metadata, as exports for debugging do.
+The known-good run keeps the contract. In the other one, ``BROKEN`` of the queries lose their documents, ``CHANGED``
+have results in another order, ``FORBIDDEN`` show a document that they must not; its rows come in any order, as those
+of a log do. ``wide`` sets have rows of a thousand results that carry texts and metadata, as exports for debugging do.
 """
 
 import random
@@ -18,11 +18,11 @@ SEED = 5
 BROKEN, CHANGED, FORBIDDEN = 0.02, 0.03, 0.005
 FIRST_RANKS = (0.62, 0.2, 0.1, 0.08)  # how often the first relevant document of the good run is at rank 1 to 4
 TAGS = ("billing", "policy", "security", "api", "accounts", "internal", "public", "onboarding")
-WORDS = (
-    "how do can what when does the a my our customer account invoice refund annual plan limit export key token webhook "
-    "retry region data retention policy change cancel upgrade member role audit report error code after before within "
-    "days hours naïve größe résumé “quoted” receipt tax"
-).split()
+WORDS = """
+    how do can what when does the a my our customer account invoice refund annual plan limit export key token webhook
+    retry region data retention policy change cancel upgrade member role audit report error code after before within
+    days hours naïve größe résumé “quoted” receipt tax
+""".split()  # noqa: SIM905 (a line a word would be a page)
 CONFIG = """\
 k: 5
 fail_on:
@@ -120,7 +120,7 @@ def _moved(query: Row, doc_ids: list[str], dice: random.Random) -> list[str]:
         dice.shuffle(top)
         return top + doc_ids[5:]
     if fate < BROKEN + CHANGED + FORBIDDEN and "forbidden_doc_ids" in query:
-        return doc_ids[:3] + query["forbidden_doc_ids"] + doc_ids[4:]
+        return [*doc_ids[:3], *query["forbidden_doc_ids"], *doc_ids[4:]]
     return doc_ids
 
 

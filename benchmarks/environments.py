@@ -41,7 +41,7 @@ def _environment(target: Path, made_of: bytes, *installs: list[str]) -> Path:
         print(f"installing {target.name}", flush=True)
         venv.create(target, clear=True, with_pip=True)
         for arguments in installs:
-            command = [target / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            command = [str(target / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
             done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
             if done.returncode:
                 last = (done.stderr.strip() or f"pip exits {done.returncode}").splitlines()[-1]

@@ -1,4 +1,4 @@
-"""Writes what was measured into ``docs/performance.md``: the parts between ``<!-- begin: … -->`` and ``<!-- end -->``."""
+"""Writes what was measured into ``docs/performance.md``: its parts between two comments each."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -105,12 +105,9 @@ def profile(results: Results) -> str:
 def how(results: Results) -> str:
     """Return the machine and the command."""
     where = results.machine
-    lines = [
-        f"Made by `{results.command}` of rag-contract {results.version} on {where.cores} cores of {where.processor}, "
-        f"{where.memory / GIB:.0f} GiB, {where.system}, Python {where.python}.",
-        *(f"Not measured: {why}." for why in results.missing.values()),
-    ]
-    return "\n".join(lines) + "\n"
+    made = f"Made by `{results.command}` of rag-contract {results.version} on {where.cores} cores of {where.processor}"
+    machine = f"{where.memory / GIB:.0f} GiB, {where.system}, Python {where.python}"
+    return "\n".join([f"{made}, {machine}.", *(f"Not measured: {why}." for why in results.missing.values())]) + "\n"
 
 
 def plot(results: Results) -> str:

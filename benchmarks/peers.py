@@ -1,4 +1,4 @@
-"""What other evaluation tools take for the metrics alone: ``python peers.py TOOL golden.jsonl run.jsonl [run.jsonl ...]``.
+"""What other evaluation tools take for the metrics alone: ``python peers.py TOOL golden.jsonl RUN [RUN ...]``.
 
 Loads golden queries and runs from JSON lines, evaluates MRR@5, Recall@5, Precision@5 and HitRate@5 of each run, and
 prints the means as JSON, a line a run. Runs in the tool's own environment, so it imports the standard library and the

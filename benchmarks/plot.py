@@ -9,7 +9,8 @@ from msgspec import Struct
 WIDTH, HEIGHT = 400, 380
 LEFT, RIGHT, TOP, BOTTOM = 56, 112, 44, 44
 LABEL_HEIGHT = 15
-# Okabe and Ito's colours, which people who see colours differently can tell apart; the first line is the one it is about.
+MILLION = 1_000_000
+# After Okabe and Ito, for people who see colours differently; the first is of the line that the plot is about.
 COLOURS = ("#7c3aed", "#6b7280", "#d55e00", "#0072b2", "#009e73", "#b7791f")
 DARK_COLOURS = ("#a78bfa", "#9ca3af", "#f28c4a", "#5ab4e5", "#34c79d", "#e6c14a")
 
@@ -46,7 +47,8 @@ def draw(panels: Sequence[Panel], description: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" height="{HEIGHT}" '
         f'role="img" aria-label="{escape(description, {chr(34): "&quot;"})}">\n'
-        f'<style>\n{_style()}\n</style>\n<rect class="page" width="{width}" height="{HEIGHT}" rx="6"/>\n{body}\n</svg>\n'
+        f'<style>\n{_style()}\n</style>\n<rect class="page" width="{width}" height="{HEIGHT}" rx="6"/>\n'
+        f"{body}\n</svg>\n"
     )
 
 
@@ -81,11 +83,12 @@ def _panel(panel: Panel, names: Sequence[str]) -> Iterator[str]:
         yield f'<path class="grid" style="stroke-width:1" d="M{LEFT} {up(tick):.1f}H{WIDTH - RIGHT}"/>'
         yield f'<text class="axis" x="{LEFT - 8}" y="{up(tick) + 4:.1f}" text-anchor="end">{panel.ticks[tick]}</text>'
     for size in sizes:
-        label = f"{size / 1e6:g} M" if size >= 1e6 else f"{size:,.0f}"
-        yield f'<text class="axis" x="{across(size):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{label}</text>'
+        place = f'x="{across(size):.1f}" y="{HEIGHT - BOTTOM + 18}"'
+        label = f"{size / MILLION:g} M" if size >= MILLION else f"{size:,.0f}"
+        yield f'<text class="axis" {place} text-anchor="middle">{label}</text>'
     middle = (LEFT + WIDTH - RIGHT) / 2
     yield f'<text class="axis" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">queries</text>'
-    for name, line in reversed(panel.lines.items()):  # the first on top
+    for name, line in reversed(list(panel.lines.items())):  # the first on top
         look = f"c{names.index(name) % len(COLOURS)}" + (" first" if name == names[0] else "")
         path = "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in line)
         yield f'<path class="{look}" d="M{path}"/>'
@@ -113,8 +116,8 @@ def spread(places: Mapping[str, float], least: float) -> dict[str, float]:
         groups.append([name])
         middles.append(places[name])
         while len(groups) > 1 and middles[-1] - middles[-2] < least * (len(groups[-1]) + len(groups[-2])) / 2:
-            groups[-2] += groups.pop()
-            middles.pop()
+            last, _ = groups.pop(), middles.pop()
+            groups[-1] += last
             middles[-1] = sum(places[member] for member in groups[-1]) / len(groups[-1])
     return {
         name: centre + least * (place - (len(group) - 1) / 2)

@@ -11,13 +11,13 @@ from pathlib import Path
 import msgspec
 
 from benchmarks import data, tools
-from benchmarks.environments import ROOT, sources
-from benchmarks.rounds import Command, Samples, interleaved, ratio
+from benchmarks.environments import ROOT
+from benchmarks.rounds import Command, Samples, interleaved, measure, ratio
 
 STORED = Path(__file__).parent / "ratios.json"
 TOLERANCE = 1.5
 SMALL, LARGE = data.Shape(queries=100), data.Shape(queries=20_000)
-ROUNDS = {SMALL.name: 11, LARGE.name: 5}
+ROUNDS = {SMALL.name: 9, LARGE.name: 5}
 Ratios = Mapping[str, float]
 
 
@@ -63,7 +63,7 @@ def _commands(shape: data.Shape, folder: Path) -> dict[str, Command]:
         for name, command in tools.commands(shape, made, installed).items()
     }
     for command in found.values():
-        tools.measure(command)  # bytecode and file cache
+        measure(command)  # bytecode and file cache
     return found
 
 

@@ -12,6 +12,7 @@ from benchmarks.container import ACTION, BARE, Container
 from benchmarks.rounds import Samples, middle, ratio
 
 GIB = 1 << 30
+TWICE = 2
 
 
 class Machine(Struct, frozen=True, kw_only=True):
@@ -70,7 +71,7 @@ class Target(Struct, frozen=True, kw_only=True):
         if self.met:
             return "met"
         missed = self.limit / self.value if self.least else self.value / self.limit
-        return f"**missed** by {missed - 1:.0%}" if missed < 2 else f"**missed**, {missed:.1f} times off"
+        return f"**missed** by {missed - 1:.0%}" if missed < TWICE else f"**missed**, {missed:.1f} times off"
 
 
 def targets(results: Results) -> Iterator[Target]:

@@ -64,7 +64,7 @@ def _command(tool: str, shape: data.Shape, folder: Path, bin_folder: Path) -> Co
     golden, run, good_run, config = (
         str(folder / name) for name in (data.GOLDEN, data.RUN, data.GOOD_RUN, data.CONFIG_FILE)
     )
-    good = (0,)
+    good: tuple[int, ...] = (0,)
     if tool == OURS:
         # On wide rows all read the same three files; else the good run is a stored baseline.
         baseline = good_run if shape.text else str(stored_baseline(tool, folder, bin_folder, environments.sources()))
