@@ -90,9 +90,10 @@ def against_targets(results: Results) -> str:
     """Return the table of the targets."""
     body = []
     for target in targets(results):
-        digits = 2 if target.limit < 10 else 1  # noqa: PLR2004
+        digits = 2 if target.limit < 10 else 0 if target.limit > 100 else 1  # noqa: PLR2004
         value = "" if target.value is None else f"{target.value:.{digits}f}{target.unit}"
-        body.append([target.what, f"{target.limit:g}{target.unit}", value, target.verdict])
+        limit = f"{'at least' if target.least else 'at most'} {target.limit:g}{target.unit}"
+        body.append([target.what, limit, value, target.verdict])
     return table(["", "target", "measured", ""], body)
 
 

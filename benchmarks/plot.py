@@ -6,8 +6,8 @@ from xml.sax.saxutils import escape
 
 from msgspec import Struct
 
-WIDTH, HEIGHT = 400, 380
-LEFT, RIGHT, TOP, BOTTOM = 56, 112, 44, 44
+WIDTH, HEIGHT = 420, 380
+LEFT, RIGHT, TOP, BOTTOM = 56, 132, 44, 44
 LABEL_HEIGHT = 15
 MILLION = 1_000_000
 # After Okabe and Ito, for people who see colours differently; the first is of the line that the plot is about.
