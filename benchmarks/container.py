@@ -37,6 +37,8 @@ def run(folder: Path, bin_folder: Path, rounds: int) -> Container | None:
     docker = shutil.which("docker")
     if not docker or subprocess.run([docker, "info"], capture_output=True, check=False).returncode:
         return None
+    if subprocess.run([docker, "image", "inspect", BASE], capture_output=True, check=False).returncode:
+        subprocess.run([docker, "pull", "--quiet", BASE], check=True)  # what a build pulls may not stay
     build = [docker, "build", "--quiet", "--network", "host", "--build-arg", f"BASE={BASE}", "--tag", IMAGE, str(ROOT)]
     subprocess.run(build, stdout=subprocess.DEVNULL, check=True)
     base, image = _inspect(docker, BASE), _inspect(docker, IMAGE)

@@ -4,6 +4,7 @@ import os
 import platform
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 from msgspec import Struct
 
@@ -139,7 +140,8 @@ def overhead(container: Container | None) -> float | None:
     """Return the seconds a step takes over a bare start of its base image."""
     if container is None:
         return None
-    return middle(container.samples[ACTION], "wall") - middle(container.samples[BARE], "wall")
+    pairs = zip(container.samples[ACTION], container.samples[BARE], strict=False)
+    return median(action.wall - bare.wall for action, bare in pairs)
 
 
 def machine() -> Machine:
