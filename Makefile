@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test test-action lint types unit format clean
+.PHONY: help docs demo test test-action bench bench-quick lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,12 @@ unit: $(VENV)/ready  ## Run the tests with coverage
 
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container
+
+bench: $(VENV)/ready  ## Measure time and memory beside other tools and write docs/performance.md
+	$(BIN)/python -m benchmarks
+
+bench-quick: $(VENV)/ready  ## Compare what a check costs over the floor with the stored ratios
+	$(BIN)/python -m benchmarks --quick
 
 docs: $(VENV)/ready  ## Write the parts of the README that are made from the code
 	$(BIN)/python -m scripts.docs

@@ -1,0 +1,86 @@
+"""The check for CI: does the package still cost as many times the floor as is stored? Ratios, so that machines agree.
+
+CPU seconds and memory against a bare interpreter and against decoding the same files, side by side on this machine,
+compared with ``ratios.json``. What is over ``TOLERANCE`` times the stored ratio is measured once more, and then fails.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from benchmarks import data, tools
+from benchmarks.environments import ROOT
+from benchmarks.rounds import Command, Samples, interleaved, measure, ratio
+
+STORED = Path(__file__).parent / "ratios.json"
+TOLERANCE = 1.5
+SMALL, LARGE = data.Shape(queries=100), data.Shape(queries=20_000)
+ROUNDS = {SMALL.name: 9, LARGE.name: 5}
+Ratios = Mapping[str, float]
+
+
+def compare(stored: Ratios, now: Ratios) -> tuple[list[str], list[str]]:
+    """Return what has become worse than the tolerance, and what so much better that it should be stored."""
+    worse, better = [], []
+    for name in sorted({*stored, *now}):
+        if name not in stored or name not in now:
+            worse.append(
+                f"{name} is {'not stored' if name in now else 'stored, and not measured'}: store the ratios anew"
+            )
+        elif now[name] > stored[name] * TOLERANCE:
+            worse.append(
+                f"{name} is {now[name]:.2f}, {now[name] / stored[name]:.2f} times the stored {stored[name]:.2f}"
+            )
+        elif now[name] * TOLERANCE < stored[name]:
+            better.append(f"{name} is {now[name]:.2f}, stored is {stored[name]:.2f}")
+    return worse, better
+
+
+def ratios(small: Samples, large: Samples) -> dict[str, float]:
+    """Return the ratios that are stored."""
+    return {
+        "CPU time of a small check over bare imports": ratio(small, tools.OURS, tools.BARE, "cpu"),
+        "CPU time over the decode floor": ratio(large, tools.OURS, tools.FLOOR, "cpu"),
+        "memory over the decode floor": ratio(large, tools.OURS, tools.FLOOR, "peak"),
+    }
+
+
+def take(folder: Path) -> dict[str, float]:
+    """Measure, with the interpreter that runs this."""
+    by_shape = {shape.name: interleaved(_commands(shape, folder), ROUNDS[shape.name]) for shape in (SMALL, LARGE)}
+    return ratios(by_shape[SMALL.name], by_shape[LARGE.name])
+
+
+def _commands(shape: data.Shape, folder: Path) -> dict[str, Command]:
+    made = data.make(shape, folder)
+    bin_folder = Path(sys.executable).parent
+    installed = tools.Installed(bins=dict.fromkeys((tools.OURS, tools.FLOOR, tools.BARE), bin_folder), missing={})
+    # The checkout's code, whichever is installed.
+    found = {
+        name: msgspec.structs.replace(command, environ={"PYTHONPATH": str(ROOT)})
+        for name, command in tools.commands(shape, made, installed).items()
+    }
+    for command in found.values():
+        measure(command)  # bytecode and file cache
+    return found
+
+
+def main(folder: Path, *, store: bool, take: Callable[[Path], dict[str, float]] = take) -> int:
+    """Compare, or store; 1 where something has become worse."""
+    now = take(folder)
+    if store:
+        STORED.write_bytes(msgspec.json.format(msgspec.json.encode({n: round(r, 2) for n, r in now.items()})) + b"\n")
+    stored = msgspec.json.decode(STORED.read_bytes(), type=dict[str, float])
+    worse, better = compare(stored, now)
+    if worse:
+        now = take(folder)
+        worse, better = compare(stored, now)
+    for name, value in now.items():
+        print(f"{value:6.2f}  {name}")
+    for line in better:
+        print(f"better: {line}; keep it with `python -m benchmarks --quick --store`")
+    for line in worse:
+        print(f"worse: {line}", file=sys.stderr)
+    return 1 if worse else 0

@@ -1,0 +1,56 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from benchmarks import quick, tools
+from tests.benchmarks.builders import sample
+
+STORED = {"memory": 2.0, "time": 4.0}
+
+
+def test_within_the_tolerance_nothing_is_said() -> None:
+    assert quick.compare(STORED, {"memory": 2.0 * quick.TOLERANCE, "time": 4.0 / quick.TOLERANCE}) == ([], [])
+
+
+def test_beyond_the_tolerance_it_is_worse_or_better() -> None:
+    worse, better = quick.compare(STORED, {"memory": 3.1, "time": 2.0})
+    assert worse == ["memory is 3.10, 1.55 times the stored 2.00"]
+    assert better == ["time is 2.00, stored is 4.00"]
+
+
+def test_a_ratio_that_is_on_one_side_only_is_no_pass() -> None:
+    worse, _ = quick.compare({"memory": 2.0, "gone": 1.0}, {"memory": 2.0, "new": 1.0})
+    assert worse == [
+        "gone is stored, and not measured: store the ratios anew",
+        "new is not stored: store the ratios anew",
+    ]
+
+
+def test_the_stored_ratios_are_those_that_are_measured() -> None:
+    one = [sample()]
+    measured = quick.ratios({tools.OURS: one, tools.BARE: one}, {tools.OURS: one, tools.FLOOR: one})
+    assert measured.keys() == msgspec.json.decode(quick.STORED.read_bytes()).keys()
+    assert set(measured.values()) == {1}
+
+
+def answers(*factors: float) -> Callable[[Path], dict[str, float]]:
+    stored = msgspec.json.decode(quick.STORED.read_bytes(), type=dict[str, float])
+    waiting = iter(factors)
+
+    def take(_: Path) -> dict[str, float]:
+        factor = next(waiting)
+        return {name: value * factor for name, value in stored.items()}
+
+    return take
+
+
+@pytest.mark.parametrize(
+    ("factors", "code"), [((1.0,), 0), ((1.6, 1.0), 0), ((1.6, 1.6), 1)], ids=["same", "noise", "regression"]
+)
+def test_what_is_worse_is_measured_again_before_it_fails(
+    factors: tuple[float, ...], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert quick.main(tmp_path, store=False, take=answers(*factors)) == code
+    assert ("worse: " in capsys.readouterr().err) == bool(code)

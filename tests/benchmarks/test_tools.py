@@ -1,0 +1,31 @@
+import msgspec
+
+from benchmarks import data, tools
+
+REPORT = msgspec.json.encode(
+    {"metrics": {"mrr_at_5": {"current": 0.5, "baseline": 0.75}, "recall_at_5": {"current": 1, "baseline": None}}}
+)
+
+
+def logs(*lines: dict[str, float]) -> str:
+    return "a warning\n" + "".join(msgspec.json.encode(line).decode() + "\n" for line in lines)
+
+
+def test_a_peer_that_computes_the_same_is_compared() -> None:
+    log = logs({"mrr": 0.5 + 1e-12}, {"mrr": 0.75})
+    assert tools.disagreements(["ranx"], lambda _: log, REPORT) == []
+
+
+def test_a_peer_that_computes_something_else_is_told() -> None:
+    log = logs({"mrr": 0.5, "recall": 1}, {"mrr": 0.5, "recall": 1})
+    assert tools.disagreements(["ranx"], lambda _: log, REPORT) == [
+        "ranx: mrr of the baseline run is 0.5, ours is 0.75",
+        "ranx: recall of the baseline run is 1.0, ours is None",
+    ]
+
+
+def test_the_old_version_is_not_run_on_a_million_queries() -> None:
+    assert tools.takes(tools.OLD, data.Shape(queries=100_000))
+    assert not tools.takes(tools.OLD, data.Shape(queries=1_000_000))
+    assert tools.takes(tools.OURS, data.Shape(queries=1_000_000))
+    assert {tool for tool in tools.TOOLS if tools.takes(tool, data.WIDE)} == set(tools.WIDE_TOOLS)
