@@ -4,8 +4,10 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -32,11 +34,13 @@ def description(kind: str) -> "Description":
     file = folder / "package" / "generated" / DESCRIPTIONS[kind]
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["npm", "pack", "--silent", PACKAGE], cwd=folder, check=True, capture_output=True)
-        archive = next(folder.glob("octokit-openapi-*.tgz"))
-        wanted = [f"package/generated/{name}" for name in DESCRIPTIONS.values()]
-        subprocess.run(["tar", "xzf", archive.name, *wanted], cwd=folder, check=True)
-        archive.unlink()
+        with TemporaryDirectory(dir=folder) as fetched:  # several test processes may want it at once
+            subprocess.run(["npm", "pack", "--silent", PACKAGE], cwd=fetched, check=True, capture_output=True)
+            archive = next(Path(fetched).glob("octokit-openapi-*.tgz"))
+            wanted = [f"package/generated/{name}" for name in DESCRIPTIONS.values()]
+            subprocess.run(["tar", "xzf", archive.name, *wanted], cwd=fetched, check=True)
+            with suppress(OSError):  # another one was quicker
+                (Path(fetched) / "package").rename(folder / "package")
     return Description(msgspec.json.decode(file.read_bytes()))
 
 
