@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -258,3 +258,14 @@ def test_a_grade_that_is_no_exponent_is_refused_beside_all_else(tmp_path: Path) 
     assert found[2].startswith("run.jsonl: has no row for golden query 'p'")
     paths = paths_in(tmp_path, rows, [run(query_id, "a") for query_id in "qrsp"])
     assert pipeline.check(paths, clock=clock).metrics["ndcg_at_5"].current == 1
+
+
+def test_a_waivers_last_day_ends_in_utc_wherever_the_clock_is(tmp_path: Path) -> None:
+    waiver = "waivers: [{query: q, reason: known, owner: ann, expires: 2026-12-31}]"
+    paths = paths_in(tmp_path, [golden("q", "a")], [run("q", "b")], waiver)
+    east = timezone(timedelta(hours=14))
+
+    def verdict(hour: int) -> str:
+        return pipeline.check(paths, clock=lambda: datetime(2027, 1, 1, hour, 30, tzinfo=east)).verdict
+
+    assert (verdict(0), verdict(14)) == ("pass", "fail")

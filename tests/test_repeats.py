@@ -168,3 +168,8 @@ def test_from_python_and_in_the_action(folder: Path, github: GitHub) -> None:
     assert check(golden=asked, run=returned, repeats=True).metrics["mrr_at_5"].current == 0.75
     with pytest.raises(InputError, match="stands here again"):
         check(golden=asked, run=returned)
+
+
+def test_a_document_that_one_row_in_the_middle_lacks_has_no_rank(folder: Path) -> None:
+    write(folder, {"q": "a"}, {"q": "b"}, {"q": "a"})
+    assert checked(folder)[1]["queries"][0]["ranks"] == {"a": None}

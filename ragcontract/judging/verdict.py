@@ -91,10 +91,12 @@ def _noise(
 ) -> dict[str, NoiseVerdict]:
     """Test all limits on drops together: with Holm's correction, many limits raise no more false alarms than one."""
     drops = [gate for gate in gates if gate.kind != "minimum"]
+    if not drops:
+        return {}
     alpha = scored.config.config.fail_on.alpha
     fewest = fewest_changed(alpha, len(drops))
     # Where so many limits are set that no sampled p-value could be small enough, the clearest drop of all must count.
-    too_coarse = SMALLEST_SAMPLED if alpha / max(len(drops), 1) < SMALLEST_SAMPLED else 0.0
+    too_coarse = SMALLEST_SAMPLED if alpha / len(drops) < SMALLEST_SAMPLED else 0.0
     by_tag = {tag: noise_of(scored, group) for tag, group in groups.items()}
     p_values = {
         gate.id: noise.p_value

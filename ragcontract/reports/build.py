@@ -1,7 +1,7 @@
 """From a judgement to the report that every renderer reads."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ragcontract import __version__
 from ragcontract.judging.gates import worst
@@ -82,7 +82,7 @@ def _inputs(scored: Scored, now: datetime) -> Inputs:
 
 
 def _baseline_input(baseline: ScoredBaseline, max_age: int | None, now: datetime) -> BaselineInput:
-    age = _age_in_days(baseline.created_at, now)
+    age = _age(baseline.created_at, now)
     return BaselineInput(
         files=_files(baseline.files),
         queries=baseline.queries,
@@ -93,15 +93,15 @@ def _baseline_input(baseline: ScoredBaseline, max_age: int | None, now: datetime
         new=baseline.new,
         changed=baseline.changed,
         gone=baseline.gone,
-        age_days=age,
-        too_old=max_age is not None and age is not None and age > max_age,
+        age_days=None if age is None else age.days,
+        too_old=max_age is not None and age is not None and age > timedelta(days=max_age),
         accepted=list(baseline.accepted),
     )
 
 
-def _age_in_days(created_at: str | None, now: datetime) -> int | None:
+def _age(created_at: str | None, now: datetime) -> timedelta | None:
     try:
-        return None if created_at is None else (now - datetime.fromisoformat(created_at)).days
+        return None if created_at is None else now - datetime.fromisoformat(created_at)
     except (ValueError, TypeError):  # a hand-made baseline, or one without a time zone
         return None
 
@@ -111,7 +111,7 @@ def _about_age(scored: Scored, now: datetime) -> Iterator[str]:
     baseline = scored.baseline
     if baseline is None or scored.config.config.max_baseline_age is None:
         return
-    if _age_in_days(baseline.created_at, now) is None:
+    if _age(baseline.created_at, now) is None:
         why = (
             "a run does not say when it was made"
             if baseline.created_at is None

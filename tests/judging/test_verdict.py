@@ -11,6 +11,7 @@ from tests.records import query, score
 
 QUERIES = [query("q1", "A"), query("q2", "B", weight=3.0)]
 GOOD = {"q1": ["A"], "q2": ["B"]}
+ALL_LIMITS = ("fail_on.mrr_drop_gt", "tags.tag.fail_on.mrr_drop_gt")
 WORSE = {"q1": ["x", "A"], "q2": ["B"]}
 
 
@@ -113,6 +114,10 @@ def changed(losses: int, wins: int = 0, ties: int = 10) -> Scored:
     return score(queries, run, before, Config(fail_on=fail_on, tags={"tag": limits}))
 
 
+def with_config(scored: Scored, config: Config) -> Scored:
+    return replace(scored, config=replace(scored.config, config=config, lines=dict.fromkeys(ALL_LIMITS, 7)))
+
+
 @pytest.mark.parametrize(
     ("losses", "wins", "status"),
     [
@@ -131,6 +136,36 @@ def test_where_only_significant_drops_count_noise_passes_and_a_small_set_does_no
 ) -> None:
     judged = judge(changed(losses, wins))
     assert [gate.status for gate in judged.gates] == [status, status]
+
+
+def test_without_a_limit_on_a_drop_there_is_nothing_to_test() -> None:
+    config = Config(fail_on=FailOn(mode="significant"), minimums=Minimums(mrr_at_k=0.9))
+    assert [gate.status for gate in judge(score(QUERIES, WORSE, GOOD, config)).gates] == ["fail"]
+
+
+def test_two_limits_are_tested_by_holm_and_at_the_alpha_that_is_set() -> None:
+    assert [gate.status for gate in judge(changed(7, 1)).gates] == ["pass", "pass"]  # p 0.035, over 0.05 / 2
+    lower = changed(12, 2)  # p 0.0065
+    assert [gate.status for gate in judge(lower).gates] == ["fail", "fail"]
+    config = replace(lower.config.config, fail_on=FailOn(mode="significant", mrr_drop_gt=0.01, alpha=0.01))
+    assert [gate.status for gate in judge(with_config(lower, config)).gates] == ["pass", "pass"]
+
+
+def test_a_relative_drop_may_be_noise_as_well() -> None:
+    config = Config(fail_on=FailOn(mode="significant", mrr_drop_gt="1%"))
+    assert [judge(with_config(changed(9, wins), config)).gates[0].status for wins in (0, 7)] == ["fail", "pass"]
+
+
+def test_a_tags_limit_is_tested_on_the_tags_own_queries() -> None:
+    noisy, lost = changed(9, 7), [query(f"lost{number}", "A") for number in range(12)]
+    queries = [*noisy.golden.queries.values(), *lost]
+    before = {one.id: ["A"] if one.id in {f"q{n}" for n in range(9)} else ["x", "A"] for one in queries}
+    now = {one.id: ["x", "A"] if one.id in {f"q{n}" for n in range(9)} else ["A"] for one in queries}
+    same = [f"q{number}" for number in range(16, 26)]
+    before |= {name: ["A"] for name in [*same, *(one.id for one in lost)]}
+    now |= {name: ["x", "A"] for name in (one.id for one in lost)}
+    judged = judge(score(queries, now, before, noisy.config.config))
+    assert [(gate.tag, gate.status) for gate in judged.gates] == [(None, "fail"), ("tag", "pass")]
 
 
 def test_a_total_loss_counts_however_many_limits_there_are() -> None:

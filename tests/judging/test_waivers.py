@@ -163,3 +163,13 @@ def test_what_is_waived_of_a_query_that_fails_is_shown_by_every_report_for_peopl
     assert [child.tag for child in case] == ["failure"]
     assert case[0].get("type") == "forbidden_docs"
     assert (case[0].text or "").endswith(f"Found: rank 2\nNot counted: B in top 5: missing from top 5\n{why}")
+
+
+def test_a_gate_that_holds_stays_as_it_is_and_its_waiver_is_told() -> None:
+    judgement, warnings = judged(waiver(gate="minimums.mrr_at_k"), minimums=Minimums(mrr_at_k=0.1))
+    assert [(gate.status, gate.waived) for gate in judgement.gates] == [("pass", None)]
+    assert "waives nothing that is broken" in warnings[0]
+
+
+def test_of_two_waivers_for_one_rule_neither_is_idle() -> None:
+    assert judged(waiver(query="q1"), waiver(tag="policy"))[1] == []

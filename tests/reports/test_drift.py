@@ -69,7 +69,20 @@ def test_an_age_that_is_limited_and_not_known_is_warned_about(created_at: str | 
 
 def test_a_baseline_of_another_k_is_told() -> None:
     assert with_baseline(timedelta(), None, [10]) == ["The baseline was made with k = 10 and is compared here at k = 5"]
+    assert with_baseline(timedelta(), None, [3]) == ["The baseline was made with k = 3 and is compared here at k = 5"]
     assert with_baseline(timedelta(), None, [1, 5]) == []
+
+
+def test_some_hours_over_the_limit_are_over_it() -> None:
+    assert len(with_baseline(timedelta(days=30, hours=1), 30)) == 1
+
+
+def test_of_four_values_that_rows_disagree_about_one_is_counted() -> None:
+    three, four = (
+        next(drift(report(ONE, Rows({"q": ["A"]}, name="r", versions={"index_version": list(values)}))))
+        for values in ("abc", "abcd")
+    )
+    assert (three[-7:], four[-6:]) == ("a, b, c", "1 more")
 
 
 def test_it_stands_before_the_numbers_and_is_escaped() -> None:
