@@ -18,7 +18,7 @@ class RunWriter:
 
     Each row goes to a temporary file beside ``path``, which takes its place at the end of the ``with`` block. If the
     block raises, nothing appears and a file that was there stays. A name that ends in ``.gz`` is packed. Only the ids
-    of the queries are held, to refuse one that is written twice::
+    of the queries are held, to refuse one that is written twice, unless ``repeats`` allow it::
 
         with RunWriter("current_run.jsonl", index_version="2024-05-01") as run:
             for query in load_golden("golden.jsonl").values():
@@ -33,8 +33,12 @@ class RunWriter:
         index_version: Id | None = None,
         chunking_version: Id | None = None,
         retriever_version: Id | None = None,
+        repeats: bool = False,
     ) -> None:
-        """Take the place to write to, and the versions that every row is to name."""
+        """Take the place to write to, and the versions that every row is to name.
+
+        With ``repeats`` a query may be written several times; such a run is judged with ``--repeats``.
+        """
         self._name = os.fspath(path)
         versions = {
             "embedding_model": embedding_model,
@@ -42,6 +46,7 @@ class RunWriter:
             "chunking_version": chunking_version,
             "retriever_version": retriever_version,
         }
+        self._repeats = repeats
         self._encoder = RowEncoder(self._name, versions)
         self._written: set[str] = set()
         self._streams: list[IO[bytes]] = []
@@ -73,14 +78,16 @@ class RunWriter:
         """Write what was retrieved for one query, best first: document ids, or mappings with a ``doc_id``.
 
         A mapping may also have ``score``, ``chunk_id`` and ``metadata``. Raises :class:`InputError` for a row that
-        could not be read back, and for a query that was written before; the row is then not in the file.
+        could not be read back, and for a query that was written before, without ``repeats``; the row is then not in
+        the file.
         """
         if not self._streams:
             raise RuntimeError("write() belongs in the block of `with RunWriter(…) as run:`")
         line, row = self._encoder.row(query_id, results, latency_ms)
         known_as = as_id(row.query_id)
-        if known_as in self._written:
-            raise InputError([f"{self._encoder.place(query_id)}: is written already; a run has one row a query"])
+        if known_as in self._written and not self._repeats:
+            problem = "is written already; a run has one row a query, unless `repeats=True` allows several"
+            raise InputError([f"{self._encoder.place(query_id)}: {problem}"])
         try:
             self._streams[0].write(line)
         except OSError as error:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragcontract import InputError, OutputError, RunWriter, load_run
+from ragcontract import InputError, OutputError, RunWriter, check, load_run
 from ragcontract.inputs import lines
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.run import RunRows
+from tests.builders import golden, write_jsonl
 from tests.process import files_in, spawn
 
 ON_PATH = {"PYTHONPATH": str(Path(lines.__file__).parents[2]), "COVERAGE_PROCESS_CONFIG": ""}
@@ -141,7 +142,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "numpy's bytes": (("q", np.array([b"a"])), "results[0].doc_id: is bytes"),
     "one of numpy's bytes": (("q", [np.array(b"a")]), "cannot be written as JSON"),
     "a chunk id of bytes": (("q", [{"doc_id": 1, "chunk_id": bytearray(b"c")}]), "results[0].chunk_id: is bytes"),
-    "a query twice": (("7", []), 'query "7": is written already; a run has one row a query'),
+    "a query twice": (("7", []), 'query "7": is written already; a run has one row a query, unless `repeats=True`'),
 }
 
 
@@ -156,6 +157,20 @@ def test_what_could_not_be_read_back_is_refused_and_not_written(row: Any, messag
     assert message in str(refused.value)
     assert str(refused.value).startswith(f"{path}: query ")
     assert load_run(path) == {"7": ["a"], "q": ["b"]}
+
+
+def test_a_query_may_be_written_several_times_where_repeats_are_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with RunWriter(path, repeats=True) as run:
+        for retrieved in (["a", "b"], ["b", "a"], ["a", "b"]):
+            run.write("q1", retrieved)
+    golden_file = write_jsonl(tmp_path / "golden.jsonl", [golden("q1", "a")])
+    report = check(golden=golden_file, run=path, repeats=True)
+    assert report.repeats is not None
+    assert report.repeats.fewest == 3
+    assert report.metrics["mrr_at_5"].current == pytest.approx(2.5 / 3)
+    with pytest.raises(InputError, match="stands here again"):
+        check(golden=golden_file, run=path)
 
 
 def test_a_row_longer_than_a_line_may_be_is_refused(tmp_path: Path) -> None:
