@@ -1,31 +1,35 @@
 """The formats of ``check``: golden rows and run rows as JSON lines."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved, some
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress
-from ragcontract.inputs.golden import read_golden
+from ragcontract.inputs.golden import Golden, read_golden
 from ragcontract.inputs.ids import as_id
 from ragcontract.inputs.jsonl import JsonLines
-from ragcontract.inputs.run import SPELL_CHECKED_ROWS, RunRow
-from ragcontract.model import VERSION_FIELDS, GoldenQuery
+from ragcontract.inputs.run import SPELL_CHECKED_ROWS, Result, RunRow
+from ragcontract.model import GoldenQuery
 
-CARRIED = {"id", "query", "relevant_doc_ids", "relevance", "place"}
-GOLDEN_ONLY = [name for name in GoldenQuery.__struct_fields__ if name not in CARRIED]
-RUN_ONLY = ("latency_ms", *VERSION_FIELDS)
-RESULT_ONLY = ("chunk_id", "metadata")
+# All that these records have and a collection does not, so that a field that is added later is told to be lost too.
+GOLDEN_ONLY = [
+    name
+    for name in GoldenQuery.__struct_fields__
+    if name not in {"id", "query", "relevant_doc_ids", "relevance", "place"}
+]
+RUN_ONLY = [name for name in RunRow.__struct_fields__ if name not in {"query_id", "results"}]
+RESULT_ONLY = [name for name in Result.__struct_fields__ if name not in {"doc_id", "score"}]
 
 
 def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Progress) -> Collection:
     """Read ``golden`` and ``run`` files, as far as they are wanted; warns of fields that no other format has."""
     queries = rankings = None
     if "golden" in wanted:
-        golden = read_golden(files["golden"], diagnostics, progress).queries
-        queries = {query.id: _query(query) for query in golden.values()}
-        _warn_of_lost(_lost_from_golden(golden.values()), diagnostics)
+        golden = read_golden(files["golden"], diagnostics, progress)
+        queries = {query.id: _query(query) for query in golden.queries.values()}
+        _warn_of_lost(_lost_from_golden(golden), diagnostics)
     if "run" in wanted:
         rankings = _read_run(files["run"], diagnostics, progress)
     return Collection(queries=queries, rankings=rankings)
@@ -38,14 +42,17 @@ def _query(query: GoldenQuery) -> Query:
     return Query(id=query.id, text=query.query, grades=grades, place=query.place)
 
 
-def _lost_from_golden(queries: Iterable[GoldenQuery]) -> dict[str, str]:
+def _lost_from_golden(golden: Golden) -> dict[str, str]:
+    """Return the fields that are used and have no place elsewhere, and where each is first."""
     defaults = GoldenQuery(id="", query="", relevant_doc_ids=(), place="")
-    return {
-        name: query.place
-        for query in queries
-        for name in GOLDEN_ONLY
-        if getattr(query, name) != getattr(defaults, name)
-    }
+    lost: dict[str, str] = {}
+    for query in golden.queries.values():
+        for name in GOLDEN_ONLY:
+            if getattr(query, name) != getattr(defaults, name):
+                lost.setdefault(name, query.place)
+    if golden.metadata:
+        lost["metadata"] = golden.metadata
+    return lost
 
 
 def _warn_of_lost(fields: dict[str, str], diagnostics: Diagnostics) -> None:

@@ -56,17 +56,23 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
 
 
 class Golden(Struct, frozen=True, kw_only=True):
-    """The golden set, by query id in the file's order."""
+    """The golden set, by query id in the file's order.
+
+    ``metadata`` is where the first row with metadata stands, which are not held; None where no row has any.
+    """
 
     queries: dict[str, GoldenQuery]
     files: list[SourceFile]
+    metadata: str | None = None
 
 
 def read_golden(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress = no_progress) -> Golden:
     """Read the golden files as one set; ids must be unique over all of them."""
     rows = JsonLines(paths, GoldenRow, diagnostics, progress=progress)
     queries: dict[str, GoldenQuery] = {}
+    metadata = None
     for line in rows:
+        metadata = metadata or (line.place if line.row.metadata else None)
         query = _query(line.row, line.place, diagnostics)
         if query is None:
             continue
@@ -77,7 +83,7 @@ def read_golden(paths: Sequence[str], diagnostics: Diagnostics, progress: Progre
             queries[query.id] = query
     for warning in oddities(queries.values()):
         diagnostics.warning(warning)
-    return Golden(queries=queries, files=rows.files)
+    return Golden(queries=queries, files=rows.files, metadata=metadata)
 
 
 def oddities(queries: Iterable[GoldenQuery]) -> Iterator[str]:

@@ -1,10 +1,13 @@
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import pytest
 from hypothesis import given
 
 from ragcontract.convert.collection import Collection
+from ragcontract.inputs.golden import GoldenRow
 from tests.builders import as_jsonl, golden, run
 from tests.convert.builders import ANY_TEXT, collection, collections, problems, read, read_all, rows, written
 
@@ -22,19 +25,42 @@ def test_golden_rows_with_and_without_grades_are_read(tmp_path: Path) -> None:
 
 
 def test_what_no_other_format_has_is_said_to_be_lost(tmp_path: Path) -> None:
-    questions = [
-        golden("q1"),
-        golden("q2", weight=2, tags=["t"]),
-        golden("q3", tags=["t"], must_rank_at_most=1, severity="warn"),
-    ]
+    questions = [golden("q1"), golden("q2", weight=2, tags=["t"]), golden("q3", tags=["t"], must_rank_at_most=1)]
     results = [{"doc_id": "d", "chunk_id": "c"}, {"doc_id": "e"}]
     ranked = [run("q1"), {"query_id": "q2", "results": results, "latency_ms": 0, "index_version": 3}]
     _, diagnostics = read("rag-contract", tmp_path, golden=as_jsonl(*questions), run=as_jsonl(*ranked))
     lost = "not in the other format, and left out:"
     assert diagnostics.warnings == [
-        f"{tmp_path}/golden:2: {lost} weight, tags, must_rank_at_most, severity",
+        f"{tmp_path}/golden:2: {lost} weight, tags, must_rank_at_most",
         f"{tmp_path}/run:2: {lost} latency_ms, index_version, results.chunk_id",
     ]
+
+
+CARRIED = {"id", "query", "relevant_doc_ids", "relevance"}
+USED: dict[str, Any] = {
+    "must_rank_at_most": 1,
+    "must_include_any": True,
+    "forbidden_doc_ids": ["x"],
+    "weight": 2,
+    "tags": ["t"],
+    "severity": "warn",
+    "metadata": {"owner": "docs"},
+}
+
+
+@pytest.mark.parametrize("field", [name for name in GoldenRow.__struct_fields__ if name not in CARRIED])
+def test_every_field_of_a_golden_row_is_carried_or_said_to_be_lost_where_it_is_first(
+    field: str, tmp_path: Path
+) -> None:
+    rows = as_jsonl(golden("q1"), golden("q2", **{field: USED[field]}), golden("q3", **{field: USED[field]}))
+    _, diagnostics = read("rag-contract", tmp_path, golden=rows, run=as_jsonl(run()))
+    assert diagnostics.warnings == [f"{tmp_path}/golden:2: not in the other format, and left out: {field}"]
+
+
+def test_defaults_that_are_written_out_are_not_lost(tmp_path: Path) -> None:
+    row = golden(must_include_any=False, forbidden_doc_ids=[], weight=1, tags=[], severity="error", metadata={})
+    _, diagnostics = read("rag-contract", tmp_path, golden=as_jsonl(row), run=as_jsonl(run()))
+    assert diagnostics.warnings == []
 
 
 def test_a_query_that_stands_there_twice_is_told(tmp_path: Path) -> None:
