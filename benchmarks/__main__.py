@@ -54,9 +54,9 @@ def measure_all(sizes: list[int], rounds: int, command: str) -> Results:
         folder = data.make(shape, BUILD / "data")
         commands = tools.commands(shape, folder, installed)
         if not samples:
-            tools.check_agreement(commands)
             for each in commands.values():
                 measure(each)
+            tools.check_agreement(commands)
         _read(folder)
         print(f"measuring: {shape.name}", flush=True)
         samples[shape.name] = interleaved(commands, rounds)
