@@ -27,7 +27,7 @@ def hotspots(command: Command, python: Path) -> list[Cost]:
     stats = Path(command.folder) / "profile"
     with Path(command.log).open("wb") as log:
         subprocess.run(
-            [python, "-P", "-c", PROGRAM, stats, *command.arguments[1:]],
+            [python, "-I", "-c", PROGRAM, stats, *command.arguments[1:]],
             cwd=command.folder,
             stdout=log,
             stderr=log,

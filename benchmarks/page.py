@@ -132,8 +132,10 @@ def plot(results: Results) -> str:
     return draw(panels, "Time and memory against the number of queries, for each tool; the tables have the numbers.")
 
 
+IMAGE = "![Time and memory against the number of queries, for each tool](images/performance.svg)\n"
 PARTS: dict[str, Callable[[Results], str]] = {
     "how": how,
+    "plot": lambda _: IMAGE,
     "targets": against_targets,
     "time": lambda results: figures(results, "wall"),
     "cpu": lambda results: figures(results, "cpu"),
