@@ -14,7 +14,7 @@ from typing import Any
 import click
 import yaml
 
-from ragcontract.cli import cli
+from ragcontract.cli import COMMANDS, cli
 from ragcontract.commands.init import template
 from ragcontract.inputs.schema import describe
 from ragcontract.inputs.schemas import SCHEMAS
@@ -119,8 +119,7 @@ def _fields(schema: str, record: str) -> Callable[[], str]:
 def _help() -> str:
     group = cli.make_context("rag-contract", [], resilient_parsing=True)
     contexts = [group]
-    names = [*cli.commands, *(name for name in cli.list_commands(group) if name not in cli.commands)]
-    commands = [(name, cli.get_command(group, name)) for name in names]
+    commands = [(name, cli.get_command(group, name)) for name in COMMANDS]
     contexts += [
         command.make_context(name, [], parent=group, resilient_parsing=True) for name, command in commands if command
     ]

@@ -9,8 +9,8 @@ from ragcontract.console import progress_over, say, warn
 from ragcontract.errors import ExitCode, InputError
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import resolve
-from ragcontract.inputs.ids import MAX_RANK
 from ragcontract.numbers import count, fixed
+from ragcontract.options import CONFIG, GOLDEN, K, files_option, find_paths
 from ragcontract.reports.terminal import aligned
 from ragcontract.scoring.detectable import Detectable, detectable, round_up
 from ragcontract.scoring.metrics import MetricAtK
@@ -21,29 +21,17 @@ Suggestions = Mapping[MetricAtK, Detectable]
 
 
 @click.command("suggest")
-@click.option(
-    "--golden",
-    multiple=True,
-    metavar="FILE…",
-    help=f"Golden queries; several files and globs are one set. [{defaults.GOLDEN}]",
-)
-@click.option(
-    "--run",
-    multiple=True,
-    metavar="FILE…",
-    help=f"Known-good runs of the same questions; every file is a run of its own. [{defaults.RUN}]",
-)
-@click.option("--config", metavar="FILE", help=f"Where k and rank_by stand. [{defaults.CONFIG}, if there]")
-@click.option("--k", type=click.IntRange(1, MAX_RANK), metavar="N", help="The cut-off. [the config's k, else 5]")
+@GOLDEN
+@files_option("--run", f"Known-good runs of the same questions; every file is a run of its own. [{defaults.RUN}]")
+@CONFIG
+@K
 def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None) -> int:
     """Propose limits from known-good runs.
 
     Says how far each metric moves by chance, which drop this golden set can show at all, and prints a configuration to
     start from. Several runs of one retriever show how far it moves on its own.
     """
-    if "" in (*golden, *run, config):
-        raise InputError(["an option is given an empty path; name a file, or leave the option out"])
-    paths = defaults.find_inputs(golden=golden, run=run, config=config)
+    paths = find_paths(golden, run, config)
     scored = list(_scored(paths, k))
     first = scored[0]
     queries = [query for query in first.golden.queries.values() if query.answerable]
