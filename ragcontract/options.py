@@ -41,7 +41,9 @@ BASELINE = files_option(
     "--baseline",
     f"A file made by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if there]",
 )
-CONFIG = click.option("--config", metavar="FILE", help=f"The limits. [{defaults.CONFIG}, if there]")
+CONFIG = click.option(
+    "--config", metavar="FILE", help=f"The configuration: k, limits, rules, waivers. [{defaults.CONFIG}, if there]"
+)
 K = click.option(
     "--k", type=int, callback=_rank, metavar="N", help="The cut-off: how many results count. [the config's k, else 5]"
 )

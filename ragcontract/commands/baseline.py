@@ -40,7 +40,7 @@ def _reason(_context: click.Context, _option: click.Parameter, value: str | None
 @CONFIG
 @K
 @REPEATS
-@out_option("--out", defaults.BASELINE, "Where to write it.")
+@out_option("--out", defaults.BASELINE, "Where to write the baseline.")
 @click.option("--update", is_flag=True, help="Judge the run against the baseline that is there, and show what changes.")
 @click.option(
     "--accept-regressions",
