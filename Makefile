@@ -43,7 +43,7 @@ unit: $(VENV)/ready  ## Run the tests with coverage
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container
 
-docs: $(VENV)/ready  ## Write the parts of the README that are made from the code
+docs: $(VENV)/ready  ## Write the parts of the documents that are made from the code
 	$(BIN)/python -m scripts.docs
 
 format: $(VENV)/ready  ## Format the code

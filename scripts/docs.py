@@ -1,6 +1,6 @@
-"""Writes the parts of the README that are made from the code: help texts, tables of fields and of the action.
+"""Writes the parts of the documents that are made from the code: help texts, tables of fields and of the action.
 
-``make docs`` runs it; ``tests/test_docs.py`` fails where the README is not what it would write.
+``make docs`` runs it; ``tests/test_docs.py`` fails where a document is not what it would write.
 """
 
 import re
@@ -23,18 +23,29 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 WORKFLOW = ROOT / "examples" / "workflow.yml"
 GUIDE = ROOT / "docs" / "github-action.md"
+HELP = ROOT / "docs" / "commands.md"
 
 
 def render(readme: str) -> str:
     """Return the README with every part that is made from the code made anew."""
     for name, make in PARTS.items():
-        begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
-        if readme.count(begin) != 1:
-            raise ValueError(f"the README has {readme.count(begin)} parts {name!r}, not one")
-        before, _, rest = readme.partition(begin)
-        readme = before + begin + make() + end + rest.partition(end)[2]
+        readme = replace_part(readme, name, make())
     output = quickstart(readme)
     return replace_block(readme, "quickstart output", f"```text\n{output}```\n")
+
+
+def render_help(page: str) -> str:
+    """Return docs/commands.md with the help texts made anew."""
+    return replace_part(page, "help", _help())
+
+
+def replace_part(document: str, name: str, content: str) -> str:
+    """Put content in the place of what is after ``<!-- begin: name -->``; raises ValueError unless that is there."""
+    begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
+    if document.count(begin) != 1:
+        raise ValueError(f"the document has {document.count(begin)} parts {name!r}, not one")
+    before, _, rest = document.partition(begin)
+    return before + begin + content + end + rest.partition(end)[2]
 
 
 def block(readme: str, name: str) -> str:
@@ -116,14 +127,35 @@ def _fields(schema: str, record: str) -> Callable[[], str]:
     return make
 
 
-def _help() -> str:
+def _contexts() -> list[click.Context]:
     group = cli.make_context("rag-contract", [], resilient_parsing=True)
-    contexts = [group]
     commands = [(name, cli.get_command(group, name)) for name in COMMANDS]
-    contexts += [
-        command.make_context(name, [], parent=group, resilient_parsing=True) for name, command in commands if command
+    return [
+        group,
+        *(
+            command.make_context(name, [], parent=group, resilient_parsing=True)
+            for name, command in commands
+            if command
+        ),
     ]
-    return "\n".join(f"```text\n$ {context.command_path} --help\n{_help_of(context)}\n```\n" for context in contexts)
+
+
+def _commands() -> str:
+    body = [
+        [
+            f"[`{context.info_name}`](docs/commands.md#{context.command_path.replace(' ', '-')})",
+            context.command.get_short_help_str(limit=100),
+        ]
+        for context in _contexts()[1:]
+    ]
+    return _table(["command", "what it does"], body)
+
+
+def _help() -> str:
+    return "\n".join(
+        f"## {context.command_path}\n\n```text\n$ {context.command_path} --help\n{_help_of(context)}\n```\n"
+        for context in _contexts()
+    )
 
 
 def _help_of(context: click.Context) -> str:
@@ -137,16 +169,14 @@ PARTS: dict[str, Callable[[], str]] = {
     "fields of golden": _fields("golden", "GoldenRow"),
     "fields of run": _fields("run", "RunRow"),
     "fields of result": _fields("run", "Result"),
-    "help": _help,
+    "commands": _commands,
 }
 
 
 def render_guide(guide: str) -> str:
     """Return docs/github-action.md with the example's second workflow made anew."""
     name = "examples/workflow-comment.yml"
-    begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
-    before, _, rest = guide.partition(begin)
-    return f"{before}{begin}```yaml\n{(ROOT / name).read_text()}```\n{end}{rest.partition(end)[2]}"
+    return replace_part(guide, name, f"```yaml\n{(ROOT / name).read_text()}```\n")
 
 
 def render_workflow(workflow: str) -> str:
@@ -162,3 +192,4 @@ if __name__ == "__main__":
     WORKFLOW.write_text(render_workflow(WORKFLOW.read_text()))
     README.write_text(render(README.read_text()))
     GUIDE.write_text(render_guide(GUIDE.read_text()))
+    HELP.write_text(render_help(HELP.read_text()))
