@@ -49,7 +49,7 @@ bench: $(VENV)/ready  ## Measure time and memory beside other tools and write do
 bench-quick: $(VENV)/ready  ## Compare what a check costs over the floor with the stored ratios
 	$(BIN)/python -m benchmarks --quick
 
-docs: $(VENV)/ready  ## Write the parts of the README that are made from the code
+docs: $(VENV)/ready  ## Write the parts of the documents that are made from the code
 	$(BIN)/python -m scripts.docs
 
 format: $(VENV)/ready  ## Format the code

@@ -1,6 +1,6 @@
-"""Writes the parts of the README and of docs/ that are made from the code: help texts, tables of fields and inputs.
+"""Writes the parts of the documents that are made from the code: help texts, tables of fields and of the action.
 
-``make docs`` runs it; ``tests/test_docs.py`` fails where the README is not what it would write.
+``make docs`` runs it; ``tests/test_docs.py`` fails where a document is not what it would write.
 """
 
 import re
@@ -14,38 +14,38 @@ from typing import Any
 import click
 import yaml
 
-from ragcontract.cli import cli
+from ragcontract.cli import COMMANDS, cli
 from ragcontract.commands.init import template
 from ragcontract.inputs.schema import describe
 from ragcontract.inputs.schemas import SCHEMAS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-COMMANDS = ROOT / "docs" / "commands.md"
 WORKFLOW = ROOT / "examples" / "workflow.yml"
 GUIDE = ROOT / "docs" / "github-action.md"
+HELP = ROOT / "docs" / "commands.md"
 
 
 def render(readme: str) -> str:
     """Return the README with every part that is made from the code made anew."""
     for name, make in PARTS.items():
-        readme = with_part(readme, name, make())
+        readme = replace_part(readme, name, make())
     output = quickstart(readme)
     return replace_block(readme, "quickstart output", f"```text\n{output}```\n")
 
 
-def with_part(text: str, name: str, part: str) -> str:
-    """Put a part between ``<!-- begin: name -->`` and ``<!-- end -->``; raises ValueError where that is not once."""
-    begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
-    if text.count(begin) != 1:
-        raise ValueError(f"there are {text.count(begin)} parts {name!r}, not one")
-    before, _, rest = text.partition(begin)
-    return before + begin + part + end + rest.partition(end)[2]
-
-
-def render_commands(commands: str) -> str:
+def render_help(page: str) -> str:
     """Return docs/commands.md with the help texts made anew."""
-    return with_part(commands, "help", _help())
+    return replace_part(page, "help", _help())
+
+
+def replace_part(document: str, name: str, content: str) -> str:
+    """Put content in the place of what is after ``<!-- begin: name -->``; raises ValueError unless that is there."""
+    begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
+    if document.count(begin) != 1:
+        raise ValueError(f"the document has {document.count(begin)} parts {name!r}, not one")
+    before, _, rest = document.partition(begin)
+    return before + begin + content + end + rest.partition(end)[2]
 
 
 def block(readme: str, name: str) -> str:
@@ -128,10 +128,8 @@ def _fields(schema: str, record: str) -> Callable[[], str]:
 
 
 def _contexts() -> list[click.Context]:
-    """Return the contexts of the program itself and of its commands."""
     group = cli.make_context("rag-contract", [], resilient_parsing=True)
-    names = [*cli.commands, *(name for name in cli.list_commands(group) if name not in cli.commands)]
-    commands = [(name, cli.get_command(group, name)) for name in names]
+    commands = [(name, cli.get_command(group, name)) for name in COMMANDS]
     return [
         group,
         *(
@@ -143,13 +141,21 @@ def _contexts() -> list[click.Context]:
 
 
 def _commands() -> str:
-    body = [[f"`rag-contract {of.info_name}`", of.command.get_short_help_str(limit=200)] for of in _contexts()[1:]]
+    body = [
+        [
+            f"[`{context.info_name}`](docs/commands.md#{context.command_path.replace(' ', '-')})",
+            context.command.get_short_help_str(limit=100),
+        ]
+        for context in _contexts()[1:]
+    ]
     return _table(["command", "what it does"], body)
 
 
 def _help() -> str:
-    contexts = _contexts()
-    return "\n".join(f"```text\n$ {context.command_path} --help\n{_help_of(context)}\n```\n" for context in contexts)
+    return "\n".join(
+        f"## {context.command_path}\n\n```text\n$ {context.command_path} --help\n{_help_of(context)}\n```\n"
+        for context in _contexts()
+    )
 
 
 def _help_of(context: click.Context) -> str:
@@ -170,7 +176,7 @@ PARTS: dict[str, Callable[[], str]] = {
 def render_guide(guide: str) -> str:
     """Return docs/github-action.md with the example's second workflow made anew."""
     name = "examples/workflow-comment.yml"
-    return with_part(guide, name, f"```yaml\n{(ROOT / name).read_text()}```\n")
+    return replace_part(guide, name, f"```yaml\n{(ROOT / name).read_text()}```\n")
 
 
 def render_workflow(workflow: str) -> str:
@@ -185,5 +191,5 @@ def render_workflow(workflow: str) -> str:
 if __name__ == "__main__":
     WORKFLOW.write_text(render_workflow(WORKFLOW.read_text()))
     README.write_text(render(README.read_text()))
-    COMMANDS.write_text(render_commands(COMMANDS.read_text()))
     GUIDE.write_text(render_guide(GUIDE.read_text()))
+    HELP.write_text(render_help(HELP.read_text()))

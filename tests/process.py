@@ -22,6 +22,8 @@ NOBODY = 65534
 _AS_NOBODY = f"""
 import difflib, os, sys, traceback, yaml
 import ragcontract.cli, ragcontract.reports.junit
+for command in ragcontract.cli.COMMANDS:
+    __import__("ragcontract.commands." + command)
 from ragcontract.guard import entry_point
 if os.getuid() == 0:
     os.setgroups([]), os.setgid({NOBODY}), os.setuid({NOBODY})

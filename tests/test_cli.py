@@ -40,7 +40,7 @@ def test_the_option_k_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_k_that_is_none_is_refused(k: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     before = files_in(tmp_path)
-    for command in ("check", "score", "baseline", "diff"):
+    for command in ("check", "score", "baseline", "diff", "suggest"):
         ended = rag_contract(command, "--k", k)
         assert (ended.code, ended.out) == (2, "")
         assert "Invalid value for '--k'" in ended.err

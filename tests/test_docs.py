@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 import yaml
 
+from ragcontract.cli import COMMANDS
 from ragcontract.github.settings import CommentWhen, Settings
 from ragcontract.inputs.config import Config, read_config
 from ragcontract.inputs.diagnostics import Diagnostics
@@ -18,15 +19,25 @@ from ragcontract.judging.gates import gates_of
 from ragcontract.scoring.metrics import metrics_at
 from scripts import docs
 from tests.builders import write_jsonl
-from tests.process import spawn
+from tests.process import rag_contract, spawn
 
 README = docs.README.read_text()
 
 
 def test_the_parts_of_the_readme_that_are_made_from_the_code_are_up_to_date() -> None:
     assert docs.render(README) == README, "run `make docs`"
-    commands = docs.COMMANDS.read_text()
-    assert docs.render_commands(commands) == commands, "run `make docs`"
+
+
+def test_the_help_on_the_page_of_commands_is_what_the_commands_say() -> None:
+    page = docs.HELP.read_text()
+    assert docs.render_help(page) == page, "run `make docs`"
+    assert re.findall(r"^## rag-contract (\w+)$", page, re.MULTILINE) == list(COMMANDS)
+    assert rag_contract("convert", "--help").out.splitlines()[0] in page
+
+
+def test_a_part_that_is_not_there_is_told() -> None:
+    with pytest.raises(ValueError, match="has 0 parts 'help', not one"):
+        docs.render_help("# Commands\n")
 
 
 def test_the_first_section_fails_in_the_words_it_shows() -> None:
@@ -113,13 +124,15 @@ def test_the_example_rows_in_the_readme_are_read_without_a_complaint(kind: str, 
 
 def test_every_link_inside_the_documents_leads_somewhere() -> None:
     for document in [*docs.ROOT.glob("*.md"), *docs.ROOT.glob("docs/*.md")]:
-        text = document.read_text()
-        anchors = {
-            re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-            for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-        }
-        for target in re.findall(r"\]\(([^)\s]+)\)", text):
-            if target.startswith("#"):
-                assert target[1:] in anchors, f"{document.name}: {target}"
-            elif not target.startswith("https://"):
-                assert (document.parent / target.partition("#")[0]).exists(), f"{document.name}: {target}"
+        for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text()):
+            if not target.startswith("https://"):
+                path, _, anchor = target.partition("#")
+                leads_to = document.parent / path if path else document
+                assert leads_to.exists(), f"{document.name}: {target}"
+                assert not anchor or anchor in anchors_of(leads_to), f"{document.name}: {target}"
+
+
+def anchors_of(document: Path) -> set[str]:
+    """Return the names that GitHub gives a document's headings."""
+    titles = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}

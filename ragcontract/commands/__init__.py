@@ -1,1 +1,1 @@
-"""Commands that a check does not need, each loaded when it is called: see ``LATER`` in ``ragcontract.cli``."""
+"""The commands, each a module that is loaded when it is called: see ``COMMANDS`` in ``ragcontract.cli``."""

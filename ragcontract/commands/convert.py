@@ -24,13 +24,21 @@ INPUTS = {
     "samples": "Samples, JSON lines or a JSON list (ragas).",
     "run": "What was retrieved (rag-contract; for trec and beir in TREC's format).",
 }
+OUTPUTS = {
+    "golden": "Where to write the golden queries (rag-contract).",
+    "qrels": "Where to write the judgments (trec, beir).",
+    "queries": "Where to write the questions' texts (trec, beir).",
+    "corpus": "Where to write the documents' ids, without their texts (beir).",
+    "samples": "Where to write the samples (ragas).",
+    "run": "Where to write what was retrieved (rag-contract; for trec and beir in TREC's format).",
+}
 ALIASES = {"queries": "topics"}
 
 
 def _options() -> Decorate:
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in reversed(INPUTS):
-            function = click.option(*_spellings(name, "-out"), metavar="FILE", help=f"Write {name} to it.")(function)
+        for name, help_text in reversed(OUTPUTS.items()):
+            function = click.option(*_spellings(name, "-out"), metavar="FILE", help=help_text)(function)
         for name, help_text in reversed(INPUTS.items()):
             function = click.option(*_spellings(name), multiple=True, metavar="FILE…", help=help_text)(function)
         return function

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 import click
 
 from ragcontract import defaults
-from ragcontract.cli import CONFIG, GOLDEN
 from ragcontract.console import progress_over, say, warn
-from ragcontract.errors import ExitCode, InputError
+from ragcontract.errors import ExitCode
 from ragcontract.inputs.config import LoadedConfig, read_config
 from ragcontract.inputs.diagnostics import LONGEST, Diagnostics
 from ragcontract.inputs.files import Progress, resolve
@@ -16,17 +15,13 @@ from ragcontract.inputs.golden import oddities, read_golden
 from ragcontract.inputs.run import RunRows
 from ragcontract.judging.lint import Finding, read_exports, review
 from ragcontract.numbers import count
+from ragcontract.options import CONFIG, GOLDEN, files_option, refuse_empty
 from ragcontract.text import shorten, visible
 
 
 @click.command("lint")
 @GOLDEN
-@click.option(
-    "--run",
-    multiple=True,
-    metavar="FILE…",
-    help=f"What the retriever returned; each file is a run of its own. [{defaults.RUN}, if there]",
-)
+@files_option("--run", f"What the retriever returned; each file is a run of its own. [{defaults.RUN}, if there]")
 @CONFIG
 @click.option("--strict", is_flag=True, help="Exit code 1 where there is anything but notes.")
 def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, strict: bool) -> int:
@@ -35,11 +30,7 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, st
     Finds duplicate questions, documents that are wanted and forbidden, placeholders, small tags (a note), more wanted
     than k holds, and with a run ids that it never returns and ranks beyond its depth. Exit code 0 without --strict.
     """
-    given = {"--golden": golden, "--run": run, "--config": [config]}
-    if empty := [option for option, values in given.items() if "" in values]:
-        raise InputError(
-            [f"{option}: is given an empty path; name a file, or leave the option out" for option in empty]
-        )
+    refuse_empty({"--golden": golden, "--run": run, "--config": [config]})
     paths = defaults.find_inputs(golden=golden, run=run, config=config)
     runs = paths.run if run or os.path.lexists(defaults.RUN) else ()
     with progress_over([*paths.golden, *runs]) as progress:

@@ -6,13 +6,12 @@ import click
 from msgspec.structs import replace
 
 from ragcontract import defaults, pipeline
-from ragcontract.cli import REPEATS
 from ragcontract.console import progress_over, say, warn
 from ragcontract.errors import ExitCode, InputError
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import resolve
-from ragcontract.inputs.ids import MAX_RANK
 from ragcontract.numbers import count, fixed
+from ragcontract.options import CONFIG, GOLDEN, REPEATS, K, files_option, find_paths
 from ragcontract.reports.terminal import aligned
 from ragcontract.scoring.detectable import Detectable, detectable, round_up
 from ragcontract.scoring.metrics import MetricAtK
@@ -23,20 +22,10 @@ Suggestions = Mapping[MetricAtK, Detectable]
 
 
 @click.command("suggest")
-@click.option(
-    "--golden",
-    multiple=True,
-    metavar="FILE…",
-    help=f"Golden queries; several files and globs are one set. [{defaults.GOLDEN}]",
-)
-@click.option(
-    "--run",
-    multiple=True,
-    metavar="FILE…",
-    help=f"Known-good runs of the same questions; every file is a run of its own. [{defaults.RUN}]",
-)
-@click.option("--config", metavar="FILE", help=f"Where k and rank_by stand. [{defaults.CONFIG}, if there]")
-@click.option("--k", type=click.IntRange(1, MAX_RANK), metavar="N", help="The cut-off. [the config's k, else 5]")
+@GOLDEN
+@files_option("--run", f"Known-good runs of the same questions; every file is a run of its own. [{defaults.RUN}]")
+@CONFIG
+@K
 @REPEATS
 def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, *, repeats: bool) -> int:
     """Propose limits from known-good runs.
@@ -44,10 +33,8 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: in
     Says how far each metric moves by chance, which drop this golden set can show at all, and prints a configuration to
     start from. Several runs of one retriever show how far it moves on its own.
     """
-    if "" in (*golden, *run, config):
-        raise InputError(["an option is given an empty path; name a file, or leave the option out"])
-    paths = defaults.find_inputs(golden=golden, run=run, config=config)
-    scored = list(_scored(replace(paths, repeats=repeats), k))
+    paths = find_paths(golden, run, config, repeats=repeats)
+    scored = list(_scored(paths, k))
     first = scored[0]
     queries = [query for query in first.golden.queries.values() if query.answerable]
     if not queries:
