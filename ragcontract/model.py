@@ -200,9 +200,12 @@ class MetricReport(Struct, frozen=True, kw_only=True):
 
 
 class GateReport(Struct, frozen=True, kw_only=True):
-    """One limit on an aggregate; for a relative kind, limit and observed are parts of the baseline's value.
+    """One limit on an aggregate.
 
-    Those on latency are in milliseconds otherwise; their ``metric`` is none of the report's, but as ``latency_p95_ms``.
+    ``limit`` and ``observed`` are fractions from 0 to 1 (10 % is 0.1): of the baseline's value for a relative kind, and
+    points of the metric otherwise. For ``latency`` and ``latency_increase`` they are milliseconds. What is observed of
+    a drop or an increase is below 0 where the metric rose or the latency fell; a relative increase may be above 1. The
+    ``metric`` of a limit on latency is none of the report's, but as ``latency_p95_ms``.
 
     ``place`` is where the limit stands, as ``ragcontract.yml:4``; ``tag`` the tag whose queries it is about, null for
     all; ``p_value`` that of the drop where only significant ones count, null where too few queries changed to say.

@@ -7,7 +7,7 @@ from ragcontract.github.commands import Level, annotation
 from ragcontract.judging.words import told
 from ragcontract.model import QueryReport, Report
 from ragcontract.reports.findings import findings
-from ragcontract.reports.movement import loss
+from ragcontract.reports.movement import broken_queries
 
 # Of each level in a step the runner shows ten and drops the rest without a word. Delivering may add five warnings.
 MOST: dict[Level, int] = {"error": 10, "warning": 5}
@@ -21,7 +21,7 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
     ``in_repository`` turns a place as the report has it into one relative to the repository.
     """
     failed = [gate for gate in report.gates if gate.status == "fail"]
-    broken = sorted((query for query in report.queries if query.status == "fail"), key=loss)
+    broken = broken_queries(report)
     # Made one by one, as there may be many thousands: each place looks for its repository on the disk.
     gates = (annotation(level, told(gate), title=gate.id, place=in_repository(gate.place)) for gate in failed)
     queries = (_of_query(query, max(report.k), level, in_repository(query.place)) for query in broken)

@@ -1,7 +1,7 @@
 """The text of a comment or a summary: made to fit by meaning, and its foot."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ragcontract.github.context import Context
 from ragcontract.model import Report
@@ -40,7 +40,7 @@ def foot(context: Context, said: str) -> str:
 
 def checked(report: Report | None, now: datetime) -> str:
     """Say when this was checked and how old the baseline was."""
-    return " · ".join(filter(None, (f"{CHECKED} {minute(now)}", _baseline_age(report, now))))
+    return " · ".join(filter(None, (f"{CHECKED} {minute(now)}", _baseline_age(report))))
 
 
 def minute(now: datetime) -> str:
@@ -48,16 +48,10 @@ def minute(now: datetime) -> str:
     return f"{now:%Y-%m-%d %H:%M} UTC"
 
 
-def _baseline_age(report: Report | None, now: datetime) -> str:
+def _baseline_age(report: Report | None) -> str:
     baseline = report.inputs.baseline if report else None
     if baseline is None or baseline.created_at is None:
         return ""
-    try:
-        age = now - datetime.fromisoformat(baseline.created_at)
-    except (ValueError, TypeError):  # a hand-made baseline
+    if baseline.age_days is None:  # a hand-made baseline
         return f"baseline made {text(baseline.created_at[:40])}"
-    return (
-        f"baseline made {count(age // timedelta(days=1), 'day')} ago"
-        if age >= timedelta(days=1)
-        else "baseline made today"
-    )
+    return f"baseline made {count(baseline.age_days, 'day')} ago" if baseline.age_days > 0 else "baseline made today"

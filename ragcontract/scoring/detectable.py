@@ -23,9 +23,11 @@ class Detectable(Struct, frozen=True, kw_only=True):
     """What is to be expected of one metric, all in the metric's own units.
 
     ``mean`` is that of all runs. ``resampled`` is how far below it other queries of the same kind would bring it once
-    in twenty times. A drop up to ``noise`` may be chance; one of ``found`` is beyond that four times in five. The
-    ``drop_limit`` is for ``mode: significant``, which has the test to tell noise by where enough queries changed: three
-    fifths of the noise, so that where fewer did, four of them must get worse and none better to go beyond it.
+    in twenty times. A drop up to ``noise`` may be chance; one of ``found`` is beyond that four times in five.
+
+    ``drop_limit`` is the limit for ``mode: significant``: three fifths of the noise. Where five queries or more
+    changed, the test says whether a drop over it is chance. Where fewer did, any drop over it counts: the noise is at
+    least what five queries are worth, so four must get worse, and none better, to be over three fifths of it.
     """
 
     mean: float

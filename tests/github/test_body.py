@@ -10,6 +10,7 @@ from ragcontract.github.body import LEVELS, checked, fitting, foot
 from ragcontract.github.context import Context
 from ragcontract.model import Report
 from ragcontract.reports.markdown import Detail, render
+from tests.records import NOW as REPORTED
 from tests.records import Rows, query, report
 from tests.reports.page import Page
 
@@ -121,15 +122,15 @@ def with_baseline_of(created_at: str | None) -> Report:
 @pytest.mark.parametrize(
     ("created_at", "told"),
     [
-        ((NOW - timedelta(days=10)).isoformat(), "baseline made 10 days ago"),
-        ((NOW - timedelta(hours=25)).isoformat(), "baseline made 1 day ago"),
-        ((NOW - timedelta(hours=23)).isoformat(), "baseline made today"),
-        ((NOW + timedelta(days=3)).isoformat(), "baseline made today"),
+        ((REPORTED - timedelta(days=10)).isoformat(), "baseline made 10 days ago"),
+        ((REPORTED - timedelta(hours=25)).isoformat(), "baseline made 1 day ago"),
+        ((REPORTED - timedelta(hours=23)).isoformat(), "baseline made today"),
+        ((REPORTED + timedelta(days=3)).isoformat(), "baseline made today"),
         ("2026-01-01T00:00:00", "baseline made 2026-01-01T00:"),
         ("long ago, @octocat", "baseline made long ago, @&#8203;octocat"),
     ],
 )
-def test_the_time_comes_with_how_old_the_baseline_is(created_at: str, told: str) -> None:
+def test_the_time_comes_with_how_old_the_baseline_is_by_the_report(created_at: str, told: str) -> None:
     assert told in checked(with_baseline_of(created_at), NOW).replace(":&#8203;", ":").replace("\\-", "-")
 
 
