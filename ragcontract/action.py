@@ -165,7 +165,7 @@ def _unusable(error: RagContractError, name: str, context: Context) -> Outcome:
     return Outcome(
         exit_code=error.exit_code,
         state="error",
-        log=annotations.of_problems(error.lines(), error.warnings, partial(in_repository, context=context)),
+        log=annotations.of_problems(error, partial(in_repository, context=context)),
         outputs={"verdict": "error"},
         render=lambda detail, *, mended=False: markdown.render_unusable(  # noqa: ARG005
             error.problems, more=error.more, warnings=error.warnings, name=name, max_rows=detail.rows

@@ -223,15 +223,33 @@ def test_a_malformed_event_file_changes_no_verdict(runner: Runner, github: GitHu
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_comment_that_is_refused_changes_no_verdict(runner: Runner, github: GitHub, status: int, method: str) -> None:
     scenarios.passing(runner.workspace)
-    github.faults = [Fault(method=method, path="^/repos", status=status, message="no")]
+    message = "Resource not accessible by integration" if status == 403 else "no"
+    github.faults = [Fault(method=method, path="^/repos", status=status, message=message)]
     result = runner.run()
     assert result.exit_code == 0
     assert result.outputs["verdict"] == "pass"
     told = [one for one in result.annotations if "The comment could not be posted" in one.message]
     assert len(told) == 1
-    assert f"GitHub answered {status}: no" in told[0].message
+    assert f"GitHub answered {status}: {message}" in told[0].message
     assert told[0].level == ("notice" if status in {403, 404} else "warning")
     assert ("permissions: pull-requests: write" in told[0].message) == (status in {403, 404})
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Unable to create comment because issue is locked.",
+        "Repository was archived so is read-only.",
+        "The organization has an IP allow list enabled, and your IP address is not permitted to access this resource.",
+    ],
+)
+def test_what_is_forbidden_for_another_reason_gets_no_advice_about_permissions(
+    runner: Runner, github: GitHub, message: str
+) -> None:
+    scenarios.passing(runner.workspace)
+    github.faults = [Fault(method="POST", path="^/repos", status=403, message=message)]
+    (told,) = runner.run().annotations
+    assert (told.level, told.message) == ("warning", f"The comment could not be posted: GitHub answered 403: {message}")
 
 
 def test_a_github_that_is_not_there_is_a_warning(tmp_path: Path) -> None:

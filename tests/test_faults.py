@@ -90,8 +90,9 @@ def goes_wrong(runner: Runner, moment: Moment, fault: dict[str, Any], told: str)
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_an_error_of_github_changes_no_verdict(runner: Runner, moment: str, status: int) -> None:
-    fault = {"status": status, "message": "no, because"}
-    result = goes_wrong(runner, MOMENTS[moment], fault, f"GitHub answered {status}: no, because")
+    message = "Resource not accessible by personal access token" if status == 403 else "no, because"
+    fault = {"status": status, "message": message}
+    result = goes_wrong(runner, MOMENTS[moment], fault, f"GitHub answered {status}: {message}")
     assert (ADVICE[:40] in result.log) == (status in {403, 404})
     repeated = [request for request in runner.github.requests if request.startswith(MOMENTS[moment].method)]
     assert status >= 500 or len(repeated) <= 3

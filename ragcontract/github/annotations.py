@@ -1,8 +1,9 @@
 """Annotations: the reasons for a verdict, at the lines of the contract that they are about."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 
+from ragcontract.errors import RagContractError
 from ragcontract.github.commands import Level, annotation
 from ragcontract.judging.words import told
 from ragcontract.model import QueryReport, Report
@@ -32,15 +33,21 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
     return "".join([*_capped(chain(gates, queries), reasons, level), *_capped(warnings, odd, "warning")])
 
 
-def of_problems(problems: Sequence[str], warnings: Sequence[str], in_repository: InRepository) -> str:
+def of_problems(error: RagContractError, in_repository: InRepository) -> str:
     """Annotate what keeps the input from being judged, at the file and line that a problem begins with.
 
-    The ``warnings`` beside it often explain a problem, as a misspelled field does a missing one.
+    The warnings beside it often explain a problem, as a misspelled field does a missing one.
     """
-    placed = [(problem, _place(problem)) for problem in problems]
+    placed = [(problem, _place(problem)) for problem in error.problems]
     told = [annotation("error", problem, place=in_repository(place) if place else "") for problem, place in placed]
-    odd = [annotation("warning", warning) for warning in warnings]
-    return "".join([*_capped(told, len(told), "error"), *_capped(odd, len(odd), "warning")])
+    odd = [annotation("warning", warning) for warning in error.warnings]
+    where = "the job's summary has more of them"  # and not always all; there is no report
+    return "".join(
+        [
+            *_capped(told, len(told) + error.more, "error", where),
+            *_capped(odd, len(odd), "warning", where),
+        ]
+    )
 
 
 def _of_query(query: QueryReport, k: int, level: Level, place: str) -> str:
@@ -54,10 +61,11 @@ def _place(problem: str) -> str:
     return place if colon and place.rpartition(":")[2].isdecimal() else ""
 
 
-def _capped(commands: Iterable[str], count: int, level: Level) -> Iterator[str]:
+def _capped(commands: Iterable[str], count: int, level: Level, where: str = "the report has them all") -> Iterator[str]:
+    """Yield the first commands, and say ``where`` others are of all the ``count`` that there are."""
     most = MOST[level]
     if count <= most:
         yield from commands
     else:
         yield from islice(commands, most - 1)
-        yield annotation(level, f"… and {count - most + 1:,} more like these; the report has them all")
+        yield annotation(level, f"… and {count - most + 1:,} more like these; {where}")

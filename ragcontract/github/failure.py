@@ -14,8 +14,8 @@ class GitHubError(Exception):
     """A call that did not work; ``status`` is None where no answer came.
 
     ``maybe_done`` says that GitHub may have carried the call out although no answer said so, ``denied`` that the token
-    may not do this (GitHub answers 404 where even the existence is a secret), ``try_again`` that the wait for the next
-    try is over, and things may have changed meanwhile.
+    has no permission for this (GitHub answers 404 where even the existence is a secret), ``try_again`` that the wait
+    for the next try is over, and things may have changed meanwhile.
     """
 
     def __init__(

@@ -20,6 +20,8 @@ CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 20.0  # seconds to connect, seconds between
 SECONDARY_LIMIT_WAIT = 60.0
 FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 30.0
 MAX_TRIES = 6
+# "Resource not accessible by integration" (or "by personal access token"), "Must have admin rights to Repository."
+DENIALS = ("not accessible", "must have", "permission")
 JITTER = random.Random()  # noqa: S311 (no secret; of its own, so that a program's seeded numbers stay as they are)
 
 
@@ -136,8 +138,13 @@ def _failure(response: requests.Response, *, final: bool) -> GitHubError:
         f"GitHub answered {status}: {_message(response)}",
         status=status,
         maybe_done=status >= 500,  # noqa: PLR2004
-        denied=final and status in {403, 404},
+        denied=final and (status == 404 or (status == 403 and _is_about_permissions(_message(response)))),  # noqa: PLR2004
     )
+
+
+def _is_about_permissions(message: str) -> bool:
+    """Tell a permission that is missing from all else that is answered with 403: a locked issue, an archive."""
+    return any(words in message.lower() for words in DENIALS)
 
 
 def _message(response: requests.Response) -> str:

@@ -8,6 +8,7 @@ import os
 import re
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -18,12 +19,16 @@ from ragcontract.github.commands import annotation
 from ragcontract.github.comment import Draft, State
 from ragcontract.github.context import Context, number_at, text_at
 from ragcontract.github.delivery import World, comment
+from ragcontract.github.failure import GitHubError
 from ragcontract.github.harmless import harmless
 from ragcontract.github.places import in_container, in_repository, outside, wrong_folder
-from ragcontract.github.pull_request import of_workflow_run
+from ragcontract.github.pull_request import NoPullRequest, PullRequest, of_workflow_run
 from ragcontract.github.settings import Settings
 from ragcontract.reports.gfm import fold
 from ragcontract.reports.markdown import INPUTS
+
+if TYPE_CHECKING:
+    from ragcontract.github.client import Client
 
 MAX_FILE = 128 << 10  # bytes; ours has less than half of that
 INPUTS_FOLD = fold(INPUTS).partition("\n")[0]
@@ -37,12 +42,10 @@ def relay(context: Context, settings: Settings, world: World) -> int:
     try:
         text = harmless(_read(_file(settings, context)))
     except InputError as error:
-        world.stdout.write(
-            annotations.of_problems(error.lines(), error.warnings, lambda place: in_repository(place, context))
-        )
+        world.stdout.write(annotations.of_problems(error, lambda place: in_repository(place, context)))
         return error.exit_code
     commented = comment(
-        lambda client: of_workflow_run(context, client),
+        lambda client: _pull_request(context, client),
         lambda: _draft(text, _origin(context), settings, world),
         context,
         settings,
@@ -52,6 +55,13 @@ def relay(context: Context, settings: Settings, world: World) -> int:
         return ExitCode.PASS
     world.stdout.write(annotation("error", "comment-required is true and the comment could not be posted"))
     return ExitCode.NO_COMMENT
+
+
+def _pull_request(context: Context, client: "Client") -> PullRequest | NoPullRequest:
+    """Find the pull request; raises :class:`GitHubError` where the workflow is not started by another one's end."""
+    if context.event_name != "workflow_run":
+        raise GitHubError(f"mode post-comment needs the event workflow_run, and this is {context.event_name!r}")
+    return of_workflow_run(context, client)
 
 
 def _draft(text: str, origin: Context, settings: Settings, world: World) -> Draft:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ragcontract.errors import InputError
 from ragcontract.github.annotations import MOST, of_problems, of_report
 from ragcontract.inputs.config import Config, FailOn
 from ragcontract.model import Report
@@ -104,16 +105,28 @@ def test_no_id_makes_a_message_too_long_or_another_command(nasty: str) -> None:
 
 def test_problems_are_at_the_line_they_begin_with() -> None:
     told = parse_annotations(
-        of_problems(["a,b.jsonl:17: id: is missing", "run.jsonl: no such file", "input k: x", "x: 3: y"], [], str)
+        of_problems(
+            InputError(["a,b.jsonl:17: id: is missing", "run.jsonl: no such file", "input k: x", "x: 3: y"]), str
+        )
     )
     assert [(one.file, one.line) for one in told] == [("a,b.jsonl", "17"), ("", ""), ("", ""), ("", "")]
     assert told[0].message == "a,b.jsonl:17: id: is missing"
 
 
 def test_of_many_problems_ten_are_told() -> None:
-    told = parse_annotations(of_problems([f"golden.jsonl:{number}: x" for number in range(50)], [], str))
+    problems = [f"golden.jsonl:{number}: x" for number in range(50)]
+    told = parse_annotations(of_problems(InputError(problems, warnings=["odd"] * 7), str))
+    assert [one.level for one in told] == ["error"] * 10 + ["warning"] * 5
+    assert told[9].message == "… and 41 more like these; the job's summary has more of them"
+    assert told[-1].message == "… and 3 more like these; the job's summary has more of them"
+
+
+def test_problems_that_were_only_counted_are_counted_here_too(runner: Runner) -> None:
+    write_jsonl(runner.workspace / "golden.jsonl", [golden(f"q{n}", weight=-1) for n in range(1200)])
+    write_jsonl(runner.workspace / "current_run.jsonl", [run("q1")])
+    told = [one.message for one in runner.run().annotations if one.level == "error"]
     assert len(told) == 10
-    assert told[-1].message.startswith("… and 41 more")
+    assert told[-1].startswith("… and 1,191 more like these")
 
 
 def places(runner: Runner, **inputs: str) -> list[str]:

@@ -14,6 +14,7 @@ from ragcontract.github.pull_request import PullRequest
 from ragcontract.github.settings import CommentWhen
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
 
+NOT_ALLOWED = "Resource not accessible by integration"
 URL = "https://github.com/octo/app/pull/7#issuecomment-1"
 
 
@@ -227,7 +228,7 @@ def test_a_run_that_left_the_comment_alone_is_not_overwritten_by_an_older_one(gi
 
 
 def test_a_token_that_may_not_look_at_the_pull_request_may_comment(github: GitHub) -> None:
-    github.faults = [Fault(method="GET", path="/pulls/7$", status=403)]
+    github.faults = [Fault(method="GET", path="/pulls/7$", status=403, message=NOT_ALLOWED)]
     assert written(github, draft(), commit=OLD).written == "created"
 
 

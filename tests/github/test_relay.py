@@ -107,9 +107,15 @@ def test_a_pull_request_that_has_moved_on_gets_no_comment(runner: Runner, github
     assert github.comments == []
 
 
-def test_another_event_than_a_workflow_run_is_about_no_pull_request(runner: Runner, github: GitHub) -> None:
+@pytest.mark.parametrize("name", ["pull_request", "push", "workflow_dispatch"])
+@pytest.mark.parametrize(("required", "code"), [("false", 0), ("true", 4)])
+def test_another_event_than_a_workflow_run_is_told_and_fails_where_the_comment_is_required(
+    runner: Runner, github: GitHub, name: str, required: str, code: int
+) -> None:
     (runner.workspace / "comment.md").write_text(GENUINE)
-    assert "No comment" in runner.run(INPUTS).log
+    result = runner.run(INPUTS | {"comment-required": required}, event={"after": HEAD}, name=name)
+    assert result.exit_code == code
+    assert f"mode post-comment needs the event workflow_run, and this is '{name}'" in result.log
     assert github.comments == []
 
 
