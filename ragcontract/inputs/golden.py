@@ -71,14 +71,16 @@ def read_golden(paths: Sequence[str], diagnostics: Diagnostics, progress: Progre
     rows = JsonLines(paths, GoldenRow, diagnostics, progress=progress)
     queries: dict[str, GoldenQuery] = {}
     metadata = None
-    for line in rows:
-        metadata = metadata or (line.place if line.row.metadata else None)
-        query = _query(line.row, line.place, diagnostics)
+    for row in rows:
+        place = rows.place
+        if row.metadata and metadata is None:
+            metadata = place
+        query = _query(row, place, diagnostics)
         if query is None:
             continue
         if query.id in queries:
             first = queries[query.id].place
-            diagnostics.problem(f"{line.place}: id", f"{query.id!r} stands here again; it is first in {first}")
+            diagnostics.problem(f"{place}: id", f"{query.id!r} stands here again; it is first in {first}")
         else:
             queries[query.id] = query
     for warning in oddities(queries.values()):
