@@ -47,13 +47,17 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
 class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
     """What one run row comes to: all that is kept of it.
 
-    ``ranks`` and ``forbidden_ranks`` hold the 1-based ranks of the documents that were found, at any depth;
-    ``values`` has one number a metric, in the order of the metrics asked for, and is empty for an unanswerable query.
-    ``repeats`` are the scores of each row where a query has several, all of which this one sums up.
+    ``ranks`` and ``forbidden_ranks`` hold the 1-based rank of each document that the golden query names, at any depth,
+    in its order, and None for one that was not found. ``values`` has one number a metric, in the order of the metrics
+    asked for, and is empty for an unanswerable query. ``repeats`` are the scores of each row where a query has several,
+    all of which this one sums up.
+
+    No ids are in it, so one score serves all queries that fared alike: there are few of them where there are many
+    queries.
     """
 
-    ranks: Ranks
-    forbidden_ranks: Ranks
+    ranks: tuple[int | None, ...]
+    forbidden_ranks: tuple[int | None, ...]
     values: tuple[float, ...]
     repeats: tuple["QueryScore", ...] = ()
 

@@ -24,6 +24,7 @@ from ragcontract.model import GoldenQuery, Report
 from ragcontract.numbers import count
 from ragcontract.reports.build import build_report
 from ragcontract.scoring.metrics import LARGEST_EXPONENT, MetricAtK, metrics_at
+from ragcontract.scoring.ranking import Scorer
 from ragcontract.scoring.scored import Retrieval, Scored, ScoredRun, score_baseline, score_run
 
 Clock = Callable[[], datetime]
@@ -138,7 +139,6 @@ def read_and_score(
     """
     diagnostics = Diagnostics()
     config = read_config(paths.config, diagnostics) if paths.config is not None else LoadedConfig()
-    rank_by = config.config.rank_by
     metrics = metrics_at(k or config.config.k)
     if judged:
         _can_be_judged(config, metrics, diagnostics, has_baseline=paths.baseline is not None)
@@ -156,7 +156,8 @@ def read_and_score(
             golden=golden.queries,
             repeats=paths.repeats,
         )
-    run = score_run(rows, golden.queries, metrics, rank_by, gain)
+    scorer = Scorer(metrics, config.config.rank_by, gain)
+    run = score_run(rows, golden.queries, scorer, max(metric.k for metric in metrics))
     rows_are_good = diagnostics.problems == apart_from_rows
     baseline = None
     if paths.baseline is not None:
@@ -166,7 +167,7 @@ def read_and_score(
             baseline_files, diagnostics, progress, golden=golden.queries, repeats=paths.repeats
         )
         if baseline_rows is not None:
-            baseline = score_baseline(baseline_rows, golden.queries, metrics, rank_by, gain)
+            baseline = score_baseline(baseline_rows, golden.queries, scorer)
         if keep and isinstance(baseline_rows, StoredBaseline):
             keep.baseline = baseline_rows.file
         if diagnostics.problems > apart_from_baseline:
@@ -176,7 +177,7 @@ def read_and_score(
         diagnostics.problem(
             f"{query.place}: relevance", f"has a grade over {LARGEST_EXPONENT:.0f}, too much for `gain: exponential`"
         )
-    scored = Scored(golden=golden, metrics=metrics, run=run, baseline=baseline, config=config)
+    scored = Scored.of(golden, run, baseline, config, metrics)
     if rows_are_good:  # bad rows are left out, so what lacks might be there
         _hold_together(scored, diagnostics)
     diagnostics.raise_problems()

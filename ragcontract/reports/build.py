@@ -19,15 +19,16 @@ from ragcontract.model import (
     MetricReport,
     QueryReport,
     QueryScore,
+    Ranks,
     Report,
     RunInput,
     SourceFile,
     TagReport,
     Tool,
 )
-from ragcontract.scoring.aggregate import Comparison, by_tag
+from ragcontract.scoring.aggregate import Alike, Comparison, by_tag, compare, noise_of
 from ragcontract.scoring.repeats import spread
-from ragcontract.scoring.scored import Scored, ScoredBaseline, compare, noise_of
+from ragcontract.scoring.scored import Scored, ScoredBaseline
 from ragcontract.scoring.significance import benjamini_hochberg
 from ragcontract.text import encodable
 
@@ -63,10 +64,11 @@ def _latency(scored: Scored) -> LatencyReport | None:
 
 def _inputs(scored: Scored, now: datetime) -> Inputs:
     golden, run, baseline, config = scored.golden, scored.run, scored.baseline, scored.config
-    queries = golden.queries.values()
     return Inputs(
         golden=GoldenInput(
-            files=_files(golden.files), queries=len(queries), answerable=sum(query.answerable for query in queries)
+            files=_files(golden.files),
+            queries=len(golden.queries),
+            answerable=sum(kind.count for kind in scored.kinds if kind.now),
         ),
         run=RunInput(
             files=_files(run.files),
@@ -155,8 +157,8 @@ def _query(query: GoldenQuery, scored: Scored, judgement: Judgement, keys: Seque
         baseline_metrics=query_metrics(before, keys) if before else None,
         ranks=relevant_ranks(query, current),
         baseline_ranks=relevant_ranks(query, before) if before else None,
-        forbidden_ranks=current.forbidden_ranks,
-        baseline_forbidden_ranks=before.forbidden_ranks if before else None,
+        forbidden_ranks=_forbidden_ranks(query, current),
+        baseline_forbidden_ranks=_forbidden_ranks(query, before) if before else None,
         violations=violations,
         repeated=bool(current.repeats or (before and before.repeats)),
     )
@@ -169,7 +171,12 @@ def query_metrics(score: QueryScore, keys: Sequence[str]) -> dict[str, float | N
 
 def relevant_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int | None]:
     """Give every relevant document its rank, null where it was not retrieved."""
-    return {doc_id: score.ranks.get(doc_id) for doc_id in query.relevant_doc_ids}
+    return dict(zip(query.relevant_doc_ids, score.ranks, strict=True))
+
+
+def _forbidden_ranks(query: GoldenQuery, score: QueryScore) -> Ranks:
+    """Give every forbidden document that was retrieved its rank."""
+    return {doc_id: rank for doc_id, rank in zip(query.forbidden_doc_ids, score.forbidden_ranks, strict=True) if rank}
 
 
 def _failed_checks(gates: list[GateReport], queries: list[QueryReport]) -> list[FailedCheck]:
@@ -190,14 +197,14 @@ def _failed_checks(gates: list[GateReport], queries: list[QueryReport]) -> list[
 
 def _tags(scored: Scored) -> dict[str, TagReport]:
     compared = scored.baseline is not None
-    groups = by_tag(scored.golden.queries.values())
-    compared_tags = {tag: compare(scored, queries) for tag, queries in groups.items()}
+    groups = by_tag(scored.kinds)
+    compared_tags = {tag: compare(kinds, scored.metrics) for tag, kinds in groups.items()}
     p_values = _p_values_of_tags(groups, compared_tags, scored)
     found = {}
-    for tag, queries in groups.items():
+    for tag, kinds in groups.items():
         means = compared_tags[tag]
         found[tag] = TagReport(
-            queries=len(queries),
+            queries=sum(kind.count for kind in kinds),
             metrics={key: mean.current for key, mean in means.items()},
             metrics_shared={key: mean.current_shared for key, mean in means.items()} if compared else None,
             baseline_metrics={key: mean.baseline for key, mean in means.items()} if compared else None,
@@ -207,7 +214,7 @@ def _tags(scored: Scored) -> dict[str, TagReport]:
 
 
 def _p_values_of_tags(
-    groups: Mapping[str, list[GoldenQuery]], compared: Mapping[str, Mapping[str, Comparison]], scored: Scored
+    groups: Mapping[str, list[Alike]], compared: Mapping[str, Mapping[str, Comparison]], scored: Scored
 ) -> dict[str, dict[str, float]]:
     """Test the drop of every tag that fell, metric by metric; among many tags some would seem to fall by chance alone.
 
@@ -215,8 +222,8 @@ def _p_values_of_tags(
     """
     largest = [(column, metric.key) for column, metric in enumerate(scored.metrics) if metric.k == scored.k]
     noise = {
-        tag: noise_of(scored, queries, [column for column, key in largest if (compared[tag][key].delta or 0) < 0])
-        for tag, queries in groups.items()
+        tag: noise_of(kinds, scored.metrics, [column for column, key in largest if (compared[tag][key].delta or 0) < 0])
+        for tag, kinds in groups.items()
     }
     found: dict[str, dict[str, float]] = {tag: {} for tag in groups}
     for _, key in largest:
