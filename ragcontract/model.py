@@ -13,6 +13,7 @@ Status = Literal["pass", "fail", "waived", "none"]
 QueryStatus = Literal["pass", "fail", "warn", "waived"]
 Severity = Literal["error", "warn"]
 Verdict = Literal["pass", "fail"]
+Detail = Literal["failed", "changed", "all"]
 Rule = Literal["must_rank_at_most", "must_include", "must_include_any", "forbidden_docs"]
 Ranks = dict[str, int]
 Means = dict[str, float | None]
@@ -302,7 +303,11 @@ class RepeatsReport(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """The outcome of a check: ``report.json``, version 1."""
+    """The outcome of a check: ``report.json``, version 1.
+
+    ``detail`` says which ``queries`` are listed: those that broke a rule (``failed``), also those whose ranks are not
+    the baseline's (``changed``), or ``all``.
+    """
 
     schema_version: Literal[1] = 1
     tool: Tool
@@ -312,6 +317,7 @@ class Report(Struct, frozen=True, kw_only=True):
     inputs: Inputs
     metrics: dict[str, MetricReport]
     gates: list[GateReport]
+    detail: Detail = "all"
     queries: list[QueryReport]
     failed_checks: list[FailedCheck]
     tags: dict[str, TagReport]

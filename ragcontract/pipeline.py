@@ -20,9 +20,9 @@ from ragcontract.judging import latency
 from ragcontract.judging.rules import never_satisfiable
 from ragcontract.judging.verdict import judge, without_judging
 from ragcontract.judging.waivers import with_waivers
-from ragcontract.model import GoldenQuery, Report
+from ragcontract.model import Detail, GoldenQuery, Report
 from ragcontract.numbers import count
-from ragcontract.reports.build import build_report
+from ragcontract.reports.build import Checked, build_report, checked
 from ragcontract.scoring.metrics import LARGEST_EXPONENT, MetricAtK, metrics_at
 from ragcontract.scoring.ranking import Scorer
 from ragcontract.scoring.scored import Retrieval, Scored, ScoredRun, score_baseline, score_run
@@ -72,12 +72,26 @@ def check(
 
     A ``run`` that is at hand takes the place of the files of ``paths.run``.
     """
-    return _judged(*read_and_score(paths, k=k, progress=progress, judged=True, rows=run), clock())
+    return check_and_list(paths, clock=clock, k=k, progress=progress, run=run).report
 
 
-def _judged(scored: Scored, warnings: list[str], now: datetime) -> Report:
+def check_and_list(
+    paths: Paths,
+    *,
+    clock: Clock,
+    k: int | None = None,
+    progress: Progress = no_progress,
+    run: Retrieval | None = None,
+    detail: Detail | None = None,
+) -> Checked:
+    """Judge as :func:`check` does, and have the queries ready that ``report.json`` is to list."""
+    scored, warnings = read_and_score(paths, k=k, progress=progress, judged=True, rows=run)
+    return _judged(scored, warnings, clock(), detail)
+
+
+def _judged(scored: Scored, warnings: list[str], now: datetime, detail: Detail | None = None) -> Checked:
     judgement, about_waivers = with_waivers(judge(scored, warnings), scored, now.astimezone(UTC).date())
-    return build_report(scored, judgement, [*warnings, *about_waivers], now)
+    return checked(scored, judgement, [*warnings, *about_waivers], now, detail)
 
 
 def compare(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progress = no_progress) -> Report:
@@ -109,7 +123,7 @@ def update(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progre
     _covers_all(scored, warnings)
     if kept.baseline is None:
         raise InputError(["there is no stored baseline to update"], warnings=warnings)
-    report = _judged(scored, warnings, clock())
+    report = _judged(scored, warnings, clock()).report
     return Update(report=report, scored=scored, doc_ids=kept.doc_ids, stored=kept.baseline)
 
 

@@ -10,7 +10,8 @@ from ragcontract.judging.gates import limits_set
 from ragcontract.judging.latency import gates_of
 from ragcontract.judging.verdict import judge
 from ragcontract.model import Accepted, GoldenQuery, Latency, Report, SourceFile
-from ragcontract.reports.build import build_report
+from ragcontract.reports.build import Checked, build_report
+from ragcontract.reports.formats import FORMATS
 from ragcontract.scoring.metrics import metrics_at
 from ragcontract.scoring.ranking import Scorer
 from ragcontract.scoring.scored import Scored, score_baseline, score_run
@@ -99,3 +100,8 @@ def report(
     """Score, judge and report."""
     scored = score(queries, run, baseline, config, path=path)
     return build_report(scored, judge(scored), list(warnings), NOW)
+
+
+def rendered(made: Report) -> dict[str, bytes]:
+    """Return the report in all formats of files, by the name of the option that asks for it."""
+    return {name: b"".join(render(Checked.of(made))) for name, render in FORMATS.items()}

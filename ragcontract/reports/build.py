@@ -1,7 +1,10 @@
 """From a judgement to the report that every renderer reads."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
+
+from msgspec import Struct
 
 from ragcontract import __version__
 from ragcontract.judging.gates import worst
@@ -10,35 +13,61 @@ from ragcontract.judging.words import told
 from ragcontract.model import (
     BaselineInput,
     ConfigInput,
+    Detail,
     FailedCheck,
     GateReport,
     GoldenInput,
-    GoldenQuery,
     Inputs,
     LatencyReport,
     MetricReport,
     QueryReport,
-    QueryScore,
-    Ranks,
     Report,
     RunInput,
     SourceFile,
     TagReport,
     Tool,
 )
+from ragcontract.reports.queries import query_reports, usual_detail
 from ragcontract.scoring.aggregate import Alike, Comparison, by_tag, compare, noise_of
 from ragcontract.scoring.repeats import spread
 from ragcontract.scoring.scored import Scored, ScoredBaseline
 from ragcontract.scoring.significance import benjamini_hochberg
 from ragcontract.text import encodable
 
+
+class Checked(Struct, frozen=True, kw_only=True):
+    """A report, and the ``queries`` of the ``detail`` that ``report.json`` is to have: made anew each time, one by one.
+
+    The report itself lists all of up to 10,000 queries, and of more those that broke a rule or changed.
+    """
+
+    report: Report
+    detail: Detail
+    queries: Callable[[], Iterable[QueryReport]]
+
+    @classmethod
+    def of(cls, report: Report) -> "Checked":
+        """List what the report itself lists."""
+        return cls(report=report, detail=report.detail, queries=lambda: report.queries)
+
+
 TOOL = Tool(name="rag-contract", version=__version__)
+
+
+def checked(
+    scored: Scored, judgement: Judgement, warnings: list[str], now: datetime, detail: Detail | None = None
+) -> Checked:
+    """Build the report, and have ``report.json`` list the queries of this ``detail``, or of the report's own."""
+    report = build_report(scored, judgement, warnings, now)
+    if detail is None or detail == report.detail:
+        return Checked.of(report)
+    return Checked(report=report, detail=detail, queries=partial(query_reports, scored, judgement, detail))
 
 
 def build_report(scored: Scored, judgement: Judgement, warnings: list[str], now: datetime) -> Report:
     """Bring scores and judgement together; ``now`` is when, with its time zone."""
-    keys = [metric.key for metric in scored.metrics]
-    queries = [_query(query, scored, judgement, keys) for query in scored.golden.queries.values()]
+    detail = usual_detail(scored)
+    queries = list(query_reports(scored, judgement, detail))
     return Report(
         tool=TOOL,
         verdict=judgement.verdict,
@@ -47,6 +76,7 @@ def build_report(scored: Scored, judgement: Judgement, warnings: list[str], now:
         inputs=_inputs(scored, now),
         metrics=_metrics(scored, judgement),
         gates=judgement.gates,
+        detail=detail,
         queries=queries,
         failed_checks=_failed_checks(judgement.gates, queries),
         tags=_tags(scored),
@@ -140,43 +170,6 @@ def _metrics(scored: Scored, judgement: Judgement) -> dict[str, MetricReport]:
             noise=judgement.noise.get(metric.key),
         )
     return found
-
-
-def _query(query: GoldenQuery, scored: Scored, judgement: Judgement, keys: Sequence[str]) -> QueryReport:
-    current = scored.run.scores[query.id]
-    before = scored.baseline.scores.get(query.id) if scored.baseline else None
-    violations = judgement.violations.get(query.id, [])
-    return QueryReport(
-        id=query.id,
-        place=encodable(query.place),
-        query=query.query,
-        tags=list(query.tags),
-        weight=query.weight,
-        status=judgement.status(query.id),
-        metrics=query_metrics(current, keys),
-        baseline_metrics=query_metrics(before, keys) if before else None,
-        ranks=relevant_ranks(query, current),
-        baseline_ranks=relevant_ranks(query, before) if before else None,
-        forbidden_ranks=_forbidden_ranks(query, current),
-        baseline_forbidden_ranks=_forbidden_ranks(query, before) if before else None,
-        violations=violations,
-        repeated=bool(current.repeats or (before and before.repeats)),
-    )
-
-
-def query_metrics(score: QueryScore, keys: Sequence[str]) -> dict[str, float | None]:
-    """Name a query's metrics; null for an unanswerable query."""
-    return dict(zip(keys, score.values or (None,) * len(keys), strict=True))
-
-
-def relevant_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int | None]:
-    """Give every relevant document its rank, null where it was not retrieved."""
-    return dict(zip(query.relevant_doc_ids, score.ranks, strict=True))
-
-
-def _forbidden_ranks(query: GoldenQuery, score: QueryScore) -> Ranks:
-    """Give every forbidden document that was retrieved its rank."""
-    return {doc_id: rank for doc_id, rank in zip(query.forbidden_doc_ids, score.forbidden_ranks, strict=True) if rank}
 
 
 def _failed_checks(gates: list[GateReport], queries: list[QueryReport]) -> list[FailedCheck]:
