@@ -9,7 +9,7 @@ from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress
 from ragcontract.inputs.golden import Golden, read_golden
 from ragcontract.inputs.ids import as_id
-from ragcontract.inputs.jsonl import JsonLines
+from ragcontract.inputs.rows import rows_of
 from ragcontract.inputs.run import SPELL_CHECKED_ROWS, Result, RunRow
 from ragcontract.model import GoldenQuery
 
@@ -65,7 +65,7 @@ def _read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress
     rankings: dict[str, Ranking] = {}
     lost: dict[str, str] = {}
     first = First(diagnostics)
-    rows = JsonLines(paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, progress=progress)
+    rows = rows_of(paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, progress=progress)
     for row in rows:
         place = rows.place
         query_id = as_id(row.query_id)

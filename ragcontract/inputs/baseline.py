@@ -12,12 +12,13 @@ from ragcontract.inputs.ids import Id, Rank, as_id, as_ids
 from ragcontract.inputs.jsonl import UNDECODABLE
 from ragcontract.inputs.locate import JsonLocator
 from ragcontract.inputs.malformed import malformed
+from ragcontract.inputs.rows import PARQUET
 from ragcontract.inputs.run import RunRows
 from ragcontract.inputs.schema import Misfit, misfits
 from ragcontract.model import Accepted, GoldenQuery, Latency, Means, SourceFile, Tool
 
 FORMAT_VERSION = 1
-RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
+RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", PARQUET)
 
 
 class BaselineQuery(Struct, frozen=True, kw_only=True, gc=False):
@@ -120,7 +121,7 @@ def read_baseline(
     golden: Mapping[str, GoldenQuery] | None = None,
     repeats: bool = False,
 ) -> StoredBaseline | RunRows | None:
-    """Open a baseline: JSON lines are a run, by their names; anything else must be one baseline file.
+    """Open a baseline: JSON lines and Parquet are a run, by their names; anything else must be one baseline file.
 
     None if it cannot be read, which the diagnostics then know. Of a run, only the ``golden`` queries' latencies count.
     """

@@ -55,7 +55,8 @@ def not_readable(name: str) -> str | None:
         return "is an empty path; name a file"
     try:
         if stat.S_ISDIR(path.stat().st_mode):
-            return "is a folder; name the files in it, as in 'folder/*.jsonl'"
+            kind = "parquet" if name.rstrip(os.sep).endswith(".parquet") else "jsonl"
+            return f"is a folder; name the files in it, as in 'folder/*.{kind}'"
     except (FileNotFoundError, NotADirectoryError):
         return _not_there(path)
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name

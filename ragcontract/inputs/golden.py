@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress, no_progress
 from ragcontract.inputs.ids import Id, Rank, as_id, unique_ids
-from ragcontract.inputs.jsonl import JsonLines
+from ragcontract.inputs.rows import rows_of
 from ragcontract.model import GoldenQuery, SourceFile
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -68,7 +68,7 @@ class Golden(Struct, frozen=True, kw_only=True):
 
 def read_golden(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress = no_progress) -> Golden:
     """Read the golden files as one set; ids must be unique over all of them."""
-    rows = JsonLines(paths, GoldenRow, diagnostics, progress=progress)
+    rows = rows_of(paths, GoldenRow, diagnostics, progress=progress)
     queries: dict[str, GoldenQuery] = {}
     metadata = None
     for row in rows:

@@ -123,7 +123,7 @@ class JsonLines(Generic[T]):
             self._diagnostics.misfit(self.place, misfit)
 
     def _check_spelling(self, line: bytes) -> None:
-        for name, meant in _strange_fields(msgspec.json.decode(line), self._type):
+        for name, meant in strange_fields(msgspec.json.decode(line), self._type):
             if name not in self._misspelled:
                 self._misspelled.add(name)
                 self._diagnostics.warning(f"{self.place}: unknown field {name!r} is not read; did you mean {meant!r}?")
@@ -145,14 +145,14 @@ def _refuse_what_is_no_json_lines(line: bytes) -> None:
         )
 
 
-def _strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, str]]:
-    """Yield fields that a record does not have and the known ones they look like, through lists of records."""
+def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, str]]:
+    """Yield the fields that a record does not have and the known ones they look like, through lists of records."""
     known = _known_fields(record)
     for name, inner in value.items():
         if name in known:
             if (element := known[name]) and isinstance(inner, list):
                 for item in inner:
-                    yield from _strange_fields(item, element)
+                    yield from strange_fields(item, element)
         elif meant := _meant(name, record):
             yield name, meant
 

@@ -9,12 +9,13 @@ from msgspec import Meta, Struct
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress, no_progress
 from ragcontract.inputs.ids import Id, as_id
-from ragcontract.inputs.jsonl import JsonLines
+from ragcontract.inputs.rows import rows_of
 from ragcontract.model import VERSION_FIELDS, Accepted, GoldenQuery, Latency, SourceFile
 from ragcontract.numbers import count
 from ragcontract.scoring.latency import summary
 
 SPELL_CHECKED_ROWS = 100
+NOT_NEEDED = ("results.chunk_id", "results.metadata")  # to judge a run
 MAX_MS = 1e9
 
 
@@ -81,7 +82,9 @@ class RunRows:
         self._paths = paths
         self._repeats = repeats
         self._latencies = array("d")
-        self._rows = JsonLines(paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, progress=progress)
+        self._rows = rows_of(
+            paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, unread=NOT_NEEDED, progress=progress
+        )
         self._diagnostics = diagnostics
         self._last_versions: tuple[str | int | None, ...] = (None,) * len(VERSION_FIELDS)
         self._versions: dict[str, dict[str, None]] = {name: {} for name in VERSION_FIELDS}

@@ -5,20 +5,30 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Protocol, Self
 
 from ragcontract.errors import InputError, OutputError
 from ragcontract.inputs.ids import as_id
+from ragcontract.inputs.rows import INSTALL, is_parquet
 from ragcontract.outputs import beside, check_outputs, take_after
 from ragcontract.record.rows import Id, Result, RowEncoder
+
+
+class Stream(Protocol):
+    """What lines go to: a file, or what packs or converts them on their way into it."""
+
+    def write(self, line: bytes, /) -> object: ...  # noqa: D102
+
+    def close(self) -> None: ...  # noqa: D102
 
 
 class RunWriter:
     """A context manager that writes a run as its reader wants it, a row at a time.
 
     Each row goes to a temporary file beside ``path``, which takes its place at the end of the ``with`` block. If the
-    block raises, nothing appears and a file that was there stays. A name that ends in ``.gz`` is packed. Only the ids
-    of the queries are held, to refuse one that is written twice, unless ``repeats`` allow it::
+    block raises, nothing appears and a file that was there stays. A name that ends in ``.gz`` is packed, one that ends
+    in ``.parquet`` is Parquet, which needs pyarrow. Only the ids of the queries are held (and rows until they are a row
+    group of Parquet), to refuse one that is written twice, unless ``repeats`` allow it::
 
         with RunWriter("current_run.jsonl", index_version="2024-05-01") as run:
             for query in load_golden("golden.jsonl").values():
@@ -49,7 +59,7 @@ class RunWriter:
         self._repeats = repeats
         self._encoder = RowEncoder(self._name, versions)
         self._written: set[str] = set()
-        self._streams: list[IO[bytes]] = []
+        self._streams: list[Stream] = []
 
     def __enter__(self) -> Self:
         """Open the temporary file; raises :class:`OutputError` where none can be written."""
@@ -69,9 +79,17 @@ class RunWriter:
             self._streams = [file]
             if self._path.suffix.lower() == ".gz":
                 # Without the name and the time, equal runs are equal files.
-                self._streams.insert(0, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))  # type: ignore[arg-type]
+                self._streams.insert(0, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
+            elif is_parquet(self._name):
+                from ragcontract.record.parquet import ParquetStream
+
+                self._streams.insert(0, ParquetStream(file))
         except OSError as error:
             raise self._unwritable(error) from error
+        except ImportError as error:
+            self._close(quietly=True)
+            self._temporary.unlink()
+            raise OutputError([f"{self._name}: is to be Parquet, which pyarrow writes; {INSTALL}"]) from error
         return self
 
     def write(self, query_id: Id, results: Iterable[Result], latency_ms: float | None = None) -> None:
@@ -115,7 +133,7 @@ class RunWriter:
         self._temporary.replace(self._path)
 
     def _close(self, *, quietly: bool = False) -> None:
-        """Close what is open, the packer before the file it writes to."""
+        """Close what is open, what packs or converts before the file it writes to."""
         while self._streams:
             try:
                 self._streams.pop(0).close()

@@ -1,0 +1,79 @@
+"""Writes the lines of a run as the rows of a Parquet file."""
+
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+
+from ragcontract.inputs.ids import as_id
+from ragcontract.model import VERSION_FIELDS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RESULTS = 500_000  # and rows without any, that a row group holds at most, as they are in memory until it is written
+
+
+class ParquetStream:
+    """Takes lines of JSON where a file would, and writes what they say to the file as Parquet.
+
+    Ids are text, whatever the lines have; ``metadata`` is JSON in a text. A row group is written when it is full, and
+    the end of the file when this is closed, which leaves the file itself open.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """Take the file to write to; raises ImportError without pyarrow, and OSError."""
+        import pyarrow.parquet as pq
+
+        self._schema = _schema()
+        self._rows: list[dict[str, Any]] = []
+        self._held = 0
+        self._writer = pq.ParquetWriter(file, self._schema)
+
+    def write(self, line: bytes) -> None:
+        """Take a row; raises OSError."""
+        row = msgspec.json.decode(line)
+        for name in ("query_id", *VERSION_FIELDS):
+            _to_text(row, name)
+        for result in row["results"]:
+            _to_text(result, "doc_id")
+            _to_text(result, "chunk_id")
+            if result.get("metadata") is not None:
+                result["metadata"] = msgspec.json.encode(result["metadata"]).decode()
+        self._rows.append(row)
+        self._held += 1 + len(row["results"])
+        if self._held >= RESULTS:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is held, and the end of the file; raises OSError."""
+        if self._writer.is_open:
+            try:
+                self._flush()
+            finally:
+                self._writer.close()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._rows:
+            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+        self._rows, self._held = [], 0
+
+
+def _to_text(values: dict[str, Any], name: str) -> None:
+    if values.get(name) is not None:
+        values[name] = as_id(values[name])
+
+
+def _schema() -> "pa.Schema":
+    import pyarrow as pa
+
+    result = {"doc_id": pa.string(), "score": pa.float64(), "chunk_id": pa.string(), "metadata": pa.string()}
+    return pa.schema(
+        {
+            "query_id": pa.string(),
+            "results": pa.list_(pa.struct(result)),
+            "latency_ms": pa.float64(),
+            **dict.fromkeys(VERSION_FIELDS, pa.string()),
+        }
+    )
