@@ -1,6 +1,6 @@
 """``rag-contract convert``: golden queries and runs from and to the formats of other tools."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -12,6 +12,7 @@ from ragcontract.errors import ExitCode, OutputError
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress, resolve
 from ragcontract.inputs.golden import RELEVANT_GRADE
+from ragcontract.inputs.rows import is_parquet
 from ragcontract.numbers import count
 from ragcontract.outputs import check_outputs, goes_to_stdout, write_files
 
@@ -74,9 +75,10 @@ def command(source: str, target: str, **options: Any) -> int:
     every = [path for paths in files.values() for path in paths]
     if problems := check_outputs(outs.values(), every):
         raise OutputError(problems)
+    _refuse_parquet({out for name, out in outs.items() if (target, name) != (OWN, "run")})
     with progress_over(every) as progress:
         collection = _read(FORMATS[source], files, wanted, diagnostics, progress)
-    contents = {out: _rendered(FORMATS[target], name, collection, diagnostics) for name, out in outs.items()}
+    contents = {out: _rendered(FORMATS[target], name, out, collection, diagnostics) for name, out in outs.items()}
     diagnostics.raise_problems()
     warn(diagnostics.warnings)
     write_files(contents)
@@ -93,8 +95,18 @@ def _read(
     return collection
 
 
-def _rendered(target: Format, name: str, collection: Collection, diagnostics: Diagnostics) -> bytes:
-    return "".join(target.outputs[name].write(collection, diagnostics)).encode()
+def _rendered(target: Format, name: str, out: str, collection: Collection, diagnostics: Diagnostics) -> bytes:
+    lines = target.outputs[name].write(collection, diagnostics)
+    if is_parquet(out):
+        from ragcontract.record.parquet import as_parquet
+
+        return as_parquet(lines, out)
+    return "".join(lines).encode()
+
+
+def _refuse_parquet(outs: Iterable[str]) -> None:
+    if strange := sorted(filter(is_parquet, outs)):
+        raise OutputError([f"{out}: only a run of rag-contract can be written as Parquet" for out in strange])
 
 
 def _plan(source: str, target: str, given: Mapping[str, Sequence[str]], outs: Sequence[str]) -> set[Part]:

@@ -6,7 +6,7 @@ the size of a file matter to memory.
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 MAGIC = b"PAR1"
+_A_PART_AT_A_TIME: dict[str, Any] = {"pre_buffer": False, "buffer_size": BUFFER}  # not the columns of a whole row group
 ROWS = 1_000  # of a batch: many enough that its overhead is nothing, few enough for rows of a thousand results
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -83,7 +84,9 @@ class ParquetRows(Generic[T]):
             return
         try:
             # Without buffers, the columns of a whole row group would be held at once.
-            with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True) as file:
+            with pq.ParquetFile(
+                self.path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True
+            ) as file:
                 columns = Columns(file.schema_arrow, self._type, self._unread)
                 if not self._fits(file, columns):
                     return

@@ -95,5 +95,6 @@ class _OneAfterTheOther(Generic[T]):
         return self._now.place
 
     def __iter__(self) -> Iterator[T]:
-        for self._now in self._parts:
-            yield from self._now
+        for part in self._parts:
+            self._now = part
+            yield from part

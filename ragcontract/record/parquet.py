@@ -1,10 +1,14 @@
 """Writes the lines of a run as the rows of a Parquet file."""
 
+import io
+from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
+from ragcontract.errors import OutputError
 from ragcontract.inputs.ids import as_id
+from ragcontract.inputs.rows import INSTALL
 from ragcontract.model import VERSION_FIELDS
 
 if TYPE_CHECKING:
@@ -20,13 +24,14 @@ class ParquetStream:
     the end of the file when this is closed, which leaves the file itself open.
     """
 
-    def __init__(self, file: IO[bytes]) -> None:
-        """Take the file to write to; raises ImportError without pyarrow, and OSError."""
+    def __init__(self, file: IO[bytes], *, full: int = RESULTS) -> None:
+        """Take the file, and how much a ``full`` row group holds; raises ImportError without pyarrow, and OSError."""
         import pyarrow.parquet as pq
 
         self._schema = _schema()
         self._rows: list[dict[str, Any]] = []
         self._held = 0
+        self._full = full
         self._writer = pq.ParquetWriter(file, self._schema)
 
     def write(self, line: bytes) -> None:
@@ -41,7 +46,7 @@ class ParquetStream:
                 result["metadata"] = msgspec.json.encode(result["metadata"]).decode()
         self._rows.append(row)
         self._held += 1 + len(row["results"])
-        if self._held >= RESULTS:
+        if self._held >= self._full:
             self._flush()
 
     def close(self) -> None:
@@ -58,6 +63,24 @@ class ParquetStream:
         if self._rows:
             self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
         self._rows, self._held = [], 0
+
+
+def as_parquet(lines: Iterable[str], name: str) -> bytes:
+    """Return the lines of a run as the Parquet file that is to be called ``name``; raises OutputError."""
+    file = io.BytesIO()
+    try:
+        stream = ParquetStream(file)
+    except ImportError as error:
+        raise needs_pyarrow(name) from error
+    for line in lines:
+        stream.write(line.encode())
+    stream.close()
+    return file.getvalue()
+
+
+def needs_pyarrow(name: str) -> OutputError:
+    """Say why a file cannot be written as Parquet."""
+    return OutputError([f"{name}: is to be Parquet, which pyarrow writes; {INSTALL}"])
 
 
 def _to_text(values: dict[str, Any], name: str) -> None:

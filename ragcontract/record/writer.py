@@ -5,11 +5,11 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import IO, Protocol, Self
 
 from ragcontract.errors import InputError, OutputError
 from ragcontract.inputs.ids import as_id
-from ragcontract.inputs.rows import INSTALL, is_parquet
+from ragcontract.inputs.rows import is_parquet
 from ragcontract.outputs import beside, check_outputs, take_after
 from ragcontract.record.rows import Id, Result, RowEncoder
 
@@ -81,16 +81,20 @@ class RunWriter:
                 # Without the name and the time, equal runs are equal files.
                 self._streams.insert(0, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
             elif is_parquet(self._name):
-                from ragcontract.record.parquet import ParquetStream
-
-                self._streams.insert(0, ParquetStream(file))
+                self._streams.insert(0, self._parquet(file))
         except OSError as error:
             raise self._unwritable(error) from error
+        return self
+
+    def _parquet(self, file: IO[bytes]) -> Stream:
+        from ragcontract.record.parquet import ParquetStream, needs_pyarrow
+
+        try:
+            return ParquetStream(file)
         except ImportError as error:
             self._close(quietly=True)
             self._temporary.unlink()
-            raise OutputError([f"{self._name}: is to be Parquet, which pyarrow writes; {INSTALL}"]) from error
-        return self
+            raise needs_pyarrow(self._name) from error
 
     def write(self, query_id: Id, results: Iterable[Result], latency_ms: float | None = None) -> None:
         """Write what was retrieved for one query, best first: document ids, or mappings with a ``doc_id``.

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from ragcontract import load_run
 from ragcontract.convert.columns import rows
 from ragcontract.inputs.diagnostics import Diagnostics
 from tests.convert.builders import QRELS, RUN, TOPICS, packed, problems
@@ -36,6 +37,18 @@ def test_what_is_converted_can_be_checked(trec: Path) -> None:
     }
     checked = rag_contract("check")
     assert (checked.code, checked.err) == (0, "")
+
+
+def test_a_run_may_become_parquet_and_nothing_else(trec: Path) -> None:
+    assert convert(f"{FROM_TREC} --golden-out golden.jsonl --run-out run.parquet")[0] == 0
+    assert load_run("run.parquet") == {"q1": ["d1", "d2"], "q2": ["d4", "d3"]}
+    assert rag_contract("check", "--run", "run.parquet").code == 0
+    before = files_in(trec)
+    code, _, err = convert(f"{FROM_TREC} --golden-out golden.parquet --run-out other.parquet")
+    assert (code, err) == (2, "error: golden.parquet: only a run of rag-contract can be written as Parquet\n")
+    code, _, err = convert("--to trec --run run.parquet --run-out trec.parquet")
+    assert (code, err) == (2, "error: trec.parquet: only a run of rag-contract can be written as Parquet\n")
+    assert files_in(trec) == before
 
 
 def test_packed_files_with_a_byte_order_mark_are_read(trec: Path) -> None:

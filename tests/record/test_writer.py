@@ -75,7 +75,7 @@ def test_a_name_that_ends_in_gz_is_packed_the_same_each_time(name: str, tmp_path
     assert load_run(tmp_path / "a" / name) == {"q1": ["a"]}
 
 
-@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz", "new/folder/run.jsonl"])
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz", "run.parquet", "new/folder/run.jsonl"])
 def test_nothing_is_there_until_the_end(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     with RunWriter(path) as run:
@@ -90,7 +90,7 @@ def interrupted(error: type[BaseException]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
-@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz", "run.parquet"])
 def test_a_block_that_raises_changes_nothing(name: str, error: type[BaseException], tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"the run of yesterday")
     before = files_in(tmp_path)
@@ -240,7 +240,7 @@ except OutputError as error:
 
 
 @pytest.mark.parametrize("rows", [20, 10_000], ids=["at the end", "in the middle"])
-@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz", "run.parquet"])
 def test_a_full_disk_is_told_and_changes_nothing(name: str, rows: int, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"the run of yesterday")
     ended = spawn(name, str(rows), cwd=tmp_path, command=(sys.executable, "-c", FULL_DISK), environ=ON_PATH)
