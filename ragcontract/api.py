@@ -26,7 +26,7 @@ def load_golden(*paths: Path) -> dict[str, GoldenQuery]:
     Raises :class:`~ragcontract.InputError` with everything that is wrong; what is odd is warned about.
     """
     diagnostics = Diagnostics()
-    queries = read_golden(resolve(_named(paths, "golden"), diagnostics), diagnostics).queries
+    queries = read_golden(resolve(named(paths, "golden"), diagnostics), diagnostics).queries
     _tell(diagnostics)
     return queries
 
@@ -37,7 +37,7 @@ def load_run(*paths: Path) -> dict[str, list[str]]:
     Raises :class:`~ragcontract.InputError` with everything that is wrong; what is odd is warned about.
     """
     diagnostics = Diagnostics()
-    rows = dict(RunRows(resolve(_named(paths, "run"), diagnostics), diagnostics))
+    rows = dict(RunRows(resolve(named(paths, "run"), diagnostics), diagnostics))
     _tell(diagnostics)
     return rows
 
@@ -58,13 +58,12 @@ def check(
     of query ids to what ``RunWriter.write`` takes. With ``repeats`` files may have several rows a query, which are
     averaged. Raises :class:`~ragcontract.InputError` if it cannot be judged.
     """
-    if k is not None and (type(k) is not int or not 1 <= k <= MAX_RANK):
-        raise InputError([f"k: expected a whole number of at least 1, found {k!r}"])
-    rows, files = (RunInMemory(run), ()) if isinstance(run, Mapping) else (None, _named(run, "run"))
+    k = valid_k(k)
+    rows, files = (RunInMemory(run), ()) if isinstance(run, Mapping) else (None, named(run, "run"))
     paths = pipeline.Paths(
-        golden=_named(golden, "golden"),
+        golden=named(golden, "golden"),
         run=files,
-        baseline=None if baseline is None else _named(baseline, "baseline"),
+        baseline=None if baseline is None else named(baseline, "baseline"),
         config=None if config is None else os.fspath(config),
         repeats=repeats,
     )
@@ -72,7 +71,15 @@ def check(
     return replace(report, warnings=[*(rows.warnings if rows else ()), *report.warnings])
 
 
-def _named(paths: Path | Sequence[Path], what: str) -> list[str]:
+def valid_k(k: int | None) -> int | None:
+    """Return a cut-off; raises :class:`InputError` if it is none."""
+    if k is not None and (type(k) is not int or not 1 <= k <= MAX_RANK):
+        raise InputError([f"k: expected a whole number of at least 1, found {k!r}"])
+    return k
+
+
+def named(paths: Path | Sequence[Path], what: str) -> list[str]:
+    """Return the paths that are given as text; raises :class:`InputError` if there are none."""
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
     if not given:
         raise InputError([f"{what}: names no file"])

@@ -32,7 +32,7 @@ def find_inputs(
     home = Path(folder)
 
     def inside(paths: Sequence[str]) -> list[str]:
-        return [str(home / path) for path in paths]
+        return [path if "://" in path else str(home / path) for path in paths]  # an address has two slashes for good
 
     # lexists: a link that leads nowhere was meant, and reading it will say what is wrong
     if not baseline and os.path.lexists(home / BASELINE):

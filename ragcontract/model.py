@@ -73,7 +73,10 @@ class Latency(Struct, frozen=True, kw_only=True):
 
 
 class SourceFile(Struct, frozen=True, kw_only=True):
-    """A file that was read, and the SHA-256 of its bytes as they are on disk."""
+    """A file that was read, and the SHA-256 of its bytes as they are on disk.
+
+    Of a run that a cluster read, it is a path or a pattern as it was given, and the digest is empty.
+    """
 
     path: str
     sha256: str
@@ -112,6 +115,8 @@ class GoldenInput(Struct, frozen=True, kw_only=True):
 
 class RunInput(Struct, frozen=True, kw_only=True):
     """The run: ``missing`` are golden queries without a row (scored 0), ``unknown`` rows without a golden query.
+
+    Of a cluster's run, only the first thousand ``unknown`` ones are named; ``queries`` counts all.
 
     ``duplicate_rate`` is the share of the results in the top k, as exported, that repeat a document of their row.
     """
@@ -294,7 +299,7 @@ class Spread(Struct, frozen=True, kw_only=True):
 class RepeatsReport(Struct, frozen=True, kw_only=True):
     """Several rows a query: how many the answerable ones have, and each metric's spread over ``fewest`` exports.
 
-    ``metrics`` is empty where a query has one row only.
+    ``metrics`` is empty where a query has one row only, and where rows stand in no order, as on a cluster.
     """
 
     fewest: int

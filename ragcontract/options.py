@@ -1,6 +1,7 @@
 """The options that several commands have, and what the commands do with them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,10 +12,11 @@ from ragcontract import defaults, pipeline
 from ragcontract.console import progress_over, warn
 from ragcontract.errors import InputError, OutputError
 from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import resolve
+from ragcontract.inputs.files import Progress, no_progress, resolve
 from ragcontract.inputs.ids import MAX_RANK
 from ragcontract.model import Report
 from ragcontract.outputs import check_outputs
+from ragcontract.scoring.scored import Elsewhere
 
 Command = Callable[..., Any]
 Decorate = Callable[[Command], Command]
@@ -46,6 +48,12 @@ CONFIG = click.option(
 )
 K = click.option(
     "--k", type=int, callback=_rank, metavar="N", help="The cut-off: how many results count. [the config's k, else 5]"
+)
+ENGINE = click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    default="local",
+    help="Where runs are read and scored: on this machine, or by Spark. [local]",
 )
 REPEATS = click.option("--repeats", is_flag=True, help="Allow several rows a query in a run, and average them.")
 
@@ -82,6 +90,19 @@ def large(paths: pipeline.Paths) -> list[str]:
     return [*paths.golden, *paths.run, *(paths.baseline or [])]
 
 
+@contextmanager
+def runs_of(engine: str, paths: pipeline.Paths) -> Iterator[tuple[Elsewhere | None, Progress]]:
+    """Give what scores the runs of ``paths``, None for this machine, and what shows how far reading is."""
+    if engine == "spark":
+        from ragcontract.spark.session import on_spark
+
+        with on_spark(paths) as elsewhere:
+            yield elsewhere, no_progress
+    else:
+        with progress_over(large(paths)) as progress:
+            yield None, progress
+
+
 def refuse_outputs(outputs: Sequence[str], paths: pipeline.Paths) -> None:
     """Raise OutputError where a file cannot be written, or is one of those to read."""
     inputs = [*large(paths), *([paths.config] if paths.config else [])]
@@ -89,9 +110,9 @@ def refuse_outputs(outputs: Sequence[str], paths: pipeline.Paths) -> None:
         raise OutputError(problems)
 
 
-def compare(paths: pipeline.Paths, k: int | None) -> Report:
+def compare(paths: pipeline.Paths, k: int | None, engine: str = "local") -> Report:
     """Score and compare without judging, and print the warnings."""
-    with progress_over(large(paths)) as progress:
-        report = pipeline.compare(paths, clock=clock, k=k, progress=progress)
+    with runs_of(engine, paths) as (elsewhere, progress):
+        report = pipeline.compare(paths, clock=clock, k=k, progress=progress, elsewhere=elsewhere)
     warn(report.warnings)
     return report

@@ -25,7 +25,14 @@ from ragcontract.numbers import count
 from ragcontract.reports.build import Checked, build_report, checked
 from ragcontract.scoring.metrics import LARGEST_EXPONENT, MetricAtK, metrics_at
 from ragcontract.scoring.ranking import Scorer
-from ragcontract.scoring.scored import Retrieval, Scored, ScoredRun, score_baseline, score_run
+from ragcontract.scoring.scored import (
+    Elsewhere,
+    Retrieval,
+    Scored,
+    ScoredRun,
+    score_baseline,
+    score_run,
+)
 
 Clock = Callable[[], datetime]
 NAMED = 3
@@ -67,12 +74,13 @@ def check(
     k: int | None = None,
     progress: Progress = no_progress,
     run: Retrieval | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Report:
     """Judge a run against its contract; raises :class:`~ragcontract.errors.InputError` if it cannot be judged.
 
-    A ``run`` that is at hand takes the place of the files of ``paths.run``.
+    A ``run`` that is at hand takes the place of the files of ``paths.run``, and so do runs ``elsewhere``.
     """
-    return check_and_list(paths, clock=clock, k=k, progress=progress, run=run).report
+    return check_and_list(paths, clock=clock, k=k, progress=progress, run=run, elsewhere=elsewhere).report
 
 
 def check_and_list(
@@ -82,10 +90,11 @@ def check_and_list(
     k: int | None = None,
     progress: Progress = no_progress,
     run: Retrieval | None = None,
+    elsewhere: Elsewhere | None = None,
     detail: Detail | None = None,
 ) -> Checked:
     """Judge as :func:`check` does, and have the queries ready that ``report.json`` is to list."""
-    scored, warnings = read_and_score(paths, k=k, progress=progress, judged=True, rows=run)
+    scored, warnings = read_and_score(paths, k=k, progress=progress, judged=True, rows=run, elsewhere=elsewhere)
     return _judged(scored, warnings, clock(), detail)
 
 
@@ -94,9 +103,16 @@ def _judged(scored: Scored, warnings: list[str], now: datetime, detail: Detail |
     return checked(scored, judgement, [*warnings, *about_waivers], now, detail)
 
 
-def compare(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progress = no_progress) -> Report:
+def compare(
+    paths: Paths,
+    *,
+    clock: Clock,
+    k: int | None = None,
+    progress: Progress = no_progress,
+    elsewhere: Elsewhere | None = None,
+) -> Report:
     """Report the same numbers as :func:`check` without judging them: no gates, no rules, always a pass."""
-    scored, warnings = read_and_score(paths, k=k, progress=progress)
+    scored, warnings = read_and_score(paths, k=k, progress=progress, elsewhere=elsewhere)
     return build_report(scored, without_judging(scored), warnings, clock())
 
 
@@ -144,6 +160,7 @@ def read_and_score(
     keep: Kept | None = None,
     judged: bool = False,
     rows: Retrieval | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> tuple[Scored, list[str]]:
     """Read all inputs and score both sides; returns the scores and the warnings.
 
@@ -161,29 +178,28 @@ def read_and_score(
     golden = read_golden(resolve(paths.golden, diagnostics), diagnostics, progress)
     steep = _too_steep(golden.queries.values(), config)
     gain = "linear" if steep else config.config.gain  # to go on; nothing comes of it
-    if rows is None:
-        rows = RunRows(
-            resolve(paths.run, diagnostics),
-            diagnostics,
-            progress,
-            keep=keep.doc_ids if keep else None,
-            golden=golden.queries,
-            repeats=paths.repeats,
-        )
     scorer = Scorer(metrics, config.config.rank_by, gain)
-    run = score_run(rows, golden.queries, scorer, max(metric.k for metric in metrics))
+    largest = max(metric.k for metric in metrics)
+    if elsewhere is not None:
+        run = elsewhere.score_run(golden.queries, scorer, largest, diagnostics)
+    else:
+        if rows is None:
+            files = resolve(paths.run, diagnostics)
+            held = keep.doc_ids if keep else None
+            rows = RunRows(files, diagnostics, progress, keep=held, golden=golden.queries, repeats=paths.repeats)
+        run = score_run(rows, golden.queries, scorer, largest)
     rows_are_good = diagnostics.problems == apart_from_rows
     baseline = None
     if paths.baseline is not None:
         apart_from_baseline = diagnostics.problems
-        baseline_files = resolve(paths.baseline, diagnostics)
-        baseline_rows = read_baseline(
-            baseline_files, diagnostics, progress, golden=golden.queries, repeats=paths.repeats
-        )
-        if baseline_rows is not None:
-            baseline = score_baseline(baseline_rows, golden.queries, scorer)
-        if keep and isinstance(baseline_rows, StoredBaseline):
-            keep.baseline = baseline_rows.file
+        if elsewhere is not None:
+            baseline = elsewhere.score_baseline(golden.queries, scorer, largest, diagnostics)
+        if baseline is None:
+            files = resolve(paths.baseline, diagnostics)
+            before = read_baseline(files, diagnostics, progress, golden=golden.queries, repeats=paths.repeats)
+            baseline = None if before is None else score_baseline(before, golden.queries, scorer)
+            if keep and isinstance(before, StoredBaseline):
+                keep.baseline = before.file
         if diagnostics.problems > apart_from_baseline:
             baseline = None
 
@@ -239,8 +255,9 @@ def _hold_together(scored: Scored, diagnostics: Diagnostics) -> None:
             f"{_first_file(run)}: no row for {count(len(run.missing), 'golden query')}, scored 0: {_named(run.missing)}"
         )
     if run.unknown:
+        unknown = len(run.unknown) + run.more_unknown
         diagnostics.warning(
-            f"{_first_file(run)}: {count(len(run.unknown), 'row')} for no golden query, left out: {_named(run.unknown)}"
+            f"{_first_file(run)}: {count(unknown, 'row')} for no golden query, left out: {_named(run.unknown, unknown)}"
         )
     duplicates = run.duplicates
     if config.rank_by == "documents" and duplicates.short:

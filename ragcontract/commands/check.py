@@ -5,21 +5,22 @@ from typing import Any, get_args
 import click
 
 from ragcontract import defaults, pipeline
-from ragcontract.console import progress_over, say, warn
+from ragcontract.console import say, warn
 from ragcontract.errors import ExitCode
 from ragcontract.model import Detail
 from ragcontract.options import (
     BASELINE,
     CONFIG,
+    ENGINE,
     GOLDEN,
     REPEATS,
     RUN,
     K,
     clock,
     find_paths,
-    large,
     out_option,
     refuse_outputs,
+    runs_of,
 )
 from ragcontract.outputs import goes_to_stdout, write_files
 from ragcontract.reports import terminal
@@ -33,6 +34,7 @@ from ragcontract.reports.formats import FORMATS
 @CONFIG
 @K
 @REPEATS
+@ENGINE
 @out_option("--report-md", defaults.REPORT_MD, "The report for people; '' for none.")
 @out_option("--report-json", defaults.REPORT_JSON, "The report for machines; '' for none.")
 @click.option(
@@ -43,7 +45,7 @@ from ragcontract.reports.formats import FORMATS
 )
 @out_option("--junit", defaults.JUNIT, "The report for CI systems; '' for none.")
 @click.option("--report-html", default="", metavar="FILE", help="A page for looking, in one file. [none]")
-def command(k: int | None, report_json_detail: Detail | None, **files: Any) -> int:
+def command(k: int | None, engine: str, report_json_detail: Detail | None, **files: Any) -> int:
     """Judge a run against its contract.
 
     Every golden query's rules count, and the limits of the config. Exit code 0 is a pass, 1 a broken contract.
@@ -51,8 +53,10 @@ def command(k: int | None, report_json_detail: Detail | None, **files: Any) -> i
     wanted = {form: out for form in FORMATS if (out := files.pop(form.replace("-", "_")))}
     paths = find_paths(**files)
     refuse_outputs(list(wanted.values()), paths)
-    with progress_over(large(paths)) as progress:
-        checked = pipeline.check_and_list(paths, clock=clock, k=k, progress=progress, detail=report_json_detail)
+    with runs_of(engine, paths) as (elsewhere, progress):
+        checked = pipeline.check_and_list(
+            paths, clock=clock, k=k, progress=progress, elsewhere=elsewhere, detail=report_json_detail
+        )
     report = checked.report
     warn(report.warnings)
     write_files({out: FORMATS[form](checked) for form, out in wanted.items()})

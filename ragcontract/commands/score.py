@@ -6,7 +6,7 @@ import click
 
 from ragcontract.console import say
 from ragcontract.errors import ExitCode
-from ragcontract.options import CONFIG, GOLDEN, REPEATS, RUN, K, compare, find_paths
+from ragcontract.options import CONFIG, ENGINE, GOLDEN, REPEATS, RUN, K, compare, find_paths
 from ragcontract.reports import json_report, terminal
 
 
@@ -16,10 +16,11 @@ from ragcontract.reports import json_report, terminal
 @CONFIG
 @K
 @REPEATS
+@ENGINE
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="How to print. [table]")
-def command(k: int | None, form: str, **files: Any) -> int:
+def command(k: int | None, engine: str, form: str, **files: Any) -> int:
     """Print the metrics of one run, overall and by tag."""
-    report = compare(find_paths(**files), k)
+    report = compare(find_paths(**files), k, engine)
     if form == "json":
         say(json_report.render_score(report).replace("##[", r"##\u005b"))  # for runners, and still the same JSON
     else:

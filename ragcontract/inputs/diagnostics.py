@@ -1,5 +1,7 @@
 """Collects what is wrong and what is odd while files are read, so that all of it is said at once."""
 
+from collections.abc import Iterable
+
 from ragcontract.errors import InputError
 from ragcontract.inputs.schema import Misfit, dotted
 from ragcontract.text import shorten
@@ -26,6 +28,20 @@ class Diagnostics:
     def full(self) -> bool:
         """Whether enough problems are known: a reader need not explain the next one, only count it."""
         return len(self._problems) >= SHOWN
+
+    @property
+    def told(self) -> list[str]:
+        """The problems that have words, as they will be told."""
+        return self._problems
+
+    def include(self, told: Iterable[str], *, more: int) -> None:
+        """Note problems that were found elsewhere: those that are ``told`` there, and how many ``more`` there are."""
+        for problem in told:
+            if self.full:
+                self.count_one()
+            else:
+                self._problems.append(problem)
+        self._more += more
 
     def problem(self, place: str, message: str) -> None:
         """Note that the thing at ``place`` (``golden.jsonl:17: relevant_doc_ids``) makes the input unusable."""

@@ -113,13 +113,7 @@ class JsonLines(Generic[T]):
         if self._diagnostics.full:
             self._diagnostics.count_one()
             return
-        found: list[Misfit] = []
-        if isinstance(error, msgspec.ValidationError):
-            try:
-                found = misfits(msgspec.json.decode(line), self._type)
-            except UNDECODABLE as undecodable:
-                error = undecodable
-        for misfit in found or [Misfit((), malformed(line, error)[1])]:
+        for misfit in explained(line, error, self._type):
             self._diagnostics.misfit(self.place, misfit)
 
     def _check_spelling(self, line: bytes) -> None:
@@ -127,6 +121,17 @@ class JsonLines(Generic[T]):
             if name not in self._misspelled:
                 self._misspelled.add(name)
                 self._diagnostics.warning(f"{self.place}: unknown field {name!r} is not read; did you mean {meant!r}?")
+
+
+def explained(line: bytes, error: Exception, record: type) -> list[Misfit]:
+    """Say everything that keeps a line from being the record, ``error`` being one of ``UNDECODABLE``."""
+    found: list[Misfit] = []
+    if isinstance(error, msgspec.ValidationError):
+        try:
+            found = misfits(msgspec.json.decode(line), record)
+        except UNDECODABLE as undecodable:
+            error = undecodable
+    return found or [Misfit((), malformed(line, error)[1])]
 
 
 def _strict(record: type[T]) -> type[T]:

@@ -21,6 +21,7 @@ from ragcontract.model import (
     LatencyReport,
     MetricReport,
     QueryReport,
+    RepeatsReport,
     Report,
     RunInput,
     SourceFile,
@@ -82,8 +83,13 @@ def build_report(scored: Scored, judgement: Judgement, warnings: list[str], now:
         tags=_tags(scored),
         warnings=[encodable(warning) for warning in [*warnings, *_about_age(scored, now)]],
         latency=_latency(scored),
-        repeats=spread(scored.golden.queries.values(), scored.run.scores, scored.metrics, scored.run.missing),
+        repeats=_repeats(scored),
     )
+
+
+def _repeats(scored: Scored) -> RepeatsReport | None:
+    run = scored.run
+    return spread(scored.golden.queries.values(), run.scores, scored.metrics, run.missing, run.rows)
 
 
 def _latency(scored: Scored) -> LatencyReport | None:
@@ -102,7 +108,7 @@ def _inputs(scored: Scored, now: datetime) -> Inputs:
         ),
         run=RunInput(
             files=_files(run.files),
-            queries=len(run.scores) - len(run.missing) + len(run.unknown),
+            queries=len(run.scores) - len(run.missing) + len(run.unknown) + run.more_unknown,
             versions=run.versions,
             missing=run.missing,
             unknown=run.unknown,

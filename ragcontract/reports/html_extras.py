@@ -59,4 +59,5 @@ def _about(baseline: BaselineInput) -> Iterable[str]:
 def _source(name: str, files: Sequence[SourceFile], *facts: str) -> str:
     more = f" and {count(len(files) - 1, 'more file')}" if len(files) > 1 else ""
     about = f", {', '.join(facts)}"
-    return f"{name}: {text(files[0].path)} <small>sha256 {files[0].sha256[:12]}</small>{more}{about}"
+    digest = f" <small>sha256 {files[0].sha256[:12]}</small>" if files[0].sha256 else ""
+    return f"{name}: {text(files[0].path)}{digest}{more}{about}"

@@ -317,5 +317,6 @@ def _queries(source: GoldenInput | RunInput | BaselineInput) -> str:
 
 
 def _files(files: Sequence[SourceFile]) -> str:
-    first = f"{code(files[0].path)} (sha256 `{files[0].sha256[:12]}`)"
+    digest = f" (sha256 `{files[0].sha256[:12]}`)" if files[0].sha256 else ""
+    first = code(files[0].path) + digest
     return first + (f" and {count(len(files) - 1, 'more file')}" if len(files) > 1 else "")

@@ -14,7 +14,8 @@ def note(report: Report) -> str | None:
     exports = str(repeats.most) if repeats.fewest == repeats.most else f"{repeats.fewest} to {repeats.most}"
     start = f"Means over {exports} exports of each query"
     if not repeats.metrics:
-        return f"{start}; their spread cannot be told, as a query has one row only."
+        why = "as a query has one row only" if repeats.fewest == 1 else "as their rows stand in no order"
+        return f"{start}; their spread cannot be told, {why}."
     k = max(report.k)
     deviations = ", ".join(
         f"{report.metrics[key].label} {fixed(spread.deviation, DIGITS)}"

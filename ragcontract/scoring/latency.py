@@ -12,8 +12,12 @@ def nearest_rank(ascending: Sequence[float], percent: int) -> float:
     It is the value at rank ceil(percent / 100 * n), always one that was measured: definition 1 of Hyndman and Fan,
     *Sample Quantiles in Statistical Packages*, The American Statistician 50 (1996); ``inverted_cdf`` in numpy.
     """
-    rank = -(-len(ascending) * percent // 100)  # in whole numbers: 0.95 * 20 is a hair more than 19
-    return ascending[rank - 1]
+    return ascending[rank_of(len(ascending), percent) - 1]
+
+
+def rank_of(count: int, percent: int) -> int:
+    """Return the 1-based rank of that value among ``count`` ones."""
+    return -(-count * percent // 100)  # in whole numbers: 0.95 * 20 is a hair more than 19
 
 
 def summary(milliseconds: "array[float]") -> Latency | None:

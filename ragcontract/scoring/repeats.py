@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
+from operator import mul
 from statistics import stdev
 
 from ragcontract.model import GoldenQuery, QueryScore, RepeatsReport, Spread
@@ -9,18 +10,20 @@ from ragcontract.scoring.aggregate import alike, means
 from ragcontract.scoring.metrics import MetricAtK
 
 
-def averaged(repeats: Sequence[QueryScore]) -> QueryScore:
+def averaged(repeats: Sequence[QueryScore], rows: Sequence[int] | None = None) -> QueryScore:
     """Return one score for all rows of a query, which are kept in it.
 
-    Its values are means. A relevant document's rank is its worst (none if a row lacks it), a forbidden one's its best.
+    With ``rows`` each of the ``repeats`` stands for so many rows. Its values are means. A relevant document's rank is
+    its worst (none if a row lacks it), a forbidden one's its best.
     """
     ranks = zip(*[score.ranks for score in repeats], strict=True)
     forbidden_ranks = zip(*[score.forbidden_ranks for score in repeats], strict=True)
+    rows = rows or [1] * len(repeats)
     columns = zip(*[score.values for score in repeats], strict=True)
     return QueryScore(
         ranks=tuple(map(_worst, ranks)),
         forbidden_ranks=tuple(map(_best, forbidden_ranks)),
-        values=tuple([fsum(column) / len(repeats) for column in columns]),
+        values=tuple([fsum(map(mul, column, rows)) / sum(rows) for column in columns]),
         repeats=tuple(repeats),
     )
 
@@ -39,18 +42,23 @@ def spread(
     scores: Mapping[str, QueryScore],
     metrics: Sequence[MetricAtK],
     missing: Iterable[str] = (),
+    rows_of: Mapping[str, int] | None = None,
 ) -> RepeatsReport | None:
     """Say how far the run's means differ from export to export, the i-th being the i-th row of every query.
 
     It is taken over as many exports as every answerable query has (the others have no part in the means); with one,
-    nothing can be said. A ``missing`` query is 0 in all. None where none has a second row.
+    nothing can be said, nor where the rows are counted by query in ``rows_of`` and stand in no order. A ``missing``
+    query is 0 in all. None where none has a second row.
     """
     queries = [query for query in queries if query.answerable]
     absent = set(missing)
-    rows = [max(1, len(scores[query.id].repeats)) for query in queries if query.id not in absent]
+    there = [query.id for query in queries if query.id not in absent]
+    rows = [rows_of[query_id] if rows_of else max(1, len(scores[query_id].repeats)) for query_id in there]
     if max(rows, default=1) == 1:
         return None
     fewest = min(rows)
+    if rows_of:
+        return RepeatsReport(fewest=fewest, most=max(rows), metrics={})
     exports = [
         means(alike(queries, {query.id: _at(scores[query.id], number) for query in queries}), metrics)
         for number in range(fewest)

@@ -6,6 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from ragcontract.inputs.config import LoadedConfig
+from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.golden import Golden
 from ragcontract.model import Accepted, GoldenQuery, Latency, QueryScore, SourceFile
 from ragcontract.scoring.aggregate import Alike, alike
@@ -17,7 +18,8 @@ from ragcontract.scoring.ranking import Scorer, score_rows
 class ScoredRun(Struct, frozen=True, kw_only=True):
     """The run's scores by query id. ``missing`` queries had no row (they are scored 0), ``unknown`` rows no query.
 
-    ``unmeasured`` counts the rows without a latency.
+    ``unmeasured`` counts the rows without a latency. A cluster's run names the first ``unknown`` ids only and says how
+    many more there are; where its queries have several rows, ``rows`` counts them, since they stand in no order.
     """
 
     scores: dict[str, QueryScore]
@@ -25,6 +27,8 @@ class ScoredRun(Struct, frozen=True, kw_only=True):
     files: list[SourceFile]
     missing: list[str]
     unknown: list[str]
+    more_unknown: int = 0
+    rows: dict[str, int] = {}
     latency: Latency | None = None
     unmeasured: int = 0
     duplicates: Duplicates
@@ -74,6 +78,18 @@ class Scored(Struct, frozen=True, kw_only=True):
     def k(self) -> int:
         """The largest cut-off: the one of rules and gates that name none."""
         return max(metric.k for metric in self.metrics)
+
+
+class Elsewhere(Protocol):
+    """Scores runs that are not on this machine; what is wrong with their rows is told to the diagnostics."""
+
+    def score_run(  # noqa: D102
+        self, golden: Mapping[str, GoldenQuery], scorer: Scorer, k: int, diagnostics: Diagnostics
+    ) -> ScoredRun: ...
+
+    def score_baseline(  # noqa: D102
+        self, golden: Mapping[str, GoldenQuery], scorer: Scorer, k: int, diagnostics: Diagnostics
+    ) -> ScoredBaseline | None: ...
 
 
 class Retrieval(Protocol):

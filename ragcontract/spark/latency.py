@@ -1,0 +1,59 @@
+"""Percentiles of latencies that are counted on a cluster: exact, by nearest rank, without collecting them."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from ragcontract.model import Latency
+from ragcontract.scoring.latency import rank_of
+from ragcontract.spark.partition import from_bits
+
+STEPS = (40, 20, 0)  # how many bits are left out of account: no step counts more than a million groups of numbers
+
+
+class Group(NamedTuple):
+    """Numbers with the same first bits: how many there are of them, the lowest and the highest."""
+
+    prefix: int
+    rows: int
+    lowest: int
+    highest: int
+
+
+def latency_of(counts: DataFrame) -> Latency | None:
+    """Sum up latencies, whose bits ``counts`` has as ``number``, each once, and as ``rows`` how many there are."""
+    rows, highest = counts.agg(sql.sum("rows"), sql.max("number")).collect()[0]
+    if not rows:
+        return None
+    return Latency(
+        rows=rows,
+        p50_ms=from_bits(at_rank(counts, rank_of(rows, 50))),
+        p95_ms=from_bits(at_rank(counts, rank_of(rows, 95))),
+        max_ms=from_bits(highest),
+    )
+
+
+def at_rank(counts: DataFrame, rank: int) -> int:
+    """Return the number at a 1-based rank: numbers are counted by their first bits, then by more of them."""
+    lowest = 0
+    for shift in STEPS:
+        prefix = sql.shiftright("number", shift)
+        grouped = counts.groupBy(prefix.alias("prefix"))
+        found = grouped.agg(sql.sum("rows"), sql.min("number"), sql.max("number")).collect()
+        group, rank = _holding(sorted(Group(*row) for row in found), rank)
+        lowest = group.lowest
+        if lowest == group.highest:
+            break
+        counts = counts.filter(prefix == group.prefix)
+    return lowest
+
+
+def _holding(groups: Iterable[Group], rank: int) -> tuple[Group, int]:
+    """Return the group that holds a rank, and the rank within it."""
+    for group in groups:
+        if rank <= group.rows:
+            return group, rank
+        rank -= group.rows
+    raise ValueError("there are fewer numbers than that")
