@@ -38,7 +38,7 @@ types: $(VENV)/ready  ## Check types
 	$(BIN)/mypy
 
 unit: $(VENV)/ready  ## Run the tests with coverage
-	$(BIN)/pytest -m "not container" -n auto --cov --cov-report=term
+	$(BIN)/pytest -m "not container" -n auto --dist loadgroup --cov --cov-report=term
 
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container

@@ -15,7 +15,8 @@ from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.model import GoldenQuery
 from ragcontract.scoring.ranking import Scorer
 from ragcontract.scoring.scored import ScoredBaseline, ScoredRun
-from ragcontract.spark.fold import scored_run
+from ragcontract.spark.counts import FEW, Counts
+from ragcontract.spark.fold import WHOLE, scored_run
 from ragcontract.spark.partition import COUNTS, Job
 from ragcontract.spark.source import Part, Source, first_line, names_of, parts_of
 
@@ -29,13 +30,20 @@ class OnSpark:
     """Runs that Spark reads. The baseline is one of them, or None where it is none or a file that was stored."""
 
     def __init__(
-        self, session: SparkSession, run: Source, baseline: Source | None = None, *, repeats: bool = False
+        self,
+        session: SparkSession,
+        run: Source,
+        baseline: Source | None = None,
+        *,
+        repeats: bool = False,
+        few: int = FEW,
     ) -> None:
-        """Take where the rows are, and whether a query may have several."""
+        """Take where the rows are, whether a query may have several, and how many ``few`` counts of a kind are."""
         self._session = session
         self._run = run
         self._baseline = baseline
         self._repeats = repeats
+        self._few = few
 
     def score_run(
         self, golden: Mapping[str, GoldenQuery], scorer: Scorer, k: int, diagnostics: Diagnostics
@@ -72,13 +80,14 @@ class OnSpark:
         with _errors_told(names[0]):
             parts = parts_of(self._session, source, diagnostics)
             job = Job(golden, scorer, k)
-            counts = self._counted(parts, job)
+            frame = self._counted(parts, job)
             # Several questions are asked of the counts, and the run is read but once.
-            counts.persist(StorageLevel.MEMORY_AND_DISK)
+            frame.persist(StorageLevel.MEMORY_AND_DISK)
             try:
+                counts = Counts(frame, whole=WHOLE, few=self._few)
                 return scored_run(counts, names, job, diagnostics, repeats=self._repeats)
             finally:
-                counts.unpersist()
+                frame.unpersist()
 
     def _counted(self, parts: list[Part], job: Job) -> DataFrame:
         """Return the counts of all workers, added up by what they count.
@@ -92,7 +101,8 @@ class OnSpark:
             work = part.work
             return part.rows.mapInArrow(lambda batches: work(batches, held.value), COUNTS)
 
-        everything = reduce(DataFrame.unionAll, map(counted, parts), self._session.createDataFrame([], COUNTS))
+        none = [self._session.createDataFrame([], COUNTS)]
+        everything = reduce(DataFrame.unionAll, list(map(counted, parts)) or none)
         return everything.groupBy("kind", "number", "key").sum("rows").withColumnRenamed("sum(rows)", "rows")
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import functions as sql
 
 from ragcontract.model import Latency
 from ragcontract.scoring.latency import rank_of
+from ragcontract.spark.counts import Counts
 from ragcontract.spark.partition import from_bits
 
 STEPS = (40, 20, 0)  # how many bits are left out of account: no step counts more than a million groups of numbers
@@ -22,21 +23,31 @@ class Group(NamedTuple):
     highest: int
 
 
-def latency_of(counts: DataFrame) -> Latency | None:
-    """Sum up latencies, whose bits ``counts`` has as ``number``, each once, and as ``rows`` how many there are."""
-    rows, highest = counts.agg(sql.sum("rows"), sql.max("number")).collect()[0]
+def latency_of(counts: Counts, rows: int) -> Latency | None:
+    """Sum up the latencies of so many ``rows``; None where there are none."""
     if not rows:
         return None
+    here = counts.here("latency")
+    groups = None if here is None else [Group(one.number, one.rows, one.number, one.number) for one in here]
+
+    def percentile(percent: int) -> float:
+        rank = rank_of(rows, percent)
+        number = at_rank(counts.there("latency"), rank) if groups is None else _holding(groups, rank)[0].lowest
+        return from_bits(number)
+
     return Latency(
         rows=rows,
-        p50_ms=from_bits(at_rank(counts, rank_of(rows, 50))),
-        p95_ms=from_bits(at_rank(counts, rank_of(rows, 95))),
-        max_ms=from_bits(highest),
+        p50_ms=percentile(50),
+        p95_ms=percentile(95),
+        max_ms=from_bits(counts.size("latency").highest),
     )
 
 
 def at_rank(counts: DataFrame, rank: int) -> int:
-    """Return the number at a 1-based rank: numbers are counted by their first bits, then by more of them."""
+    """Return the ``number`` at a 1-based rank, each being there once for so many ``rows``.
+
+    Numbers are counted by their first bits, then by more of them within the group that holds the rank.
+    """
     lowest = 0
     for shift in STEPS:
         prefix = sql.shiftright("number", shift)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COUNTS = "kind string, number long, key binary, rows long"
-TALLIES = ("rows", "unmeasured", "results", "repeated", "problems", "unordered")
+TALLIES = ("rows", "measured", "unmeasured", "results", "repeated", "problems", "unordered")
 LINE, FILE = "line", "file"  # columns beside those of a run's rows
 HELD = 100_000
 AT_ONCE = 10_000
@@ -131,6 +131,7 @@ class _Counts:
         if row.latency_ms is None:
             self._others["tally", 0, b"unmeasured"] += 1
         else:
+            self._others["tally", 0, b"measured"] += 1
             self._latencies[row.latency_ms + 0.0] += 1  # no -0.0, whose bits are others
         self._versions[row.embedding_model, row.index_version, row.chunking_version, row.retriever_version] += 1
         return not descending(row.results)

@@ -61,7 +61,7 @@ def parts_of(session: SparkSession, source: Source, diagnostics: Diagnostics) ->
 
 def is_json_lines(path: str) -> bool:
     """Tell by its name whether a file, a folder or a pattern of them is JSON lines; all else is Parquet."""
-    name = path.lower().rstrip("/")
+    name = path.lower().rstrip("/*.")
     for suffix in PACKED:
         name = name.removesuffix(suffix)
     return name.endswith(JSON_LINES)
