@@ -101,9 +101,17 @@ class OnSpark:
             work = part.work
             return part.rows.mapInArrow(lambda batches: work(batches, held.value), COUNTS)
 
-        none = [self._session.createDataFrame([], COUNTS)]
-        everything = reduce(DataFrame.unionAll, list(map(counted, parts)) or none)
-        return everything.groupBy("kind", "number", "key").sum("rows").withColumnRenamed("sum(rows)", "rows")
+        if not parts:
+            return self._session.createDataFrame([], COUNTS)
+        everything = reduce(DataFrame.unionAll, map(counted, parts))
+        keys = ("kind", "number", "key")
+        # A held frame keeps the session's hundreds of parts even where the run has few.
+        several = min(
+            sum(part.rows.rdd.getNumPartitions() for part in parts),
+            int(self._session.conf.get("spark.sql.shuffle.partitions") or 1),
+        )
+        added_up = everything.repartition(max(1, several), *keys).groupBy(*keys).sum("rows")
+        return added_up.withColumnRenamed("sum(rows)", "rows")
 
 
 @contextmanager

@@ -17,7 +17,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder),
-        "spark.sql.shuffle.partitions": "4",
         "spark.sql.files.maxPartitionBytes": "64k",
         "spark.sql.files.openCostInBytes": "0",
     }
