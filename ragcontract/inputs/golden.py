@@ -92,7 +92,7 @@ def oddities(queries: Iterable[GoldenQuery]) -> Iterator[str]:
     """Yield a warning for what is surely not meant, and can be judged all the same: it fails."""
     unnamed = []
     for query in queries:
-        if both := both_relevant_and_forbidden(query):
+        if query.forbidden_doc_ids and (both := both_relevant_and_forbidden(query)):
             yield f"{query.place}: {both[0]!r} is both relevant and forbidden, so the query can never pass"
         if PLACEHOLDER in query.relevant_doc_ids:
             unnamed.append(query)
@@ -120,7 +120,7 @@ def _query(row: GoldenRow, place: str, diagnostics: Diagnostics) -> GoldenQuery 
         place=place,
         must_rank_at_most=row.must_rank_at_most,
         must_include_any=bool(row.must_include_any),
-        forbidden_doc_ids=unique_ids(row.forbidden_doc_ids),
+        forbidden_doc_ids=unique_ids(row.forbidden_doc_ids) if row.forbidden_doc_ids else (),
         weight=1.0 if row.weight is None else row.weight,
         tags=tuple(dict.fromkeys(row.tags or ())),
         relevance=row.relevance,
