@@ -1,6 +1,6 @@
 """The rules of single queries: which are broken, and what was expected and found."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ragcontract.inputs.config import PerQuery
 from ragcontract.judging.words import Where, listed, whereabouts, within
@@ -9,12 +9,6 @@ from ragcontract.model import GoldenQuery, QueryScore, Rule, Violation
 
 def broken_rules(query: GoldenQuery, score: QueryScore, k: int, rules: PerQuery) -> list[Violation]:
     """Return every rule of ``query`` that its retrieved documents break, ``k`` being the largest cut-off."""
-    if (
-        query.must_rank_at_most is None
-        and not any(score.forbidden_ranks)
-        and all(map(range(1, k + 1).__contains__, score.ranks))
-    ):
-        return []  # most queries of most runs
     where = dict(zip(query.relevant_doc_ids, score.ranks, strict=True))
     found: list[Violation] = []
     if rules.enforce_forbidden_docs:
@@ -25,6 +19,18 @@ def broken_rules(query: GoldenQuery, score: QueryScore, k: int, rules: PerQuery)
     if rules.enforce_must_include:
         found += _not_included(query, where, k)
     return found
+
+
+def suspects(queries: Iterable[GoldenQuery], scores: Mapping[str, QueryScore], k: int) -> list[GoldenQuery]:
+    """Leave out the queries, most as a rule, of which no rule can be broken: all found in the top k, none forbidden."""
+    distinct = {id(score): score for score in scores.values()}  # queries that fared alike share a score
+    sound = {identity for identity, score in distinct.items() if _is_sound(score, k)}
+    return [query for query in queries if query.must_rank_at_most is not None or id(scores[query.id]) not in sound]
+
+
+def _is_sound(score: QueryScore, k: int) -> bool:
+    in_top = all(rank is not None and rank <= k for rank in score.ranks)
+    return in_top and not any(score.forbidden_ranks) and not score.repeats
 
 
 def never_satisfiable(queries: Iterable[GoldenQuery], k: int) -> Iterator[str]:

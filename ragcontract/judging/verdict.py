@@ -9,6 +9,7 @@ from ragcontract.judging import gates as limits
 from ragcontract.judging import latency
 from ragcontract.judging.gates import Gate, NoiseVerdict
 from ragcontract.judging.repeats import broken_in_any
+from ragcontract.judging.rules import suspects
 from ragcontract.model import GateReport, Noise, QueryStatus, Verdict, Violation
 from ragcontract.scoring.aggregate import Alike, Comparison, compare, noise_of
 from ragcontract.scoring.scored import Scored
@@ -79,7 +80,7 @@ def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
         + on_latency,
         violations={
             query.id: violations
-            for query in queries
+            for query in suspects(queries, scored.run.scores, k)
             if (violations := broken_in_any(query, scored.run.scores[query.id], k, config.per_query))
         },
         only_warn=frozenset(query.id for query in queries if query.severity == "warn"),

@@ -20,15 +20,19 @@ def query_reports(scored: Scored, judgement: Judgement, detail: Detail) -> Itera
     keys = [metric.key for metric in scored.metrics]
     now = scored.run.scores
     before = scored.baseline.scores if scored.baseline else {}
-    for query in scored.golden.queries.values():
-        current, earlier = now[query.id], before.get(query.id)
-        if detail == "all" or query.id in judgement.violations or (detail == "changed" and _differ(current, earlier)):
-            yield _query(query, current, earlier, judgement, keys)
+    broken = judgement.violations
+
+    def is_listed(query: GoldenQuery) -> bool:
+        return query.id in broken or (detail == "changed" and _differ(now[query.id], before.get(query.id)))
+
+    queries = scored.golden.queries.values()
+    for query in queries if detail == "all" else filter(is_listed, queries):
+        yield _query(query, now[query.id], before.get(query.id), judgement, keys)
 
 
 def _differ(now: QueryScore, before: QueryScore | None) -> bool:
     """Tell whether a query fared otherwise on the two sides, if it is on both."""
-    return before is not None and now is not before and now != before
+    return before is not now and before is not None and before != now  # mostly they share one
 
 
 def _query(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
-from statistics import stdev
 
 from ragcontract.model import GoldenQuery, QueryScore, RepeatsReport, Spread
 from ragcontract.scoring.aggregate import alike, means
@@ -45,6 +44,8 @@ def spread(
     It is taken over as many exports as every answerable query has (the others have no part in the means); with one,
     nothing can be said. A ``missing`` query is 0 in all. None where none has a second row.
     """
+    if not any(score.repeats for score in scores.values()):
+        return None
     queries = [query for query in queries if query.answerable]
     absent = set(missing)
     rows = [max(1, len(scores[query.id].repeats)) for query in queries if query.id not in absent]
@@ -55,6 +56,8 @@ def spread(
         means(alike(queries, {query.id: _at(scores[query.id], number) for query in queries}), metrics)
         for number in range(fewest)
     ]
+    from statistics import stdev  # takes long to load
+
     found: dict[str, Spread] = {}
     for metric in metrics if fewest > 1 else ():
         values = [value for export in exports if (value := export[metric.key]) is not None]
