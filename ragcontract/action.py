@@ -82,10 +82,11 @@ def _check(places: _Places, settings: Settings, context: Context, world: World) 
     """Judge and write the report files; raises what the input or the output places make impossible."""
     if problems := [*settings.problems, *places.problems]:
         raise InputError(problems)
-    report = pipeline.check(places.paths, clock=world.clock, k=settings.k)
+    checked = pipeline.check_and_list(places.paths, clock=world.clock, k=settings.k, detail=settings.report_json_detail)
+    report = checked.report
     outputs = places.outputs
     with owned_like_workspace(outputs.values(), context):
-        write_files({path: FORMATS[name](report) for name, path in outputs.items()})
+        write_files({path: FORMATS[name](checked) for name, path in outputs.items()})
 
     broken = report.verdict == "fail"
     level: Level = "error" if settings.enforce else "warning"

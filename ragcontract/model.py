@@ -13,6 +13,7 @@ Status = Literal["pass", "fail", "waived", "none"]
 QueryStatus = Literal["pass", "fail", "warn", "waived"]
 Severity = Literal["error", "warn"]
 Verdict = Literal["pass", "fail"]
+Detail = Literal["failed", "changed", "all"]
 Rule = Literal["must_rank_at_most", "must_include", "must_include_any", "forbidden_docs"]
 Ranks = dict[str, int]
 Means = dict[str, float | None]
@@ -47,13 +48,17 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
 class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
     """What one run row comes to: all that is kept of it.
 
-    ``ranks`` and ``forbidden_ranks`` hold the 1-based ranks of the documents that were found, at any depth;
-    ``values`` has one number a metric, in the order of the metrics asked for, and is empty for an unanswerable query.
-    ``repeats`` are the scores of each row where a query has several, all of which this one sums up.
+    ``ranks`` and ``forbidden_ranks`` hold the 1-based rank of each document that the golden query names, at any depth,
+    in its order, and None for one that was not found. ``values`` has one number a metric, in the order of the metrics
+    asked for, and is empty for an unanswerable query. ``repeats`` are the scores of each row where a query has several,
+    all of which this one sums up.
+
+    No ids are in it, so one score serves all queries that fared alike: there are few of them where there are many
+    queries.
     """
 
-    ranks: Ranks
-    forbidden_ranks: Ranks
+    ranks: tuple[int | None, ...]
+    forbidden_ranks: tuple[int | None, ...]
     values: tuple[float, ...]
     repeats: tuple["QueryScore", ...] = ()
 
@@ -298,7 +303,11 @@ class RepeatsReport(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """The outcome of a check: ``report.json``, version 1."""
+    """The outcome of a check: ``report.json``, version 1.
+
+    ``detail`` says which ``queries`` are listed: those that broke a rule (``failed``), also those whose ranks are not
+    the baseline's (``changed``), or ``all``.
+    """
 
     schema_version: Literal[1] = 1
     tool: Tool
@@ -308,6 +317,7 @@ class Report(Struct, frozen=True, kw_only=True):
     inputs: Inputs
     metrics: dict[str, MetricReport]
     gates: list[GateReport]
+    detail: Detail = "all"
     queries: list[QueryReport]
     failed_checks: list[FailedCheck]
     tags: dict[str, TagReport]

@@ -16,6 +16,8 @@ from ragcontract.errors import OutputError
 
 STDOUT, STDERR = 1, 2
 
+Content = bytes | Iterable[bytes]
+
 
 def check_outputs(outputs: Iterable[str], inputs: Iterable[str]) -> list[str]:
     """Return what is wrong with the places to write to, before any work is done."""
@@ -36,8 +38,8 @@ def goes_to_stdout(output: str) -> bool:
     return _descriptor(output) == STDOUT
 
 
-def write_files(contents: Mapping[str, bytes]) -> list[Path]:
-    """Write all files, or none; returns them. Raises :class:`OutputError`.
+def write_files(contents: Mapping[str, Content]) -> list[Path]:
+    """Write all files, or none, those in parts part by part; returns them. Raises :class:`OutputError`.
 
     Missing folders are made. Links are followed, devices such as ``/dev/stdout`` written to as they are, once all files
     are known to fit on the disk.
@@ -67,7 +69,7 @@ def write_files(contents: Mapping[str, bytes]) -> list[Path]:
 class _Staged:
     """A file that is written under a temporary name, to be put in its place or thrown away."""
 
-    def __init__(self, path: Path, data: bytes) -> None:
+    def __init__(self, path: Path, content: Content) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         self._old: Path | None = None
@@ -76,7 +78,7 @@ class _Staged:
         try:
             with self._temporary.open("xb") as file:
                 take_after(self._temporary, path)
-                file.write(data)
+                file.writelines(_parts(content))
         except BaseException:
             self._temporary.unlink(missing_ok=True)
             raise
@@ -119,14 +121,15 @@ def take_after(new: Path, old: Path) -> None:
         new.chmod(stat.S_IMODE(found.st_mode))
 
 
-def _write_device(output: str, data: bytes) -> None:
+def _write_device(output: str, content: Content) -> None:
     descriptor = _descriptor(output)
-    if descriptor is None:
-        Path(output).write_bytes(data)
-        return
     # Opened by its name, a standard output that is a file would be cut to nothing first.
-    with os.fdopen(os.dup(descriptor), "wb") as stream:
-        stream.write(data)
+    with Path(output).open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb") as stream:
+        stream.writelines(_parts(content))
+
+
+def _parts(content: Content) -> Iterable[bytes]:
+    return [content] if isinstance(content, bytes) else content
 
 
 def _not_writable(output: str) -> str | None:

@@ -20,10 +20,11 @@ from ragcontract.judging import latency
 from ragcontract.judging.rules import never_satisfiable
 from ragcontract.judging.verdict import judge, without_judging
 from ragcontract.judging.waivers import with_waivers
-from ragcontract.model import GoldenQuery, Report
+from ragcontract.model import Detail, GoldenQuery, Report
 from ragcontract.numbers import count
-from ragcontract.reports.build import build_report
+from ragcontract.reports.build import Checked, build_report, checked
 from ragcontract.scoring.metrics import LARGEST_EXPONENT, MetricAtK, metrics_at
+from ragcontract.scoring.ranking import Scorer
 from ragcontract.scoring.scored import Retrieval, Scored, ScoredRun, score_baseline, score_run
 
 Clock = Callable[[], datetime]
@@ -71,12 +72,26 @@ def check(
 
     A ``run`` that is at hand takes the place of the files of ``paths.run``.
     """
-    return _judged(*read_and_score(paths, k=k, progress=progress, judged=True, rows=run), clock())
+    return check_and_list(paths, clock=clock, k=k, progress=progress, run=run).report
 
 
-def _judged(scored: Scored, warnings: list[str], now: datetime) -> Report:
+def check_and_list(
+    paths: Paths,
+    *,
+    clock: Clock,
+    k: int | None = None,
+    progress: Progress = no_progress,
+    run: Retrieval | None = None,
+    detail: Detail | None = None,
+) -> Checked:
+    """Judge as :func:`check` does, and have the queries ready that ``report.json`` is to list."""
+    scored, warnings = read_and_score(paths, k=k, progress=progress, judged=True, rows=run)
+    return _judged(scored, warnings, clock(), detail)
+
+
+def _judged(scored: Scored, warnings: list[str], now: datetime, detail: Detail | None = None) -> Checked:
     judgement, about_waivers = with_waivers(judge(scored, warnings), scored, now.astimezone(UTC).date())
-    return build_report(scored, judgement, [*warnings, *about_waivers], now)
+    return checked(scored, judgement, [*warnings, *about_waivers], now, detail)
 
 
 def compare(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progress = no_progress) -> Report:
@@ -108,7 +123,7 @@ def update(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progre
     _covers_all(scored, warnings)
     if kept.baseline is None:
         raise InputError(["there is no stored baseline to update"], warnings=warnings)
-    report = _judged(scored, warnings, clock())
+    report = _judged(scored, warnings, clock()).report
     return Update(report=report, scored=scored, doc_ids=kept.doc_ids, stored=kept.baseline)
 
 
@@ -138,7 +153,6 @@ def read_and_score(
     """
     diagnostics = Diagnostics()
     config = read_config(paths.config, diagnostics) if paths.config is not None else LoadedConfig()
-    rank_by = config.config.rank_by
     metrics = metrics_at(k or config.config.k)
     if judged:
         _can_be_judged(config, metrics, diagnostics, has_baseline=paths.baseline is not None)
@@ -156,7 +170,8 @@ def read_and_score(
             golden=golden.queries,
             repeats=paths.repeats,
         )
-    run = score_run(rows, golden.queries, metrics, rank_by, gain)
+    scorer = Scorer(metrics, config.config.rank_by, gain)
+    run = score_run(rows, golden.queries, scorer, max(metric.k for metric in metrics))
     rows_are_good = diagnostics.problems == apart_from_rows
     baseline = None
     if paths.baseline is not None:
@@ -166,7 +181,7 @@ def read_and_score(
             baseline_files, diagnostics, progress, golden=golden.queries, repeats=paths.repeats
         )
         if baseline_rows is not None:
-            baseline = score_baseline(baseline_rows, golden.queries, metrics, rank_by, gain)
+            baseline = score_baseline(baseline_rows, golden.queries, scorer)
         if keep and isinstance(baseline_rows, StoredBaseline):
             keep.baseline = baseline_rows.file
         if diagnostics.problems > apart_from_baseline:
@@ -176,7 +191,7 @@ def read_and_score(
         diagnostics.problem(
             f"{query.place}: relevance", f"has a grade over {LARGEST_EXPONENT:.0f}, too much for `gain: exponential`"
         )
-    scored = Scored(golden=golden, metrics=metrics, run=run, baseline=baseline, config=config)
+    scored = Scored.of(golden, run, baseline, config, metrics)
     if rows_are_good:  # bad rows are left out, so what lacks might be there
         _hold_together(scored, diagnostics)
     diagnostics.raise_problems()

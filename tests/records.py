@@ -10,8 +10,10 @@ from ragcontract.judging.gates import limits_set
 from ragcontract.judging.latency import gates_of
 from ragcontract.judging.verdict import judge
 from ragcontract.model import Accepted, GoldenQuery, Latency, Report, SourceFile
-from ragcontract.reports.build import build_report
+from ragcontract.reports.build import Checked, build_report
+from ragcontract.reports.formats import FORMATS
 from ragcontract.scoring.metrics import metrics_at
+from ragcontract.scoring.ranking import Scorer
 from ragcontract.scoring.scored import Scored, score_baseline, score_run
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
@@ -69,12 +71,13 @@ def score(
     metrics = metrics_at(config.k)
     rows = run if isinstance(run, Rows) else Rows(run, name="run.jsonl")
     before = baseline if isinstance(baseline, Rows) or baseline is None else Rows(baseline, name="base.jsonl")
-    return Scored(
-        golden=Golden(queries=golden, files=[SourceFile(path=path, sha256="cd" * 32)]),
-        metrics=metrics,
-        run=score_run(rows, golden, metrics, config.rank_by, config.gain),
-        baseline=None if before is None else score_baseline(before, golden, metrics, config.rank_by, config.gain),
-        config=loaded,
+    scorer = Scorer(metrics, config.rank_by, config.gain)
+    return Scored.of(
+        Golden(queries=golden, files=[SourceFile(path=path, sha256="cd" * 32)]),
+        score_run(rows, golden, scorer, max(metric.k for metric in metrics)),
+        None if before is None else score_baseline(before, golden, scorer),
+        loaded,
+        metrics,
     )
 
 
@@ -97,3 +100,8 @@ def report(
     """Score, judge and report."""
     scored = score(queries, run, baseline, config, path=path)
     return build_report(scored, judge(scored), list(warnings), NOW)
+
+
+def rendered(made: Report) -> dict[str, bytes]:
+    """Return the report in all formats of files, by the name of the option that asks for it."""
+    return {name: b"".join(render(Checked.of(made))) for name, render in FORMATS.items()}

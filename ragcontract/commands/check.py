@@ -1,12 +1,13 @@
 """``rag-contract check``: the verdict on a run, and the reports."""
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from ragcontract import defaults, pipeline
 from ragcontract.console import progress_over, say, warn
 from ragcontract.errors import ExitCode
+from ragcontract.model import Detail
 from ragcontract.options import (
     BASELINE,
     CONFIG,
@@ -34,19 +35,26 @@ from ragcontract.reports.formats import FORMATS
 @REPEATS
 @out_option("--report-md", defaults.REPORT_MD, "The report for people; '' for none.")
 @out_option("--report-json", defaults.REPORT_JSON, "The report for machines; '' for none.")
+@click.option(
+    "--report-json-detail",
+    type=click.Choice(get_args(Detail)),
+    help="Which queries report.json lists: those with broken rules, those that changed too, or all. [all up to 10,000, "
+    "else changed]",
+)
 @out_option("--junit", defaults.JUNIT, "The report for CI systems; '' for none.")
 @click.option("--report-html", default="", metavar="FILE", help="A page for looking, in one file. [none]")
-def command(k: int | None, report_md: str, report_json: str, junit: str, report_html: str, **files: Any) -> int:
+def command(k: int | None, report_json_detail: Detail | None, **files: Any) -> int:
     """Judge a run against its contract.
 
     Every golden query's rules count, and the limits of the config. Exit code 0 is a pass, 1 a broken contract.
     """
+    wanted = {form: out for form in FORMATS if (out := files.pop(form.replace("-", "_")))}
     paths = find_paths(**files)
-    wanted = {"report-md": report_md, "report-json": report_json, "junit": junit, "report-html": report_html}
-    refuse_outputs([out for out in wanted.values() if out], paths)
+    refuse_outputs(list(wanted.values()), paths)
     with progress_over(large(paths)) as progress:
-        report = pipeline.check(paths, clock=clock, k=k, progress=progress)
+        checked = pipeline.check_and_list(paths, clock=clock, k=k, progress=progress, detail=report_json_detail)
+    report = checked.report
     warn(report.warnings)
-    write_files({out: FORMATS[form](report) for form, out in wanted.items() if out})
+    write_files({out: FORMATS[form](checked) for form, out in wanted.items()})
     say(terminal.check_text(report), err=any(map(goes_to_stdout, wanted.values())))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN

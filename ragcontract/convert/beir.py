@@ -87,17 +87,18 @@ def _split(line: str) -> list[str]:
 def _read_queries(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> dict[str, str]:
     texts: dict[str, str] = {}
     first = First(diagnostics)
-    for line in JsonLines(paths, Text, diagnostics, progress=progress):
-        query_id = as_id(line.row.id)
-        if first.is_new(query_id, line.place, "_id", repr(query_id)):
-            texts[query_id] = line.row.text
+    rows = JsonLines(paths, Text, diagnostics, progress=progress)
+    for row in rows:
+        query_id = as_id(row.id)
+        if first.is_new(query_id, rows.place, "_id", repr(query_id)):
+            texts[query_id] = row.text
     return texts
 
 
 def _compare_with_corpus(
     collection: Collection, paths: Sequence[str], diagnostics: Diagnostics, progress: Progress
 ) -> None:
-    known = {as_id(line.row.id) for line in JsonLines(paths, Document, diagnostics, spell_check=0, progress=progress)}
+    known = {as_id(row.id) for row in JsonLines(paths, Document, diagnostics, spell_check=0, progress=progress)}
     if strange := [doc_id for doc_id in doc_ids(collection) if doc_id not in known]:
         diagnostics.warning(f"{paths[0]}: {some(strange, 'document')} of the other files not in the corpus")
 

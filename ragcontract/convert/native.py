@@ -65,14 +65,16 @@ def _read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress
     rankings: dict[str, Ranking] = {}
     lost: dict[str, str] = {}
     first = First(diagnostics)
-    for line in JsonLines(paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, progress=progress):
-        query_id = as_id(line.row.query_id)
-        if not first.is_new(query_id, line.place, "query_id", repr(query_id)):
+    rows = JsonLines(paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, progress=progress)
+    for row in rows:
+        place = rows.place
+        query_id = as_id(row.query_id)
+        if not first.is_new(query_id, place, "query_id", repr(query_id)):
             continue
-        for name in _lost_from_run(line.row):
-            lost.setdefault(name, line.place)
-        results = [Retrieved(doc_id=as_id(result.doc_id), score=result.score) for result in line.row.results]
-        rankings[query_id] = Ranking(query_id=query_id, results=results, place=line.place)
+        for name in _lost_from_run(row):
+            lost.setdefault(name, place)
+        results = [Retrieved(doc_id=as_id(result.doc_id), score=result.score) for result in row.results]
+        rankings[query_id] = Ranking(query_id=query_id, results=results, place=place)
     _warn_of_lost(lost, diagnostics)
     return rankings
 

@@ -40,8 +40,9 @@ class Samples(Generic[T]):
             except READ_ERRORS as error:
                 self._diagnostics.problem(path, read_problem(error))
                 continue
-            for line in JsonLines([path], self._type, self._diagnostics, spell_check=100, progress=self._progress):
-                yield line.place, line.row
+            rows = JsonLines([path], self._type, self._diagnostics, spell_check=100, progress=self._progress)
+            for row in rows:
+                yield rows.place, row
 
     def _list(self, path: str) -> Iterator[tuple[str, T]]:
         data, _ = read_whole(path, self._progress)

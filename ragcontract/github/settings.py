@@ -8,6 +8,7 @@ from msgspec import Struct
 from ragcontract import defaults
 from ragcontract.inputs.ids import MAX_RANK
 from ragcontract.inputs.schema import nearest
+from ragcontract.model import Detail
 
 Mode = Literal["check", "post-comment"]
 CommentWhen = Literal["always", "on-change", "on-failure", "never"]
@@ -18,11 +19,13 @@ COMMENT_WHEN: dict[str, CommentWhen] = {
     "on-failure": "on-failure",
     "never": "never",
 }
+DETAILS: dict[str, Detail] = {"failed": "failed", "changed": "changed", "all": "all"}
 FLAGS = {"true": True, "false": False}
 MAX_NUMBER = 10**12
 MAX_SECONDS = 3_600
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -41,6 +44,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     repeats: bool = False
     report_md: str = defaults.REPORT_MD
     report_json: str = defaults.REPORT_JSON
+    report_json_detail: Detail | None = None
     junit: str = defaults.JUNIT
     report_html: str = ""
     comment: CommentWhen = "always"
@@ -67,6 +71,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             repeats=inputs.choice("repeats", FLAGS, default=False),
             report_md=inputs.text("report-md") or defaults.REPORT_MD,
             report_json=inputs.text("report-json") or defaults.REPORT_JSON,
+            report_json_detail=inputs.choice("report-json-detail", DETAILS, None),
             junit=inputs.text("junit") or defaults.JUNIT,
             report_html=inputs.text("report-html"),
             comment=inputs.choice("comment", COMMENT_WHEN, "always"),
@@ -103,7 +108,7 @@ class _Inputs:
         self._wrong(name, f"a whole number from 1 to {most:,}")
         return None
 
-    def choice(self, name: str, choices: Mapping[str, T], default: T) -> T:
+    def choice(self, name: str, choices: Mapping[str, T], default: D) -> T | D:
         value = self.text(name)
         if value and value not in choices:
             near = nearest(value, choices)

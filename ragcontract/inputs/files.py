@@ -1,7 +1,6 @@
 """Finding, opening and fingerprinting input files."""
 
 import glob
-import hashlib
 import io
 import os
 import stat
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.hashing import HashingReader
 from ragcontract.model import SourceFile
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -130,7 +130,7 @@ class InputFile:
     def __init__(self, path: str, progress: Progress = no_progress) -> None:
         """Open the file; raises OSError."""
         self.path = path
-        self._raw = _HashingReader(io.FileIO(path), progress)
+        self._raw = HashingReader(io.FileIO(path), progress)
         packed = io.BufferedReader(self._raw, BUFFER)
         self.stream: io.BufferedReader[Any] = packed
         if packed.peek(2)[:2] == GZIP_MAGIC:
@@ -140,7 +140,7 @@ class InputFile:
 
     def source(self) -> SourceFile:
         """Return the path and the digest of the bytes on disk; call it after the file was read to its end."""
-        return SourceFile(path=self.path, sha256=self._raw.digest.hexdigest())
+        return SourceFile(path=self.path, sha256=self._raw.hexdigest())
 
     def __enter__(self) -> Self:
         """Return the open file."""
@@ -160,25 +160,3 @@ def read_whole(path: str, progress: Progress = no_progress, *, limit: int | None
     with InputFile(path, progress) as file:
         data = file.stream.read(-1 if limit is None else len(UTF8_BOM) + limit + 1)
         return data.removeprefix(UTF8_BOM), file.source()
-
-
-class _HashingReader(io.RawIOBase):
-    """Passes a raw file through, hashing and counting each buffer: one read of the file serves both ends."""
-
-    def __init__(self, raw: io.FileIO, progress: Progress) -> None:
-        self._file = raw
-        self._progress = progress
-        self.digest = hashlib.sha256()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        count = self._file.readinto(buffer) or 0
-        self.digest.update(memoryview(buffer)[:count])
-        self._progress(count)
-        return count
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()

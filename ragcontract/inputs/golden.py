@@ -71,14 +71,16 @@ def read_golden(paths: Sequence[str], diagnostics: Diagnostics, progress: Progre
     rows = JsonLines(paths, GoldenRow, diagnostics, progress=progress)
     queries: dict[str, GoldenQuery] = {}
     metadata = None
-    for line in rows:
-        metadata = metadata or (line.place if line.row.metadata else None)
-        query = _query(line.row, line.place, diagnostics)
+    for row in rows:
+        place = rows.place
+        if row.metadata and metadata is None:
+            metadata = place
+        query = _query(row, place, diagnostics)
         if query is None:
             continue
         if query.id in queries:
             first = queries[query.id].place
-            diagnostics.problem(f"{line.place}: id", f"{query.id!r} stands here again; it is first in {first}")
+            diagnostics.problem(f"{place}: id", f"{query.id!r} stands here again; it is first in {first}")
         else:
             queries[query.id] = query
     for warning in oddities(queries.values()):
@@ -90,7 +92,7 @@ def oddities(queries: Iterable[GoldenQuery]) -> Iterator[str]:
     """Yield a warning for what is surely not meant, and can be judged all the same: it fails."""
     unnamed = []
     for query in queries:
-        if both := both_relevant_and_forbidden(query):
+        if query.forbidden_doc_ids and (both := both_relevant_and_forbidden(query)):
             yield f"{query.place}: {both[0]!r} is both relevant and forbidden, so the query can never pass"
         if PLACEHOLDER in query.relevant_doc_ids:
             unnamed.append(query)
@@ -118,7 +120,7 @@ def _query(row: GoldenRow, place: str, diagnostics: Diagnostics) -> GoldenQuery 
         place=place,
         must_rank_at_most=row.must_rank_at_most,
         must_include_any=bool(row.must_include_any),
-        forbidden_doc_ids=unique_ids(row.forbidden_doc_ids),
+        forbidden_doc_ids=unique_ids(row.forbidden_doc_ids) if row.forbidden_doc_ids else (),
         weight=1.0 if row.weight is None else row.weight,
         tags=tuple(dict.fromkeys(row.tags or ())),
         relevance=row.relevance,

@@ -24,4 +24,6 @@ def as_ids(values: Iterable[str | int]) -> list[str]:
 
 def unique_ids(values: Iterable[str | int] | None) -> tuple[str, ...]:
     """Return ids as text, each once, in order; nothing for None."""
+    if isinstance(values, list) and len(values) == 1 and type(values[0]) is str:
+        return (values[0],)  # most golden queries name one document
     return tuple(dict.fromkeys(as_ids(values or ())))

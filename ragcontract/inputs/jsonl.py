@@ -1,8 +1,9 @@
 """Reading JSON lines: one object a line, as typed records, with every problem told by file and line."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -18,21 +19,11 @@ UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-class Line(NamedTuple, Generic[T]):
-    """A decoded row and where it stands."""
-
-    path: str
-    number: int
-    row: T
-
-    @property
-    def place(self) -> str:
-        """As ``golden.jsonl:17``."""
-        return f"{self.path}:{self.number}"
-
-
 class JsonLines(Generic[T]):
-    """The rows of one or more files. ``files`` has their digests once the iteration is over."""
+    """The rows of one or more files.
+
+    ``path`` and ``number`` say where the row that came last stands; ``files`` has the digests once all are read.
+    """
 
     def __init__(
         self,
@@ -45,17 +36,30 @@ class JsonLines(Generic[T]):
     ) -> None:
         """Read ``paths`` as rows of ``row_type``; spell-check the fields of the first ``spell_check`` ones (all)."""
         self.files: list[SourceFile] = []
+        self.path = ""
+        self.number = 0
         self._paths = paths
         self._type = row_type
         self._decode: Callable[[bytes], T] = msgspec.json.Decoder(row_type).decode
         self._diagnostics = diagnostics
-        self._to_spell_check = spell_check
+        self._to_spell_check = sys.maxsize if spell_check is None else spell_check
+        self._decode_strictly: Callable[[bytes], T] | None = None
+        if spell_check is None and not any(_known_fields(row_type).values()):
+            # All fields of all rows: the decoder finds those that are not known at no cost.
+            self._decode_strictly = msgspec.json.Decoder(_strict(row_type)).decode
+            self._to_spell_check = 0
         self._progress = progress
         self._misspelled: set[str] = set()
 
-    def __iter__(self) -> Iterator[Line[T]]:
+    @property
+    def place(self) -> str:
+        """Where the row that came last stands, as ``golden.jsonl:17``."""
+        return f"{self.path}:{self.number}"
+
+    def __iter__(self) -> Iterator[T]:
         """Yield each good row; a bad one is told to the diagnostics and left out."""
         for path in self._paths:
+            self.path, self.number = path, 0
             try:
                 file = InputFile(path, self._progress)
             except OSError as error:
@@ -65,30 +69,45 @@ class JsonLines(Generic[T]):
                 yield from self._rows(file)
                 self.files.append(file.source())
 
-    def _rows(self, file: InputFile) -> Iterator[Line[T]]:
-        number = rows = 0
+    def _rows(self, file: InputFile) -> Iterator[T]:
+        decode = self._decode_strictly or self._decode
+        rows = 0
         try:
-            for number, line in enumerate(lines_of(file, "JSON lines"), start=1):
-                if not line or line.isspace():
-                    continue
-                rows += 1
+            for line in lines_of(file, "JSON lines"):
+                self.number += 1
                 try:
-                    row = self._decode(line)
-                    if self._to_spell_check is None or rows <= self._to_spell_check:
-                        self._check_spelling(f"{file.path}:{number}", line)
+                    row: T | None = decode(line)
+                    if rows < self._to_spell_check:
+                        self._check_spelling(line)
                 except UNDECODABLE as error:
-                    self._explain(f"{file.path}:{number}", line, error, first=rows == 1)
-                    continue
-                yield Line(file.path, number, row)
+                    if not line or line.isspace():
+                        continue
+                    row = self._second_look(line, error, first=not rows)
+                rows += 1
+                if row is not None:
+                    yield row
         except UnreadableError as error:
-            self._diagnostics.problem(f"{file.path}:{number + error.lines_on}", str(error))
+            self._diagnostics.problem(f"{self.path}:{self.number + error.lines_on}", str(error))
         except READ_ERRORS as error:
-            self._diagnostics.problem(f"{file.path}:{number + 1}", read_problem(error))
+            self._diagnostics.problem(f"{self.path}:{self.number + 1}", read_problem(error))
         else:
             if not rows:
-                self._diagnostics.problem(file.path, "is empty; expected one JSON object a line")
+                self._diagnostics.problem(self.path, "is empty; expected one JSON object a line")
 
-    def _explain(self, place: str, line: bytes, error: Exception, *, first: bool) -> None:
+    def _second_look(self, line: bytes, error: Exception, *, first: bool) -> T | None:
+        """Decode a row that has fields of its own; tell what is wrong with any other."""
+        if self._decode_strictly is not None:
+            try:
+                row = self._decode(line)
+                self._check_spelling(line)
+            except UNDECODABLE as found:
+                error = found
+            else:
+                return row
+        self._explain(line, error, first=first)
+        return None
+
+    def _explain(self, line: bytes, error: Exception, *, first: bool) -> None:
         if first:
             _refuse_what_is_no_json_lines(line)
         if self._diagnostics.full:
@@ -101,13 +120,18 @@ class JsonLines(Generic[T]):
             except UNDECODABLE as undecodable:
                 error = undecodable
         for misfit in found or [Misfit((), malformed(line, error)[1])]:
-            self._diagnostics.misfit(place, misfit)
+            self._diagnostics.misfit(self.place, misfit)
 
-    def _check_spelling(self, place: str, line: bytes) -> None:
+    def _check_spelling(self, line: bytes) -> None:
         for name, meant in _strange_fields(msgspec.json.decode(line), self._type):
             if name not in self._misspelled:
                 self._misspelled.add(name)
-                self._diagnostics.warning(f"{place}: unknown field {name!r} is not read; did you mean {meant!r}?")
+                self._diagnostics.warning(f"{self.place}: unknown field {name!r} is not read; did you mean {meant!r}?")
+
+
+def _strict(record: type[T]) -> type[T]:
+    """Return a record that takes no fields but its own."""
+    return msgspec.defstruct(record.__name__, [], bases=(record,), forbid_unknown_fields=True)  # type: ignore[return-value]
 
 
 def _refuse_what_is_no_json_lines(line: bytes) -> None:

@@ -2,9 +2,7 @@
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from operator import ge
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -20,6 +18,10 @@ SPELL_CHECKED_ROWS = 100
 MAX_MS = 1e9
 
 
+class Skipped(Struct, frozen=True, gc=False):
+    """An object of any fields, which are read past: rows may carry texts by the megabyte."""
+
+
 # Rows come by the million and hold nothing that refers back to them: gc=False spares the collector looking.
 class Result(Struct, frozen=True, kw_only=True, gc=False):
     """One retrieved item."""
@@ -27,7 +29,7 @@ class Result(Struct, frozen=True, kw_only=True, gc=False):
     doc_id: Annotated[Id, Meta(description="The document.")]
     score: Annotated[float | None, Meta(description="The retriever's score; it never reorders the results.")] = None
     chunk_id: Annotated[Id | None, Meta(description="The chunk, where chunks are retrieved.")] = None
-    metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; not looked at.")] = None
+    metadata: Annotated[Skipped | None, Meta(description="Anything; not looked at.")] = None
 
 
 class RunRow(Struct, frozen=True, kw_only=True, gc=False):
@@ -101,30 +103,33 @@ class RunRows:
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
         """Yield ``(query_id, doc_ids)`` of every good row."""
+        rows, golden = self._rows, self._golden
         seen: dict[str, int] = {}  # line and file in one number, and golden ids for keys: there may be a million
         unordered, first_unordered = 0, ""
         file, files = 0, len(self._paths)
-        for path, number, row in self._rows:
+        query: GoldenQuery | None = None
+        for row in rows:
             query_id = row.query_id if type(row.query_id) is str else str(row.query_id)
             if query_id in seen and not self._repeats:
                 first_line, first_file = divmod(seen[query_id], files)
                 self._diagnostics.problem(
-                    f"{path}:{number}: query_id",
+                    f"{rows.place}: query_id",
                     f"{query_id!r} stands here again; it is first in {self._paths[first_file]}:{first_line} "
                     "(several rows a query are averaged with --repeats)",
                 )
                 continue
-            while path != self._paths[file]:
+            while rows.path != self._paths[file]:
                 file += 1
-            query = self._golden.get(query_id) if self._golden is not None else None
-            seen[query.id if query else query_id] = number * files + file
+            if golden is not None:
+                query = golden.get(query_id)
+            seen[query.id if query else query_id] = rows.number * files + file
             results = row.results
-            if not _descending(results):
+            if not descending(results):
                 unordered += 1
-                first_unordered = first_unordered or f"{path}:{number}"
-            if query or self._golden is None:
+                first_unordered = first_unordered or rows.place
+            if query or golden is None:
                 self._note(row)
-            doc_ids = [result.doc_id if type(result.doc_id) is str else str(result.doc_id) for result in results]
+            doc_ids = [doc_id if type(doc_id := result.doc_id) is str else str(doc_id) for result in results]
             if self._keep is not None:
                 self._keep.setdefault(query_id, []).append(doc_ids)
             yield query_id, doc_ids
@@ -147,6 +152,7 @@ class RunRows:
                     self._versions[name][as_id(value)] = None
 
 
-def _descending(results: list[Result]) -> bool:
+def descending(results: list[Result]) -> bool:
+    """Tell whether the scores, where there are any, are in the order of the results."""
     scores = [score for result in results if (score := result.score) is not None]
-    return all(map(ge, scores, islice(scores, 1, None)))
+    return scores == sorted(scores, reverse=True)

@@ -9,9 +9,9 @@ from ragcontract.judging import gates as limits
 from ragcontract.judging import latency
 from ragcontract.judging.gates import Gate, NoiseVerdict
 from ragcontract.judging.repeats import broken_in_any
-from ragcontract.model import GateReport, GoldenQuery, Noise, QueryStatus, Verdict, Violation
-from ragcontract.scoring.aggregate import Comparison
-from ragcontract.scoring.scored import Scored, compare, noise_of
+from ragcontract.model import GateReport, Noise, QueryStatus, Verdict, Violation
+from ragcontract.scoring.aggregate import Alike, Comparison, compare, noise_of
+from ragcontract.scoring.scored import Scored
 from ragcontract.scoring.significance import SMALLEST_SAMPLED, fewest_changed, holm
 from ragcontract.text import encodable
 
@@ -48,9 +48,9 @@ def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
     """Judge; raises :class:`InputError`, with the ``warnings``, where a gate that was asked for cannot be evaluated."""
     config = scored.config.config
     queries = list(scored.golden.queries.values())
-    groups: dict[str | None, list[GoldenQuery]] = {None: queries}
-    groups |= {tag: [query for query in queries if tag in query.tags] for tag in config.tags}
-    compared = {tag: compare(scored, group) for tag, group in groups.items()}
+    groups: dict[str | None, list[Alike]] = {None: scored.kinds}
+    groups |= {tag: [kind for kind in scored.kinds if tag in kind.tags] for tag in config.tags}
+    compared = {tag: compare(group, scored.metrics) for tag, group in groups.items()}
     gates = list(limits.gates_of(config, scored.metrics))
     observed = {gate.id: limits.observe(gate, compared[gate.tag][gate.metric.key]) for gate in gates}
     places = {gate.id: encodable(f"{scored.config.files[0].path}:{scored.config.lines[gate.id]}") for gate in gates}
@@ -70,7 +70,7 @@ def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
     k = scored.k
     return Judgement(
         means=compared[None],
-        noise=noise_of(scored, queries),
+        noise=noise_of(scored.kinds, scored.metrics),
         gates=[
             limits.judge(gate, seen, places[gate.id], noise=noise.get(gate.id))
             for gate in gates
@@ -87,7 +87,7 @@ def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
 
 
 def _noise(
-    gates: Sequence[Gate], groups: Mapping[str | None, Sequence[GoldenQuery]], scored: Scored
+    gates: Sequence[Gate], groups: Mapping[str | None, Sequence[Alike]], scored: Scored
 ) -> dict[str, NoiseVerdict]:
     """Test all limits on drops together: with Holm's correction, many limits raise no more false alarms than one."""
     drops = [gate for gate in gates if gate.kind != "minimum"]
@@ -97,7 +97,7 @@ def _noise(
     fewest = fewest_changed(alpha, len(drops))
     # Where so many limits are set that no sampled p-value could be small enough, the clearest drop of all must count.
     too_coarse = SMALLEST_SAMPLED if alpha / len(drops) < SMALLEST_SAMPLED else 0.0
-    by_tag = {tag: noise_of(scored, group) for tag, group in groups.items()}
+    by_tag = {tag: noise_of(group, scored.metrics) for tag, group in groups.items()}
     p_values = {
         gate.id: noise.p_value
         for gate in drops
@@ -113,5 +113,5 @@ def _noise(
 
 def without_judging(scored: Scored) -> Judgement:
     """Return the means alone: no gates, no rules."""
-    queries = list(scored.golden.queries.values())
-    return Judgement(means=compare(scored, queries), noise=noise_of(scored, queries), gates=[], violations={})
+    kinds, metrics = scored.kinds, scored.metrics
+    return Judgement(means=compare(kinds, metrics), noise=noise_of(kinds, metrics), gates=[], violations={})

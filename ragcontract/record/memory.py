@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ragcontract.errors import InputError
 from ragcontract.inputs.ids import as_id, as_ids
-from ragcontract.inputs.run import _descending
+from ragcontract.inputs.run import descending
 from ragcontract.model import Accepted, Latency, SourceFile
 from ragcontract.numbers import count
 from ragcontract.record.rows import Id, Result, RowEncoder
@@ -40,7 +40,7 @@ class RunInMemory:
             if as_id(row.query_id) in self._rows:
                 raise InputError([f"{encoder.place(query_id)}: is there already, as text or as a number"])
             self._rows[as_id(row.query_id)] = as_ids([result.doc_id for result in row.results])
-            if not _descending(row.results):
+            if not descending(row.results):
                 unordered.append(query_id)
             digest.update(line)
         if not self._rows:

@@ -1,15 +1,19 @@
 """A good run as ``baseline.json``: one query a line, so that a change to it reads well in a diff."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from ragcontract.inputs.baseline import FORMAT_VERSION, BaselineFile, BaselineQuery
 from ragcontract.judging.words import told
 from ragcontract.model import Accepted, GateReport, GoldenQuery, Report
-from ragcontract.reports.build import TOOL, query_metrics, relevant_ranks
+from ragcontract.reports.build import TOOL
+from ragcontract.reports.json_lines import document
+from ragcontract.reports.queries import query_metrics, relevant_ranks
 from ragcontract.scoring.aggregate import by_tag, means
 from ragcontract.scoring.scored import Scored
 from ragcontract.text import encodable
@@ -18,7 +22,7 @@ MAX_ACCEPTED = 20
 MAX_FAILED_CHECKS = 100
 
 
-def render(scored: Scored, doc_ids: Mapping[str, list[list[str]]], now: datetime) -> bytes:
+def render(scored: Scored, doc_ids: Mapping[str, list[list[str]]], now: datetime) -> Iterator[bytes]:
     """Render the run in ``scored`` with all the ``doc_ids`` it returned: by query id, a list a row."""
     return encode(baseline_of(scored, doc_ids, now))
 
@@ -35,24 +39,22 @@ def baseline_of(
         golden_sha256=fingerprint(queries),
         k=sorted({metric.k for metric in scored.metrics}),
         versions=scored.run.versions,
-        metrics=means(queries, scored.run.scores, scored.metrics),
-        tags={tag: means(tagged, scored.run.scores, scored.metrics) for tag, tagged in by_tag(queries).items()},
+        metrics=means(scored.kinds, scored.metrics),
+        tags={tag: means(kinds, scored.metrics) for tag, kinds in by_tag(scored.kinds).items()},
         accepted=list(accepted[-MAX_ACCEPTED:]),
         latency=scored.run.latency,
         queries=[_query(query, scored, doc_ids.get(query.id, [])) for query in queries],
     )
 
 
-def encode(file: BaselineFile) -> bytes:
+def encode(file: BaselineFile) -> Iterator[bytes]:
     """Write the file out, a query a line."""
-    head = msgspec.to_builtins(file)
-    queries = head.pop("queries")
-    for query in queries:
-        if not query["repeats"]:
-            del query["repeats"]  # as they rarely are, and it is a line a query
-    rows = ",\n    ".join(msgspec.json.encode(query).decode() for query in queries)
-    text = msgspec.json.format(msgspec.json.encode(head), indent=2).decode()
-    return (text.removesuffix("\n}") + f',\n  "queries": [\n    {rows}\n  ]\n}}\n').encode()
+    return document(msgspec.structs.replace(file, queries=[]), {"queries": map(_row, file.queries)})
+
+
+def _row(query: BaselineQuery) -> BaselineQuery | dict[str, Any]:
+    """Leave out the repeats where there are none, as there rarely are: it is a line a query."""
+    return query if query.repeats else {name: value for name, value in asdict(query).items() if name != "repeats"}
 
 
 def acceptance(report: Report, reason: str) -> Accepted:

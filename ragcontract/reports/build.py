@@ -1,7 +1,10 @@
 """From a judgement to the report that every renderer reads."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
+
+from msgspec import Struct
 
 from ragcontract import __version__
 from ragcontract.judging.gates import worst
@@ -10,34 +13,61 @@ from ragcontract.judging.words import told
 from ragcontract.model import (
     BaselineInput,
     ConfigInput,
+    Detail,
     FailedCheck,
     GateReport,
     GoldenInput,
-    GoldenQuery,
     Inputs,
     LatencyReport,
     MetricReport,
     QueryReport,
-    QueryScore,
     Report,
     RunInput,
     SourceFile,
     TagReport,
     Tool,
 )
-from ragcontract.scoring.aggregate import Comparison, by_tag
+from ragcontract.reports.queries import query_reports, usual_detail
+from ragcontract.scoring.aggregate import Alike, Comparison, by_tag, compare, noise_of
 from ragcontract.scoring.repeats import spread
-from ragcontract.scoring.scored import Scored, ScoredBaseline, compare, noise_of
+from ragcontract.scoring.scored import Scored, ScoredBaseline
 from ragcontract.scoring.significance import benjamini_hochberg
 from ragcontract.text import encodable
+
+
+class Checked(Struct, frozen=True, kw_only=True):
+    """A report, and the ``queries`` of the ``detail`` that ``report.json`` is to have: made anew each time, one by one.
+
+    The report itself lists all of up to 10,000 queries, and of more those that broke a rule or changed.
+    """
+
+    report: Report
+    detail: Detail
+    queries: Callable[[], Iterable[QueryReport]]
+
+    @classmethod
+    def of(cls, report: Report) -> "Checked":
+        """List what the report itself lists."""
+        return cls(report=report, detail=report.detail, queries=lambda: report.queries)
+
 
 TOOL = Tool(name="rag-contract", version=__version__)
 
 
+def checked(
+    scored: Scored, judgement: Judgement, warnings: list[str], now: datetime, detail: Detail | None = None
+) -> Checked:
+    """Build the report, and have ``report.json`` list the queries of this ``detail``, or of the report's own."""
+    report = build_report(scored, judgement, warnings, now)
+    if detail is None or detail == report.detail:
+        return Checked.of(report)
+    return Checked(report=report, detail=detail, queries=partial(query_reports, scored, judgement, detail))
+
+
 def build_report(scored: Scored, judgement: Judgement, warnings: list[str], now: datetime) -> Report:
     """Bring scores and judgement together; ``now`` is when, with its time zone."""
-    keys = [metric.key for metric in scored.metrics]
-    queries = [_query(query, scored, judgement, keys) for query in scored.golden.queries.values()]
+    detail = usual_detail(scored)
+    queries = list(query_reports(scored, judgement, detail))
     return Report(
         tool=TOOL,
         verdict=judgement.verdict,
@@ -46,6 +76,7 @@ def build_report(scored: Scored, judgement: Judgement, warnings: list[str], now:
         inputs=_inputs(scored, now),
         metrics=_metrics(scored, judgement),
         gates=judgement.gates,
+        detail=detail,
         queries=queries,
         failed_checks=_failed_checks(judgement.gates, queries),
         tags=_tags(scored),
@@ -63,10 +94,11 @@ def _latency(scored: Scored) -> LatencyReport | None:
 
 def _inputs(scored: Scored, now: datetime) -> Inputs:
     golden, run, baseline, config = scored.golden, scored.run, scored.baseline, scored.config
-    queries = golden.queries.values()
     return Inputs(
         golden=GoldenInput(
-            files=_files(golden.files), queries=len(queries), answerable=sum(query.answerable for query in queries)
+            files=_files(golden.files),
+            queries=len(golden.queries),
+            answerable=sum(kind.count for kind in scored.kinds if kind.now),
         ),
         run=RunInput(
             files=_files(run.files),
@@ -140,38 +172,6 @@ def _metrics(scored: Scored, judgement: Judgement) -> dict[str, MetricReport]:
     return found
 
 
-def _query(query: GoldenQuery, scored: Scored, judgement: Judgement, keys: Sequence[str]) -> QueryReport:
-    current = scored.run.scores[query.id]
-    before = scored.baseline.scores.get(query.id) if scored.baseline else None
-    violations = judgement.violations.get(query.id, [])
-    return QueryReport(
-        id=query.id,
-        place=encodable(query.place),
-        query=query.query,
-        tags=list(query.tags),
-        weight=query.weight,
-        status=judgement.status(query.id),
-        metrics=query_metrics(current, keys),
-        baseline_metrics=query_metrics(before, keys) if before else None,
-        ranks=relevant_ranks(query, current),
-        baseline_ranks=relevant_ranks(query, before) if before else None,
-        forbidden_ranks=current.forbidden_ranks,
-        baseline_forbidden_ranks=before.forbidden_ranks if before else None,
-        violations=violations,
-        repeated=bool(current.repeats or (before and before.repeats)),
-    )
-
-
-def query_metrics(score: QueryScore, keys: Sequence[str]) -> dict[str, float | None]:
-    """Name a query's metrics; null for an unanswerable query."""
-    return dict(zip(keys, score.values or (None,) * len(keys), strict=True))
-
-
-def relevant_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int | None]:
-    """Give every relevant document its rank, null where it was not retrieved."""
-    return {doc_id: score.ranks.get(doc_id) for doc_id in query.relevant_doc_ids}
-
-
 def _failed_checks(gates: list[GateReport], queries: list[QueryReport]) -> list[FailedCheck]:
     broken_gates = [
         FailedCheck(kind="gate", id=gate.id, query_id=None, message=told(gate))
@@ -190,14 +190,14 @@ def _failed_checks(gates: list[GateReport], queries: list[QueryReport]) -> list[
 
 def _tags(scored: Scored) -> dict[str, TagReport]:
     compared = scored.baseline is not None
-    groups = by_tag(scored.golden.queries.values())
-    compared_tags = {tag: compare(scored, queries) for tag, queries in groups.items()}
+    groups = by_tag(scored.kinds)
+    compared_tags = {tag: compare(kinds, scored.metrics) for tag, kinds in groups.items()}
     p_values = _p_values_of_tags(groups, compared_tags, scored)
     found = {}
-    for tag, queries in groups.items():
+    for tag, kinds in groups.items():
         means = compared_tags[tag]
         found[tag] = TagReport(
-            queries=len(queries),
+            queries=sum(kind.count for kind in kinds),
             metrics={key: mean.current for key, mean in means.items()},
             metrics_shared={key: mean.current_shared for key, mean in means.items()} if compared else None,
             baseline_metrics={key: mean.baseline for key, mean in means.items()} if compared else None,
@@ -207,7 +207,7 @@ def _tags(scored: Scored) -> dict[str, TagReport]:
 
 
 def _p_values_of_tags(
-    groups: Mapping[str, list[GoldenQuery]], compared: Mapping[str, Mapping[str, Comparison]], scored: Scored
+    groups: Mapping[str, list[Alike]], compared: Mapping[str, Mapping[str, Comparison]], scored: Scored
 ) -> dict[str, dict[str, float]]:
     """Test the drop of every tag that fell, metric by metric; among many tags some would seem to fall by chance alone.
 
@@ -215,8 +215,8 @@ def _p_values_of_tags(
     """
     largest = [(column, metric.key) for column, metric in enumerate(scored.metrics) if metric.k == scored.k]
     noise = {
-        tag: noise_of(scored, queries, [column for column, key in largest if (compared[tag][key].delta or 0) < 0])
-        for tag, queries in groups.items()
+        tag: noise_of(kinds, scored.metrics, [column for column, key in largest if (compared[tag][key].delta or 0) < 0])
+        for tag, kinds in groups.items()
     }
     found: dict[str, dict[str, float]] = {tag: {} for tag in groups}
     for _, key in largest:

@@ -1,30 +1,34 @@
-"""The registry of report files: a name, as of the option that asks for it, and how the bytes are made."""
+"""The registry of report files: a name, as of the option that asks for it, and how the bytes are made, part by part."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from ragcontract.model import Report
 from ragcontract.reports import json_report, markdown
+from ragcontract.reports.build import Checked
 
 
-def _junit(report: Report) -> bytes:
+def _junit(checked: Checked) -> Iterable[bytes]:
     from ragcontract.reports import junit  # junit-xml is loaded by those who want its file
 
-    return junit.render(report).encode()
+    return junit.render(checked.report)
 
 
-def _markdown(report: Report) -> bytes:
-    return markdown.render(report).encode()
+def _markdown(checked: Checked) -> Iterable[bytes]:
+    return [markdown.render(checked.report).encode()]
 
 
-def _html(report: Report) -> bytes:
+def _json(checked: Checked) -> Iterable[bytes]:
+    return json_report.render(checked.report, checked.queries(), checked.detail)
+
+
+def _html(checked: Checked) -> Iterable[bytes]:
     from ragcontract.reports import html  # and its template read, by those who want its file
 
-    return html.render(report)
+    return [html.render(checked.report)]
 
 
-FORMATS: dict[str, Callable[[Report], bytes]] = {
+FORMATS: dict[str, Callable[[Checked], Iterable[bytes]]] = {
     "report-md": _markdown,
-    "report-json": json_report.render,
+    "report-json": _json,
     "junit": _junit,
     "report-html": _html,
 }

@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 def encode(report: Report) -> str:
     """Encode the data as JSON; numbers are rounded, for they are only shown."""
-    moved = movement(report.queries)
+    moved = movement(report)
     changes = {item.query.id: item.change for item in (*moved.worse, *moved.better)}
     tags = list(report.tags)
     numbers = {tag: number for number, tag in enumerate(tags)}

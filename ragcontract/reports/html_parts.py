@@ -72,7 +72,7 @@ def first_queries(report: Report) -> str:
 
 def not_listed(report: Report) -> str | None:
     """Say how many queries only the script can show."""
-    rest = len(report.queries) - len(_listed(report))
+    rest = report.inputs.golden.queries - len(_listed(report))
     return f"{count(rest, 'more query')} can be looked at with JavaScript on, or in report.json." if rest else None
 
 

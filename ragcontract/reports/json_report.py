@@ -1,13 +1,23 @@
 """The report as JSON, for machines: the record as it is; ``rag-contract schema report`` describes it."""
 
+from collections.abc import Iterable, Iterator
+
 import msgspec
+from msgspec.structs import replace
 
-from ragcontract.model import Report
+from ragcontract.model import Detail, QueryReport, Report
+from ragcontract.reports.json_lines import document
 
 
-def render(report: Report) -> bytes:
-    """Encode the report, indented by two spaces, UTF-8."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+def render(
+    report: Report, queries: Iterable[QueryReport] | None = None, detail: Detail | None = None
+) -> Iterator[bytes]:
+    """Encode the report, indented by two spaces, a query and a failed check a line, UTF-8.
+
+    It lists the ``queries`` of this ``detail``, or its own.
+    """
+    rows = {"queries": report.queries if queries is None else queries, "failed_checks": report.failed_checks}
+    return document(replace(report, detail=detail or report.detail, queries=[], failed_checks=[]), rows)
 
 
 def render_score(report: Report) -> str:

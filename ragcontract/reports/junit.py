@@ -1,6 +1,8 @@
 """The report as JUnit XML: a suite for the gates and one for the queries, with the metrics as properties."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from xml.etree import ElementTree as ET
 
 from junit_xml import TestCase, TestSuite, to_xml_report_string
 
@@ -10,27 +12,51 @@ from ragcontract.reports.findings import findings, tolerated_findings
 from ragcontract.reports.movement import why_tolerated
 from ragcontract.text import visible
 
-# junit-xml holds the whole tree in memory; consumers show failures, so passing queries of a large set are counted.
-LISTED_QUERIES = 10_000
+Properties = dict[str, str]
+
+BATCH = 1_000  # test cases that junit-xml holds at once
 
 
-def render(report: Report) -> str:
-    """Render the suites ``rag-contract gates`` and ``rag-contract queries``."""
+def render(report: Report) -> Iterator[bytes]:
+    """Render the suites ``rag-contract gates`` and ``rag-contract queries``.
+
+    Consumers show what failed: of a large set only queries with broken rules are listed, the others are counted.
+    """
     k = max(report.k)
-    list_passing = len(report.queries) <= LISTED_QUERIES
-    listed = [query for query in report.queries if list_passing or query.violations]
+    complete = report.detail == "all"
+    listed = [query for query in report.queries if complete or query.violations]
     properties = {key: str(metric.current) for key, metric in report.metrics.items() if metric.current is not None}
     properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
-    query_properties = dict(properties)
-    if not list_passing:
-        query_properties["passing_queries_not_listed"] = str(len(report.queries) - len(listed))
-    suites = [
-        TestSuite("rag-contract gates", [_gate(gate) for gate in report.gates], properties=properties),
-        TestSuite("rag-contract queries", [_query(query, k) for query in listed], properties=query_properties),
-    ]
-    # Its own indentation parses the whole document again and takes seconds. No text holds "><": ">" is escaped there.
-    document = str(to_xml_report_string(suites, prettyprint=False)).replace("><", ">\n<")
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{document}\n'
+    of_queries = dict(properties)
+    if not complete:
+        of_queries["passing_queries_not_listed"] = str(report.inputs.golden.queries - len(listed))
+    gates = [gate.status for gate in report.gates]
+    queries = [query.status if query.violations else "pass" for query in listed]
+    tests, failures = len(gates) + len(queries), [*gates, *queries].count("fail")
+    yield b'<?xml version="1.0" encoding="utf-8"?>\n'
+    yield f'<testsuites disabled="0" errors="0" failures="{failures}" tests="{tests}" time="0.0">\n'.encode()
+    yield from _suite("rag-contract gates", properties, gates, map(_gate, report.gates))
+    yield from _suite("rag-contract queries", of_queries, queries, (_query(query, k) for query in listed))
+    yield b"</testsuites>\n"
+
+
+def _suite(name: str, properties: Properties, statuses: Sequence[str], cases: Iterator[TestCase]) -> Iterator[bytes]:
+    """Render a suite whose cases have these statuses."""
+    suite = TestSuite(name, properties=properties).build_xml_doc()
+    failures, passes = statuses.count("fail"), statuses.count("pass")
+    skipped = len(statuses) - failures - passes
+    suite.attrib.update(tests=str(len(statuses)), failures=str(failures), skipped=str(skipped))
+    yield _lines(ET.tostring(suite, encoding="unicode").removesuffix("</testsuite>"))
+    while batch := list(islice(cases, BATCH)):
+        whole = str(to_xml_report_string([TestSuite(name, batch)], prettyprint=False))
+        yield _lines(whole[whole.index("<testcase") : whole.rindex("</testsuite>")])
+    yield b"</testsuite>\n"
+
+
+def _lines(xml: str) -> bytes:
+    """Put every element in a line of its own."""
+    # junit-xml's own indentation parses the document again and takes seconds. No text holds "><": ">" is escaped there.
+    return xml.replace("><", ">\n<").encode() + b"\n"
 
 
 def _gate(gate: GateReport) -> TestCase:

@@ -198,7 +198,7 @@ def _movement(report: Report, max_rows: int) -> list[str]:
     baseline = report.inputs.baseline
     if baseline is None:
         return []
-    moved = movement(report.queries)
+    moved = movement(report)
     parts: list[str] = []
     for title, group in (("Worse", moved.worse), ("Better", moved.better)):
         if group:

@@ -1,6 +1,6 @@
 """How ranks moved between the baseline and the run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -44,24 +44,22 @@ class Movement(Struct, frozen=True, kw_only=True):
     even: int
 
 
-def movement(queries: Iterable[QueryReport]) -> Movement:
+def movement(report: Report) -> Movement:
     """Sort queries into worse (worst first), better (best first) and even."""
     worse: list[Moved] = []
     better: list[Moved] = []
-    even = 0
-    for query in queries:
+    for query in report.queries:
         if query.baseline_ranks is None:
             continue
         metric = _metric_that_differs(query) if query.repeated else None
         steps = [*_steps(query.baseline_ranks, query.ranks), *_steps(*_forbidden(query), forbidden=True)]
         change = _delta(query, metric) if query.repeated else sum(map(_gain, steps))
-        if abs(change) <= SAME:
-            even += 1
-        else:
+        if abs(change) > SAME:
             (better if change > 0 else worse).append(Moved(query=query, change=change, steps=steps, metric=metric))
     worse.sort(key=lambda moved: moved.change)
     better.sort(key=lambda moved: -moved.change)
-    return Movement(worse=worse, better=better, even=even)
+    shared = report.inputs.baseline.shared if report.inputs.baseline else 0
+    return Movement(worse=worse, better=better, even=shared - len(worse) - len(better))
 
 
 def _metric_that_differs(query: QueryReport) -> str | None:

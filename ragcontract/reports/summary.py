@@ -159,7 +159,7 @@ def headline(report: Report, quote: Quote = str) -> str:
     """Say in one line what the verdict rests on; ``quote`` is for names."""
     broken_gates = [gate for gate in report.gates if gate.status == "fail"]
     broken = sum(query.status == "fail" for query in report.queries)
-    queries = count(len(report.queries), "query")
+    queries = count(report.inputs.golden.queries, "query")
     if report.verdict == "pass":
         gates = f" and {count(len(report.gates), 'gate')}" if report.gates else "; no gates are set"
         return f"nothing broken in {queries}{gates}{tolerated_words(report)}"

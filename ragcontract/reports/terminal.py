@@ -99,7 +99,7 @@ def diff_text(report: Report) -> str:
     """Render how ranks moved, worst first."""
     if report.inputs.baseline is None:
         return ""
-    moved = movement(report.queries)
+    moved = movement(report)
     parts = [*changes(report, moved), "\n".join(_metric_table(report, judged=False)), sizes(moved)]
     return "\n\n".join(parts) + "\n"
 
@@ -146,7 +146,7 @@ def score_text(report: Report) -> str:
     labels = [metric.label for metric in report.metrics.values()]
     cells = [["", "queries", *labels]]
     overall = [fixed(metric.current, 4) for metric in report.metrics.values()]
-    cells.append(["all", str(len(report.queries)), *overall])
+    cells.append(["all", str(report.inputs.golden.queries), *overall])
     for tag, numbers in report.tags.items():
         cells.append([visible(tag), str(numbers.queries), *(fixed(value, 4) for value in numbers.metrics.values())])
     golden = report.inputs.golden

@@ -19,7 +19,7 @@ def update_text(
     report: Report, stored: BaselineFile, new: BaselineFile, *, out: str, reason: str | None, written: bool
 ) -> str:
     """Render an update of the baseline in ``out``; ``reason`` is why a broken contract is accepted, if it is."""
-    moved = movement(report.queries)
+    moved = movement(report)
     baseline = report.inputs.baseline
     groups = not_compared(baseline) if baseline else {}
     apart = {query_id for query_ids in groups.values() for query_id in query_ids}

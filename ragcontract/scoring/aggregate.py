@@ -1,13 +1,37 @@
-"""Weighted means over queries."""
+"""Weighted means over queries.
 
+Where there are many queries, few fared differently: they are counted as :class:`Alike`, and a mean over a million
+queries is one over a few thousand kinds of them. Counts of parts of a set add up to those of the whole.
+"""
+
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
 from math import fsum
 from operator import mul
 
 from msgspec import Struct
 
-from ragcontract.model import GoldenQuery, Means, QueryScore
+from ragcontract.model import GoldenQuery, Means, Noise, QueryScore
+from ragcontract.numbers import SAME
 from ragcontract.scoring.metrics import MetricAtK
+from ragcontract.scoring.significance import Weights, noise
+
+Values = tuple[float, ...]
+
+
+class Alike(Struct, frozen=True, gc=False):
+    """How many queries (``count``) have the same tags, the same weight and the same values of the metrics.
+
+    The values ``now`` are empty for unanswerable queries; those ``before`` are None where there is nothing to compare
+    with.
+    """
+
+    tags: tuple[str, ...]
+    weight: float
+    now: Values
+    before: Values | None
+    count: int
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
@@ -25,28 +49,83 @@ class Comparison(Struct, frozen=True, kw_only=True):
         return self.current_shared - self.baseline
 
 
-def means(queries: Iterable[GoldenQuery], scores: Mapping[str, QueryScore], metrics: Sequence[MetricAtK]) -> Means:
-    """Average each metric over the answerable ones of ``queries``, weighted; None where there are none.
+def alike(
+    queries: Sequence[GoldenQuery], scores: Mapping[str, QueryScore], before: Mapping[str, QueryScore] | None = None
+) -> list[Alike]:
+    """Count queries that fared alike on both sides."""
+    now = [scores[query.id] for query in queries]
+    then = [(before or {}).get(query.id) for query in queries]
+    # Most that fared alike share a score: what one says is looked at once for all of them.
+    by_identity: dict[int, QueryScore | None] = dict(zip(map(id, chain(now, then)), chain(now, then), strict=True))
+    labels = [(query.tags, query.weight) for query in queries]
+    shared = Counter(zip(labels, map(id, now), map(id, then), strict=True))
+    kinds: Counter[tuple[tuple[str, ...], float, Values, Values | None]] = Counter()
+    for ((tags, weight), now_id, then_id), count in shared.items():
+        score, earlier = by_identity[now_id], by_identity[then_id]
+        kinds[tags, weight, score.values if score else (), earlier.values if earlier else None] += count
+    return [Alike(*kind, count) for kind, count in kinds.items()]
 
-    The sums are exact before they are rounded once (``math.fsum``), so the order of the queries does not matter.
+
+def means(kinds: Iterable[Alike], metrics: Sequence[MetricAtK], *, before: bool = False) -> Means:
+    """Average each metric over the answerable queries, now or ``before``, by weight; None where there are none.
+
+    The sums are exact before they are rounded (``math.fsum``), so the order of the queries does not matter.
     """
-    counted = [query for query in queries if query.answerable]
-    if not counted:
+    weights: dict[Values, list[float]] = {}
+    for kind in kinds:
+        if values := kind.before if before else kind.now:
+            weights.setdefault(values, []).append(kind.weight * kind.count)
+    if not weights:
         return {metric.key: None for metric in metrics}
-    weights = [query.weight for query in counted]
-    total = fsum(weights)
-    alike = min(weights) == max(weights) == 1
-    columns = zip(*[scores[query.id].values for query in counted], strict=True)
+    sums = [fsum(parts) for parts in weights.values()]
+    total = fsum(sums)
+    columns = zip(*weights, strict=True)
+    return {metric.key: fsum(map(mul, sums, values)) / total for metric, values in zip(metrics, columns, strict=True)}
+
+
+def compare(kinds: Sequence[Alike], metrics: Sequence[MetricAtK]) -> dict[str, Comparison]:
+    """Average each metric, and on either side over the queries that both have, asked with the same words."""
+    current = means(kinds, metrics)
+    shared = [kind for kind in kinds if kind.before is not None]
+    current_shared = current if len(shared) == len(kinds) else means(shared, metrics)
+    baseline = means(shared, metrics, before=True)
     return {
-        metric.key: fsum(values if alike else map(mul, weights, values)) / total
-        for metric, values in zip(metrics, columns, strict=True)
+        key: Comparison(current=value, current_shared=current_shared[key], baseline=baseline[key])
+        for key, value in current.items()
     }
 
 
-def by_tag(queries: Iterable[GoldenQuery]) -> dict[str, list[GoldenQuery]]:
-    """Group queries by their tags, sorted by tag; a query stands under each of its tags."""
-    groups: dict[str, list[GoldenQuery]] = {}
-    for query in queries:
-        for tag in query.tags:
-            groups.setdefault(tag, []).append(query)
+def noise_of(
+    kinds: Iterable[Alike], metrics: Sequence[MetricAtK], columns: Iterable[int] | None = None
+) -> dict[str, Noise]:
+    """Compare both sides query by query; of each metric that moved, how sure its change is.
+
+    Only of the metrics in those ``columns``, where given.
+    """
+    shared = [kind for kind in kinds if kind.now and kind.before]
+    moved = [kind for kind in shared if kind.now != kind.before]  # few, as a rule: the rest is about them alone
+    weights = Weights(
+        count=sum(kind.count for kind in shared),
+        total=fsum(kind.weight * kind.count for kind in shared),
+        squares=fsum(kind.weight * kind.weight * kind.count for kind in shared),
+    )
+    found = {}
+    for column in range(len(metrics)) if columns is None else columns:
+        changes = [
+            change
+            for kind in moved
+            if kind.before and abs(difference := kind.now[column] - kind.before[column]) > SAME
+            for change in repeat((kind.weight, difference), kind.count)
+        ]
+        if changes:
+            found[metrics[column].key] = noise(changes, weights)
+    return found
+
+
+def by_tag(kinds: Iterable[Alike]) -> dict[str, list[Alike]]:
+    """Group by tags, sorted; queries stand under each of theirs."""
+    groups: dict[str, list[Alike]] = {}
+    for kind in kinds:
+        for tag in kind.tags:
+            groups.setdefault(tag, []).append(kind)
     return dict(sorted(groups.items()))

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from statistics import stdev
 
-from ragcontract.model import GoldenQuery, QueryScore, Ranks, RepeatsReport, Spread
-from ragcontract.scoring.aggregate import means
+from ragcontract.model import GoldenQuery, QueryScore, RepeatsReport, Spread
+from ragcontract.scoring.aggregate import alike, means
 from ragcontract.scoring.metrics import MetricAtK
 
 
@@ -14,24 +14,24 @@ def averaged(repeats: Sequence[QueryScore]) -> QueryScore:
 
     Its values are means. A relevant document's rank is its worst (none if a row lacks it), a forbidden one's its best.
     """
-    first = repeats[0]
-    worst = {
-        doc_id: max(score.ranks[doc_id] for score in repeats)
-        for doc_id in first.ranks
-        if all(doc_id in score.ranks for score in repeats)
-    }
-    forbidden: Ranks = {}
-    for score in repeats:
-        for doc_id, rank in score.forbidden_ranks.items():
-            forbidden[doc_id] = min(rank, forbidden.get(doc_id, rank))
+    ranks = zip(*[score.ranks for score in repeats], strict=True)
+    forbidden_ranks = zip(*[score.forbidden_ranks for score in repeats], strict=True)
+    columns = zip(*[score.values for score in repeats], strict=True)
     return QueryScore(
-        ranks=worst,
-        forbidden_ranks=forbidden,
-        values=tuple(
-            [fsum(column) / len(repeats) for column in zip(*[score.values for score in repeats], strict=True)]
-        ),
+        ranks=tuple(map(_worst, ranks)),
+        forbidden_ranks=tuple(map(_best, forbidden_ranks)),
+        values=tuple([fsum(column) / len(repeats) for column in columns]),
         repeats=tuple(repeats),
     )
+
+
+def _worst(ranks: Iterable[int | None]) -> int | None:
+    found = [0 if rank is None else rank for rank in ranks]
+    return max(found) if all(found) else None
+
+
+def _best(ranks: Iterable[int | None]) -> int | None:
+    return min([rank for rank in ranks if rank], default=None)
 
 
 def spread(
@@ -52,7 +52,7 @@ def spread(
         return None
     fewest = min(rows)
     exports = [
-        means(queries, {query.id: _at(scores[query.id], number) for query in queries}, metrics)
+        means(alike(queries, {query.id: _at(scores[query.id], number) for query in queries}), metrics)
         for number in range(fewest)
     ]
     found: dict[str, Spread] = {}

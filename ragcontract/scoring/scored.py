@@ -1,19 +1,17 @@
 """What reading and scoring come to: both sides scored under the same golden set and cut-off."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from ragcontract.inputs.config import LoadedConfig
 from ragcontract.inputs.golden import Golden
-from ragcontract.model import Accepted, GoldenQuery, Latency, Noise, QueryScore, SourceFile
-from ragcontract.numbers import SAME
-from ragcontract.scoring.aggregate import Comparison, means
+from ragcontract.model import Accepted, GoldenQuery, Latency, QueryScore, SourceFile
+from ragcontract.scoring.aggregate import Alike, alike
 from ragcontract.scoring.duplicates import Duplicates
-from ragcontract.scoring.metrics import Gain, MetricAtK
-from ragcontract.scoring.ranking import RankBy, score_query, score_rows
-from ragcontract.scoring.significance import Weights, noise
+from ragcontract.scoring.metrics import MetricAtK
+from ragcontract.scoring.ranking import Scorer, score_rows
 
 
 class ScoredRun(Struct, frozen=True, kw_only=True):
@@ -49,13 +47,28 @@ class ScoredBaseline(Struct, frozen=True, kw_only=True):
 
 
 class Scored(Struct, frozen=True, kw_only=True):
-    """All that a verdict rests on."""
+    """All that a verdict rests on; ``kinds`` count the queries that fared alike on both sides."""
 
     golden: Golden
     metrics: list[MetricAtK]
     run: ScoredRun
     baseline: ScoredBaseline | None
     config: LoadedConfig
+    kinds: list[Alike]
+
+    @classmethod
+    def of(
+        cls,
+        golden: Golden,
+        run: ScoredRun,
+        baseline: ScoredBaseline | None,
+        config: LoadedConfig,
+        metrics: list[MetricAtK],
+    ) -> "Scored":
+        """Bring both sides together."""
+        queries = list(golden.queries.values())
+        kinds = alike(queries, run.scores, baseline.scores if baseline else None)
+        return cls(golden=golden, metrics=metrics, run=run, baseline=baseline, config=config, kinds=kinds)
 
     @property
     def k(self) -> int:
@@ -93,18 +106,12 @@ class Retrieval(Protocol):
     def __iter__(self) -> Iterator[tuple[str, list[str]]]: ...  # noqa: D105
 
 
-def score_run(
-    rows: Retrieval,
-    golden: Mapping[str, GoldenQuery],
-    metrics: Sequence[MetricAtK],
-    rank_by: RankBy,
-    gain: Gain = "linear",
-) -> ScoredRun:
-    """Score a run; golden queries without a row count as having retrieved nothing."""
-    duplicates = Duplicates(k=max(metric.k for metric in metrics))
-    scores, unknown = score_rows(rows, golden, metrics, rank_by, gain, duplicates=duplicates)
+def score_run(rows: Retrieval, golden: Mapping[str, GoldenQuery], scorer: Scorer, k: int) -> ScoredRun:
+    """Score a run; golden queries without a row count as having retrieved nothing. ``k`` is the largest cut-off."""
+    duplicates = Duplicates(k=k)
+    scores, unknown = score_rows(rows, golden, scorer, duplicates=duplicates)
     missing = [query_id for query_id in golden if query_id not in scores]
-    scores |= {query_id: score_query(golden[query_id], [], metrics) for query_id in missing}
+    scores |= {query_id: scorer.score(golden[query_id], ()) for query_id in missing}
     return ScoredRun(
         scores=scores,
         versions=rows.versions,
@@ -117,15 +124,9 @@ def score_run(
     )
 
 
-def score_baseline(
-    rows: Retrieval,
-    golden: Mapping[str, GoldenQuery],
-    metrics: Sequence[MetricAtK],
-    rank_by: RankBy,
-    gain: Gain = "linear",
-) -> ScoredBaseline:
+def score_baseline(rows: Retrieval, golden: Mapping[str, GoldenQuery], scorer: Scorer) -> ScoredBaseline:
     """Score a baseline under today's golden set; a query whose question changed is not compared."""
-    scores, gone = score_rows(rows, golden, metrics, rank_by, gain)
+    scores, gone = score_rows(rows, golden, scorer)
     changed = [query.id for query in golden.values() if rows.questions.get(query.id, query.query) != query.query]
     queries = len(scores) + len(gone)
     new = [query_id for query_id in golden if query_id not in scores]
@@ -144,40 +145,3 @@ def score_baseline(
         accepted=rows.accepted,
         latency=rows.latency,
     )
-
-
-def compare(scored: Scored, queries: Iterable[GoldenQuery]) -> dict[str, Comparison]:
-    """Average each metric over ``queries``, and on either side over those that both have, asked with the same words."""
-    queries = list(queries)
-    current = means(queries, scored.run.scores, scored.metrics)
-    if scored.baseline is None:
-        return {key: Comparison(current=value) for key, value in current.items()}
-    shared = [query for query in queries if query.id in scored.baseline.scores]
-    all_shared = len(shared) == len(queries)
-    current_shared = current if all_shared else means(shared, scored.run.scores, scored.metrics)
-    baseline = means(shared, scored.baseline.scores, scored.metrics)
-    return {
-        key: Comparison(current=value, current_shared=current_shared[key], baseline=baseline[key])
-        for key, value in current.items()
-    }
-
-
-def noise_of(scored: Scored, queries: Iterable[GoldenQuery], columns: Iterable[int] | None = None) -> dict[str, Noise]:
-    """Compare both sides query by query; of each metric that moved, how sure its change is.
-
-    Only of the metrics in those ``columns``, where given.
-    """
-    if scored.baseline is None:
-        return {}
-    before, now = scored.baseline.scores, scored.run.scores
-    shared = [query for query in queries if query.answerable and query.id in before]
-    pairs = [(query.weight, before[query.id].values, now[query.id].values) for query in shared]
-    moved = [pair for pair in pairs if pair[1] != pair[2]]  # few, as a rule: the rest is about them alone
-    weights = Weights.of([query.weight for query in shared])
-    found = {}
-    for column in range(len(scored.metrics)) if columns is None else columns:
-        metric = scored.metrics[column]
-        differences = [(weight, new[column] - old[column]) for weight, old, new in moved]
-        if any(difference for _, difference in differences):
-            found[metric.key] = noise([change for change in differences if abs(change[1]) > SAME], weights)
-    return found

@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from math import fsum, sqrt
+from math import exp, fsum, sqrt
 from operator import getitem
 
 from msgspec import Struct
@@ -144,6 +144,8 @@ def _p_value(contributions: Iterable[float]) -> float:
     if sizes.total() <= EXACT_UP_TO:
         sums = _subset_sums(sizes.elements())
         return sum(total >= enough for total in sums) / len(sums)
+    if _chance_at_most(enough, sizes) < 1 / SAMPLES**2:
+        return SMALLEST_SAMPLED  # as no sample would have been as low
     draws = _drawn_sums(sizes, random.Random(SEED))  # noqa: S311
     hits, drawn = sum(total >= enough for total in islice(draws, FIRST_SAMPLES)), FIRST_SAMPLES
     if hits < CLEARLY_NOTHING * FIRST_SAMPLES:
@@ -151,6 +153,16 @@ def _p_value(contributions: Iterable[float]) -> float:
         drawn = SAMPLES
     # The observed assignment is one of them. Phipson and Smyth, "Permutation P-values Should Never Be Zero", 2010.
     return (hits + 1) / (drawn + 1)
+
+
+def _chance_at_most(enough: float, sizes: Counter[float]) -> float:
+    """Bound the chance that a random subset comes to ``enough``.
+
+    Hoeffding, *Probability Inequalities for Sums of Bounded Random Variables*, Journal of the American Statistical
+    Association 58 (1963), theorem 2.
+    """
+    above = enough - fsum(size * times for size, times in sizes.items()) / 2
+    return exp(-2 * above * above / fsum(size * size * times for size, times in sizes.items())) if above > 0 else 1.0
 
 
 def _subset_sums(sizes: Iterable[float]) -> list[float]:

@@ -14,7 +14,7 @@ import pytrec_eval
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.golden import read_golden
 from ragcontract.inputs.run import RunRows
-from ragcontract.scoring.aggregate import means
+from ragcontract.scoring.aggregate import alike, means
 from ragcontract.scoring.metrics import metrics_at
 from ragcontract.scoring.ranking import score_query
 from tests.process import rag_contract
@@ -118,7 +118,7 @@ def test_a_run_without_scores_has_the_same_metrics_for_trec_eval_and_ir_measures
     scores = {
         name: score_query(queries[name], docs, metrics, "results") for name, docs in RunRows(["run.jsonl"], diagnostics)
     }
-    mean = means(list(queries.values()), scores, metrics)
+    mean = means(alike(list(queries.values()), scores), metrics)
     assert [mean[f"mrr_at_{K}"], mean[f"precision_at_{K}"]] == pytest.approx(
         [measured[ir_measures.RR @ K], measured[ir_measures.P @ K]]
     )

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ragcontract.errors import InputError
 from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.jsonl import JsonLines, Line
+from ragcontract.inputs.jsonl import JsonLines
 
 
 class Inner(Struct, frozen=True, kw_only=True):
@@ -25,15 +25,15 @@ def test_rows_come_with_their_places_and_files_with_their_digests(tmp_path: Path
     second.write_bytes(b'{"number": 2}\n{"number": 3, "parts": [{"name": "x"}]}')
     diagnostics = Diagnostics()
     rows = JsonLines([str(first), str(second)], Row, diagnostics)
-    assert list(rows) == [
-        Line(str(first), 2, Row(number=1)),
-        Line(str(second), 1, Row(number=2)),
-        Line(str(second), 2, Row(number=3, parts=[Inner(name="x")])),
+    assert [(rows.path, rows.number, row) for row in rows] == [
+        (str(first), 2, Row(number=1)),
+        (str(second), 1, Row(number=2)),
+        (str(second), 2, Row(number=3, parts=[Inner(name="x")])),
     ]
     digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (first, second)]
     assert [file.sha256 for file in rows.files] == digests
     assert [file.path for file in rows.files] == [str(first), str(second)]
-    assert Line(str(first), 2, Row(number=1)).place == f"{first}:2"
+    assert rows.place == f"{second}:2"
     diagnostics.raise_problems()
 
 
@@ -41,7 +41,8 @@ def test_bad_rows_are_left_out_and_the_others_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"number": 1}\n{"number": "2"}\n{"number": 3}\nx\n')
     diagnostics = Diagnostics()
-    assert [line.number for line in JsonLines([str(path)], Row, diagnostics)] == [1, 3]
+    rows = JsonLines([str(path)], Row, diagnostics)
+    assert [rows.number for _ in rows] == [1, 3]
     with pytest.raises(InputError) as caught:
         diagnostics.raise_problems()
     assert [problem.split(": ")[0] for problem in caught.value.problems] == [f"{path}:2", f"{path}:4"]

@@ -9,9 +9,9 @@ from ragcontract.inputs.config import Config, LatencyLimits, Waiver
 from ragcontract.judging.verdict import judge
 from ragcontract.judging.waivers import with_waivers
 from ragcontract.model import GateReport, Latency, Report
-from ragcontract.reports import formats, markdown, terminal
+from ragcontract.reports import markdown, terminal
 from ragcontract.reports.build import build_report
-from tests.records import NOW, Rows, query, score
+from tests.records import NOW, Rows, query, rendered, score
 from tests.records import report as report_of
 
 NOW_MS = Latency(rows=20, p50_ms=100, p95_ms=480, max_ms=900)
@@ -157,7 +157,7 @@ def test_the_tables_have_a_row_for_each_that_is_limited() -> None:
 
 
 def test_junit_has_a_case_for_each() -> None:
-    text = formats.FORMATS["junit"](reported(LatencyLimits(p95_ms=400))).decode()
+    text = rendered(reported(LatencyLimits(p95_ms=400)))["junit"].decode()
     assert 'name="latency.p95_ms"' in text
     assert 'type="latency" message="p95 latency is 480 ms, allowed 400 ms"' in text
 

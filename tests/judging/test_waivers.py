@@ -159,7 +159,9 @@ def test_what_is_waived_of_a_query_that_fails_is_shown_by_every_report_for_peopl
     assert "WAIVED" not in text
     assert "Broken and not failing: 1" in (page := markdown.render(report))
     assert f"| `q1` | `B` in top 5: missing from top 5 | {why} |" in page
-    case = next(case for case in ET.fromstring(junit.render(report)).iter("testcase") if case.get("name") == "q1")
+    case = next(
+        case for case in ET.fromstring(b"".join(junit.render(report))).iter("testcase") if case.get("name") == "q1"
+    )
     assert [child.tag for child in case] == ["failure"]
     assert case[0].get("type") == "forbidden_docs"
     assert (case[0].text or "").endswith(f"Found: rank 2\nNot counted: B in top 5: missing from top 5\n{why}")

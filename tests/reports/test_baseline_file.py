@@ -17,7 +17,7 @@ def made_of(folder: Path, golden_rows: list[dict[str, Any]], run_rows: list[dict
         run=[str(write_jsonl(folder / "run.jsonl", run_rows))],
     )
     scored, doc_ids, _ = pipeline.good_run(paths, k=2)
-    return baseline_file.render(scored, doc_ids, NOW)
+    return b"".join(baseline_file.render(scored, doc_ids, NOW))
 
 
 def test_it_holds_what_was_returned_and_what_it_came_to(tmp_path: Path) -> None:

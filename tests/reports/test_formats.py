@@ -10,11 +10,10 @@ import pytest
 
 from ragcontract.model import Report
 from ragcontract.reports import terminal
-from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.latency import table_rows
 from ragcontract.reports.summary import headline
 from ragcontract.text import visible
-from tests.records import query, report
+from tests.records import query, rendered, report
 from tests.reports.everything import everything
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -24,7 +23,7 @@ REPORTS = {path.parent.parent.name: path for path in sorted(CASES.glob("*/expect
 
 def test_every_report_file_is_made_of_bytes_by_its_own_renderer() -> None:
     made = report([query("q", "A", query="Größe?")], {"q": ["x"]})
-    files = {name: render(made) for name, render in FORMATS.items()}
+    files = rendered(made)
     assert list(files) == ["report-md", "report-json", "junit", "report-html"]
     assert files["report-md"].decode().startswith("### ❌ Retrieval contract broken")
     assert json.loads(files["report-json"])["queries"][0]["query"] == "Größe?"
@@ -33,7 +32,7 @@ def test_every_report_file_is_made_of_bytes_by_its_own_renderer() -> None:
 
 
 def in_every_format(made: Report) -> None:
-    files = {name: render(made).decode() for name, render in FORMATS.items()}
+    files = {name: content.decode() for name, content in rendered(made).items()}
     page, rows = files["report-html"], table_rows(made)
     assert f'<p class="headline">{escape(visible(headline(made)))}</p>' in page
     assert len(re.findall('<li class="card ', page)) == len(rows) > 0

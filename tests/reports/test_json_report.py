@@ -18,6 +18,10 @@ from tests.records import Rows, query, report
 CONFIG = Config(fail_on=FailOn(mrr_drop_gt=0.1, recall_drop_gt="50%"), minimums=Minimums(mrr_at_k=0.9))
 
 
+def written(made: Report) -> bytes:
+    return b"".join(render(made))
+
+
 def checked() -> Report:
     queries = [
         query("lost", "A", "B", must_rank_at_most=3, tags=("policy", "eu"), weight=2.0, query="Lost?"),
@@ -42,7 +46,7 @@ def checked() -> Report:
 
 
 def read(made: Report) -> Any:
-    return json.loads(render(made), parse_constant=pytest.fail)
+    return json.loads(written(made), parse_constant=pytest.fail)
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +64,7 @@ def test_the_head(found: Any) -> None:
         "inputs",
         "metrics",
         "gates",
+        "detail",
         "queries",
         "failed_checks",
         "tags",
@@ -277,7 +282,7 @@ def test_every_report_fits_its_schema_and_has_real_numbers(made: Report) -> None
     jsonschema.Draft202012Validator(SCHEMAS["report"]()).validate(found)
     numbers = [leaf for leaf in leaves(found) if isinstance(leaf, float)]
     assert all(math.isfinite(number) for number in numbers)
-    assert render(made).endswith(b"}\n")
+    assert written(made).endswith(b"}\n")
 
 
 def test_the_schema_refuses_what_is_no_report() -> None:

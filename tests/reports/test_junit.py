@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from ragcontract.inputs.config import Config, FailOn, Minimums
 from ragcontract.model import Report
-from ragcontract.reports.junit import LISTED_QUERIES, render
+from ragcontract.reports.junit import render
+from ragcontract.reports.queries import ALL_UP_TO
 from ragcontract.text import visible
 from tests.records import query, report
 
@@ -18,9 +19,13 @@ from tests.records import query, report
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+def written(made: Report) -> str:
+    return b"".join(render(made)).decode()
+
+
 def parse(made: Report) -> tuple[junitparser.TestSuite, junitparser.TestSuite]:
     """Return the suites for gates and for queries."""
-    text = render(made)
+    text = written(made)
     assert text.encode("ascii").startswith(b'<?xml version="1.0" encoding="utf-8"?>\n<testsuites ')
     gates, queries = junitparser.JUnitXml.fromstring(text.encode())
     return gates, queries
@@ -80,7 +85,7 @@ def test_a_metric_without_a_number_is_left_out() -> None:
 
 
 def test_the_attributes_are_those_of_the_format() -> None:
-    root = ET.fromstring(render(failing()))
+    root = ET.fromstring(written(failing()))
     assert (root.tag, root.get("tests"), root.get("failures"), root.get("errors")) == ("testsuites", "6", "4", "0")
     for suite in root:
         assert all(re.fullmatch(r"\d+", suite.get(name, "")) for name in ("tests", "failures", "errors", "skipped"))
@@ -91,7 +96,7 @@ def test_the_attributes_are_those_of_the_format() -> None:
 
 
 def test_one_element_a_line() -> None:
-    text = render(failing())
+    text = written(failing())
     lines = text.splitlines()
     assert len(lines) > 20
     assert all(line.count("<") <= 2 for line in lines)
@@ -127,7 +132,7 @@ def test_any_text_arrives_as_it_is_shown(value: str) -> None:
 
 def check(value: str) -> None:
     made = report([query(value, value + "1", query=value), query(value + "2", value)], {value: [], value + "2": []})
-    text = render(made)
+    text = written(made)
     assert not NOT_XML.search(text)
     _, queries = parse(made)
     shown = visible(value)
@@ -143,14 +148,14 @@ def many(queries: int, broken: int) -> Report:
 
 
 def test_ten_thousand_queries_are_all_listed() -> None:
-    _, queries = parse(many(LISTED_QUERIES, broken=7))
-    assert LISTED_QUERIES == 10_000
+    _, queries = parse(many(ALL_UP_TO, broken=7))
+    assert ALL_UP_TO == 10_000
     assert (queries.tests, queries.failures) == (10_000, 1)
     assert "passing_queries_not_listed" not in properties(queries)
 
 
 def test_of_more_the_passing_ones_are_counted_and_a_failing_one_is_listed() -> None:
-    gates, queries = parse(many(LISTED_QUERIES + 1, broken=10_000))
+    gates, queries = parse(many(ALL_UP_TO + 1, broken=10_000))
     assert [case.name for case in queries] == ["q10000"]
     assert (queries.tests, queries.failures) == (1, 1)
     assert properties(queries)["passing_queries_not_listed"] == "10000"

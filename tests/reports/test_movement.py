@@ -12,7 +12,7 @@ from tests.records import query, report
 def moved(before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str], int]:
     """Return the queries that got worse and better, in order; each wants A, B and C."""
     queries = [query(query_id, "A", "B", "C") for query_id in now]
-    found = movement(report(queries, now, before).queries)
+    found = movement(report(queries, now, before))
     return [item.query.id for item in found.worse], [item.query.id for item in found.better], found.even
 
 
@@ -49,7 +49,7 @@ def test_queries_without_a_baseline_have_not_moved() -> None:
 
 
 def test_by_how_much() -> None:
-    (item,) = movement(report([query("q", "A")], {"q": ["x", "x", "x", "A"]}, {"q": ["x", "A"]}).queries).worse
+    (item,) = movement(report([query("q", "A")], {"q": ["x", "x", "x", "A"]}, {"q": ["x", "A"]})).worse
     assert item.change == -0.25
 
 
@@ -99,7 +99,7 @@ def test_versions_that_changed() -> None:
 def test_a_forbidden_document_that_appears_is_worse_and_one_that_leaves_is_better() -> None:
     asked = [query("came", "a", forbidden_doc_ids=("x",)), query("left", "a", forbidden_doc_ids=("x",))]
     made = report(asked, {"came": ["a", "x"], "left": ["a"]}, {"came": ["a"], "left": ["a", "x"]})
-    moved = movement(made.queries)
+    moved = movement(made)
     assert [(item.query.id, item.change) for item in moved.worse] == [("came", -0.5)]
     assert [(item.query.id, item.change) for item in moved.better] == [("left", 0.5)]
     assert moved.worse[0].steps == [Step(doc_id="x", before=None, now=2, forbidden=True)]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.model import GoldenQuery, QueryScore
-from ragcontract.scoring.aggregate import Comparison, by_tag, means
+from ragcontract.scoring.aggregate import Alike, Comparison, alike, by_tag, means
 from ragcontract.scoring.metrics import metrics_at
 from tests.records import query
 
@@ -17,7 +17,7 @@ scores = st.tuples(weights, st.floats(min_value=0, max_value=1))
 
 
 def one(value: float) -> QueryScore:
-    return QueryScore(ranks={}, forbidden_ranks={}, values=(value, 1.0))
+    return QueryScore(ranks=(), forbidden_ranks=(), values=(value, 1.0))
 
 
 def build(rows: list[tuple[float, float]]) -> tuple[list[GoldenQuery], dict[str, QueryScore]]:
@@ -26,29 +26,33 @@ def build(rows: list[tuple[float, float]]) -> tuple[list[GoldenQuery], dict[str,
 
 
 def test_a_mean_is_weighted() -> None:
-    found = means(*build([(3.0, 1.0), (1.0, 0.0), (1.0, 0.5)]), METRICS)
+    found = means(alike(*build([(3.0, 1.0), (1.0, 0.0), (1.0, 0.5)])), METRICS)
     assert found == pytest.approx({"mrr_at_5": 3.5 / 5, "recall_at_5": 1.0})
 
 
 def test_small_whole_weights_are_as_exact_as_no_weights() -> None:
-    assert means(*build([(3.0, 1.0), (1.0, 0.5)]), METRICS)["mrr_at_5"] == 0.875
+    assert means(alike(*build([(3.0, 1.0), (1.0, 0.5)])), METRICS)["mrr_at_5"] == 0.875
 
 
 def test_unanswerable_queries_are_left_out() -> None:
     queries, found = build([(1.0, 0.5)])
     unanswerable = query("none", weight=9.0)
-    found["none"] = QueryScore(ranks={}, forbidden_ranks={}, values=())
-    assert means([unanswerable, *queries], found, METRICS) == {"mrr_at_5": 0.5, "recall_at_5": 1.0}
+    found["none"] = QueryScore(ranks=(), forbidden_ranks=(), values=())
+    assert means(alike([unanswerable, *queries], found), METRICS) == {"mrr_at_5": 0.5, "recall_at_5": 1.0}
 
 
 def test_without_an_answerable_query_there_is_no_mean() -> None:
-    assert means([query("none")], {}, METRICS) == {"mrr_at_5": None, "recall_at_5": None}
+    scores = {"none": QueryScore(ranks=(), forbidden_ranks=(), values=())}
+    assert means(alike([query("none")], scores), METRICS) == {
+        "mrr_at_5": None,
+        "recall_at_5": None,
+    }
 
 
 @given(st.lists(scores, min_size=1, max_size=30))
 def test_a_mean_is_what_exact_arithmetic_gives(rows: list[tuple[float, float]]) -> None:
     exact = sum(Fraction(weight) * Fraction(value) for weight, value in rows) / sum(Fraction(w) for w, _ in rows)
-    assert means(*build(rows), METRICS)["mrr_at_5"] == pytest.approx(float(exact), abs=1e-12)
+    assert means(alike(*build(rows)), METRICS)["mrr_at_5"] == pytest.approx(float(exact), abs=1e-12)
 
 
 @given(st.lists(scores, min_size=1, max_size=30), st.randoms(use_true_random=False))
@@ -56,12 +60,12 @@ def test_the_order_of_the_queries_changes_nothing(rows: list[tuple[float, float]
     queries, found = build(rows)
     shuffled = list(queries)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert means(shuffled, found, METRICS) == means(queries, found, METRICS)
+    assert means(alike(shuffled, found), METRICS) == means(alike(queries, found), METRICS)
 
 
 @given(st.lists(scores, min_size=1, max_size=30))
 def test_a_mean_lies_between_the_smallest_and_the_largest(rows: list[tuple[float, float]]) -> None:
-    found = means(*build(rows), METRICS)["mrr_at_5"]
+    found = means(alike(*build(rows)), METRICS)["mrr_at_5"]
     assert found is not None
     assert min(value for _, value in rows) - 1e-12 <= found <= max(value for _, value in rows) + 1e-12
     assert 0 <= found <= 1
@@ -69,14 +73,26 @@ def test_a_mean_lies_between_the_smallest_and_the_largest(rows: list[tuple[float
 
 @given(st.lists(st.floats(min_value=0, max_value=1), min_size=1, max_size=30), st.floats(min_value=1e-5, max_value=1e5))
 def test_equal_weights_of_any_size_are_no_weights(values: list[float], weight: float) -> None:
-    weighted = means(*build([(weight, value) for value in values]), METRICS)
-    assert weighted == pytest.approx(means(*build([(1.0, value) for value in values]), METRICS), abs=1e-12)
+    weighted = means(alike(*build([(weight, value) for value in values])), METRICS)
+    assert weighted == pytest.approx(means(alike(*build([(1.0, value) for value in values])), METRICS), abs=1e-12)
 
 
-def test_queries_are_grouped_by_each_of_their_tags_in_the_tags_order() -> None:
-    both, one_tag, none = query("q1", tags=("z", "a")), query("q2", tags=("a",)), query("q3")
-    groups = by_tag([both, one_tag, none])
-    assert list(groups.items()) == [("a", [both, one_tag]), ("z", [both])]
+def test_queries_that_fared_alike_are_counted_whether_they_share_a_score_or_not() -> None:
+    queries = [query(name, "A", tags=("t",)) for name in "abcd"] + [query("e", "A", weight=2.0)]
+    shared = one(0.5)
+    now = {"a": shared, "b": shared, "c": one(0.5), "d": one(0.25), "e": shared}
+    before = {"a": one(1.0), "b": one(1.0), "c": one(1.0), "d": one(1.0)}
+    assert alike(queries, now, before) == [
+        Alike(("t",), 1.0, (0.5, 1.0), (1.0, 1.0), 3),
+        Alike(("t",), 1.0, (0.25, 1.0), (1.0, 1.0), 1),
+        Alike((), 2.0, (0.5, 1.0), None, 1),
+    ]
+
+
+def test_kinds_are_grouped_by_each_of_their_tags_in_the_tags_order() -> None:
+    queries = [query("q1", "A", tags=("z", "a")), query("q2", "A", tags=("a",)), query("q3", "A")]
+    both, one_tag, _ = kinds = alike(queries, dict.fromkeys(["q1", "q2", "q3"], one(0.5)))
+    assert list(by_tag(kinds).items()) == [("a", [both, one_tag]), ("z", [both])]
 
 
 def test_a_change_is_taken_over_the_shared_queries() -> None:

@@ -23,7 +23,7 @@ import pytrec_eval
 from msgspec import Struct
 
 from ragcontract.model import GoldenQuery
-from ragcontract.scoring.aggregate import means
+from ragcontract.scoring.aggregate import alike, means
 from ragcontract.scoring.metrics import METRICS, Gain, metrics_at
 from ragcontract.scoring.ranking import RankBy, score_query
 from tests.records import query
@@ -108,7 +108,7 @@ def ours(data: Sample, k: int, rank_by: RankBy, gain: Gain = "linear") -> dict[s
 def our_means(data: Sample, k: int, rank_by: RankBy) -> Mapping[str, Any]:
     metrics = metrics_at(k)
     scores = {asked.id: score_query(asked, data.run[asked.id], metrics, rank_by) for asked in data.queries}
-    found = means(data.queries, scores, metrics)
+    found = means(alike(data.queries, scores), metrics)
     return {metric.metric.name: found[metric.key] for metric in metrics}
 
 

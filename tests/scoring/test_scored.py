@@ -3,8 +3,8 @@
 import msgspec
 
 from ragcontract.inputs.config import Config
-from ragcontract.scoring.aggregate import Comparison
-from ragcontract.scoring.scored import compare
+from ragcontract.model import GoldenQuery
+from ragcontract.scoring.aggregate import Comparison, compare
 from tests.records import Rows, query, score
 
 
@@ -35,11 +35,16 @@ def test_either_side_is_averaged_over_the_queries_that_both_have() -> None:
     before = Rows(
         {"same": ["A"], "reworded": ["A"], "apart": ["x"]}, name="b", questions={"reworded": "Another question?"}
     )
-    scored = score(queries, run, before)
-    assert compare(scored, queries[:3])["mrr_at_5"] == Comparison(current=2.5 / 3, current_shared=0.5, baseline=1.0)
-    assert compare(scored, iter(queries))["mrr_at_5"].baseline == 0.5
-    assert compare(scored, queries[1:2])["mrr_at_5"] == Comparison(current=1.0)
-    assert compare(score(queries, run), queries[:1])["mrr_at_5"] == Comparison(current=0.5)
+
+    def mrr(*some: GoldenQuery) -> Comparison:
+        scored = score(some, {one.id: run[one.id] for one in some}, before)
+        return compare(scored.kinds, scored.metrics)["mrr_at_5"]
+
+    assert mrr(*queries[:3]) == Comparison(current=2.5 / 3, current_shared=0.5, baseline=1.0)
+    assert mrr(*queries).baseline == 0.5
+    assert mrr(queries[1]) == Comparison(current=1.0)
+    alone = score(queries[:1], run)
+    assert compare(alone.kinds, alone.metrics)["mrr_at_5"] == Comparison(current=0.5)
 
 
 def test_the_cut_off_is_the_configs() -> None:
@@ -54,4 +59,4 @@ def test_both_sides_are_counted_the_same_way() -> None:
     config = msgspec.structs.replace(Config(k=2), rank_by="documents")
     scored = score([query("q1", "A")], {"q1": ["x", "x", "A"]}, {"q1": ["x", "x", "x", "A"]}, config)
     assert scored.baseline is not None
-    assert scored.run.scores["q1"].ranks == scored.baseline.scores["q1"].ranks == {"A": 2}
+    assert scored.run.scores["q1"].ranks == scored.baseline.scores["q1"].ranks == (2,)

@@ -1,0 +1,68 @@
+"""What became of single queries, made one by one: a million of them need not be held to be written."""
+
+from collections.abc import Iterator, Sequence
+
+from ragcontract.judging.verdict import Judgement
+from ragcontract.model import Detail, GoldenQuery, QueryReport, QueryScore, Ranks
+from ragcontract.scoring.scored import Scored
+from ragcontract.text import encodable
+
+ALL_UP_TO = 10_000  # golden queries: all that a report for people shows, and tools open, with ease
+
+
+def usual_detail(scored: Scored) -> Detail:
+    """Return what a report lists unless it is told otherwise."""
+    return "all" if len(scored.golden.queries) <= ALL_UP_TO else "changed"
+
+
+def query_reports(scored: Scored, judgement: Judgement, detail: Detail) -> Iterator[QueryReport]:
+    """Yield the queries that a report of this ``detail`` lists, in the golden set's order."""
+    keys = [metric.key for metric in scored.metrics]
+    now = scored.run.scores
+    before = scored.baseline.scores if scored.baseline else {}
+    for query in scored.golden.queries.values():
+        current, earlier = now[query.id], before.get(query.id)
+        if detail == "all" or query.id in judgement.violations or (detail == "changed" and _differ(current, earlier)):
+            yield _query(query, current, earlier, judgement, keys)
+
+
+def _differ(now: QueryScore, before: QueryScore | None) -> bool:
+    """Tell whether a query fared otherwise on the two sides, if it is on both."""
+    return before is not None and now is not before and now != before
+
+
+def _query(
+    query: GoldenQuery, current: QueryScore, before: QueryScore | None, judgement: Judgement, keys: Sequence[str]
+) -> QueryReport:
+    violations = judgement.violations.get(query.id, [])
+    return QueryReport(
+        id=query.id,
+        place=encodable(query.place),
+        query=query.query,
+        tags=list(query.tags),
+        weight=query.weight,
+        status=judgement.status(query.id),
+        metrics=query_metrics(current, keys),
+        baseline_metrics=query_metrics(before, keys) if before else None,
+        ranks=relevant_ranks(query, current),
+        baseline_ranks=relevant_ranks(query, before) if before else None,
+        forbidden_ranks=_forbidden_ranks(query, current),
+        baseline_forbidden_ranks=_forbidden_ranks(query, before) if before else None,
+        violations=violations,
+        repeated=bool(current.repeats or (before and before.repeats)),
+    )
+
+
+def query_metrics(score: QueryScore, keys: Sequence[str]) -> dict[str, float | None]:
+    """Name a query's metrics; null for an unanswerable query."""
+    return dict(zip(keys, score.values or (None,) * len(keys), strict=True))
+
+
+def relevant_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int | None]:
+    """Give every relevant document its rank, null where it was not retrieved."""
+    return dict(zip(query.relevant_doc_ids, score.ranks, strict=True))
+
+
+def _forbidden_ranks(query: GoldenQuery, score: QueryScore) -> Ranks:
+    """Give every forbidden document that was retrieved its rank."""
+    return {doc_id: rank for doc_id, rank in zip(query.forbidden_doc_ids, score.forbidden_ranks, strict=True) if rank}

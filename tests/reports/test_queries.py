@@ -1,0 +1,93 @@
+"""Which queries a report lists."""
+
+import json
+
+import pytest
+
+from ragcontract.inputs.config import Config, PerQuery
+from ragcontract.judging.verdict import judge
+from ragcontract.model import Detail
+from ragcontract.reports import markdown
+from ragcontract.reports.build import Checked, checked
+from ragcontract.reports.formats import FORMATS
+from ragcontract.reports.queries import ALL_UP_TO
+from tests.records import NOW, query, score
+
+QUERIES = [
+    query("same", "A"),
+    query("worse", "A"),
+    query("better", "A"),
+    query("new", "A"),
+    query("broken", "A"),
+    query("to-warn", "A", severity="warn"),
+    query("forbidden-moved", "A", forbidden_doc_ids=("F",)),
+]
+BEFORE = {
+    "same": ["A"],
+    "worse": ["A"],
+    "better": ["x", "A"],
+    "broken": ["x"],
+    "to-warn": ["x"],
+    "forbidden-moved": ["A", "F"],
+}
+NOW_FOUND = {
+    "same": ["A", "y"],
+    "worse": ["x", "A"],
+    "better": ["A"],
+    "new": ["A"],
+    "broken": ["x"],
+    "to-warn": ["x"],
+    "forbidden-moved": ["A", "x", "F"],
+}
+RULES = Config(per_query=PerQuery(forbidden_within=1))
+LISTED: dict[Detail, list[str]] = {
+    "failed": ["broken", "to-warn"],
+    "changed": ["worse", "better", "broken", "to-warn", "forbidden-moved"],
+    "all": [one.id for one in QUERIES],
+}
+
+
+def made(detail: Detail | None, *, more: int = 0) -> Checked:
+    """Check, with so many ``more`` queries that did not move."""
+    others = [query(f"q{number}", "A") for number in range(more)]
+    found = {one.id: ["A"] for one in others}
+    scored = score([*QUERIES, *others], NOW_FOUND | found, BEFORE | found, RULES)
+    return checked(scored, judge(scored), [], NOW, detail)
+
+
+def as_json(one: Checked) -> dict[str, object]:
+    loaded: dict[str, object] = json.loads(b"".join(FORMATS["report-json"](one)))
+    return loaded
+
+
+@pytest.mark.parametrize("detail", LISTED)
+def test_the_json_report_lists_the_queries_of_its_detail(detail: Detail) -> None:
+    report = as_json(made(detail))
+    assert report["detail"] == detail
+    assert [one["id"] for one in report["queries"]] == LISTED[detail]  # type: ignore[attr-defined]
+
+
+def test_ten_thousand_queries_are_all_listed_and_of_more_those_that_changed() -> None:
+    few, many = (made(None, more=more - len(QUERIES)) for more in (ALL_UP_TO, ALL_UP_TO + 1))
+    assert (few.detail, len(few.report.queries)) == ("all", 10_000)
+    assert (many.detail, [one.id for one in many.report.queries]) == ("changed", LISTED["changed"])
+
+
+def test_all_of_many_queries_are_listed_where_that_is_asked_for() -> None:
+    one = made("all", more=ALL_UP_TO)
+    assert (one.detail, one.report.detail, len(list(one.queries()))) == ("all", "changed", ALL_UP_TO + len(QUERIES))
+    report = as_json(one)
+    assert (report["detail"], len(report["queries"])) == ("all", ALL_UP_TO + len(QUERIES))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("more", [0, ALL_UP_TO])
+def test_what_people_read_counts_all_queries_whatever_is_listed(more: int) -> None:
+    text = markdown.render(made("failed", more=more).report)
+    assert f"1 of {len(QUERIES) + more:,} queries broken (1 to warn)" in text
+    assert f"Rank movement: 1 worse, 2 better, {3 + more:,} the same, 1 new" in text
+
+
+def test_a_run_without_a_baseline_has_nothing_that_changed() -> None:
+    scored = score(QUERIES, NOW_FOUND, None, RULES)
+    listed = checked(scored, judge(scored), [], NOW, "changed").queries()
+    assert [one.id for one in listed] == LISTED["failed"]
