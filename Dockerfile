@@ -1,5 +1,6 @@
 # The action's image: Python, the package with what it runs on, nothing else. Runs as root, as actions must.
 # The base is an argument, so that a build can pin a digest, or do without a registry.
+# Slim, not Alpine: the C library under Python is then the one that all tests run on.
 ARG BASE=python:3.13-slim
 
 FROM ${BASE} AS build
