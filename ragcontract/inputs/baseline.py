@@ -21,13 +21,18 @@ FORMAT_VERSION = 1
 RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 
 
-class BaselineQuery(Struct, frozen=True, kw_only=True, gc=False):
-    """A query of the baseline: the question, every exported document id, ranks and metrics when it was made."""
+class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
+    """What a run is compared with: the question, and every exported document id."""
 
     id: Id
     query: str
     doc_ids: Annotated[list[Id], Meta(description="Everything the run row returned, best first.")]
     repeats: Annotated[list[list[Id]], Meta(description="The same of further rows, where there were several.")] = []
+
+
+class BaselineQuery(ComparedQuery, frozen=True, kw_only=True, gc=False):
+    """A query of the baseline, with its ranks and metrics when it was made."""
+
     ranks: dict[str, Rank | None]
     metrics: Means
 
@@ -67,7 +72,7 @@ class StoredBaseline:
     def __init__(
         self,
         path: str,
-        source: Source[BaselineQuery],
+        source: Source[ComparedQuery],
         diagnostics: Diagnostics,
         golden: Mapping[str, GoldenQuery] | None = None,
     ) -> None:
@@ -158,7 +163,7 @@ def read_baseline(
         diagnostics.problem(path, "is one of several baselines; give one baseline.json, or run files (.jsonl)")
         return None
     try:
-        source = open_source(path, BaselineQuery, progress)
+        source = open_source(path, ComparedQuery, progress)
     except READ_ERRORS as error:
         diagnostics.problem(path, read_problem(error))
         return None

@@ -1,6 +1,6 @@
 """The queries of a baseline file: line by line, as the file is made, or out of the whole where it is laid out anew."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -8,7 +8,7 @@ import msgspec
 
 from ragcontract.inputs.files import InputFile, Progress, read_whole
 from ragcontract.inputs.jsonl import UNDECODABLE
-from ragcontract.inputs.lines import MAX_LINE_BYTES
+from ragcontract.inputs.lines import BLOCK
 from ragcontract.model import SourceFile
 
 START, FIRST_QUERY = b"{\n", b'  "queries": [\n'
@@ -36,47 +36,46 @@ class Source(Protocol[Query_co]):
 
 def open_source(path: str, query: type[Query_co], progress: Progress) -> Source[Query_co]:
     """Look what the file is like, whose queries are such records; raises one of ``READ_ERRORS``."""
-    decode = msgspec.json.Decoder(query).decode
     if Path(path).is_file():  # what is no file can be read once only
         with InputFile(path) as file:
             head = _head(file)
         if head is not None:
-            return _Lines(path, head, decode, progress)
-    return _Whole(path, decode, progress)
+            return _Lines(path, head, query, progress)
+    return _Whole(path, query, progress)
 
 
 class _Lines(Generic[Query_co]):
-    def __init__(self, path: str, head: bytes, decode: Callable[[bytes], Query_co], progress: Progress) -> None:
+    def __init__(self, path: str, head: bytes, query: type[Query_co], progress: Progress) -> None:
         self.files: list[SourceFile] = []
         self.head = head
         self._path = path
-        self._decode = decode
+        self._query = query
         self._progress = progress
 
     def whole(self) -> bytes:
         return read_whole(self._path)[0]
 
     def __iter__(self) -> Iterator[Query_co]:
-        decode = self._decode
+        decode = msgspec.json.Decoder(list[self._query]).decode  # type: ignore[name-defined]
         with InputFile(self._path, self._progress) as file:
             _head(file)
             count = 0
             try:
-                for line in _queries(file):
-                    query = decode(line)
-                    count += 1
-                    yield query
+                for text in _lists(file):
+                    queries = decode(text)
+                    yield from queries
+                    count += len(queries)
             except UNDECODABLE:  # edited by hand, as it seems: what is left is read as any JSON is
-                yield from map(decode, _packed(self.whole())[count:])
-                while file.stream.read(MAX_LINE_BYTES):
+                yield from _decoded(self.whole(), self._query, count)
+                while file.stream.read(BLOCK):
                     pass  # for the digest
             self.files.append(file.source())
 
 
 class _Whole(Generic[Query_co]):
-    def __init__(self, path: str, decode: Callable[[bytes], Query_co], progress: Progress) -> None:
+    def __init__(self, path: str, query: type[Query_co], progress: Progress) -> None:
         self._data, source = read_whole(path, progress)
-        self._decode = decode
+        self._query = query
         self.files = [source]
 
     @property
@@ -87,7 +86,7 @@ class _Whole(Generic[Query_co]):
         return self._data
 
     def __iter__(self) -> Iterator[Query_co]:
-        yield from map(self._decode, _packed(self._data))
+        yield from _decoded(self._data, self._query)
 
 
 class _Packed(msgspec.Struct):
@@ -96,8 +95,9 @@ class _Packed(msgspec.Struct):
     queries: list[msgspec.Raw]
 
 
-def _packed(data: bytes) -> list[msgspec.Raw]:
-    return msgspec.json.decode(data, type=_Packed).queries
+def _decoded(data: bytes, query: type[Query_co], first: int = 0) -> Iterator[Query_co]:
+    decode = msgspec.json.Decoder(query).decode
+    yield from map(decode, msgspec.json.decode(data, type=_Packed).queries[first:])
 
 
 def _head(file: InputFile) -> bytes | None:
@@ -112,15 +112,17 @@ def _head(file: InputFile) -> bytes | None:
     return None
 
 
-def _queries(file: InputFile) -> Iterator[bytes]:
-    """Yield the queries, a line each, and where the file goes on in any other way, that line: which is no query."""
-    comma: bool | None = None  # behind the query before, if there is one
-    while line := file.stream.readline(MAX_LINE_BYTES):
-        query = line.strip()
-        if query == b"]" and not comma and file.stream.read(len(START) + 1).strip() == b"}" and not file.stream.read(1):
-            return
-        if comma is False:
-            break
-        comma = query.endswith(b",")
-        yield query.removesuffix(b",")
-    yield b""
+def _lists(file: InputFile) -> Iterator[bytes]:
+    """Yield the queries that end in a block as a JSON list, block by block; what cannot be decoded is no list of them.
+
+    They are cut where a comma ends a line: that is between two queries, or would leave none that is whole.
+    """
+    begun: list[bytes] = []
+    while block := file.stream.read1(BLOCK):
+        begun.append(block)
+        if b",\n" in block:
+            queries, _, rest = b"".join(begun).rpartition(b",\n")
+            yield b"[" + queries + b"]"
+            begun = [rest]
+    last = b"".join(begun).rstrip()
+    yield b"[" + last.removesuffix(b"\n  ]\n}") + (b"]" if last.endswith(b"\n  ]\n}") else b"")
