@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from msgspec import Struct
 
 from ragcontract import defaults, pipeline
@@ -93,7 +92,7 @@ def _check(places: _Places, settings: Settings, context: Context, world: World) 
     return Outcome(
         exit_code=ExitCode.BROKEN if broken and settings.enforce else ExitCode.PASS,
         state=report.verdict,
-        log=printable(click.unstyle(terminal.check_text(report)))
+        log=printable(terminal.without_colours(terminal.check_text(report)))
         + annotations.of_report(report, level, partial(in_repository, context=context)),
         outputs=_numbers(report) | {name: for_next_step(path, context) for name, path in outputs.items()},
         render=lambda detail, *, mended=False: markdown.render(

@@ -1,7 +1,6 @@
 """Finding, opening and fingerprinting input files."""
 
 import glob
-import gzip
 import io
 import os
 import stat
@@ -65,9 +64,11 @@ def not_readable(name: str) -> str | None:
 
 def read_problem(error: Exception) -> str:
     """Say why opening or reading a file failed."""
-    if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"cannot be read ({error.strerror or error})"
+    if isinstance(error, OSError | EOFError | zlib.error):  # gzip's own OSError has no number
         return f"the gzip data is damaged or cut off ({error})"
-    return f"cannot be read ({(error.strerror if isinstance(error, OSError) else None) or error})"
+    return f"cannot be read ({error})"
 
 
 def _expand(pattern: str) -> list[str]:
@@ -131,10 +132,11 @@ class InputFile:
         self.path = path
         self._raw = HashingReader(io.FileIO(path), progress)
         packed = io.BufferedReader(self._raw, BUFFER)
-        is_gzip = packed.peek(2)[:2] == GZIP_MAGIC
-        self.stream: io.BufferedReader[Any] = (
-            io.BufferedReader(gzip.GzipFile(fileobj=packed), BUFFER) if is_gzip else packed
-        )
+        self.stream: io.BufferedReader[Any] = packed
+        if packed.peek(2)[:2] == GZIP_MAGIC:
+            from gzip import GzipFile  # only where something is packed
+
+            self.stream = io.BufferedReader(GzipFile(fileobj=packed), BUFFER)
 
     def source(self) -> SourceFile:
         """Return the path and the digest of the bytes on disk; call it after the file was read to its end."""
