@@ -35,7 +35,7 @@ ALWAYS = {"click", "junit_xml", "msgspec", "ragcontract", "six"}
 TYPING = {"typing_extensions"}
 CONFIG = {"yaml", "_yaml"}
 # Of the standard library, beside what msgspec, yaml and click load; what these load themselves goes with them.
-STANDARD = {"array", "bisect", "gc", "glob", "hashlib", "pathlib", "random", "shutil", "statistics", "zlib"}
+STANDARD = {"array", "bisect", "gc", "glob", "hashlib", "pathlib", "zlib"}
 OF_CLICK = {"locale"}
 OF_JUNIT_XML = {"encodings.ascii", "importlib.util", "xml.dom.minidom", "xml.etree.ElementTree"}
 ELSEWHERE = tuple(f"ragcontract.{name}" for name in ("api", "convert", "github", "record", "reports.html"))
