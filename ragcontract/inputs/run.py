@@ -125,10 +125,7 @@ class RunRows:
                 if query or golden is None:
                     known.append(row)
                 seen[query.id if query else query_id] = number * files + file
-                scores = [result.score for result in results]
-                if None in scores:
-                    scores = [score for score in scores if score is not None]
-                if scores != sorted(scores, reverse=True):  # type: ignore[type-var]
+                if not descending([result.score for result in results]):
                     unordered += 1
                     first_unordered = first_unordered or f"{lines.path}:{number}"
                 doc_ids = as_ids([result.doc_id for result in results])
@@ -156,9 +153,8 @@ class RunRows:
         self._versions |= dict.fromkeys(map(VERSIONS, rows))
 
 
-def descending(results: list[Result]) -> bool:
-    """Tell whether the scores, where there are any, are in the order of the results."""
-    scores = [result.score for result in results]
+def descending(scores: list[float | None]) -> bool:
+    """Tell whether the scores, where there are any, are in descending order."""
     try:
         return scores == sorted(scores, reverse=True)  # type: ignore[type-var]
     except TypeError:  # some results have none

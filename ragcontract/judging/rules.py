@@ -22,22 +22,29 @@ def broken_rules(query: GoldenQuery, score: QueryScore, k: int, rules: PerQuery)
 
 
 def suspects(queries: Iterable[GoldenQuery], scores: Mapping[str, QueryScore], k: int) -> list[GoldenQuery]:
-    """Leave out the queries, most as a rule, of which no rule can be broken: all found in the top k, none forbidden."""
+    """Leave out the queries, most as a rule, that cannot have broken a rule."""
     distinct = {id(score): score for score in scores.values()}  # queries that fared alike share a score
-    sound = {identity for identity, score in distinct.items() if _is_sound(score, k)}
-    return [query for query in queries if query.must_rank_at_most is not None or id(scores[query.id]) not in sound]
+    best = {identity: rank for identity, score in distinct.items() if (rank := _best_if_sound(score, k)) is not None}
+    return [
+        query
+        for query in queries
+        if (rank := best.get(id(scores[query.id]))) is None or rank > (query.must_rank_at_most or rank)
+    ]
 
 
-def _is_sound(score: QueryScore, k: int) -> bool:
-    in_top = all(rank is not None and rank <= k for rank in score.ranks)
-    return in_top and not any(score.forbidden_ranks) and not score.repeats
+def _best_if_sound(score: QueryScore, k: int) -> int | None:
+    """Return the best rank of a relevant document, where all are in the top k and no forbidden one is anywhere."""
+    ranks = [rank for rank in score.ranks if rank is not None and rank <= k]
+    if len(ranks) < len(score.ranks) or any(score.forbidden_ranks) or score.repeats:
+        return None
+    return min(ranks, default=1)
 
 
 def never_satisfiable(queries: Iterable[GoldenQuery], k: int) -> Iterator[str]:
     """Yield a warning for every query that asks for more documents in the top k than fit there."""
     for query in queries:
-        relevant = len(query.relevant_doc_ids)
-        if relevant > k and not query.must_include_any:
+        if len(query.relevant_doc_ids) > k and not query.must_include_any:
+            relevant = len(query.relevant_doc_ids)
             yield (
                 f"{query.place}: {query.id!r} wants all {relevant} relevant documents in the top {k}, which cannot "
                 "hold them, so it can never pass; set must_include_any, or raise k"

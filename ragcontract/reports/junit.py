@@ -46,12 +46,11 @@ def _suite(name: str, properties: Properties, statuses: Sequence[str], cases: It
     failures, passes = statuses.count("fail"), statuses.count("pass")
     skipped = len(statuses) - failures - passes
     suite.attrib.update(tests=str(len(statuses)), failures=str(failures), skipped=str(skipped))
-    end = b"</testsuite>"
-    yield _lines(ET.tostring(suite).removesuffix(end))
+    yield _lines(ET.tostring(suite).removesuffix(b"</testsuite>"))
     while batch := list(islice(cases, BATCH)):
-        for case in TestSuite(name, batch).build_xml_doc():
-            yield _lines(ET.tostring(case))
-    yield end + b"\n"
+        part = ET.tostring(TestSuite(name, batch).build_xml_doc())
+        yield _lines(part[part.index(b"<testcase") : part.rindex(b"</testsuite>")])
+    yield b"</testsuite>\n"
 
 
 def _lines(xml: bytes) -> bytes:

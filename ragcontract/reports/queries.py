@@ -1,6 +1,6 @@
 """What became of single queries, made one by one: a million of them need not be held to be written."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ragcontract.judging.verdict import Judgement
 from ragcontract.model import Detail, GoldenQuery, QueryReport, QueryScore, Ranks
@@ -21,18 +21,15 @@ def query_reports(scored: Scored, judgement: Judgement, detail: Detail) -> Itera
     now = scored.run.scores
     before = scored.baseline.scores if scored.baseline else {}
     broken = judgement.violations
-
-    def is_listed(query: GoldenQuery) -> bool:
-        return query.id in broken or (detail == "changed" and _differ(now[query.id], before.get(query.id)))
-
-    queries = scored.golden.queries.values()
-    for query in queries if detail == "all" else filter(is_listed, queries):
+    queries: Iterable[GoldenQuery] = scored.golden.queries.values()
+    if detail == "failed":
+        queries = [query for query in queries if query.id in broken]
+    elif detail == "changed":
+        others = {query_id for query_id, score in before.items() if score is not now[query_id]}  # mostly, one is shared
+        changed = {query_id for query_id in others if before[query_id] != now[query_id]}
+        queries = [query for query in queries if query.id in broken or query.id in changed]
+    for query in queries:
         yield _query(query, now[query.id], before.get(query.id), judgement, keys)
-
-
-def _differ(now: QueryScore, before: QueryScore | None) -> bool:
-    """Tell whether a query fared otherwise on the two sides, if it is on both."""
-    return before is not now and before is not None and before != now  # mostly they share one
 
 
 def _query(

@@ -30,19 +30,18 @@ def score_rows(
     scores: dict[str, QueryScore] = {}
     unknown: dict[str, None] = {}
     repeats: dict[str, list[QueryScore]] = {}
+    score = scorer.score
     for query_id, doc_ids in rows:
         query = golden.get(query_id)
         if query is None:
             unknown[query_id] = None
             continue
         if duplicates is not None:
-            duplicates.note(query.id, doc_ids)
-        score = scorer.score(query, doc_ids)
-        # The golden query's own id is the key: a row's copy of it need not be held.
-        if query.id in scores:
-            repeats.setdefault(query.id, [scores[query.id]]).append(score)
-        else:
-            scores[query.id] = score
+            duplicates.note(query_id, doc_ids)
+        if query_id in scores:
+            repeats.setdefault(query_id, [scores[query_id]]).append(score(query, doc_ids))
+        else:  # under the golden query's own id: a row's copy of it need not be held
+            scores[query.id] = score(query, doc_ids)
     scores |= {query_id: averaged(several) for query_id, several in repeats.items()}
     return scores, list(unknown)
 
