@@ -8,9 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ragcontract import defaults, pipeline
 from ragcontract.errors import ExitCode, InputError, RagContractError
@@ -34,7 +32,7 @@ from ragcontract.model import Report
 from ragcontract.outputs import check_outputs, write_files
 from ragcontract.reports import markdown, terminal
 from ragcontract.reports.formats import FORMATS
-from ragcontract.reports.summary import at_largest_k
+from ragcontract.scoring.metrics import metrics_at
 from ragcontract.text import printable
 
 if TYPE_CHECKING:
@@ -94,7 +92,7 @@ def _check(places: _Places, settings: Settings, context: Context, world: World) 
     return Outcome(
         exit_code=ExitCode.BROKEN if broken and settings.enforce else ExitCode.PASS,
         state=report.verdict,
-        log=printable(click.unstyle(terminal.check_text(report)))
+        log=printable(terminal.without_colours(terminal.check_text(report)))
         + annotations.of_report(report, level, partial(in_repository, context=context)),
         outputs=_numbers(report) | {name: for_next_step(path, context) for name, path in outputs.items()},
         render=lambda detail, *, mended=False: markdown.render(
@@ -119,6 +117,7 @@ def _places(settings: Settings, context: Context) -> _Places:
         baseline=mapped(settings.baseline),
         config=in_container(settings.config, context) if settings.config else None,
         folder=folder,
+        repeats=settings.repeats,
     )
     wanted = {
         "report-md": settings.report_md,
@@ -132,29 +131,26 @@ def _places(settings: Settings, context: Context) -> _Places:
     body_file = outputs.pop("comment-body-file", None)
     if body_file and _wrong_body_file(body_file, outputs.values(), paths, context):
         body_file = None  # for its own sake only: it tells what is wrong with the others
-    paths = replace(paths, repeats=settings.repeats)
     return _Places(paths=paths, outputs=outputs, body_file=body_file, problems=problems)
 
 
 def _wrong_places(paths: pipeline.Paths, outputs: Mapping[str, str], context: Context) -> list[str]:
     """Return what is wrong with the places; looks at nothing outside of the workspace to tell."""
-    named = [*paths.golden, *paths.run, *(paths.baseline or []), *([paths.config] if paths.config else [])]
-    if problems := outside(dict.fromkeys([*named, *outputs.values()]), context):
+    if problems := outside(dict.fromkeys([*defaults.named(paths), *outputs.values()]), context):
         return problems
-    inputs = resolve(named, Diagnostics())
+    inputs = resolve(defaults.named(paths), Diagnostics())
     return [*outside(inputs, context), *check_outputs(outputs.values(), inputs)]
 
 
 def _wrong_body_file(place: str, others: Iterable[str], paths: pipeline.Paths, context: Context) -> bool:
     """Tell whether the body file may not be written; an input that leads out of the workspace is not looked at."""
-    named = [*paths.golden, *paths.run, *(paths.baseline or []), *([paths.config] if paths.config else [])]
-    inside = [path for path in named if not outside([path], context)]
+    inside = [path for path in defaults.named(paths) if not outside([path], context)]
     taken = [*resolve(inside, Diagnostics()), *(other for other in others if not outside([other], context))]
     return bool(outside([place], context) or check_outputs([place], taken))
 
 
 def _numbers(report: Report) -> dict[str, str]:
-    means = {key.partition("_")[0]: metric.current for key, metric in at_largest_k(report).items()}
+    means = {metric.metric.name: report.metrics[metric.key].current for metric in metrics_at(max(report.k))}
     return {
         "verdict": report.verdict,
         **{name: "" if mean is None else str(mean) for name, mean in means.items()},

@@ -23,6 +23,7 @@ def find_inputs(
     baseline: Sequence[str] = (),
     config: str | None = None,
     folder: str = "",
+    repeats: bool = False,
 ) -> Paths:
     """Fill in what is not given; paths are relative to ``folder``.
 
@@ -44,4 +45,10 @@ def find_inputs(
         run=inside(run or [RUN]),
         baseline=inside(baseline) if baseline else None,
         config=str(home / config) if config else None,
+        repeats=repeats,
     )
+
+
+def named(paths: Paths) -> list[str]:
+    """Return the paths and globs of all inputs."""
+    return [*paths.golden, *paths.run, *(paths.baseline or []), *([paths.config] if paths.config else [])]

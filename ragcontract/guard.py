@@ -1,9 +1,7 @@
 """The one place where exceptions become exit codes. Imports nothing that could be missing."""
 
 import gc
-import platform
 import sys
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
@@ -37,11 +35,20 @@ def guarded(run: Callable[[], int], stderr: TextIO | None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception:  # noqa: BLE001 (whatever it is, it is ours)
-        # not platform.platform(): that runs a program, which would be handed the environment and the token in it
-        machine = f"{platform.system()} {platform.release()} {platform.machine()}"
-        bug = BUG.format(version=__version__, python=platform.python_version(), platform=machine)
-        _tell(stderr, [*map(visible, traceback.format_exc().splitlines()), *bug.splitlines()])
+        with suppress(Exception):  # where not even this can be told, the exit code does
+            _tell(stderr, _bug())
         return ExitCode.BUG
+
+
+def _bug() -> list[str]:
+    """Describe the exception that is being handled."""
+    import platform  # both cost milliseconds that a run without a bug need not spend
+    import traceback
+
+    # not platform.platform(): that runs a program, which would be handed the environment and the token in it
+    machine = f"{platform.system()} {platform.release()} {platform.machine()}"
+    bug = BUG.format(version=__version__, python=platform.python_version(), platform=machine)
+    return [*map(visible, traceback.format_exc().splitlines()), *bug.splitlines()]
 
 
 def _tell(stderr: TextIO | None, lines: list[str]) -> None:
@@ -51,13 +58,24 @@ def _tell(stderr: TextIO | None, lines: list[str]) -> None:
             stderr.flush()
 
 
+def whole_process(run: Callable[[], int]) -> int:
+    """Call ``run``, which is all that this process is for, and return its exit code as :func:`guarded` does.
+
+    The process is short and its objects live to its end. Looking for garbage finds none and costs a fifth of a small
+    check, most of it as the interpreter ends, which leaves frozen objects alone.
+    """
+    gc.disable()
+    code = guarded(run, sys.stderr)
+    gc.freeze()
+    return code
+
+
 def entry_point() -> None:
     """Run the command line: the console script ``rag-contract``."""
 
     def run() -> int:
         from ragcontract.cli import main  # see guarded
 
-        gc.disable()  # a short process whose objects live to its end: looking for garbage costs a fifth and finds none
         return main(sys.argv[1:])
 
-    sys.exit(guarded(run, sys.stderr))
+    sys.exit(whole_process(run))

@@ -81,8 +81,8 @@ def find_paths(
 ) -> pipeline.Paths:
     """Fill in the defaults; with a ``baseline`` of None there is none, wherever it may lie."""
     refuse_empty({"--golden": golden, "--run": run, "--baseline": baseline or (), "--config": [config]})
-    paths = defaults.find_inputs(golden=golden, run=run, baseline=baseline or (), config=config)
-    return replace(paths, baseline=paths.baseline if baseline is not None else None, repeats=repeats)
+    paths = defaults.find_inputs(golden=golden, run=run, baseline=baseline or (), config=config, repeats=repeats)
+    return paths if baseline is not None else replace(paths, baseline=None)
 
 
 def large(paths: pipeline.Paths) -> list[str]:
@@ -105,8 +105,7 @@ def runs_of(engine: str, paths: pipeline.Paths) -> Iterator[tuple[Elsewhere | No
 
 def refuse_outputs(outputs: Sequence[str], paths: pipeline.Paths) -> None:
     """Raise OutputError where a file cannot be written, or is one of those to read."""
-    inputs = [*large(paths), *([paths.config] if paths.config else [])]
-    if problems := check_outputs(outputs, resolve(inputs, Diagnostics())):
+    if problems := check_outputs(outputs, resolve(defaults.named(paths), Diagnostics())):
         raise OutputError(problems)
 
 

@@ -222,15 +222,14 @@ def _can_be_judged(
     def problem(gate_id: str, message: str) -> None:
         diagnostics.problem(f"{config.files[0].path}:{config.lines[gate_id]}", message)
 
-    gates = {gate.id: gate for gate in limits.gates_of(config.config, metrics)}
+    gates: dict[str, limits.Limit] = {gate.id: gate for gate in limits.gates_of(config.config, metrics)}
+    gates |= {gate.id: gate for gate in latency.gates_of(config.config)}
     for gate_id in limits.limits_set(config.config):
         if gate_id not in gates:
             cutoffs = ", ".join(str(k) for k in sorted({metric.k for metric in metrics}))
             problem(gate_id, f"{gate_id} cannot be judged: k is {cutoffs}")
-        elif gates[gate_id].kind != "minimum" and not has_baseline:
-            problem(gate_id, limits.why_not(gates[gate_id], has_baseline=False))
-    if config.config.latency.p95_increase_gt is not None and not has_baseline:
-        problem(f"latency.{latency.INCREASE}", latency.without_baseline())
+        elif gates[gate_id].compares and not has_baseline:
+            problem(gate_id, gates[gate_id].cannot(limits.NO_BASELINE))
 
 
 def _too_steep(queries: Iterable[GoldenQuery], config: LoadedConfig) -> list[GoldenQuery]:

@@ -20,7 +20,7 @@ NOBODY = 65534
 
 # Started by root, it gives up root's rights once all modules are loaded: the interpreter may be out of nobody's reach.
 _AS_NOBODY = f"""
-import difflib, os, sys, traceback, yaml
+import difflib, gzip, json, os, platform, sys, traceback, yaml
 import ragcontract.cli, ragcontract.reports.junit
 for command in ragcontract.cli.COMMANDS:
     __import__("ragcontract.commands." + command)

@@ -7,7 +7,6 @@ from typing import Any
 from ragcontract.inputs.config import Config, LoadedConfig
 from ragcontract.inputs.golden import Golden
 from ragcontract.judging.gates import limits_set
-from ragcontract.judging.latency import gates_of
 from ragcontract.judging.verdict import judge
 from ragcontract.model import Accepted, GoldenQuery, Latency, Report, SourceFile
 from ragcontract.reports.build import Checked, build_report
@@ -82,7 +81,7 @@ def score(
 
 
 def _loaded(config: Config) -> LoadedConfig:
-    limits = [*limits_set(config), *(gate.id for gate in gates_of(config))]
+    limits = list(limits_set(config))
     limits += [f"waivers[{number}]" for number in range(len(config.waivers))]
     file = SourceFile(path="ragcontract.yml", sha256="ef" * 32)
     return LoadedConfig(config=config, files=[file], lines=dict.fromkeys(limits, 7))

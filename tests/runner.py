@@ -186,13 +186,15 @@ class InContainer(Runner):
     """The image, with the mounts and the working folder that the runner gives a container action."""
 
     root = "/github"
+    image = IMAGE
+    options: tuple[str, ...] = ("--rm",)
 
     def _execute(self, environ: dict[str, str]) -> tuple[int, str]:
         mounts = [flag for name in FOLDERS for flag in ("--volume", f"{self.folder / name}:/github/{name}")]
         variables = [flag for name in environ for flag in ("--env", name)]
-        command = ["docker", "run", "--rm", "--network", "host", "--workdir", "/github/workspace", *mounts, *variables]
+        command = ["docker", "run", *self.options, "--network", "host", "--workdir", "/github/workspace"]
         done = subprocess.run(
-            [*command, IMAGE],
+            [*command, *mounts, *variables, self.image],
             env={**os.environ, **environ},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -88,23 +88,25 @@ def test_every_input_and_output_is_described() -> None:
     assert all(word in action["inputs"]["comment"]["description"] for word in get_args(CommentWhen))
 
 
-def test_the_config_in_the_readme_is_read_without_a_complaint(tmp_path: Path) -> None:
-    example = next(text for text in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if text.startswith("k: 5"))
-    (tmp_path / "c.yml").write_text(example)
+def config_in_the_readme(start: str, folder: Path) -> tuple[str, Config]:
+    """Return the example that starts so, and what it is read as; fails where anything is wrong with it."""
+    example = next(text for text in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if text.startswith(start))
+    (folder / "c.yml").write_text(example)
     diagnostics = Diagnostics()
-    config = read_config(str(tmp_path / "c.yml"), diagnostics).config
+    config = read_config(str(folder / "c.yml"), diagnostics).config
     diagnostics.raise_problems()
+    return example, config
+
+
+def test_the_config_in_the_readme_is_read_without_a_complaint(tmp_path: Path) -> None:
+    example, config = config_in_the_readme("k: 5", tmp_path)
     assert config.per_query.forbidden_within == 20
     keys = set(re.findall(r"^ *(\w+):", example, re.MULTILINE))
     assert keys >= {*Config.__struct_fields__, *config.per_query.__struct_fields__}
 
 
 def test_the_cut_offs_in_the_readme_are_what_its_comments_say(tmp_path: Path) -> None:
-    example = next(text for text in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if text.startswith("k: [1"))
-    (tmp_path / "c.yml").write_text(example)
-    diagnostics = Diagnostics()
-    config = read_config(str(tmp_path / "c.yml"), diagnostics).config
-    diagnostics.raise_problems()
+    example, config = config_in_the_readme("k: [1", tmp_path)
     said = dict(re.findall(r"^  (\w+): \S+ +# (\w+@\d+)", example, re.MULTILINE))
     limits = {gate.id.partition(".")[2]: gate.metric.label for gate in gates_of(config, metrics_at(config.k))}
     assert said == {name: label for name, label in limits.items() if name != "recall_at_5"}

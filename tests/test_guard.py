@@ -77,6 +77,33 @@ def test_exit_codes_are_those_of_the_readme() -> None:
     assert all(meanings[code].startswith(start) for code, start in starts.items())
 
 
+def test_a_bug_that_cannot_be_told_is_none_of_the_contract() -> None:
+    class Hostile(Exception):  # noqa: N818
+        def __str__(self) -> str:
+            raise KeyError
+
+    def unwritable(_text: str) -> int:
+        raise UnicodeError
+
+    stderr = io.StringIO()
+    stderr.write = unwritable  # type: ignore[method-assign]
+
+    def run() -> int:
+        raise Hostile
+
+    assert guarded(run, stderr) == 3
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_process_looks_for_no_garbage_and_keeps_its_exit_code(code: int) -> None:
+    program = (
+        "import gc, sys; from ragcontract.guard import whole_process\n"
+        f"code = whole_process(lambda: 10 * gc.isenabled() + {code})\n"
+        "sys.exit(code if gc.get_freeze_count() > 1000 else 20)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == code
+
+
 def test_a_bug_report_hands_the_environment_to_no_other_program() -> None:
     code = (
         "import sys, io; from ragcontract.guard import guarded\n"

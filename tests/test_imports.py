@@ -1,34 +1,69 @@
-"""What an ordinary check loads: every import costs the start of every pull request's check."""
+"""What an ordinary check loads: every import costs the start of every pull request's check.
 
+What is imported anew here turns these tests red: import it where it is used, or add it to a list and say what it costs.
+"""
+
+import os
+import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.builders import golden, good_workspace, run, write_jsonl
+from tests.github.standin import GitHub
 from tests.process import spawn
+from tests.runner import ROOT, Runner
 
+# Names the modules that a program loads which its first argument does not name, after all that it prints itself.
 PROGRAM = """
 import sys
+for name in sys.argv.pop(1).split():
+    __import__(name)
 before = set(sys.modules)
 from ragcontract.guard import guarded
-from ragcontract.cli import main
-code = guarded(lambda: main(sys.argv[1:]), sys.stderr)
-loaded = {name.partition(".")[0] for name in set(sys.modules) - before if "cython" not in name}
-print(*sorted(loaded - set(sys.stdlib_module_names)), "|", *sorted(loaded & set(sys.stdlib_module_names)))
+{main}
+code = guarded(lambda: {call}, sys.stderr)
+print("loaded:", *sorted(set(sys.modules) - before))
 sys.exit(code)
 """
+COMMAND = PROGRAM.format(main="from ragcontract.cli import main", call="main(sys.argv[1:])")
+ACTION = PROGRAM.format(main="from ragcontract.action import from_runner", call="from_runner()")
+
 ALWAYS = {"click", "junit_xml", "msgspec", "ragcontract", "six"}
 TYPING = {"typing_extensions"}
-SLOW = {"asyncio", "difflib", "email", "http", "multiprocessing", "sqlite3", "ssl", "unittest"}
+CONFIG = {"yaml", "_yaml"}
+# Of the standard library, beside what msgspec, yaml and click load; what these load themselves goes with them.
+STANDARD = {"array", "bisect", "gc", "glob", "hashlib", "pathlib", "zlib"}
+OF_CLICK = {"locale"}
+OF_JUNIT_XML = {"encodings.ascii", "importlib.util", "xml.dom.minidom", "xml.etree.ElementTree"}
+ELSEWHERE = tuple(f"ragcontract.{name}" for name in ("api", "convert", "github", "record", "reports.html"))
 
 
-def loaded_by(*argv: str, cwd: Path) -> tuple[set[str], set[str]]:
-    """Return the third-party and the standard modules that a successful command loads."""
-    ended = spawn(*argv, cwd=cwd, command=(sys.executable, "-c", PROGRAM), environ=unmeasured())
+def modules(printed: str) -> set[str]:
+    """Read what ``PROGRAM`` prints; what Cython loads beside a module of its making is left out."""
+    last = printed.splitlines()[-1]
+    assert last.startswith("loaded:"), printed
+    return {name for name in last.split()[1:] if "cython" not in name}
+
+
+def loaded_by(*argv: str, cwd: Path, beside: Iterable[str] = ()) -> set[str]:
+    """Return the modules that a successful command loads, but for those that importing ``beside`` has loaded."""
+    command = (sys.executable, "-c", COMMAND, " ".join(beside))
+    ended = spawn(*argv, cwd=cwd, command=command, environ=unmeasured())
     assert ended.code == 0, ended.err
-    third_party, _, standard = ended.out.splitlines()[-1].partition("|")
-    return set(third_party.split()), set(standard.split())
+    return modules(ended.out)
+
+
+def third_party(names: Iterable[str]) -> set[str]:
+    """Return the packages that are not the standard library's."""
+    return {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names)
+
+
+def standard(names: Iterable[str]) -> set[str]:
+    """Return the modules of the standard library."""
+    return {name for name in names if name.partition(".")[0] in sys.stdlib_module_names}
 
 
 def unmeasured() -> dict[str, str]:
@@ -40,25 +75,61 @@ def unmeasured() -> dict[str, str]:
 def test_a_command_on_good_input_loads_only_what_it_needs(command: str, tmp_path: Path) -> None:
     good_workspace(tmp_path)
     (tmp_path / "ragcontract.yml").unlink()
-    third_party, standard = loaded_by(command, cwd=tmp_path)
+    loaded = loaded_by(command, cwd=tmp_path)
     allowed = ALWAYS if command == "check" else ALWAYS - {"junit_xml", "six"}
-    assert allowed <= third_party <= allowed | TYPING
-    assert not standard & SLOW
+    assert allowed <= third_party(loaded) <= allowed | TYPING
+    assert not [name for name in loaded if name.startswith(ELSEWHERE)]
+
+
+def test_a_check_loads_these_standard_modules_and_no_others(tmp_path: Path) -> None:
+    bare = {"click", "msgspec", "yaml"}
+    listed = STANDARD | OF_CLICK | OF_JUNIT_XML
+    loaded = loaded_by("check", cwd=good_workspace(tmp_path), beside=bare)
+    assert listed <= loaded, "take what is not needed any more out of the list"
+    assert not standard(loaded_by("check", cwd=tmp_path, beside=bare | listed))
 
 
 def test_yaml_is_loaded_with_a_configuration_only(tmp_path: Path) -> None:
-    third_party, _ = loaded_by("check", cwd=good_workspace(tmp_path))
-    assert ALWAYS | {"yaml"} <= third_party <= ALWAYS | TYPING | {"yaml", "_yaml"}
+    loaded = third_party(loaded_by("check", cwd=good_workspace(tmp_path)))
+    assert ALWAYS | {"yaml"} <= loaded <= ALWAYS | TYPING | CONFIG
 
 
 def test_junit_xml_is_loaded_with_its_report_only(tmp_path: Path) -> None:
     good_workspace(tmp_path)
-    third_party, _ = loaded_by("check", "--junit", "", cwd=tmp_path)
-    assert not third_party & {"junit_xml", "six"}
+    assert not third_party(loaded_by("check", "--junit", "", cwd=tmp_path)) & {"junit_xml", "six"}
 
 
 def test_warnings_load_no_schemas(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "golden.jsonl", [golden("q1", "doc1", weigth=2)])
     write_jsonl(tmp_path / "current_run.jsonl", [run("q1", "doc1"), run("q2")])
-    third_party, _ = loaded_by("check", cwd=tmp_path)
-    assert "jsonschema" not in third_party
+    assert "jsonschema" not in third_party(loaded_by("check", cwd=tmp_path))
+
+
+class Loading(Runner):
+    """The action as a process that names what it has loaded in the last line of its log."""
+
+    beside: Iterable[str] = ()
+
+    def _execute(self, environ: dict[str, str]) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", ACTION, " ".join(self.beside)],
+            cwd=self.workspace,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environ},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout
+
+
+def test_an_action_that_does_not_comment_loads_neither_click_nor_what_talks_to_github(
+    tmp_path: Path, github: GitHub
+) -> None:
+    runner = Loading(tmp_path, github)
+    good_workspace(runner.workspace)
+    loaded = runner.run({"comment": "never"})
+    assert loaded.exit_code == 0, loaded.log
+    allowed = ALWAYS - {"click"}
+    assert allowed | {"yaml"} <= third_party(modules(loaded.log)) <= allowed | TYPING | CONFIG
+    runner.beside = {"msgspec", "yaml"} | STANDARD | OF_JUNIT_XML
+    assert not standard(modules(runner.run({"comment": "never"}).log))

@@ -1,5 +1,7 @@
 """Text from files, made visible and harmless for a log."""
 
+import re
+import sys
 import unicodedata
 
 import click
@@ -7,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragcontract import text as module
 from ragcontract.text import encodable, printable, shorten, visible
 
 anything = st.text(st.characters(), max_size=40)  # with lone surrogates
@@ -32,6 +35,12 @@ anything = st.text(st.characters(), max_size=40)  # with lone surrogates
 )
 def test_what_would_act_or_hide_is_written_out(text: str, expected: str) -> None:
     assert visible(text) == expected
+
+
+def test_every_character_that_hides_is_written_out_and_no_other() -> None:
+    invisible = re.compile(module._INVISIBLE)
+    for code in range(sys.maxunicode + 1):
+        assert (visible(chr(code)) == chr(code)) == (not invisible.match(chr(code))), hex(code)
 
 
 @given(anything)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.convert import trec
-from ragcontract.convert.collection import BOM, Collection, Files, First, Part, judged, some
+from ragcontract.convert.collection import BOM, Collection, Files, First, Pairs, Part, judged, some
 from ragcontract.convert.columns import as_grade, rows, whole_grade
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress
@@ -42,8 +42,8 @@ def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Pr
     """Read ``qrels``, ``queries``, ``corpus`` and ``run`` files, as far as they are needed for the wanted parts."""
     queries = rankings = None
     if "golden" in wanted:
-        grades, places = _read_qrels(files["qrels"], diagnostics, progress)
-        queries = judged(grades, places, _read_queries(files["queries"], diagnostics, progress), diagnostics)
+        judgments = _read_qrels(files["qrels"], diagnostics, progress)
+        queries = judged(judgments, _read_queries(files["queries"], diagnostics, progress), diagnostics)
     if "run" in wanted:
         rankings = trec.read_run(files["run"], diagnostics, progress)
     collection = Collection(queries=queries, rankings=rankings)
@@ -52,13 +52,8 @@ def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Pr
     return collection
 
 
-def _read_qrels(
-    paths: Sequence[str], diagnostics: Diagnostics, progress: Progress
-) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
-    """Return the grades by query and document, and where each query is first."""
-    grades: dict[str, dict[str, float]] = {}
-    places: dict[str, str] = {}
-    first = First(diagnostics)
+def _read_qrels(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> Pairs[float]:
+    judgments = Pairs[float]("corpus-id", diagnostics)
     for row in rows(paths, _split, QREL, diagnostics, progress, headers=1):
         if len(row.columns) != len(HEADER) or not all(row.columns):
             found = shown("\t".join(row.columns))
@@ -70,10 +65,8 @@ def _read_qrels(
         else:
             query_id, doc_id, text = row.columns
             grade = as_grade(text, f"{row.place}: score", diagnostics)
-            if first.is_new((query_id, doc_id), row.place, "corpus-id", f"{doc_id!r} of query {query_id!r}"):
-                places.setdefault(query_id, row.place)
-                grades.setdefault(query_id, {})[doc_id] = grade or 0
-    return grades, places
+            judgments.add(query_id, doc_id, grade or 0, row.place)
+    return judgments
 
 
 def _split(line: str) -> list[str]:

@@ -1,7 +1,7 @@
 """What all formats have in common: questions with graded documents, and rankings. Every conversion goes through it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -9,6 +9,7 @@ from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.numbers import count
 from ragcontract.text import shorten
 
+Value = TypeVar("Value")
 Part = Literal["golden", "run"]
 Files = Mapping[str, Sequence[str]]
 NAMED = 3
@@ -64,6 +65,23 @@ class First:
         return False
 
 
+class Pairs(Generic[Value]):
+    """Collects what lines say of a query and a document: the values by both, and where each query is first."""
+
+    def __init__(self, field: str, diagnostics: Diagnostics) -> None:
+        """Start with none; ``field`` is what the format calls the document, for a pair that stands there again."""
+        self.values: dict[str, dict[str, Value]] = {}
+        self.places: dict[str, str] = {}
+        self._field = field
+        self._first = First(diagnostics)
+
+    def add(self, query_id: str, doc_id: str, value: Value, place: str) -> None:
+        """Take a pair's value; one that is there already keeps its first, and the diagnostics are told."""
+        if self._first.is_new((query_id, doc_id), place, self._field, f"{doc_id!r} of query {query_id!r}"):
+            self.places.setdefault(query_id, place)
+            self.values.setdefault(query_id, {})[doc_id] = value
+
+
 def some(ids: Iterable[str], noun: str = "query") -> str:
     """As ``3 queries ('a', 'b', 'c')``: how many, and the first few."""
     every = list(ids)
@@ -71,13 +89,9 @@ def some(ids: Iterable[str], noun: str = "query") -> str:
     return f"{count(len(every), noun)} ({', '.join([*named, '…'] if len(every) > NAMED else named)})"
 
 
-def judged(
-    grades: Mapping[str, dict[str, float]],
-    places: Mapping[str, str],
-    texts: Mapping[str, str],
-    diagnostics: Diagnostics,
-) -> dict[str, Query]:
+def judged(judgments: Pairs[float], texts: Mapping[str, str], diagnostics: Diagnostics) -> dict[str, Query]:
     """Put together judgments and questions, in the judgments' order; a query without text has its id for one."""
+    grades, places = judgments.values, judgments.places
     if nameless := [query_id for query_id in grades if not texts.get(query_id)]:
         diagnostics.warning(f"{places[nameless[0]]}: {some(nameless)} without a text; the id stands for the question")
     if hopeless := [query_id for query_id, found in grades.items() if not any(grade > 0 for grade in found.values())]:

@@ -37,11 +37,11 @@ def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Pr
             continue
         if "golden" in wanted:
             relevant = _needed(sample.reference_context_ids, f"{place}: reference_context_ids", diagnostics)
-            grades = dict.fromkeys(unique_ids(relevant), float(RELEVANT_GRADE))
+            grades = dict.fromkeys(unique_ids(list(relevant)), float(RELEVANT_GRADE))
             queries[sample_id] = Query(id=sample_id, text=sample.user_input, grades=grades, place=place)
         if "run" in wanted:
             retrieved = _needed(sample.retrieved_context_ids, f"{place}: retrieved_context_ids", diagnostics)
-            results = [Retrieved(doc_id=doc_id) for doc_id in as_ids(retrieved)]
+            results = [Retrieved(doc_id=doc_id) for doc_id in as_ids(list(retrieved))]
             rankings[sample_id] = Ranking(query_id=sample_id, results=results, place=place)
     return Collection(queries=queries if "golden" in wanted else None, rankings=rankings if "run" in wanted else None)
 

@@ -8,7 +8,19 @@ import re
 from collections.abc import Iterator, Sequence
 from math import inf, isfinite
 
-from ragcontract.convert.collection import BOM, Collection, Files, First, Part, Query, Ranking, Retrieved, judged, some
+from ragcontract.convert.collection import (
+    BOM,
+    Collection,
+    Files,
+    First,
+    Pairs,
+    Part,
+    Query,
+    Ranking,
+    Retrieved,
+    judged,
+    some,
+)
 from ragcontract.convert.columns import Row, as_grade, rows, whole_grade
 from ragcontract.convert.order import in_trec_evals_order, scores_in_order
 from ragcontract.inputs.diagnostics import Diagnostics
@@ -27,8 +39,8 @@ def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Pr
     """Read ``qrels``, ``queries`` and ``run`` files, as far as they are needed for the wanted parts."""
     queries = rankings = None
     if "golden" in wanted:
-        grades, places = _read_qrels(files["qrels"], diagnostics, progress)
-        queries = judged(grades, places, _read_topics(files["queries"], diagnostics, progress), diagnostics)
+        judgments = _read_qrels(files["qrels"], diagnostics, progress)
+        queries = judged(judgments, _read_topics(files["queries"], diagnostics, progress), diagnostics)
     if "run" in wanted:
         rankings = read_run(files["run"], diagnostics, progress)
     return Collection(queries=queries, rankings=rankings)
@@ -48,22 +60,15 @@ def _has(row: Row, expected: str, diagnostics: Diagnostics) -> bool:
     return False
 
 
-def _read_qrels(
-    paths: Sequence[str], diagnostics: Diagnostics, progress: Progress
-) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
-    """Return the grades by query and document, and where each query is first."""
-    grades: dict[str, dict[str, float]] = {}
-    places: dict[str, str] = {}
-    first = First(diagnostics)
+def _read_qrels(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> Pairs[float]:
+    judgments = Pairs[float]("docid", diagnostics)
     for row in rows(paths, _split, QREL, diagnostics, progress):
         if not _has(row, QREL, diagnostics):
             continue
         query_id, _, doc_id, text = row.columns
         grade = as_grade(text, f"{row.place}: grade", diagnostics)
-        if first.is_new((query_id, doc_id), row.place, "docid", f"{doc_id!r} of query {query_id!r}"):
-            places.setdefault(query_id, row.place)
-            grades.setdefault(query_id, {})[doc_id] = grade or 0
-    return grades, places
+        judgments.add(query_id, doc_id, grade or 0, row.place)
+    return judgments
 
 
 def _read_topics(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> dict[str, str]:
@@ -83,9 +88,7 @@ def _read_topics(paths: Sequence[str], diagnostics: Diagnostics, progress: Progr
 
 def read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> dict[str, Ranking]:
     """Read runs, each query's results in trec_eval's order."""
-    found: dict[str, list[Retrieved]] = {}
-    places: dict[str, str] = {}
-    first = First(diagnostics)
+    retrieved = Pairs[Retrieved]("docid", diagnostics)
     for row in rows(paths, _split, RESULT, diagnostics, progress):
         if not _has(row, RESULT, diagnostics):
             continue
@@ -93,12 +96,12 @@ def read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress)
         score = float(text) if _NUMBER.fullmatch(text) else inf
         if not isfinite(score):
             diagnostics.problem(f"{row.place}: score", f"expected a number, found {shown(text)}")
-        if first.is_new((query_id, doc_id), row.place, "docid", f"{doc_id!r} of query {query_id!r}"):
-            places.setdefault(query_id, row.place)
-            found.setdefault(query_id, []).append(Retrieved(doc_id=doc_id, score=score))
+        retrieved.add(query_id, doc_id, Retrieved(doc_id=doc_id, score=score), row.place)
     return {
-        query_id: Ranking(query_id=query_id, results=in_trec_evals_order(results), place=places[query_id])
-        for query_id, results in found.items()
+        query_id: Ranking(
+            query_id=query_id, results=in_trec_evals_order(list(results.values())), place=retrieved.places[query_id]
+        )
+        for query_id, results in retrieved.values.items()
     }
 
 

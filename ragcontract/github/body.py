@@ -23,8 +23,12 @@ Render = Callable[[Detail], str]
 
 def fitting(render: Render, max_bytes: int) -> str:
     """Render in the fullest level of detail that fits into ``max_bytes``; the barest if none does."""
-    bodies = (render(level) for level in LEVELS)
-    return next((body for body in bodies if len(body.encode()) <= max_bytes), render(LEVELS[-1]))
+    body = ""
+    for level in LEVELS:
+        body = render(level)
+        if len(body.encode()) <= max_bytes:
+            break
+    return body
 
 
 def foot(context: Context, said: str) -> str:

@@ -3,7 +3,7 @@
 Formats as documented under "Workflow commands for GitHub Actions".
 """
 
-import secrets
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -42,7 +42,7 @@ def set_outputs(path: Path, outputs: Mapping[str, str]) -> None:
     """Append outputs to the runner's file; a random delimiter keeps a value from ending early."""
     with path.open("a", encoding="utf-8", newline="\n") as file:
         for name, value in outputs.items():
-            delimiter = f"end-{secrets.token_hex(16)}"
+            delimiter = f"end-{os.urandom(16).hex()}"
             file.write(f"{name}<<{delimiter}\n{value}\n{delimiter}\n")
 
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from threading import Thread
 from typing import TypeVar
 
 from msgspec import Struct
@@ -44,6 +43,7 @@ def within(seconds: float, talk: Callable[[], T]) -> T:
     knows no timeout at all: nothing short of a thread that is left behind ends that.
     """
     from concurrent.futures import Future  # only where there is something to say to GitHub
+    from threading import Thread
 
     answer: Future[T] = Future()
 

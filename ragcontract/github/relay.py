@@ -25,7 +25,7 @@ from ragcontract.github.places import in_container, in_repository, outside, wron
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, of_workflow_run
 from ragcontract.github.settings import Settings
 from ragcontract.reports.gfm import fold
-from ragcontract.reports.markdown import INPUTS
+from ragcontract.reports.markdown_folds import INPUTS
 
 if TYPE_CHECKING:
     from ragcontract.github.client import Client

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.inputs.baseline_source import Source, open_source
 from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import READ_ERRORS, Progress, no_progress, read_problem, read_whole
+from ragcontract.inputs.files import READ_ERRORS, Progress, no_progress, read_problem
 from ragcontract.inputs.ids import Id, Rank, as_id, as_ids
 from ragcontract.inputs.jsonl import UNDECODABLE
 from ragcontract.inputs.locate import JsonLocator
@@ -21,13 +22,18 @@ FORMAT_VERSION = 1
 RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", PARQUET)
 
 
-class BaselineQuery(Struct, frozen=True, kw_only=True, gc=False):
-    """A query of the baseline: the question, every exported document id, ranks and metrics when it was made."""
+class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
+    """What a run is compared with: the question, and every exported document id."""
 
     id: Id
     query: str
     doc_ids: Annotated[list[Id], Meta(description="Everything the run row returned, best first.")]
     repeats: Annotated[list[list[Id]], Meta(description="The same of further rows, where there were several.")] = []
+
+
+class BaselineQuery(ComparedQuery, frozen=True, kw_only=True, gc=False):
+    """A query of the baseline, with its ranks and metrics when it was made."""
+
     ranks: dict[str, Rank | None]
     metrics: Means
 
@@ -57,60 +63,86 @@ class BaselineFile(BaselineHead, frozen=True, kw_only=True, omit_defaults=True):
     queries: list[BaselineQuery]
 
 
-class _Packed(BaselineHead, frozen=True, kw_only=True):
-    """The whole file with its queries as they are on disk: decoded, a hundred thousand take a gigabyte."""
-
-    queries: list[msgspec.Raw]
-
-
 class StoredBaseline:
     """A baseline file as pairs of a query id and its document ids.
 
-    ``questions`` are those of queries that were asked with other words than the golden ones, complete once iterated.
+    ``files`` and ``questions`` are complete once iterated; the latter are those of queries that were asked with other
+    words than the golden ones.
     """
 
     def __init__(
-        self, data: bytes, source: SourceFile, diagnostics: Diagnostics, golden: Mapping[str, GoldenQuery] | None = None
+        self,
+        path: str,
+        source: Source[ComparedQuery],
+        diagnostics: Diagnostics,
+        golden: Mapping[str, GoldenQuery] | None = None,
     ) -> None:
-        """Take the file's bytes; ``source`` is where they come from. Raises one of ``UNDECODABLE``."""
-        file = msgspec.json.decode(data, type=_Packed)
-        self.files = [source]
-        self.created_at: str | None = file.created_at
-        self.k: list[int] | None = file.k
-        self.versions = file.versions
-        self.accepted = file.accepted
-        self.latency = file.latency
+        """Take the file; raises one of ``UNDECODABLE`` where there is more wrong with it than with its queries."""
+        head = msgspec.json.decode(source.head, type=BaselineHead)
+        self.created_at: str | None = head.created_at
+        self.k: list[int] | None = head.k
+        self.versions = head.versions
+        self.accepted = head.accepted
+        self.latency = head.latency
         self.unmeasured = 0
         self.questions: dict[str, str] = {}
-        self._queries = file.queries
-        self._data = data
+        self._path = path
+        self._source = source
         self._diagnostics = diagnostics
-        self._golden = golden
+        self._golden = golden or {}
+
+    @property
+    def files(self) -> list[SourceFile]:
+        """The file and its digest."""
+        return self._source.files
 
     @property
     def file(self) -> BaselineFile:
         """The whole file, decoded; raises one of ``UNDECODABLE``."""
-        return msgspec.json.decode(self._data, type=BaselineFile)
+        return msgspec.json.decode(self._source.whole(), type=BaselineFile)
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
         """Yield ``(query_id, doc_ids)``; a query that is not as it should be ends it, and is told with all others."""
-        decode = msgspec.json.Decoder(BaselineQuery).decode
+        golden = self._golden
         seen: set[str] = set()
-        for raw in self._queries:
-            try:
-                query = decode(raw)
-            except UNDECODABLE:
-                query = None
-            if query is None or (query_id := as_id(query.id)) in seen:
-                _refuse(self._data, self.files[0].path, self._diagnostics)
-                return
-            asked = self._golden and self._golden.get(query_id)
-            seen.add(asked.id if asked else query_id)
-            if not asked or asked.query != query.query:
-                self.questions[query_id] = query.query
-            yield query_id, as_ids(query.doc_ids)
-            for doc_ids in query.repeats:
-                yield query_id, as_ids(doc_ids)
+        try:
+            for query in self._source:
+                query_id = query.id if type(query.id) is str else str(query.id)
+                if query_id in seen:
+                    self._refuse()
+                    return
+                asked = golden.get(query_id)
+                seen.add(asked.id if asked else query_id)
+                if not asked or asked.query != query.query:
+                    self.questions[query_id] = query.query
+                yield query_id, as_ids(query.doc_ids)
+                for doc_ids in query.repeats:
+                    yield query_id, as_ids(doc_ids)
+        except UNDECODABLE:
+            self._refuse()
+        except READ_ERRORS as error:
+            self._diagnostics.problem(self._path, read_problem(error))
+
+    def _refuse(self) -> None:
+        """Tell all that is wrong with the queries, some of which are not as they should be or stand there twice."""
+        path, diagnostics, data = self._path, self._diagnostics, self._source.whole()
+        try:
+            file = msgspec.json.decode(data, type=BaselineFile)
+        except UNDECODABLE as error:
+            _explain(data, path, error, diagnostics)
+            return
+        locate = JsonLocator(data.decode())
+        first: dict[str, int] = {}
+        for index, query_id in enumerate(as_id(query.id) for query in file.queries):
+            before = first.setdefault(query_id, index)
+            if before == index:
+                continue
+            if diagnostics.full:
+                diagnostics.count_one()
+                continue
+            line, first_line = (locate.line(("queries", which, "id")) for which in (index, before))
+            message = f"{query_id!r} stands here again; it is first in line {first_line}"
+            diagnostics.problem(f"{path}:{line}: queries[{index}].id", message)
 
 
 def read_baseline(
@@ -132,47 +164,26 @@ def read_baseline(
         diagnostics.problem(path, "is one of several baselines; give one baseline.json, or run files (.jsonl)")
         return None
     try:
-        data, source = read_whole(path, progress)
+        source = open_source(path, ComparedQuery, progress)
     except READ_ERRORS as error:
         diagnostics.problem(path, read_problem(error))
         return None
-    if not data.strip():
+    if not source.head.strip():
         diagnostics.problem(path, "is empty; make it with `rag-contract baseline`")
         return None
     try:
-        header = msgspec.json.decode(data, type=_Header)
+        header = msgspec.json.decode(source.head, type=_Header)
         if header.format_version == FORMAT_VERSION:
-            return StoredBaseline(data, source, diagnostics, golden)
+            return StoredBaseline(path, source, diagnostics, golden)
         diagnostics.problem(path, _unknown_format(header))
     except UNDECODABLE as error:
-        _explain(data, path, error, diagnostics)
+        _explain(source.whole(), path, error, diagnostics)
     return None
 
 
 class _Header(msgspec.Struct):
     format_version: int | None = None
     per_query: msgspec.Raw = msgspec.Raw()
-
-
-def _refuse(data: bytes, path: str, diagnostics: Diagnostics) -> None:
-    """Tell all that is wrong with the queries, some of which are not as they should be or stand there twice."""
-    try:
-        file = msgspec.json.decode(data, type=BaselineFile)
-    except UNDECODABLE as error:
-        _explain(data, path, error, diagnostics)
-        return
-    locate = JsonLocator(data.decode())
-    first: dict[str, int] = {}
-    for index, query_id in enumerate(as_id(query.id) for query in file.queries):
-        before = first.setdefault(query_id, index)
-        if before == index:
-            continue
-        if diagnostics.full:
-            diagnostics.count_one()
-            continue
-        line, first_line = (locate.line(("queries", which, "id")) for which in (index, before))
-        message = f"{query_id!r} stands here again; it is first in line {first_line}"
-        diagnostics.problem(f"{path}:{line}: queries[{index}].id", message)
 
 
 def _unknown_format(header: _Header) -> str:

@@ -1,8 +1,6 @@
 """Finding, opening and fingerprinting input files."""
 
 import glob
-import gzip
-import hashlib
 import io
 import os
 import stat
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.hashing import HashingReader
 from ragcontract.model import SourceFile
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -66,9 +65,11 @@ def not_readable(name: str) -> str | None:
 
 def read_problem(error: Exception) -> str:
     """Say why opening or reading a file failed."""
-    if isinstance(error, gzip.BadGzipFile | EOFError | zlib.error):
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"cannot be read ({error.strerror or error})"
+    if isinstance(error, OSError | EOFError | zlib.error):  # gzip's own OSError has no number
         return f"the gzip data is damaged or cut off ({error})"
-    return f"cannot be read ({(error.strerror if isinstance(error, OSError) else None) or error})"
+    return f"cannot be read ({error})"
 
 
 def _expand(pattern: str) -> list[str]:
@@ -130,16 +131,17 @@ class InputFile:
     def __init__(self, path: str, progress: Progress = no_progress) -> None:
         """Open the file; raises OSError."""
         self.path = path
-        self._raw = _HashingReader(io.FileIO(path), progress)
+        self._raw = HashingReader(io.FileIO(path), progress)
         packed = io.BufferedReader(self._raw, BUFFER)
-        is_gzip = packed.peek(2)[:2] == GZIP_MAGIC
-        self.stream: io.BufferedReader[Any] = (
-            io.BufferedReader(gzip.GzipFile(fileobj=packed), BUFFER) if is_gzip else packed
-        )
+        self.stream: io.BufferedReader[Any] = packed
+        if packed.peek(2)[:2] == GZIP_MAGIC:
+            from gzip import GzipFile  # only where something is packed
+
+            self.stream = io.BufferedReader(GzipFile(fileobj=packed), BUFFER)
 
     def source(self) -> SourceFile:
         """Return the path and the digest of the bytes on disk; call it after the file was read to its end."""
-        return SourceFile(path=self.path, sha256=self._raw.digest.hexdigest())
+        return SourceFile(path=self.path, sha256=self._raw.hexdigest())
 
     def __enter__(self) -> Self:
         """Return the open file."""
@@ -159,25 +161,3 @@ def read_whole(path: str, progress: Progress = no_progress, *, limit: int | None
     with InputFile(path, progress) as file:
         data = file.stream.read(-1 if limit is None else len(UTF8_BOM) + limit + 1)
         return data.removeprefix(UTF8_BOM), file.source()
-
-
-class _HashingReader(io.RawIOBase):
-    """Passes a raw file through, hashing and counting each buffer: one read of the file serves both ends."""
-
-    def __init__(self, raw: io.FileIO, progress: Progress) -> None:
-        self._file = raw
-        self._progress = progress
-        self.digest = hashlib.sha256()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        count = self._file.readinto(buffer) or 0
-        self.digest.update(memoryview(buffer)[:count])
-        self._progress(count)
-        return count
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()

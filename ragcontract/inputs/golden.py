@@ -68,31 +68,33 @@ class Golden(Struct, frozen=True, kw_only=True):
 
 def read_golden(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress = no_progress) -> Golden:
     """Read the golden files as one set; ids must be unique over all of them."""
-    rows = rows_of(paths, GoldenRow, diagnostics, progress=progress)
+    lines = rows_of(paths, GoldenRow, diagnostics, progress=progress)
     queries: dict[str, GoldenQuery] = {}
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}  # tags: many queries have the same
     metadata = None
-    for row in rows:
-        place = rows.place
-        if row.metadata and metadata is None:
-            metadata = place
-        query = _query(row, place, diagnostics)
-        if query is None:
-            continue
-        if query.id in queries:
-            first = queries[query.id].place
-            diagnostics.problem(f"{place}: id", f"{query.id!r} stands here again; it is first in {first}")
-        else:
-            queries[query.id] = query
+    for rows in lines.batches():
+        for number, row in enumerate(rows, lines.number):
+            place = f"{lines.path}:{number}"
+            if row.metadata and metadata is None:
+                metadata = place
+            query = _query(row, place, shared, diagnostics)
+            if query is None:
+                continue
+            if query.id in queries:
+                first = queries[query.id].place
+                diagnostics.problem(f"{place}: id", f"{query.id!r} stands here again; it is first in {first}")
+            else:
+                queries[query.id] = query
     for warning in oddities(queries.values()):
         diagnostics.warning(warning)
-    return Golden(queries=queries, files=rows.files, metadata=metadata)
+    return Golden(queries=queries, files=lines.files, metadata=metadata)
 
 
 def oddities(queries: Iterable[GoldenQuery]) -> Iterator[str]:
     """Yield a warning for what is surely not meant, and can be judged all the same: it fails."""
     unnamed = []
     for query in queries:
-        if both := both_relevant_and_forbidden(query):
+        if query.forbidden_doc_ids and (both := both_relevant_and_forbidden(query)):
             yield f"{query.place}: {both[0]!r} is both relevant and forbidden, so the query can never pass"
         if PLACEHOLDER in query.relevant_doc_ids:
             unnamed.append(query)
@@ -107,7 +109,10 @@ def both_relevant_and_forbidden(query: GoldenQuery) -> list[str]:
     return sorted(set(query.relevant_doc_ids) & set(query.forbidden_doc_ids))
 
 
-def _query(row: GoldenRow, place: str, diagnostics: Diagnostics) -> GoldenQuery | None:
+def _query(
+    row: GoldenRow, place: str, shared: dict[tuple[str, ...], tuple[str, ...]], diagnostics: Diagnostics
+) -> GoldenQuery | None:
+    tags = tuple(dict.fromkeys(row.tags)) if row.tags else ()
     relevant = _relevant(row, place, diagnostics)
     if relevant is None:
         return None
@@ -122,7 +127,7 @@ def _query(row: GoldenRow, place: str, diagnostics: Diagnostics) -> GoldenQuery 
         must_include_any=bool(row.must_include_any),
         forbidden_doc_ids=unique_ids(row.forbidden_doc_ids),
         weight=1.0 if row.weight is None else row.weight,
-        tags=tuple(dict.fromkeys(row.tags or ())),
+        tags=shared.setdefault(tags, tags),
         relevance=row.relevance,
         severity=row.severity or "error",
     )
@@ -136,7 +141,7 @@ def _relevant(row: GoldenRow, place: str, diagnostics: Diagnostics) -> tuple[str
             )
             return None
         return unique_ids(row.relevant_doc_ids)
-    graded = unique_ids(doc_id for doc_id, grade in row.relevance.items() if grade >= RELEVANT_GRADE)
+    graded = tuple([doc_id for doc_id, grade in row.relevance.items() if grade >= RELEVANT_GRADE])
     listed = graded if row.relevant_doc_ids is None else unique_ids(row.relevant_doc_ids)
     if unequal := sorted(set(listed) ^ set(graded)):
         side = "only in relevant_doc_ids" if unequal[0] in listed else "of grade 1 or more only in relevance"

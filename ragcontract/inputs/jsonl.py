@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import READ_ERRORS, InputFile, Progress, no_progress, read_problem
-from ragcontract.inputs.lines import UnreadableError, lines_of
+from ragcontract.inputs.files import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
+from ragcontract.inputs.lines import UnreadableError, blocks_of
 from ragcontract.inputs.malformed import malformed
 from ragcontract.inputs.schema import Misfit, misfits, nearest
 from ragcontract.model import SourceFile
@@ -22,7 +22,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 class JsonLines(Generic[T]):
     """The rows of one or more files.
 
-    ``path`` and ``number`` say where the row that came last stands; ``files`` has the digests once all are read.
+    ``path`` and ``number`` say where the row that came last stands; ``files`` has the digests once all are read. Rows
+    are decoded in batches, as many as fit into a block of the file: a generator's turn a row would cost as much again.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class JsonLines(Generic[T]):
             self._to_spell_check = 0
         self._progress = progress
         self._misspelled: set[str] = set()
+        self._rows = 0  # of the file at hand, good or bad
 
     @property
     def place(self) -> str:
@@ -58,41 +60,66 @@ class JsonLines(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """Yield each good row; a bad one is told to the diagnostics and left out."""
+        for rows in self.batches():
+            for row in rows:
+                yield row
+                self.number += 1
+
+    def batches(self) -> Iterator[list[T]]:
+        """Yield good rows of lines that follow each other, of which ``path`` and ``number`` tell the first."""
         for path in self._paths:
-            self.path, self.number = path, 0
+            self.path, self.number = path, 1
             try:
                 file = InputFile(path, self._progress)
             except OSError as error:
                 self._diagnostics.problem(path, read_problem(error))
                 continue
             with file:
-                yield from self._rows(file)
+                yield from self._of_file(file)
                 self.files.append(file.source())
 
-    def _rows(self, file: InputFile) -> Iterator[T]:
+    def _of_file(self, file: InputFile) -> Iterator[list[T]]:
         decode = self._decode_strictly or self._decode
-        rows = 0
+        self._rows = self.number = read = 0
         try:
-            for line in lines_of(file, "JSON lines"):
-                self.number += 1
+            for lines in blocks_of(file, "JSON lines"):
                 try:
-                    row: T | None = decode(line)
-                    if rows < self._to_spell_check:
+                    rows = list(map(decode, lines))
+                    unchecked = lines[: max(0, self._to_spell_check - self._rows)]
+                    for self.number, line in enumerate(unchecked, read + 1):
                         self._check_spelling(line)
-                except UNDECODABLE as error:
-                    if not line or line.isspace():
-                        continue
-                    row = self._second_look(line, error, first=not rows)
-                rows += 1
-                if row is not None:
-                    yield row
+                except UNDECODABLE:
+                    yield from self._line_by_line(lines, read + 1)
+                else:
+                    self.number = read + 1
+                    self._rows += len(rows)
+                    yield rows
+                self.number = read = read + len(lines)
         except UnreadableError as error:
             self._diagnostics.problem(f"{self.path}:{self.number + error.lines_on}", str(error))
         except READ_ERRORS as error:
-            self._diagnostics.problem(f"{self.path}:{self.number + 1}", read_problem(error))
+            self._diagnostics.problem(f"{self.path}:{read + 1}", read_problem(error))
         else:
-            if not rows:
+            if not self._rows:
                 self._diagnostics.problem(self.path, "is empty; expected one JSON object a line")
+
+    def _line_by_line(self, lines: Sequence[bytes], first: int) -> Iterator[list[T]]:
+        """Read lines some of which are blank or bad, or begin with a byte order mark."""
+        decode = self._decode_strictly or self._decode
+        for number, marked in enumerate(lines, first):
+            line = marked.removeprefix(UTF8_BOM)  # not only of the first: files are put together
+            if not line or line.isspace():
+                continue
+            self.number = number
+            try:
+                row: T | None = decode(line)
+                if self._rows < self._to_spell_check:
+                    self._check_spelling(line)
+            except UNDECODABLE as error:
+                row = self._second_look(line, error, first=not self._rows)
+            self._rows += 1
+            if row is not None:
+                yield [row]
 
     def _second_look(self, line: bytes, error: Exception, *, first: bool) -> T | None:
         """Decode a row that has fields of its own; tell what is wrong with any other."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ragcontract.inputs.files import UTF8_BOM, InputFile
 
 MAX_LINE_BYTES = 64 << 20
+BLOCK = 1 << 18  # of a size that stays in a processor's cache
 HEAD = 1024  # bytes that tell binary data from text
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -19,16 +20,36 @@ class UnreadableError(Exception):
 
 
 def lines_of(file: InputFile, expected: str) -> Iterator[bytes]:
-    """Yield lines of at most ``MAX_LINE_BYTES``, byte order marks taken off.
+    """Yield lines of at most ``MAX_LINE_BYTES``, byte order marks and line feeds taken off.
 
     Raises :class:`UnreadableError`, which says that ``expected`` ("JSON lines") was, or one of ``READ_ERRORS``.
+    """
+    for lines in blocks_of(file, expected):
+        for line in lines:
+            yield line.removeprefix(UTF8_BOM)  # not only of the first: files are put together
+
+
+def blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
+    """Yield the lines that end in a block, block by block, byte order marks and all but line feeds kept.
+
+    Raises as :func:`lines_of` does.
     """
     head = file.stream.peek(HEAD)[:HEAD]
     if head.startswith(UTF16_BOMS):
         raise UnreadableError("is UTF-16 or UTF-32; save the file as UTF-8", lines_on=1)
     if b"\0" in head:
         raise UnreadableError(f"is binary data; expected {expected} as UTF-8 text, or gzip of them", lines_on=1)
-    while line := file.stream.readline(MAX_LINE_BYTES + 1):
-        if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+    begun: list[bytes] = []  # of a line that goes on
+    while block := file.stream.read1(BLOCK):
+        begun.append(block)
+        if b"\n" not in block:
+            if sum(map(len, begun)) > MAX_LINE_BYTES:
+                raise UnreadableError("the line is longer than 64 MiB", lines_on=1)
+            continue
+        *lines, rest = b"".join(begun).split(b"\n")
+        if len(lines[0]) > MAX_LINE_BYTES:
             raise UnreadableError("the line is longer than 64 MiB", lines_on=1)
-        yield line.removeprefix(UTF8_BOM)  # not only of the first: files are put together
+        yield lines
+        begun = [rest]
+    if last := b"".join(begun):
+        yield [last]

@@ -15,10 +15,10 @@ from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import BUFFER, READ_ERRORS, InputFile, Progress, no_progress, read_problem
 from ragcontract.inputs.jsonl import strange_fields
 from ragcontract.inputs.rows import INSTALL
+from ragcontract.inputs.schema import Misfit
 from ragcontract.model import SourceFile
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
 MAGIC = b"PAR1"
@@ -61,12 +61,19 @@ class ParquetRows(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """Yield each good row; a bad one is told to the diagnostics and left out."""
+        for rows in self.batches():
+            for row in rows:
+                yield row
+                self.number += 1
+
+    def batches(self) -> Iterator[list[T]]:
+        """Yield good rows that follow each other, of which ``path`` and ``number`` tell the first."""
         for path in self._paths:
-            self.path, self.number = path, 0
+            self.path, self.number = path, 1
             try:
                 with InputFile(path) as file:
                     if file.stream.peek(len(MAGIC))[: len(MAGIC)] == MAGIC:
-                        yield from self._rows()
+                        yield from self._of_file()
                     else:
                         self._diagnostics.problem(path, _no_parquet(file))
                     while file.stream.read(BUFFER):  # the digest is that of the whole file
@@ -75,13 +82,14 @@ class ParquetRows(Generic[T]):
             except READ_ERRORS as error:
                 self._diagnostics.problem(path, read_problem(error))
 
-    def _rows(self) -> Iterator[T]:
+    def _of_file(self) -> Iterator[list[T]]:
         try:
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError:
             self._diagnostics.problem(self.path, f"is Parquet, which pyarrow reads; {INSTALL}")
             return
+        read = 0
         try:
             # Without buffers, the columns of a whole row group would be held at once.
             with pq.ParquetFile(
@@ -92,10 +100,11 @@ class ParquetRows(Generic[T]):
                     return
                 bytes_of_row = Path(self.path).stat().st_size // file.metadata.num_rows
                 for batch in file.iter_batches(ROWS, columns=_needed(file, columns)):
-                    yield from self._good(columns, batch)
+                    yield from self._good(columns.rows(batch), read + 1)
+                    read += len(batch)
                     self._progress(len(batch) * bytes_of_row)
         except (pa.ArrowException, OSError) as error:
-            place = f"{self.path}:{self.number + 1}" if self.number else self.path
+            place = f"{self.path}:{read + 1}" if read else self.path
             self._diagnostics.problem(place, f"cannot be read as Parquet; the file is damaged ({_first_line(error)})")
 
     def _fits(self, file: "pq.ParquetFile", columns: Columns[T]) -> bool:
@@ -112,14 +121,22 @@ class ParquetRows(Generic[T]):
             self._diagnostics.problem(self.path, "has no rows")
         return bool(file.metadata.num_rows)
 
-    def _good(self, columns: Columns[T], batch: "pa.RecordBatch") -> Iterator[T]:
-        for row in columns.rows(batch):
-            self.number += 1
+    def _good(self, rows: Sequence[T | list[Misfit]], first: int) -> Iterator[list[T]]:
+        """Yield what lies between the bad rows, which are told to the diagnostics."""
+        good: list[T] = []
+        for number, row in enumerate(rows, first):
             if not isinstance(row, list):
-                yield row
+                good.append(row)
                 continue
             for misfit in row:
-                self._diagnostics.misfit(self.place, misfit)
+                self._diagnostics.misfit(f"{self.path}:{number}", misfit)
+            if good:
+                self.number = number - len(good)
+                yield good
+                good = []
+        if good:
+            self.number = first + len(rows) - len(good)
+            yield good
 
 
 def _needed(file: "pq.ParquetFile", columns: Columns[T]) -> list[str]:

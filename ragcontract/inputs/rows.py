@@ -15,10 +15,9 @@ PARQUET = ".parquet"
 INSTALL = "install it: pip install 'rag-contract[parquet]'"
 
 T = TypeVar("T", bound=msgspec.Struct)
-T_co = TypeVar("T_co", bound=msgspec.Struct, covariant=True)
 
 
-class Rows(Protocol[T_co]):
+class Rows(Protocol[T]):
     """Typed rows, and where they stand.
 
     ``path`` and ``number`` say where the row that came last stands, ``place`` as ``golden.jsonl:17``; ``files`` has the
@@ -37,7 +36,11 @@ class Rows(Protocol[T_co]):
     @property
     def place(self) -> str: ...  # noqa: D102
 
-    def __iter__(self) -> Iterator[T_co]: ...  # noqa: D105
+    def __iter__(self) -> Iterator[T]: ...  # noqa: D105
+
+    def batches(self) -> Iterator[list[T]]:
+        """Yield rows that follow each other, of which ``path`` and ``number`` tell the first."""
+        ...
 
 
 def is_parquet(path: str) -> bool:
@@ -98,3 +101,8 @@ class _OneAfterTheOther(Generic[T]):
         for part in self._parts:
             self._now = part
             yield from part
+
+    def batches(self) -> Iterator[list[T]]:
+        for part in self._parts:
+            self._now = part
+            yield from part.batches()

@@ -2,13 +2,14 @@
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress, no_progress
-from ragcontract.inputs.ids import Id, as_id
+from ragcontract.inputs.ids import Id, as_id, as_ids
 from ragcontract.inputs.rows import rows_of
 from ragcontract.model import VERSION_FIELDS, Accepted, GoldenQuery, Latency, SourceFile
 from ragcontract.numbers import count
@@ -17,6 +18,7 @@ from ragcontract.scoring.latency import summary
 SPELL_CHECKED_ROWS = 100
 NOT_NEEDED = ("results.chunk_id", "results.metadata")  # to judge a run
 MAX_MS = 1e9
+VERSIONS = attrgetter(*VERSION_FIELDS)
 
 
 class Skipped(Struct, frozen=True, gc=False):
@@ -86,8 +88,7 @@ class RunRows:
             paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, unread=NOT_NEEDED, progress=progress
         )
         self._diagnostics = diagnostics
-        self._last_versions: tuple[str | int | None, ...] = (None,) * len(VERSION_FIELDS)
-        self._versions: dict[str, dict[str, None]] = {name: {} for name in VERSION_FIELDS}
+        self._versions: dict[tuple[str | int | None, ...], None] = {}
 
     @property
     def files(self) -> list[SourceFile]:
@@ -102,60 +103,63 @@ class RunRows:
     @property
     def versions(self) -> dict[str, list[str]]:
         """The distinct values of each version field that the rows have."""
-        return {name: list(values) for name, values in self._versions.items() if values}
+        columns = zip(VERSION_FIELDS, zip(*self._versions, strict=True), strict=False)  # there may be no row
+        found = {name: dict.fromkeys(as_id(value) for value in column if value is not None) for name, column in columns}
+        return {name: list(values) for name, values in found.items() if values}
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
         """Yield ``(query_id, doc_ids)`` of every good row."""
-        rows, golden = self._rows, self._golden
+        golden, keep, lines = self._golden, self._keep, self._rows
         seen: dict[str, int] = {}  # line and file in one number, and golden ids for keys: there may be a million
         unordered, first_unordered = 0, ""
         file, files = 0, len(self._paths)
-        query: GoldenQuery | None = None
-        for row in rows:
-            query_id = row.query_id if type(row.query_id) is str else str(row.query_id)
-            if query_id in seen and not self._repeats:
-                first_line, first_file = divmod(seen[query_id], files)
-                self._diagnostics.problem(
-                    f"{rows.place}: query_id",
-                    f"{query_id!r} stands here again; it is first in {self._paths[first_file]}:{first_line} "
-                    "(several rows a query are averaged with --repeats)",
-                )
-                continue
-            while rows.path != self._paths[file]:
+        for rows in lines.batches():
+            while lines.path != self._paths[file]:
                 file += 1
-            if golden is not None:
-                query = golden.get(query_id)
-            seen[query.id if query else query_id] = rows.number * files + file
-            results = row.results
-            if not descending(results):
-                unordered += 1
-                first_unordered = first_unordered or rows.place
-            if query or golden is None:
-                self._note(row)
-            doc_ids = [doc_id if type(doc_id := result.doc_id) is str else str(doc_id) for result in results]
-            if self._keep is not None:
-                self._keep.setdefault(query_id, []).append(doc_ids)
-            yield query_id, doc_ids
+            known: list[RunRow] = []
+            for number, row in enumerate(rows, lines.number):
+                query_id, results = row.query_id, row.results
+                if type(query_id) is not str:
+                    query_id = str(query_id)
+                if query_id in seen and not self._repeats:
+                    self._tell_repeated(query_id, number, *divmod(seen[query_id], files))
+                    continue
+                query = None if golden is None else golden.get(query_id)
+                if query or golden is None:
+                    known.append(row)
+                seen[query.id if query else query_id] = number * files + file
+                if not descending([result.score for result in results]):
+                    unordered += 1
+                    first_unordered = first_unordered or f"{lines.path}:{number}"
+                doc_ids = as_ids([result.doc_id for result in results])
+                if keep is not None:
+                    keep.setdefault(query_id, []).append(doc_ids)
+                yield query_id, doc_ids
+            self._note(known)
         if unordered:
             self._diagnostics.warning(
                 f"{first_unordered}: the scores are not in descending order ({count(unordered, 'such row')}); "
                 "ranks are the order of the results, scores never reorder them"
             )
 
-    def _note(self, row: RunRow) -> None:
-        if row.latency_ms is None:
-            self.unmeasured += 1
-        else:
-            self._latencies.append(row.latency_ms)
-        versions = (row.embedding_model, row.index_version, row.chunking_version, row.retriever_version)
-        if versions != self._last_versions:  # rows of one run have the same, as a rule
-            self._last_versions = versions
-            for name, value in zip(VERSION_FIELDS, versions, strict=True):
-                if value is not None:
-                    self._versions[name][as_id(value)] = None
+    def _tell_repeated(self, query_id: str, number: int, first_line: int, first_file: int) -> None:
+        self._diagnostics.problem(
+            f"{self._rows.path}:{number}: query_id",
+            f"{query_id!r} stands here again; it is first in {self._paths[first_file]}:{first_line} "
+            "(several rows a query are averaged with --repeats)",
+        )
+
+    def _note(self, rows: list[RunRow]) -> None:
+        latencies = [ms for row in rows if (ms := row.latency_ms) is not None]
+        self._latencies.extend(latencies)
+        self.unmeasured += len(rows) - len(latencies)
+        self._versions |= dict.fromkeys(map(VERSIONS, rows))
 
 
-def descending(results: list[Result]) -> bool:
-    """Tell whether the scores, where there are any, are in the order of the results."""
-    scores = [score for result in results if (score := result.score) is not None]
-    return scores == sorted(scores, reverse=True)
+def descending(scores: list[float | None]) -> bool:
+    """Tell whether the scores, where there are any, are in descending order."""
+    try:
+        return scores == sorted(scores, reverse=True)  # type: ignore[type-var]
+    except TypeError:  # some results have none
+        present = [score for score in scores if score is not None]
+        return present == sorted(present, reverse=True)

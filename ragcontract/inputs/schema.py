@@ -5,7 +5,6 @@ what is expected (``Meta(title=…)``). Decoding a good row never comes here: ms
 is looked at again with jsonschema, which names everything that is wrong with it.
 """
 
-import json
 import math
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -93,12 +92,18 @@ def shown(value: object) -> str:
     return shorten(_brief(value, levels=2), 80)
 
 
+def _json(value: object) -> str:
+    import json  # only where something is wrong
+
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _brief(value: object, *, levels: int) -> str:
     """Write a value as JSON, the first three things of each list and object, a few levels deep."""
     if isinstance(value, str):
-        return json.dumps(shorten(value, 60), ensure_ascii=False)
+        return _json(shorten(value, 60))
     if not isinstance(value, dict | list):
-        return json.dumps(value)
+        return _json(value)
     start, end = "{}" if isinstance(value, dict) else "[]"
     if value and not levels:
         return f"{start}…{end}"
@@ -158,7 +163,7 @@ def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, A
     message = f"expected {describe(schema, definitions)}, found {shown(instance)}"
     required = definitions.get(schema.get("$ref", "").rsplit("/", 1)[-1], schema).get("required", [])
     if isinstance(instance, str | int) and len(required) == 1:
-        return f"{message}; write {{{json.dumps(required[0])}: {_brief(instance, levels=0)}}}"
+        return f"{message}; write {{{_json(required[0])}: {_brief(instance, levels=0)}}}"
     if isinstance(instance, str):
         message += " (text)"
         wanted = _types(schema, definitions)
@@ -170,6 +175,8 @@ def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, A
 
 
 def _is_json_scalar(text: str) -> bool:
+    import json
+
     try:
         return math.isfinite(json.loads(text))
     except (ValueError, TypeError, OverflowError):
@@ -194,9 +201,9 @@ def describe(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
         branches = [describe(branch, definitions) for branch in schema["anyOf"] if branch.get("type") != "null"]
         return " or ".join(dict.fromkeys(branches))
     if "enum" in schema:
-        return " or ".join(json.dumps(value) for value in schema["enum"])
+        return " or ".join(_json(value) for value in schema["enum"])
     if "const" in schema:
-        return json.dumps(schema["const"])
+        return _json(schema["const"])
     words = _WORDS.get(schema.get("type", ""), "a value")
     if schema.get("minLength") or schema.get("minItems"):
         words = f"{words} that is not empty"

@@ -1,6 +1,6 @@
 """The gates: limits on the means, absolute or against the baseline."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -13,18 +13,30 @@ from ragcontract.scoring.metrics import MetricAtK
 
 WORST_FIRST: tuple[Status, ...] = ("fail", "waived", "pass")
 NO_LIMITS = {"mode", "alpha"}  # of fail_on
+NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
 
 
-class Gate(Struct, frozen=True, kw_only=True):
-    """One limit that the configuration asks for. A relative drop is a part of the baseline's value.
-
-    ``tag`` is the tag whose queries it is about, None for all queries.
-    """
+class Limit(Struct, frozen=True, kw_only=True):
+    """One limit that the configuration asks for; of a relative kind, a part of the baseline's value."""
 
     id: str
-    metric: MetricAtK
-    kind: Literal["drop", "relative_drop", "minimum"]
+    kind: Literal["drop", "relative_drop", "minimum", "latency", "latency_increase", "relative_latency_increase"]
     limit: float
+
+    @property
+    def compares(self) -> bool:
+        """Whether it needs a baseline."""
+        return self.kind not in {"minimum", "latency"}
+
+    def cannot(self, why: str) -> str:
+        """Say why it cannot be judged."""
+        return f"{self.id} cannot be judged: {why}"
+
+
+class Gate(Limit, frozen=True, kw_only=True):
+    """A limit on a mean, over the queries with a ``tag``; None for all queries."""
+
+    metric: MetricAtK
     tag: str | None = None
 
 
@@ -59,18 +71,23 @@ def _gates(limits: Config | TagLimits, metrics: Sequence[MetricAtK], tag: str | 
         for name in [*plain, metric.key]:
             drop: Drop | None = getattr(limits.fail_on, f"{name}_drop_gt", None)
             if drop is not None:
-                kind, limit = _drop(drop)
-                yield Gate(id=f"{prefix}fail_on.{name}_drop_gt", metric=metric, kind=kind, limit=limit, tag=tag)
+                limit, is_part = of_baseline(drop)
+                yield Gate(
+                    id=f"{prefix}fail_on.{name}_drop_gt",
+                    metric=metric,
+                    kind="relative_drop" if is_part else "drop",
+                    limit=limit,
+                    tag=tag,
+                )
         for name in [*(f"{name}_at_k" for name in plain), metric.key]:
             minimum: float | None = getattr(limits.minimums, name, None)
             if minimum is not None:
                 yield Gate(id=f"{prefix}minimums.{name}", metric=metric, kind="minimum", limit=minimum, tag=tag)
 
 
-def _drop(limit: Drop) -> tuple[Literal["drop", "relative_drop"], float]:
-    if isinstance(limit, str):
-        return "relative_drop", float(limit.rstrip("% ")) / 100
-    return "drop", limit
+def of_baseline(limit: float | str) -> tuple[float, bool]:
+    """Return a limit on a change as a number, and whether it is a part of the baseline's value, as "10%" is."""
+    return (float(limit.rstrip("% ")) / 100, True) if isinstance(limit, str) else (limit, False)
 
 
 def limits_set(config: Config) -> Iterator[str]:
@@ -78,6 +95,7 @@ def limits_set(config: Config) -> Iterator[str]:
     groups: list[tuple[str, Struct]] = [("fail_on", config.fail_on), ("minimums", config.minimums)]
     for tag, limits in config.tags.items():
         groups += [(f"tags.{tag}.fail_on", limits.fail_on), (f"tags.{tag}.minimums", limits.minimums)]
+    groups.append(("latency", config.latency))
     for name, group in groups:
         for field in group.__struct_fields__:
             if field not in NO_LIMITS and getattr(group, field) is not None:
@@ -96,7 +114,7 @@ def observe(gate: Gate, means: Comparison) -> float | None:
     return drop / means.baseline if means.baseline else 0.0  # nothing falls below 0
 
 
-def is_over(gate: Gate, observed: float) -> bool:
+def is_over(gate: Limit, observed: float) -> bool:
     """Compare unrounded, with a tolerance of 1e-9: exactly at the limit is not over it."""
     excess = gate.limit - observed if gate.kind == "minimum" else observed - gate.limit
     return excess > SAME
@@ -118,7 +136,7 @@ def judge(gate: Gate, observed: float, place: str, *, noise: NoiseVerdict | None
         limit=gate.limit,
         observed=observed,
         status="fail" if over and not forgiven else "pass",
-        message=_message(gate, observed) + (noise.words(over=over) if noise else ""),
+        message=message(gate, gate.metric.label, observed, _in_points) + (noise.words(over=over) if noise else ""),
         p_value=noise.p_value if noise else None,
     )
 
@@ -137,22 +155,30 @@ def why_not(gate: Gate, *, has_baseline: bool, has_queries: bool = True) -> str:
     elif gate.kind == "minimum":
         reason = f"no golden query{tagged} has relevant documents"
     elif not has_baseline:
-        reason = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
+        reason = NO_BASELINE
     else:
         both = f"{tagged} and with relevant documents" if tagged else " with relevant documents"
         reason = f"no query{both} is in both the run and the baseline"
-    return f"{gate.id} cannot be judged: {reason}"
+    return gate.cannot(reason)
 
 
-def _message(gate: Gate, observed: float) -> str:
-    if gate.kind == "relative_drop":
-        digits = digits_for([(observed * 100, gate.limit * 100)])
-        seen, limit = f"{percent(abs(observed), digits)} of the baseline", percent(gate.limit, digits)
-    else:
-        digits = digits_for([(observed, gate.limit)])
-        seen, limit = fixed(abs(observed), digits), fixed(gate.limit, digits)
-    if gate.kind == "minimum":
-        return f"{gate.metric.label} is {seen}, minimum {limit}"
-    if abs(observed) <= SAME:
-        return f"{gate.metric.label} did not fall, allowed drop {limit}"
-    return f"{gate.metric.label} {'fell' if observed > 0 else 'rose'} by {seen}, allowed drop {limit}"
+def message(gate: Limit, label: str, observed: float, write: Callable[[float, float], tuple[str, str]]) -> str:
+    """Say what is seen and what is allowed; ``write`` writes both, where they are no parts of the baseline's value."""
+    seen, limit = (_in_percent if gate.kind.startswith("relative") else write)(observed, gate.limit)
+    if not gate.compares:
+        return f"{label} is {seen}, {'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
+    limited, verb, bad, good = (
+        ("drop", "fall", "fell", "rose") if gate.kind.endswith("drop") else ("increase", "rise", "rose", "fell")
+    )
+    moved = f"did not {verb}" if abs(observed) <= SAME else f"{bad if observed > 0 else good} by {seen}"
+    return f"{label} {moved}, allowed {limited} {limit}"
+
+
+def _in_percent(observed: float, limit: float) -> tuple[str, str]:
+    digits = digits_for([(observed * 100, limit * 100)])
+    return f"{percent(abs(observed), digits)} of the baseline", percent(limit, digits)
+
+
+def _in_points(observed: float, limit: float) -> tuple[str, str]:
+    digits = digits_for([(observed, limit)])
+    return fixed(abs(observed), digits), fixed(limit, digits)

@@ -2,27 +2,21 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from ragcontract.inputs.config import Config, LoadedConfig
+from ragcontract.judging.gates import NO_BASELINE, Limit, is_over, message, of_baseline
 from ragcontract.model import GateReport, Latency
-from ragcontract.numbers import SAME, digits_for, milliseconds, ms_digits, percent
+from ragcontract.numbers import milliseconds, ms_digits
 from ragcontract.text import encodable
 
 LABELS = {"p50_ms": "p50 latency", "p95_ms": "p95 latency", "max_ms": "max latency"}
-INCREASE = "p95_increase_gt"
-NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
 
 
-class LatencyGate(Struct, frozen=True, kw_only=True):
-    """One limit: in milliseconds, or for a ``relative_latency_increase`` a part of the baseline's value."""
+class LatencyGate(Limit, frozen=True, kw_only=True):
+    """A limit on a ``field`` of the latency, in milliseconds where it is not relative."""
 
-    id: str
     field: str
-    kind: Literal["latency", "latency_increase", "relative_latency_increase"]
-    limit: float
 
 
 class Observed(NamedTuple):
@@ -40,12 +34,13 @@ def gates_of(config: Config) -> Iterator[LatencyGate]:
         if limit is not None:
             yield LatencyGate(id=f"latency.{field}", field=field, kind="latency", limit=limit)
         if field == "p95_ms" and (most := limits.p95_increase_gt) is not None:
-            gate_id = f"latency.{INCREASE}"
-            if isinstance(most, str):
-                part = float(most.rstrip("% ")) / 100
-                yield LatencyGate(id=gate_id, field=field, kind="relative_latency_increase", limit=part)
-            else:
-                yield LatencyGate(id=gate_id, field=field, kind="latency_increase", limit=most)
+            part_or_ms, is_part = of_baseline(most)
+            yield LatencyGate(
+                id="latency.p95_increase_gt",
+                field=field,
+                kind="relative_latency_increase" if is_part else "latency_increase",
+                limit=part_or_ms,
+            )
 
 
 def judge(
@@ -57,19 +52,10 @@ def judge(
         place = encodable(f"{config.files[0].path}:{config.lines[gate.id]}")
         observed = _observe(gate, current, baseline, has_baseline=has_baseline)
         if observed.value is None:
-            problems.append(f"{place}: {_cannot(gate.id, observed.why_not)}")
+            problems.append(f"{place}: {gate.cannot(observed.why_not)}")
         else:
             reports.append(_report(gate, observed.value, place))
     return reports, problems
-
-
-def without_baseline() -> str:
-    """Say why an increase cannot be judged, before anything is read."""
-    return _cannot(f"latency.{INCREASE}", NO_BASELINE)
-
-
-def _cannot(gate_id: str, why: str) -> str:
-    return f"{gate_id} cannot be judged: {why}"
 
 
 def _observe(gate: LatencyGate, current: Latency | None, baseline: Latency | None, *, has_baseline: bool) -> Observed:
@@ -101,21 +87,11 @@ def _report(gate: LatencyGate, observed: float, place: str) -> GateReport:
         kind=gate.kind,
         limit=gate.limit,
         observed=observed,
-        status="fail" if observed - gate.limit > SAME else "pass",
-        message=_message(gate, observed),
+        status="fail" if is_over(gate, observed) else "pass",
+        message=message(gate, LABELS[gate.field], observed, _in_ms),
     )
 
 
-def _message(gate: LatencyGate, observed: float) -> str:
-    label = LABELS[gate.field]
-    if gate.kind == "relative_latency_increase":
-        digits = digits_for([(observed * 100, gate.limit * 100)])
-        seen, limit = f"{percent(abs(observed), digits)} of the baseline", percent(gate.limit, digits)
-    else:
-        digits = ms_digits(observed, gate.limit)
-        seen, limit = milliseconds(abs(observed), digits), milliseconds(gate.limit, digits)
-    if gate.kind == "latency":
-        return f"{label} is {seen}, allowed {limit}"
-    if abs(observed) <= SAME:
-        return f"{label} did not rise, allowed increase {limit}"
-    return f"{label} {'rose' if observed > 0 else 'fell'} by {seen}, allowed increase {limit}"
+def _in_ms(observed: float, limit: float) -> tuple[str, str]:
+    digits = ms_digits(observed, limit)
+    return milliseconds(abs(observed), digits), milliseconds(limit, digits)

@@ -1,6 +1,6 @@
 """The rules of single queries: which are broken, and what was expected and found."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ragcontract.inputs.config import PerQuery
 from ragcontract.judging.words import Where, listed, whereabouts, within
@@ -9,12 +9,6 @@ from ragcontract.model import GoldenQuery, QueryScore, Rule, Violation
 
 def broken_rules(query: GoldenQuery, score: QueryScore, k: int, rules: PerQuery) -> list[Violation]:
     """Return every rule of ``query`` that its retrieved documents break, ``k`` being the largest cut-off."""
-    if (
-        query.must_rank_at_most is None
-        and not any(score.forbidden_ranks)
-        and all(map(range(1, k + 1).__contains__, score.ranks))
-    ):
-        return []  # most queries of most runs
     where = dict(zip(query.relevant_doc_ids, score.ranks, strict=True))
     found: list[Violation] = []
     if rules.enforce_forbidden_docs:
@@ -27,11 +21,30 @@ def broken_rules(query: GoldenQuery, score: QueryScore, k: int, rules: PerQuery)
     return found
 
 
+def suspects(queries: Iterable[GoldenQuery], scores: Mapping[str, QueryScore], k: int) -> list[GoldenQuery]:
+    """Leave out the queries, most as a rule, that cannot have broken a rule."""
+    distinct = {id(score): score for score in scores.values()}  # queries that fared alike share a score
+    best = {identity: rank for identity, score in distinct.items() if (rank := _best_if_sound(score, k)) is not None}
+    return [
+        query
+        for query in queries
+        if (rank := best.get(id(scores[query.id]))) is None or rank > (query.must_rank_at_most or rank)
+    ]
+
+
+def _best_if_sound(score: QueryScore, k: int) -> int | None:
+    """Return the best rank of a relevant document, where all are in the top k and no forbidden one is anywhere."""
+    ranks = [rank for rank in score.ranks if rank is not None and rank <= k]
+    if len(ranks) < len(score.ranks) or any(score.forbidden_ranks) or score.repeats:
+        return None
+    return min(ranks, default=1)
+
+
 def never_satisfiable(queries: Iterable[GoldenQuery], k: int) -> Iterator[str]:
     """Yield a warning for every query that asks for more documents in the top k than fit there."""
     for query in queries:
-        relevant = len(query.relevant_doc_ids)
-        if relevant > k and not query.must_include_any:
+        if len(query.relevant_doc_ids) > k and not query.must_include_any:
+            relevant = len(query.relevant_doc_ids)
             yield (
                 f"{query.place}: {query.id!r} wants all {relevant} relevant documents in the top {k}, which cannot "
                 "hold them, so it can never pass; set must_include_any, or raise k"

@@ -9,6 +9,7 @@ from ragcontract.judging import gates as limits
 from ragcontract.judging import latency
 from ragcontract.judging.gates import Gate, NoiseVerdict
 from ragcontract.judging.repeats import broken_in_any
+from ragcontract.judging.rules import suspects
 from ragcontract.model import GateReport, Noise, QueryStatus, Verdict, Violation
 from ragcontract.scoring.aggregate import Alike, Comparison, compare, noise_of
 from ragcontract.scoring.scored import Scored
@@ -47,7 +48,6 @@ class Judgement(Struct, frozen=True, kw_only=True):
 def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
     """Judge; raises :class:`InputError`, with the ``warnings``, where a gate that was asked for cannot be evaluated."""
     config = scored.config.config
-    queries = list(scored.golden.queries.values())
     groups: dict[str | None, list[Alike]] = {None: scored.kinds}
     groups |= {tag: [kind for kind in scored.kinds if tag in kind.tags] for tag in config.tags}
     compared = {tag: compare(group, scored.metrics) for tag, group in groups.items()}
@@ -67,7 +67,11 @@ def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
     if unjudged:
         raise InputError(unjudged, warnings=warnings)
     noise = _noise(gates, groups, scored) if config.fail_on.mode == "significant" else {}
-    k = scored.k
+    violations = {
+        query.id: broken
+        for query in suspects(scored.golden.queries.values(), scored.run.scores, scored.k)
+        if (broken := broken_in_any(query, scored.run.scores[query.id], scored.k, config.per_query))
+    }
     return Judgement(
         means=compared[None],
         noise=noise_of(scored.kinds, scored.metrics),
@@ -77,12 +81,8 @@ def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
             if (seen := observed[gate.id]) is not None
         ]
         + on_latency,
-        violations={
-            query.id: violations
-            for query in queries
-            if (violations := broken_in_any(query, scored.run.scores[query.id], k, config.per_query))
-        },
-        only_warn=frozenset(query.id for query in queries if query.severity == "warn"),
+        violations=violations,
+        only_warn=frozenset(query_id for query_id in violations if scored.golden.queries[query_id].severity == "warn"),
     )
 
 

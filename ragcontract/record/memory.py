@@ -40,7 +40,7 @@ class RunInMemory:
             if as_id(row.query_id) in self._rows:
                 raise InputError([f"{encoder.place(query_id)}: is there already, as text or as a number"])
             self._rows[as_id(row.query_id)] = as_ids([result.doc_id for result in row.results])
-            if not descending(row.results):
+            if not descending([result.score for result in row.results]):
                 unordered.append(query_id)
             digest.update(line)
         if not self._rows:

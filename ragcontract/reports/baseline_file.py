@@ -1,12 +1,12 @@
 """A good run as ``baseline.json``: one query a line, so that a change to it reads well in a diff."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from ragcontract.inputs.baseline import FORMAT_VERSION, BaselineFile, BaselineQuery
 from ragcontract.judging.words import told
@@ -24,32 +24,40 @@ MAX_FAILED_CHECKS = 100
 
 def render(scored: Scored, doc_ids: Mapping[str, list[list[str]]], now: datetime) -> Iterator[bytes]:
     """Render the run in ``scored`` with all the ``doc_ids`` it returned: by query id, a list a row."""
-    return encode(baseline_of(scored, doc_ids, now))
+    return _written(_head(scored, now, ()), _queries(scored, doc_ids))
 
 
 def baseline_of(
     scored: Scored, doc_ids: Mapping[str, list[list[str]]], now: datetime, accepted: Sequence[Accepted] = ()
 ) -> BaselineFile:
     """Return what the file is to hold; of what was ``accepted`` the last 20."""
-    queries = list(scored.golden.queries.values())
+    return replace(_head(scored, now, accepted), queries=list(_queries(scored, doc_ids)))
+
+
+def _head(scored: Scored, now: datetime, accepted: Sequence[Accepted]) -> BaselineFile:
+    """Return all but the queries."""
     return BaselineFile(
         format_version=FORMAT_VERSION,
         created_at=now.isoformat(timespec="seconds"),
         created_by=TOOL,
-        golden_sha256=fingerprint(queries),
+        golden_sha256=fingerprint(scored.golden.queries.values()),
         k=sorted({metric.k for metric in scored.metrics}),
         versions=scored.run.versions,
         metrics=means(scored.kinds, scored.metrics),
         tags={tag: means(kinds, scored.metrics) for tag, kinds in by_tag(scored.kinds).items()},
         accepted=list(accepted[-MAX_ACCEPTED:]),
         latency=scored.run.latency,
-        queries=[_query(query, scored, doc_ids.get(query.id, [])) for query in queries],
+        queries=[],
     )
 
 
 def encode(file: BaselineFile) -> Iterator[bytes]:
     """Write the file out, a query a line."""
-    return document(msgspec.structs.replace(file, queries=[]), {"queries": map(_row, file.queries)})
+    return _written(replace(file, queries=[]), file.queries)
+
+
+def _written(head: BaselineFile, queries: Iterable[BaselineQuery]) -> Iterator[bytes]:
+    return document(head, {"queries": map(_row, queries)})
 
 
 def _row(query: BaselineQuery) -> BaselineQuery | dict[str, Any]:
@@ -79,24 +87,24 @@ def waived_drops(report: Report) -> list[GateReport]:
 
 def is_same(stored: BaselineFile, new: BaselineFile) -> bool:
     """Tell whether two baselines differ in nothing but when and by which version they were made."""
-    return new == msgspec.structs.replace(stored, created_at=new.created_at, created_by=new.created_by)
+    return new == replace(stored, created_at=new.created_at, created_by=new.created_by)
 
 
-def _query(query: GoldenQuery, scored: Scored, rows: list[list[str]]) -> BaselineQuery:
-    score = scored.run.scores[query.id]
-    return BaselineQuery(
-        id=query.id,
-        query=query.query,
-        doc_ids=[*rows[0]] if rows else [],
-        repeats=[[*row] for row in rows[1:]],
-        ranks=relevant_ranks(query, score),
-        metrics=query_metrics(score, [metric.key for metric in scored.metrics]),
-    )
+def _queries(scored: Scored, doc_ids: Mapping[str, list[list[str]]]) -> Iterator[BaselineQuery]:
+    keys = [metric.key for metric in scored.metrics]
+    for query in scored.golden.queries.values():
+        score, rows = scored.run.scores[query.id], doc_ids.get(query.id, [])
+        yield BaselineQuery(
+            id=query.id,
+            query=query.query,
+            doc_ids=[*rows[0]] if rows else [],
+            repeats=[[*row] for row in rows[1:]],
+            ranks=relevant_ranks(query, score),
+            metrics=query_metrics(score, keys),
+        )
 
 
-def fingerprint(queries: list[GoldenQuery]) -> str:
+def fingerprint(queries: Iterable[GoldenQuery]) -> str:
     """Hash what the golden queries say, whatever their order, files, layout and spelling of defaults."""
-    rows = sorted(
-        msgspec.json.encode({**msgspec.structs.asdict(query), "place": None}, order="sorted") for query in queries
-    )
+    rows = sorted(msgspec.json.encode({**asdict(query), "place": None}, order="sorted") for query in queries)
     return hashlib.sha256(b"\n".join(rows)).hexdigest()

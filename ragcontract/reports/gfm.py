@@ -5,12 +5,16 @@ user, refer to an issue or a commit, link, show an image, open an HTML tag, or e
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
+from ragcontract.numbers import count
 from ragcontract.text import shorten, visible
 
-MAX_ID = 80
+MAX_ID, MAX_LINE = 80, 500
 ZERO_WIDTH_SPACE = "\u200b"
+
+Item = TypeVar("Item")
 
 # GitHub makes links and pictures of these after Markdown is done, so no escape stops it and a zero-width space must.
 _MADE_A_LINK = re.compile(
@@ -45,6 +49,26 @@ def code(value: str) -> str:
     # The empty comment keeps what stands around an @ from being taken for an e-mail address.
     entities = re.sub("[^A-Za-z0-9 ]", lambda match: f"&#{ord(match[0])};", shown)
     return f"<code>{entities.replace('&#64;', '&#64;<!-- -->')}</code>"
+
+
+def line(value: str) -> str:
+    """Escape plain text, shortened."""
+    return text(shorten(visible(value), MAX_LINE))
+
+
+def bullets(lines: Sequence[str], max_rows: int, more: int = 0) -> str:
+    """List the first lines, and count the rest with ``more`` that are not at hand."""
+    shown = [f"- {line(one)}" for one in lines[:max_rows]]
+    if rest := max(0, len(lines) - max_rows) + more:
+        shown.append(f"- … and {rest:,} more")
+    return "\n".join(shown)
+
+
+def cut(items: Sequence[Item], max_rows: int, noun: str, render: Callable[[Sequence[Item]], str]) -> list[str]:
+    """Render the first items, and count the rest."""
+    parts = [render(items[:max_rows])] if items[:max_rows] else []
+    rest = len(items) - max_rows
+    return [*parts, f"… and {count(rest, f'more {noun}')}, in `report.json`."] if rest > 0 else parts
 
 
 def table(head: Sequence[str], align: str, body: Iterable[Sequence[str]]) -> str:

@@ -1,6 +1,6 @@
 """What became of single queries, made one by one: a million of them need not be held to be written."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ragcontract.judging.verdict import Judgement
 from ragcontract.model import Detail, GoldenQuery, QueryReport, QueryScore, Ranks
@@ -20,15 +20,16 @@ def query_reports(scored: Scored, judgement: Judgement, detail: Detail) -> Itera
     keys = [metric.key for metric in scored.metrics]
     now = scored.run.scores
     before = scored.baseline.scores if scored.baseline else {}
-    for query in scored.golden.queries.values():
-        current, earlier = now[query.id], before.get(query.id)
-        if detail == "all" or query.id in judgement.violations or (detail == "changed" and _differ(current, earlier)):
-            yield _query(query, current, earlier, judgement, keys)
-
-
-def _differ(now: QueryScore, before: QueryScore | None) -> bool:
-    """Tell whether a query fared otherwise on the two sides, if it is on both."""
-    return before is not None and now is not before and now != before
+    broken = judgement.violations
+    queries: Iterable[GoldenQuery] = scored.golden.queries.values()
+    if detail == "failed":
+        queries = [query for query in queries if query.id in broken]
+    elif detail == "changed":
+        others = {query_id for query_id, score in before.items() if score is not now[query_id]}  # mostly, one is shared
+        changed = {query_id for query_id in others if before[query_id] != now[query_id]}
+        queries = [query for query in queries if query.id in broken or query.id in changed]
+    for query in queries:
+        yield _query(query, now[query.id], before.get(query.id), judgement, keys)
 
 
 def _query(

@@ -1,8 +1,9 @@
-"""Text for a terminal. Colours are ANSI codes, which the writer takes out where the output is no terminal."""
+"""Text for a terminal. Colours are ANSI codes, which the writer takes out where the output is no terminal.
+
+They are written here, not by click, so that the action, whose log has no colours, need not load it.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-
-import click
 
 from ragcontract.model import QueryReport, Report
 from ragcontract.numbers import count, fixed
@@ -26,7 +27,15 @@ from ragcontract.reports.summary import headline, shared_note
 from ragcontract.text import shorten, visible
 
 WORDS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "none": "-"}
-COLOURS = {"PASS": "green", "FAIL": "red", "WARN": "yellow", "WAIVED": "yellow"}
+RED, GREEN, YELLOW, BOLD, END = (f"\x1b[{code}m" for code in (31, 32, 33, 1, 0))
+COLOURS = {"PASS": GREEN, "FAIL": RED, "WARN": YELLOW, "WAIVED": YELLOW}
+
+
+def without_colours(text: str) -> str:
+    """Take out the colours again."""
+    for code in (RED, GREEN, YELLOW, BOLD, END):
+        text = text.replace(code, "")
+    return text
 
 
 def check_text(report: Report) -> str:
@@ -41,7 +50,7 @@ def check_text(report: Report) -> str:
 
 
 def _broken(query: QueryReport, k: int) -> str:
-    lines = [f"{_coloured('FAIL')} {click.style(visible(query.id), bold=True)}"]
+    lines = [f"{_coloured('FAIL')} {_bold(visible(query.id))}"]
     for finding in findings(query, k):
         lines += [f"  Expected {finding.expected(visible)}", f"  Found: {finding.found(visible)}"]
     if why := why_tolerated(query):
@@ -79,7 +88,11 @@ def aligned(cells: Sequence[Sequence[str]]) -> Iterable[str]:
 
 def _coloured(word: str) -> str:
     colour = COLOURS.get(word)
-    return click.style(word, fg=colour, bold=True) if colour else word
+    return colour + _bold(word) if colour else word
+
+
+def _bold(text: str) -> str:
+    return f"{BOLD}{text}{END}"
 
 
 def diff_text(report: Report) -> str:
@@ -124,7 +137,7 @@ def _moved(item: Moved, report: Report) -> str:
     if item.metric:
         ranks = "; the worst ranks of its rows:" if steps else ""
         steps.insert(0, f"    {metric_step(item, report, '->')}{ranks}")
-    title = f"  {click.style(visible(item.query.id), bold=True)}  {shorten(visible(item.query.query), 80)}"
+    title = f"  {_bold(visible(item.query.id))}  {shorten(visible(item.query.query), 80)}"
     return "\n".join([title, *steps])
 
 

@@ -6,7 +6,7 @@ queries is one over a few thousand kinds of them. Counts of parts of a set add u
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import repeat
 from math import fsum
 from operator import mul
 
@@ -54,15 +54,16 @@ def alike(
 ) -> list[Alike]:
     """Count queries that fared alike on both sides."""
     now = [scores[query.id] for query in queries]
-    then = [(before or {}).get(query.id) for query in queries]
+    then = [before.get(query.id) for query in queries] if before else [None] * len(queries)
     # Most that fared alike share a score: what one says is looked at once for all of them.
-    by_identity: dict[int, QueryScore | None] = dict(zip(map(id, chain(now, then)), chain(now, then), strict=True))
-    labels = [(query.tags, query.weight) for query in queries]
-    shared = Counter(zip(labels, map(id, now), map(id, then), strict=True))
+    tags, weights = [query.tags for query in queries], [query.weight for query in queries]
+    shared = Counter(zip(tags, weights, map(id, now), map(id, then), strict=True))
+    by_identity: dict[int, QueryScore | None] = dict(zip(map(id, now), now, strict=True))
+    by_identity |= zip(map(id, then), then, strict=True)
     kinds: Counter[tuple[tuple[str, ...], float, Values, Values | None]] = Counter()
-    for ((tags, weight), now_id, then_id), count in shared.items():
+    for (of_tags, weight, now_id, then_id), count in shared.items():
         score, earlier = by_identity[now_id], by_identity[then_id]
-        kinds[tags, weight, score.values if score else (), earlier.values if earlier else None] += count
+        kinds[of_tags, weight, score.values if score else (), earlier.values if earlier else None] += count
     return [Alike(*kind, count) for kind, count in kinds.items()]
 
 

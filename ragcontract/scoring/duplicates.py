@@ -22,7 +22,7 @@ class Duplicates(Struct, kw_only=True):
         """Count a row."""
         documents = len(set(doc_ids))
         if documents == len(doc_ids):  # most rows: nothing repeats
-            self.results += min(documents, self.k)
+            self.results += min(self.k, documents)
             return
         top = doc_ids[: self.k]
         self.results += len(top)

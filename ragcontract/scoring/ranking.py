@@ -12,6 +12,7 @@ RankBy = Literal["results", "documents"]
 RanksOf = tuple[int | None, ...]
 
 REMEMBERED = 50_000
+MISSING: RanksOf = (None,)
 
 
 def score_rows(
@@ -29,6 +30,7 @@ def score_rows(
     scores: dict[str, QueryScore] = {}
     unknown: dict[str, None] = {}
     repeats: dict[str, list[QueryScore]] = {}
+    score = scorer.score
     for query_id, doc_ids in rows:
         query = golden.get(query_id)
         if query is None:
@@ -36,12 +38,10 @@ def score_rows(
             continue
         if duplicates is not None:
             duplicates.note(query_id, doc_ids)
-        score = scorer.score(query, doc_ids)
-        # The golden query's own id is the key: a row's copy of it need not be held.
-        if query.id in scores:
-            repeats.setdefault(query.id, [scores[query.id]]).append(score)
-        else:
-            scores[query.id] = score
+        if query_id in scores:
+            repeats.setdefault(query_id, [scores[query_id]]).append(score(query, doc_ids))
+        else:  # under the golden query's own id: a row's copy of it need not be held
+            scores[query.id] = score(query, doc_ids)
     scores |= {query_id: averaged(several) for query_id, several in repeats.items()}
     return scores, list(unknown)
 
@@ -75,8 +75,12 @@ class Scorer:
         """Score the documents returned for one query, best first."""
         if self._by_document:
             doc_ids = list(dict.fromkeys(doc_ids))
-        ranks = _ranks(doc_ids, query.relevant_doc_ids)
-        forbidden_ranks = _ranks(doc_ids, query.forbidden_doc_ids)
+        relevant, forbidden = query.relevant_doc_ids, query.forbidden_doc_ids
+        if len(relevant) == 1:  # as most have: calls cost a million times
+            ranks = (doc_ids.index(relevant[0]) + 1,) if relevant[0] in doc_ids else MISSING
+        else:
+            ranks = _ranks(doc_ids, relevant)
+        forbidden_ranks = _ranks(doc_ids, forbidden) if forbidden else ()
         if query.relevance is not None and ranks:
             values = self._values(ranks, *self._gains(query.relevance, doc_ids))
             return QueryScore(ranks=ranks, forbidden_ranks=forbidden_ranks, values=values)
@@ -108,9 +112,4 @@ class Scorer:
 def _ranks(doc_ids: Sequence[str], wanted: tuple[str, ...]) -> RanksOf:
     """Return the 1-based rank of the first result of each wanted document, None for one that was not returned."""
     # list.index runs in C: quicker than a loop over the results for the few documents that a query names.
-    if len(wanted) == 1:  # as most have, and a million comprehensions cost
-        return (doc_ids.index(wanted[0]) + 1,) if wanted[0] in doc_ids else MISSING
-    return tuple([doc_ids.index(doc_id) + 1 if doc_id in doc_ids else None for doc_id in wanted]) if wanted else ()
-
-
-MISSING: RanksOf = (None,)
+    return tuple([doc_ids.index(doc_id) + 1 if doc_id in doc_ids else None for doc_id in wanted])

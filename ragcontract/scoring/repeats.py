@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from operator import mul
-from statistics import stdev
 
 from ragcontract.model import GoldenQuery, QueryScore, RepeatsReport, Spread
 from ragcontract.scoring.aggregate import alike, means
@@ -50,6 +49,8 @@ def spread(
     nothing can be said, nor where the rows are counted by query in ``rows_of`` and stand in no order. A ``missing``
     query is 0 in all. None where none has a second row.
     """
+    if not any(score.repeats for score in scores.values()):
+        return None
     queries = [query for query in queries if query.answerable]
     absent = set(missing)
     there = [query.id for query in queries if query.id not in absent]
@@ -63,6 +64,8 @@ def spread(
         means(alike(queries, {query.id: _at(scores[query.id], number) for query in queries}), metrics)
         for number in range(fewest)
     ]
+    from statistics import stdev  # takes long to load
+
     found: dict[str, Spread] = {}
     for metric in metrics if fewest > 1 else ():
         values = [value for export in exports if (value := export[metric.key]) is not None]

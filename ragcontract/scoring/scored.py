@@ -143,7 +143,10 @@ def score_run(rows: Retrieval, golden: Mapping[str, GoldenQuery], scorer: Scorer
 def score_baseline(rows: Retrieval, golden: Mapping[str, GoldenQuery], scorer: Scorer) -> ScoredBaseline:
     """Score a baseline under today's golden set; a query whose question changed is not compared."""
     scores, gone = score_rows(rows, golden, scorer)
-    changed = [query.id for query in golden.values() if rows.questions.get(query.id, query.query) != query.query]
+    asked = rows.questions
+    changed = (
+        [query.id for query in golden.values() if asked.get(query.id, query.query) != query.query] if asked else []
+    )
     queries = len(scores) + len(gone)
     new = [query_id for query_id in golden if query_id not in scores]
     for query_id in changed:

@@ -120,7 +120,7 @@ class _Counts:
         self._others["tally", 0, b"rows"] += 1
         if query is None:
             self._unknown[query_id] += 1
-            return not descending(row.results)
+            return not descending([result.score for result in row.results])
         place = job.places[query_id]
         doc_ids = as_ids([result.doc_id for result in row.results])
         self._scores[place, job.scorer.score(query, doc_ids)] += 1
@@ -134,7 +134,7 @@ class _Counts:
             self._others["tally", 0, b"measured"] += 1
             self._latencies[row.latency_ms + 0.0] += 1  # no -0.0, whose bits are others
         self._versions[row.embedding_model, row.index_version, row.chunking_version, row.retriever_version] += 1
-        return not descending(row.results)
+        return not descending([result.score for result in row.results])
 
     def unordered(self, file: str) -> None:
         """Count a row whose scores do not descend."""

@@ -1,9 +1,12 @@
 """The real image, run as a runner would, talking HTTP to the stand-in for GitHub."""
 
+import gzip
 import os
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,7 @@ from tests import scenarios
 from tests.github.standin import GitHub
 from tests.runner import IMAGE, ROOT, InContainer, Runner
 
+BASE = "python:3.13-slim"
 pytestmark = pytest.mark.container
 
 
@@ -30,12 +34,24 @@ def image() -> str:
 
 
 @pytest.fixture
-def runner(tmp_path: Path, github: GitHub, image: str) -> Runner:
+def runner(tmp_path: Path, github: GitHub, image: str) -> InContainer:
     assert image
     runner = InContainer(tmp_path, github)
     for path in (runner.workspace, *runner.folder.iterdir()):
         os.chown(path, 1001, 121)  # the ids of GitHub's own runners
     return runner
+
+
+@pytest.fixture
+def without_bytecode(image: str) -> Iterator[str]:
+    """Build the image on a base without bytecode, which slim images are, whatever this machine's base has."""
+    base, tag = f"{image}-base-without-bytecode", f"{image}-without-bytecode"
+    recipe = f"FROM {BASE}\nRUN find / -xdev -name __pycache__ -prune -exec rm -r {{}} +\n"
+    subprocess.run(["docker", "build", "--tag", base, "-"], input=recipe.encode(), check=True)
+    build = ["docker", "build", "--network", "host", "--build-arg", f"BASE={base}"]
+    subprocess.run([*build, "--tag", tag, str(ROOT)], check=True)
+    yield tag
+    subprocess.run(["docker", "image", "rm", tag, base], check=False)
 
 
 def test_the_first_run_comments_and_the_second_updates_that_comment(runner: Runner, github: GitHub) -> None:
@@ -91,6 +107,39 @@ def test_an_import_that_fails_does_not_read_as_a_broken_contract(image: str) -> 
             check=False,
         )
         assert done.returncode == 3, done.stderr
+
+
+def test_no_run_has_to_compile_a_module(runner: InContainer, without_bytecode: str) -> None:
+    runner.image, runner.options = without_bytecode, ("--name", f"rag-contract-test-{os.getpid()}")
+    origin = {"id": 100, "run_attempt": 1, "head_branch": "b", "head_repository": {"owner": {"login": "fork"}}}
+    broken = "fail_on:\n  mmr_drop_gt: 1\n"
+    steps: list[tuple[Callable[[Path], object], dict[str, str], dict[str, Any]]] = [
+        (scenarios.passing, {"comment": "never"}, {}),
+        (scenarios.failing, {"report-html": "report.html", "comment-body-file": "comment.md"}, {}),
+        (scenarios.unusable, {}, {}),
+        (lambda workspace: (workspace / "ragcontract.yml").write_text(broken), {}, {}),
+        (_packed, {"config": ""}, {}),
+        (
+            lambda _workspace: None,
+            {"mode": "post-comment", "comment-body-file": "comment.md"},
+            {"name": "workflow_run", "event": {"workflow_run": origin}},
+        ),
+    ]
+    for prepare, inputs, how in steps:
+        prepare(runner.workspace)
+        try:
+            result = runner.run(inputs, **how)
+            changed = subprocess.run(["docker", "diff", runner.options[1]], capture_output=True, text=True, check=True)
+        finally:
+            subprocess.run(["docker", "rm", runner.options[1]], capture_output=True, check=False)
+        assert result.exit_code in {0, 1, 2}, result.log
+        assert ".pyc" not in changed.stdout, f"add to the Dockerfile what it imports:\n{changed.stdout}"
+
+
+def _packed(workspace: Path) -> None:
+    scenarios.passing(workspace)
+    run = workspace / "current_run.jsonl"
+    run.write_bytes(gzip.compress(run.read_bytes()))
 
 
 def test_the_image_has_nothing_that_the_action_does_not_use(image: str) -> None:

@@ -78,6 +78,17 @@ def test_every_level_is_whole_and_smaller_than_the_one_before() -> None:
     assert sizes == sorted(set(sizes), reverse=True)
 
 
+def test_nothing_is_rendered_that_is_not_needed() -> None:
+    rendered = []
+
+    def noted(detail: Detail) -> str:
+        rendered.append(detail)
+        return "a" * (30 if detail.folds else 20)
+
+    fitting(noted, 25)
+    assert rendered == list(LEVELS[:2])
+
+
 def test_bytes_count_and_not_characters() -> None:
     def wide(detail: Detail) -> str:
         return "✅" * (200 if detail.folds else 10)

@@ -1,0 +1,96 @@
+"""However a baseline file is laid out, it says the same; line by line is a way of reading, not another format."""
+
+import gzip
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ragcontract.errors import InputError
+from ragcontract.inputs.baseline import read_baseline
+from ragcontract.inputs.diagnostics import Diagnostics
+from tests.builders import baseline, stored_query
+
+QUERIES = [stored_query(f"q{number}", f"doc{number}") for number in range(4)]
+EXPECTED = [(f"q{number}", [f"doc{number}"]) for number in range(4)]
+HEAD = json.dumps(baseline() | {"queries": []}, indent=2).removesuffix("[]\n}")
+
+
+def lines(rows: list[str], *, between: str = ",\n    ", end: str = "\n  ]\n}\n") -> str:
+    return f"{HEAD}[\n    {between.join(rows)}{end}"
+
+
+ROWS = [json.dumps(query) for query in QUERIES]
+PRETTY = json.dumps(QUERIES[2], indent=2)
+LAYOUTS = {
+    "as it is made": lines(ROWS),
+    "without a line break at the end": lines(ROWS).rstrip(),
+    "with the line breaks of another system": lines(ROWS).replace("\n", "\r\n"),
+    "one query over several lines": lines([*ROWS[:2], PRETTY, ROWS[3]]),
+    "two queries in a line": lines([ROWS[0], f"{ROWS[1]}, {ROWS[2]}", ROWS[3]]),
+    "with empty lines": lines(ROWS, between=",\n\n    "),
+    "with a field behind the queries": lines(ROWS, end='\n  ],\n  "more": 1\n}'),
+    "in one line": json.dumps(baseline(*QUERIES)),
+    "all indented": json.dumps(baseline(*QUERIES), indent=2),
+}
+BROKEN = {
+    "no comma between two": (lines(ROWS, between="\n    "), 17),
+    "a comma behind the last": (lines(ROWS, end=",\n  ]\n}\n"), 20),
+    "cut off between queries": (lines(ROWS[:2], end=",\n"), 17),
+    "cut off in a query": (lines(ROWS)[: -len(ROWS[-1])], 19),
+    "a conflict of git": (lines([ROWS[0], f"<<<<<<< HEAD\n    {ROWS[1]}"]), 17),
+    "something behind the end": (lines(ROWS) + "{}", 22),
+    "not a query": (lines([*ROWS[:3], '{"id": "q3"}']), 19),
+}
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_gives_the_same_rows_and_the_digest_of_the_file(
+    layout: str, pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "b.json"
+    path.write_bytes(pack(LAYOUTS[layout].encode()))
+    diagnostics = Diagnostics()
+    found = read_baseline([str(path)], diagnostics)
+    assert found is not None
+    assert list(found) == EXPECTED
+    assert [file.sha256 for file in found.files] == [hashlib.sha256(path.read_bytes()).hexdigest()]
+    diagnostics.raise_problems()
+
+
+@pytest.mark.parametrize("layout", BROKEN)
+def test_what_is_wrong_is_told_with_its_line(layout: str, tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    text, line = BROKEN[layout]
+    path.write_text(text)
+    diagnostics = Diagnostics()
+    if (found := read_baseline([str(path)], diagnostics)) is not None:
+        list(found)
+    with pytest.raises(InputError) as caught:
+        diagnostics.raise_problems()
+    assert {problem.partition(": ")[0] for problem in caught.value.problems} == {f"{path}:{line}"}
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_text, args=(LAYOUTS["as it is made"],))
+    writer.start()
+    found = read_baseline([str(path)], Diagnostics())
+    writer.join()
+    assert found is not None
+    assert list(found) == EXPECTED
+
+
+def test_a_query_on_each_line_is_read_without_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "b.json"
+    path.write_text(LAYOUTS["as it is made"])
+    monkeypatch.setattr("ragcontract.inputs.baseline_source.read_whole", pytest.fail)
+    found = read_baseline([str(path)], Diagnostics())
+    assert found is not None
+    assert list(found) == EXPECTED
