@@ -265,6 +265,13 @@ def test_a_bad_row_is_told_by_its_number_and_the_others_are_read(
     assert len(list(RunRows([str(path)], diagnostics))) == 16
 
 
+def test_rows_after_a_bad_one_keep_their_numbers(tmp_path: Path) -> None:
+    rows = [run("a"), run(""), run("b"), run("c"), run("b"), run(""), run("c")]
+    found = problems(write(tmp_path / "run.parquet", rows))
+    assert [problem.partition(": ")[0] for problem in found] == [f"run.parquet:{n}" for n in (2, 6, 5, 7)]
+    assert [problem.partition("first in ")[2][:13] for problem in found[2:]] == ["run.parquet:3", "run.parquet:4"]
+
+
 def test_what_is_wrong_is_told_fifty_times(tmp_path: Path) -> None:
     found = problems(write(tmp_path / "run.parquet", [run("", "a") for _ in range(ROWS + 60)]))
     assert len(found) == 51
