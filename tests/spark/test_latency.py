@@ -13,7 +13,7 @@ from ragcontract.spark.partition import bits, from_bits
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 SAMPLES = {
-    "close": [1 + n * 2**-52 for n in range(200)],  # which differ in the last bits alone
+    "close": [second + n * 2**-51 for second in (1, 2, 3) for n in range(200)],  # which differ in the last bits alone
     "apart": [0.0, 0.0, 1e-9, *[random.Random(5).lognormvariate(3, 1) for _ in range(500)], 1e9],
 }
 

@@ -129,12 +129,13 @@ def test_a_bad_row_of_columns_is_told_by_file_and_query() -> None:
 
 def test_bad_rows_are_told_up_to_a_number_and_counted_beyond() -> None:
     counts = added_up(of_lines([lines(*[b'{"query_id": "q%d"}' % n for n in range(70)])], job()))
-    assert (len(of(counts, "problem")), counts["tally", 0, b"problems"]) == (50, 70)
+    told = of(counts, "problem")
+    assert (len(told), sum(told.values()), counts["tally", 0, b"problems"]) == (50, 50, 70)
 
 
 def test_counts_are_handed_on_before_there_are_too_many() -> None:
-    rows = partition.HELD // 4 - 1
-    batches = [lines(*[run(f"x{batch}-{n}") for n in range(rows)]) for batch in range(5)]
+    rows = partition.HELD // 4 - 9
+    batches = [lines(run("q1", "a", "a"), *[run(f"x{batch}-{n}") for n in range(rows)]) for batch in range(6)]
     handed_on = []
 
     def watched() -> Iterable[pa.RecordBatch]:
@@ -148,5 +149,5 @@ def test_counts_are_handed_on_before_there_are_too_many() -> None:
     assert handed_on[3] == 0 < handed_on[4]
     assert max(map(len, out)) <= partition.AT_ONCE
     counts = added_up(out)
-    assert len(of(counts, "unknown")) == 5 * rows
-    assert counts["tally", 0, b"rows"] == 5 * rows
+    assert len(of(counts, "unknown")) == 6 * rows
+    assert [counts["tally", 0, name] for name in (b"rows", b"results", b"repeated")] == [6 * rows + 6, 12, 6]
