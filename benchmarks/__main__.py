@@ -46,7 +46,7 @@ def measure_all(sizes: list[int], rounds: int, command: str) -> Results:
     """Install, make the data, measure. The smallest size is run once uncounted by all, for bytecode and caches."""
     installed = tools.install(BUILD / "environments")
     ours = installed.bins[tools.OURS]
-    shapes = [*(data.Shape(queries=number) for number in sizes), data.WIDE]
+    shapes = [*(data.Shape(queries=number) for number in sizes), data.WIDE_ALONE, data.WIDE]
     samples: dict[str, Samples] = {}
     costs, profiled = [], 0
     for shape in shapes:
@@ -60,7 +60,7 @@ def measure_all(sizes: list[int], rounds: int, command: str) -> Results:
         _read(folder)
         print(f"measuring: {shape.name}", flush=True)
         samples[shape.name] = interleaved(commands, rounds)
-        if not shape.text and shape.queries <= PROFILED:
+        if not shape.is_wide and shape.queries <= PROFILED:
             costs, profiled = hotspots.hotspots(commands[tools.OURS], ours / "python"), shape.queries
     return Results(
         machine=machine(),

@@ -2,7 +2,7 @@
 
 The known-good run keeps the contract. In the other one, ``BROKEN`` of the queries lose their documents, ``CHANGED``
 have results in another order, ``FORBIDDEN`` show a document that they must not; its rows come in any order, as those
-of a log do. ``wide`` sets have rows of a thousand results that carry texts and metadata, as exports for debugging do.
+of a log do. ``WIDE`` sets have rows of a thousand results that carry texts and metadata, as exports for debugging do.
 """
 
 import random
@@ -37,21 +37,30 @@ GOLDEN, RUN, GOOD_RUN, CONFIG_FILE = "golden.jsonl", "current_run.jsonl", "good_
 
 Row = dict[str, Any]
 
+USUAL = 10  # results a row
+
 
 class Shape(Struct, frozen=True, kw_only=True):
     """How large a data set is: golden queries, results a row, and the characters of text that each result carries."""
 
     queries: int
-    results: int = 10
+    results: int = USUAL
     text: int = 0
 
     @property
     def name(self) -> str:
         """The name of its folder."""
-        return f"{self.queries}-wide" if self.text else str(self.queries)
+        wide = f"-{self.results}" + ("-texts" if self.text else "") if self.is_wide else ""
+        return f"{self.queries}{wide}"
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it has more results a row than the others."""
+        return self.results > USUAL
 
 
 WIDE = Shape(queries=500, results=1000, text=400)
+WIDE_ALONE = Shape(queries=500, results=1000)  # the same without texts and metadata
 
 
 def make(shape: Shape, folder: Path) -> Path:

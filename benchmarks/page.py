@@ -43,21 +43,25 @@ def figures(results: Results, figure: Figure) -> str:
 
 def wide(results: Results) -> str:
     """Return the table of the wide rows."""
-    samples = results.samples.get(data.WIDE.name)
-    if not samples:
+    measured = [
+        (tool + ("" if shape.text else ", without them"), taken)
+        for shape in (data.WIDE, data.WIDE_ALONE)
+        for tool, taken in results.samples.get(shape.name, {}).items()
+    ]
+    if not measured:
         return "Not measured.\n"
     head = ["", "time", "CPU time", "memory"]
     body = [
         [
-            _bold(tool),
+            _bold(name),
             *(_cell(taken, figure, size if figure == "peak" else seconds) for figure in ("wall", "cpu", "peak")),
         ]
-        for tool, taken in samples.items()
+        for name, taken in measured
     ]
     shape = data.WIDE
     about = (
         f"{shape.queries} queries, {shape.results:,} results a row with {shape.text} characters of text and metadata "
-        f"each, {size(results.wide_bytes)} in two runs:\n\n"
+        f"each, {size(results.wide_bytes)} in two runs, and the same without these texts and metadata:\n\n"
     )
     return about + table(head, body)
 

@@ -45,7 +45,9 @@ def install(folder: Path) -> Installed:
 
 def takes(tool: str, shape: data.Shape) -> bool:
     """Whether a tool is measured on a data set."""
-    return tool in WIDE_TOOLS if shape.text else shape.queries <= LARGEST.get(tool, shape.queries)
+    if shape.is_wide:
+        return tool in (WIDE_TOOLS if shape.text else (OURS, FLOOR))
+    return shape.queries <= LARGEST.get(tool, shape.queries)
 
 
 def commands(shape: data.Shape, folder: Path, installed: Installed) -> dict[str, Command]:
@@ -67,7 +69,7 @@ def _command(tool: str, shape: data.Shape, folder: Path, bin_folder: Path) -> Co
     good: tuple[int, ...] = (0,)
     if tool == OURS:
         # On wide rows all read the same three files; else the good run is a stored baseline.
-        baseline = good_run if shape.text else str(stored_baseline(tool, folder, bin_folder, environments.sources()))
+        baseline = good_run if shape.is_wide else str(stored_baseline(tool, folder, bin_folder, environments.sources()))
         arguments, good = check([str(bin_folder / "rag-contract")], golden, run, baseline, config), FAILED_OR_NOT
     elif tool == OLD:
         baseline = str(stored_baseline(tool, folder, bin_folder, ""))

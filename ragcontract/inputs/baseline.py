@@ -111,8 +111,9 @@ class StoredBaseline:
                 if query_id in seen:
                     self._refuse()
                     return
-                asked = golden.get(query_id)
-                seen.add(asked.id if asked else query_id)
+                if asked := golden.get(query_id):
+                    query_id = asked.id  # the file's own copy need not be held
+                seen.add(query_id)
                 if not asked or asked.query != query.query:
                     self.questions[query_id] = query.query
                 yield query_id, as_ids(query.doc_ids)

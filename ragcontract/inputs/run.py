@@ -110,7 +110,7 @@ class RunRows:
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
         """Yield ``(query_id, doc_ids)`` of every good row."""
         golden, keep, lines = self._golden, self._keep, self._rows
-        seen: dict[str, int] = {}  # line and file in one number, and golden ids for keys: there may be a million
+        seen: dict[str, int] = {}  # line and file in one number: there may be a million
         unordered, first_unordered = 0, ""
         file, files = 0, len(self._paths)
         for rows in lines.batches():
@@ -124,10 +124,12 @@ class RunRows:
                 if query_id in seen and not self._repeats:
                     self._tell_repeated(query_id, number, *divmod(seen[query_id], files))
                     continue
-                query = None if golden is None else golden.get(query_id)
-                if query or golden is None:
+                if golden is None:
                     known.append(row)
-                seen[query.id if query else query_id] = number * files + file
+                elif query := golden.get(query_id):
+                    known.append(row)
+                    query_id = query.id  # the row's own copy need not be held
+                seen[query_id] = number * files + file
                 if not descending([result.score for result in results]):
                     unordered += 1
                     first_unordered = first_unordered or f"{lines.path}:{number}"

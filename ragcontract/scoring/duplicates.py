@@ -20,14 +20,13 @@ class Duplicates(Struct, kw_only=True):
 
     def note(self, query_id: str, doc_ids: list[str]) -> None:
         """Count a row."""
-        documents = len(set(doc_ids))
-        if documents == len(doc_ids):  # most rows: nothing repeats
-            self.results += min(self.k, documents)
-            return
         top = doc_ids[: self.k]
         self.results += len(top)
-        self.repeated += len(top) - len(set(top))
-        if documents < self.k:
+        distinct = len(set(top))
+        if distinct == len(top):  # most rows: nothing repeats
+            return
+        self.repeated += len(top) - distinct
+        if len(set(doc_ids)) < self.k:
             self.short += 1
             if len(self.named) < NAMED and query_id not in self.named:
                 self.named.append(query_id)

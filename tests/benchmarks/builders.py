@@ -25,6 +25,7 @@ def results(sizes: tuple[int, ...] = (100, 1_000, 10_000, 100_000, 1_000_000)) -
             if tools.takes(tool, shape)
         }
     by_shape[data.WIDE.name] = {tools.OURS: [sample(1.0)], tools.FLOOR: [sample(0.8)]}
+    by_shape[data.WIDE_ALONE.name] = {tools.OURS: [sample(0.4)], tools.FLOOR: [sample(0.3)]}
     return Results(
         machine=Machine(cores=2, processor="Test", memory=8 << 30, system="Linux 6", python="3.11.0"),
         command="make bench",
