@@ -81,7 +81,9 @@ def _check(places: _Places, settings: Settings, context: Context, world: World) 
     """Judge and write the report files; raises what the input or the output places make impossible."""
     if problems := [*settings.problems, *places.problems]:
         raise InputError(problems)
-    checked = pipeline.check_and_list(places.paths, clock=world.clock, k=settings.k, detail=settings.report_json_detail)
+    checked = pipeline.check_for_files(
+        places.paths, clock=world.clock, k=settings.k, detail=settings.report_json_detail
+    )
     report = checked.report
     outputs = places.outputs
     with owned_like_workspace(outputs.values(), context):
@@ -95,8 +97,8 @@ def _check(places: _Places, settings: Settings, context: Context, world: World) 
         log=printable(terminal.without_colours(terminal.check_text(report)))
         + annotations.of_report(report, level, partial(in_repository, context=context)),
         outputs=_numbers(report) | {name: for_next_step(path, context) for name, path in outputs.items()},
-        render=lambda detail, *, mended=False: markdown.render(
-            report, name=settings.name, detail=detail, mended=mended
+        render=lambda extent, *, mended=False: markdown.render(
+            report, name=settings.name, extent=extent, mended=mended
         ),
         report=report,
     )
@@ -164,8 +166,8 @@ def _unusable(error: RagContractError, name: str, context: Context) -> Outcome:
         state="error",
         log=annotations.of_problems(error, partial(in_repository, context=context)),
         outputs={"verdict": "error"},
-        render=lambda detail, *, mended=False: markdown.render_unusable(  # noqa: ARG005
-            error.problems, more=error.more, warnings=error.warnings, name=name, max_rows=detail.rows
+        render=lambda extent, *, mended=False: markdown.render_unusable(  # noqa: ARG005
+            error.problems, more=error.more, warnings=error.warnings, name=name, max_rows=extent.rows
         ),
     )
 
@@ -177,8 +179,8 @@ def _bug(name: str) -> Outcome:
         state="error",
         log=annotation("error", problem),
         outputs={"verdict": "error"},
-        render=lambda detail, *, mended=False: markdown.render_unusable(  # noqa: ARG005
-            [problem], advice="The job's log says what to report.", name=name, max_rows=detail.rows
+        render=lambda extent, *, mended=False: markdown.render_unusable(  # noqa: ARG005
+            [problem], advice="The job's log says what to report.", name=name, max_rows=extent.rows
         ),
     )
 

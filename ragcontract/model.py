@@ -5,7 +5,7 @@ All are frozen. What a file looks like on disk is said by the records beside its
 thousand have ``gc=False``: nothing in them refers back, and the collector need not look at them over and over.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
@@ -15,9 +15,11 @@ Severity = Literal["error", "warn"]
 Verdict = Literal["pass", "fail"]
 Detail = Literal["failed", "changed", "all"]
 Rule = Literal["must_rank_at_most", "must_include", "must_include_any", "forbidden_docs"]
+GateKind = Literal["drop", "relative_drop", "minimum", "latency", "latency_increase", "relative_latency_increase"]
 Ranks = dict[str, int]
 Means = dict[str, float | None]
 
+COMPARING: frozenset[GateKind] = frozenset(get_args(GateKind)) - {"minimum", "latency"}  # with a baseline
 VERSION_FIELDS = ("embedding_model", "index_version", "chunking_version", "retriever_version")
 
 
@@ -224,7 +226,7 @@ class GateReport(Struct, frozen=True, kw_only=True):
     id: str
     place: str
     metric: str
-    kind: Literal["drop", "relative_drop", "minimum", "latency", "latency_increase", "relative_latency_increase"]
+    kind: GateKind
     limit: float
     observed: float
     status: Literal["pass", "fail", "waived"]

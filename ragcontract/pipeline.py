@@ -80,10 +80,10 @@ def check(
 
     A ``run`` that is at hand takes the place of the files of ``paths.run``, and so do runs ``elsewhere``.
     """
-    return check_and_list(paths, clock=clock, k=k, progress=progress, run=run, elsewhere=elsewhere).report
+    return check_for_files(paths, clock=clock, k=k, progress=progress, run=run, elsewhere=elsewhere).report
 
 
-def check_and_list(
+def check_for_files(
     paths: Paths,
     *,
     clock: Clock,

@@ -58,7 +58,7 @@ def _broken(folder: Path, ids: list[str]) -> Report:
 
 
 def _comment(report: Report) -> str:
-    return fitting(lambda detail: markdown.render(report, detail=detail), MAX_BODY)
+    return fitting(lambda extent: markdown.render(report, extent=extent), MAX_BODY)
 
 
 def page(comment: str, width: int, stylesheet: str) -> str:

@@ -8,11 +8,11 @@ from ragcontract.inputs.config import Config, LoadedConfig
 from ragcontract.inputs.golden import Golden
 from ragcontract.judging.gates import limits_set
 from ragcontract.judging.verdict import judge
-from ragcontract.model import Accepted, GoldenQuery, Latency, Report, SourceFile
+from ragcontract.model import Accepted, GoldenQuery, Latency, QueryScore, Report, SourceFile
 from ragcontract.reports.build import Checked, build_report
 from ragcontract.reports.formats import FORMATS
-from ragcontract.scoring.metrics import metrics_at
-from ragcontract.scoring.ranking import Scorer
+from ragcontract.scoring.metrics import Gain, MetricAtK, metrics_at
+from ragcontract.scoring.ranking import RankBy, Scorer
 from ragcontract.scoring.scored import Scored, score_baseline, score_run
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
@@ -53,6 +53,17 @@ class Rows:
         """Yield ``(query_id, doc_ids)``."""
         for query_id, doc_ids in self._docs.items():
             yield query_id, list(doc_ids)
+
+
+def score_query(
+    asked: GoldenQuery,
+    doc_ids: Sequence[str],
+    metrics: Sequence[MetricAtK],
+    rank_by: RankBy = "results",
+    gain: Gain = "linear",
+) -> QueryScore:
+    """Score the documents returned for one query, best first."""
+    return Scorer(metrics, rank_by, gain).score(asked, doc_ids)
 
 
 def score(

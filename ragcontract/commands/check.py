@@ -54,7 +54,7 @@ def command(k: int | None, engine: str, report_json_detail: Detail | None, **fil
     paths = find_paths(**files)
     refuse_outputs(list(wanted.values()), paths)
     with runs_of(engine, paths) as (elsewhere, progress):
-        checked = pipeline.check_and_list(
+        checked = pipeline.check_for_files(
             paths, clock=clock, k=k, progress=progress, elsewhere=elsewhere, detail=report_json_detail
         )
     report = checked.report

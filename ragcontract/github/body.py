@@ -7,22 +7,22 @@ from ragcontract.github.context import Context
 from ragcontract.model import Report
 from ragcontract.numbers import count
 from ragcontract.reports.gfm import text
-from ragcontract.reports.markdown import Detail
+from ragcontract.reports.markdown import Extent
 
 # What goes first is what a reviewer misses least: all that is folded, then the less bad of the broken queries, then
 # all of them. Each level is whole: nothing is ever cut.
 LEVELS = (
-    Detail(),
-    *(Detail(rows=rows, folds=False) for rows in (100, 50, 20, 10, 5, 2, 0)),
+    Extent(),
+    *(Extent(rows=rows, folds=False) for rows in (100, 50, 20, 10, 5, 2, 0)),
 )
 
 CHECKED = "Checked"
 
-Render = Callable[[Detail], str]
+Render = Callable[[Extent], str]
 
 
 def fitting(render: Render, max_bytes: int) -> str:
-    """Render in the fullest level of detail that fits into ``max_bytes``; the barest if none does."""
+    """Render in the fullest level of extent that fits into ``max_bytes``; the barest if none does."""
     body = ""
     for level in LEVELS:
         body = render(level)

@@ -17,7 +17,7 @@ from ragcontract.github.pull_request import NoPullRequest, PullRequest, find
 from ragcontract.github.settings import Settings
 from ragcontract.model import Report
 from ragcontract.outputs import write_files
-from ragcontract.reports.markdown import Detail
+from ragcontract.reports.markdown import Extent
 from ragcontract.text import printable, visible
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ SAID = {
 class Renderer(Protocol):
     """Renders a verdict; ``mended`` says that the contract was broken before."""
 
-    def __call__(self, detail: Detail, *, mended: bool = False) -> str:
-        """Return Markdown in that much detail."""
+    def __call__(self, extent: Extent, *, mended: bool = False) -> str:
+        """Return Markdown in that much extent."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -157,13 +157,13 @@ def _draft(outcome: Outcome, context: Context, settings: Settings, world: World)
 
     def body(max_bytes: int, before: State | None) -> str:
         mended = outcome.state == "pass" and before in {"fail", "error"}
-        return fitting(lambda detail: outcome.render(detail, mended=mended), max_bytes - len(tail.encode())) + tail
+        return fitting(lambda extent: outcome.render(extent, mended=mended), max_bytes - len(tail.encode())) + tail
 
     return Draft(
         name=settings.name,
         state=outcome.state,
         run=context.run,
-        content=outcome.render(Detail(inputs=False)),
+        content=outcome.render(Extent(inputs=False)),
         body=body,
     )
 

@@ -1,7 +1,7 @@
 """The action's inputs. A runner hands them over as ``INPUT_NAME``, upper case, hyphens kept."""
 
 from collections.abc import Mapping
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -19,7 +19,7 @@ COMMENT_WHEN: dict[str, CommentWhen] = {
     "on-failure": "on-failure",
     "never": "never",
 }
-DETAILS: dict[str, Detail] = {"failed": "failed", "changed": "changed", "all": "all"}
+DETAILS: dict[str, Detail] = {detail: detail for detail in get_args(Detail)}
 FLAGS = {"true": True, "false": False}
 MAX_NUMBER = 10**12
 MAX_SECONDS = 3_600

@@ -53,7 +53,7 @@ class _Lines(Generic[Query_co]):
         self._progress = progress
 
     def whole(self) -> bytes:
-        return read_whole(self._path)[0]
+        return read_whole(self._path, self._progress)[0]
 
     def __iter__(self) -> Iterator[Query_co]:
         decode = msgspec.json.Decoder(list[self._query]).decode  # type: ignore[name-defined]

@@ -22,8 +22,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 class JsonLines(Generic[T]):
     """The rows of one or more files.
 
-    ``path`` and ``number`` say where the row that came last stands; ``files`` has the digests once all are read. Rows
-    are decoded in batches, as many as fit into a block of the file: a generator's turn a row would cost as much again.
+    ``path`` and ``number`` say where the row that came last stands, or the first of the batch that came last; ``files``
+    has the digests once all are read. Rows are decoded in batches, as many as fit into a block of the file: a
+    generator's turn a row would cost as much again.
     """
 
     def __init__(
@@ -35,7 +36,10 @@ class JsonLines(Generic[T]):
         spell_check: int | None = None,
         progress: Progress = no_progress,
     ) -> None:
-        """Read ``paths`` as rows of ``row_type``; spell-check the fields of the first ``spell_check`` ones (all)."""
+        """Read ``paths`` as rows of ``row_type``.
+
+        The fields of the first ``spell_check`` rows of each file (all) are spell-checked.
+        """
         self.files: list[SourceFile] = []
         self.path = ""
         self.number = 0
@@ -84,11 +88,10 @@ class JsonLines(Generic[T]):
         try:
             for lines in blocks_of(file, "JSON lines"):
                 try:
-                    rows = list(map(decode, lines))
-                    unchecked = lines[: max(0, self._to_spell_check - self._rows)]
-                    for self.number, line in enumerate(unchecked, read + 1):
-                        self._check_spelling(line)
+                    rows = None if self._rows < self._to_spell_check else list(map(decode, lines))
                 except UNDECODABLE:
+                    rows = None
+                if rows is None:
                     yield from self._line_by_line(lines, read + 1)
                 else:
                     self.number = read + 1
@@ -104,7 +107,7 @@ class JsonLines(Generic[T]):
                 self._diagnostics.problem(self.path, "is empty; expected one JSON object a line")
 
     def _line_by_line(self, lines: Sequence[bytes], first: int) -> Iterator[list[T]]:
-        """Read lines some of which are blank or bad, or begin with a byte order mark."""
+        """Read lines that are to be spell-checked, or some of which are blank, bad, or begin with a byte order mark."""
         decode = self._decode_strictly or self._decode
         for number, marked in enumerate(lines, first):
             line = marked.removeprefix(UTF8_BOM)  # not only of the first: files are put together

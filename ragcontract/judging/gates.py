@@ -1,12 +1,11 @@
 """The gates: limits on the means, absolute or against the baseline."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
 
 from msgspec import Struct
 
 from ragcontract.inputs.config import Config, Drop, TagLimits
-from ragcontract.model import GateReport, Status
+from ragcontract.model import COMPARING, GateKind, GateReport, Status
 from ragcontract.numbers import SAME, digits_for, fixed, percent
 from ragcontract.scoring.aggregate import Comparison
 from ragcontract.scoring.metrics import MetricAtK
@@ -20,13 +19,13 @@ class Limit(Struct, frozen=True, kw_only=True):
     """One limit that the configuration asks for; of a relative kind, a part of the baseline's value."""
 
     id: str
-    kind: Literal["drop", "relative_drop", "minimum", "latency", "latency_increase", "relative_latency_increase"]
+    kind: GateKind
     limit: float
 
     @property
     def compares(self) -> bool:
         """Whether it needs a baseline."""
-        return self.kind not in {"minimum", "latency"}
+        return self.kind in COMPARING
 
     def cannot(self, why: str) -> str:
         """Say why it cannot be judged."""

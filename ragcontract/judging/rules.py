@@ -22,7 +22,10 @@ def broken_rules(query: GoldenQuery, score: QueryScore, k: int, rules: PerQuery)
 
 
 def suspects(queries: Iterable[GoldenQuery], scores: Mapping[str, QueryScore], k: int) -> list[GoldenQuery]:
-    """Leave out the queries, most as a rule, that cannot have broken a rule."""
+    """Leave out queries, most as a rule, that cannot have broken a rule.
+
+    It must let through every query that :func:`broken_rules` finds something in, whichever rules are enforced.
+    """
     distinct = {id(score): score for score in scores.values()}  # queries that fared alike share a score
     best = {identity: rank for identity, score in distinct.items() if (rank := _best_if_sound(score, k)) is not None}
     return [
@@ -35,9 +38,9 @@ def suspects(queries: Iterable[GoldenQuery], scores: Mapping[str, QueryScore], k
 def _best_if_sound(score: QueryScore, k: int) -> int | None:
     """Return the best rank of a relevant document, where all are in the top k and no forbidden one is anywhere."""
     ranks = [rank for rank in score.ranks if rank is not None and rank <= k]
-    if len(ranks) < len(score.ranks) or any(score.forbidden_ranks) or score.repeats:
+    if len(ranks) < len(score.ranks) or any(score.forbidden_ranks):
         return None
-    return min(ranks, default=1)
+    return min(ranks, default=1)  # an unanswerable query has no rank that could be too low
 
 
 def never_satisfiable(queries: Iterable[GoldenQuery], k: int) -> Iterator[str]:

@@ -90,7 +90,7 @@ def _noise(
     gates: Sequence[Gate], groups: Mapping[str | None, Sequence[Alike]], scored: Scored
 ) -> dict[str, NoiseVerdict]:
     """Test all limits on drops together: with Holm's correction, many limits raise no more false alarms than one."""
-    drops = [gate for gate in gates if gate.kind != "minimum"]
+    drops = [gate for gate in gates if gate.compares]
     if not drops:
         return {}
     alpha = scored.config.config.fail_on.alpha

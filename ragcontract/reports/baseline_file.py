@@ -10,9 +10,9 @@ from msgspec.structs import asdict, replace
 
 from ragcontract.inputs.baseline import FORMAT_VERSION, BaselineFile, BaselineQuery
 from ragcontract.judging.words import told
-from ragcontract.model import Accepted, GateReport, GoldenQuery, Report
+from ragcontract.model import COMPARING, Accepted, GateReport, GoldenQuery, Report
 from ragcontract.reports.build import TOOL
-from ragcontract.reports.json_lines import document
+from ragcontract.reports.json_document import document
 from ragcontract.reports.queries import query_metrics, relevant_ranks
 from ragcontract.scoring.aggregate import by_tag, means
 from ragcontract.scoring.scored import Scored
@@ -82,7 +82,7 @@ def acceptance(report: Report, reason: str) -> Accepted:
 
 def waived_drops(report: Report) -> list[GateReport]:
     """Return the waived limits on changes: with the run as the baseline they would hold, also once the waiver ends."""
-    return [gate for gate in report.gates if gate.status == "waived" and gate.kind not in {"minimum", "latency"}]
+    return [gate for gate in report.gates if gate.status == "waived" and gate.kind in COMPARING]
 
 
 def is_same(stored: BaselineFile, new: BaselineFile) -> bool:

@@ -16,10 +16,6 @@ def _markdown(checked: Checked) -> Iterable[bytes]:
     return [markdown.render(checked.report).encode()]
 
 
-def _json(checked: Checked) -> Iterable[bytes]:
-    return json_report.render(checked.report, checked.queries(), checked.detail)
-
-
 def _html(checked: Checked) -> Iterable[bytes]:
     from ragcontract.reports import html  # and its template read, by those who want its file
 
@@ -28,7 +24,7 @@ def _html(checked: Checked) -> Iterable[bytes]:
 
 FORMATS: dict[str, Callable[[Checked], Iterable[bytes]]] = {
     "report-md": _markdown,
-    "report-json": _json,
+    "report-json": json_report.render,
     "junit": _junit,
     "report-html": _html,
 }

@@ -64,11 +64,17 @@ def bullets(lines: Sequence[str], max_rows: int, more: int = 0) -> str:
     return "\n".join(shown)
 
 
-def cut(items: Sequence[Item], max_rows: int, noun: str, render: Callable[[Sequence[Item]], str]) -> list[str]:
-    """Render the first items, and count the rest."""
+def cut(
+    items: Sequence[Item],
+    max_rows: int,
+    noun: str,
+    render: Callable[[Sequence[Item]], str],
+    where: str = ", in `report.json`",
+) -> list[str]:
+    """Render the first items, count the rest, and say where they are."""
     parts = [render(items[:max_rows])] if items[:max_rows] else []
     rest = len(items) - max_rows
-    return [*parts, f"… and {count(rest, f'more {noun}')}, in `report.json`."] if rest > 0 else parts
+    return [*parts, f"… and {count(rest, f'more {noun}')}{where}."] if rest > 0 else parts
 
 
 def table(head: Sequence[str], align: str, body: Iterable[Sequence[str]]) -> str:

@@ -40,6 +40,7 @@ def render(report: Report) -> bytes:
         "notes": paragraph(shared_note(report)) + paragraph(repeats.note(report)),
         "tags": html_parts.tags(report),
         "metric": _text(next(metric.label for metric in at_largest_k(report).values())),
+        "left_out": paragraph(html_parts.left_out(report)),
         "queries": html_parts.first_queries(report),
         "rest": paragraph(html_parts.not_listed(report)),
         "extras": html_extras.extras(report),

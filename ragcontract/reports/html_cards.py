@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ragcontract.model import GateReport, MetricReport, Report
+from ragcontract.model import COMPARING, GateReport, MetricReport, Report
 from ragcontract.numbers import count, signed
 from ragcontract.reports.html_text import MAX_ID, badge, text
 from ragcontract.reports.latency import table_rows
@@ -68,7 +68,7 @@ def _whiskers(metric: MetricReport | None, gates: Sequence[GateReport]) -> str:
     limits = [
         -gate.limit * ((metric.baseline or 0.0) if gate.kind == "relative_drop" else 1.0)
         for gate in gates
-        if gate.kind != "minimum"
+        if gate.kind in COMPARING
     ]
     reach = max(abs(value) for value in (low, high, metric.delta, *limits, 0.01)) * 1.1
 

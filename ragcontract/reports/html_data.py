@@ -1,4 +1,4 @@
-"""What the HTML page's script reads: every query, in few characters, worst first.
+"""What the HTML page's script reads: every query of the report, in few characters, worst first.
 
 Ids and questions are made visible here as they are for every other report; the script shows them as text. Names are
 short because they come once a query; ``page/queries.js`` says what they mean too.

@@ -72,8 +72,16 @@ def first_queries(report: Report) -> str:
 
 def not_listed(report: Report) -> str | None:
     """Say how many queries only the script can show."""
-    rest = report.inputs.golden.queries - len(_listed(report))
-    return f"{count(rest, 'more query')} can be looked at with JavaScript on, or in report.json." if rest else None
+    rest = len(report.queries) - len(_listed(report))
+    return f"{count(rest, 'more query')} can be looked at with JavaScript on." if rest else None
+
+
+def left_out(report: Report) -> str | None:
+    """Say of how many queries the page knows nothing."""
+    rest = report.inputs.golden.queries - len(report.queries)
+    return (
+        f"{count(rest, 'query')} that neither broke a rule nor changed, of so many, are not listed." if rest else None
+    )
 
 
 def _listed(report: Report) -> list[QueryReport]:

@@ -1,23 +1,20 @@
 """The report as JSON, for machines: the record as it is; ``rag-contract schema report`` describes it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 from msgspec.structs import replace
 
-from ragcontract.model import Detail, QueryReport, Report
-from ragcontract.reports.json_lines import document
+from ragcontract.model import Report
+from ragcontract.reports.build import Checked
+from ragcontract.reports.json_document import document
 
 
-def render(
-    report: Report, queries: Iterable[QueryReport] | None = None, detail: Detail | None = None
-) -> Iterator[bytes]:
-    """Encode the report, indented by two spaces, a query and a failed check a line, UTF-8.
-
-    It lists the ``queries`` of this ``detail``, or its own.
-    """
-    rows = {"queries": report.queries if queries is None else queries, "failed_checks": report.failed_checks}
-    return document(replace(report, detail=detail or report.detail, queries=[], failed_checks=[]), rows)
+def render(checked: Checked) -> Iterator[bytes]:
+    """Encode the report, indented by two spaces, a query and a failed check a line, UTF-8."""
+    report = checked.report
+    rows = {"queries": checked.queries(), "failed_checks": report.failed_checks}
+    return document(replace(report, detail=checked.detail, queries=[], failed_checks=[]), rows)
 
 
 def render_score(report: Report) -> str:

@@ -23,7 +23,7 @@ ICONS = {"pass": "✅", "fail": "❌"}
 VERDICTS = {"pass": "holds", "fail": "broken"}
 
 
-class Detail(Struct, frozen=True, kw_only=True):
+class Extent(Struct, frozen=True, kw_only=True):
     """How much of a report to render: rows a table, what is folded, and the inputs, which differ from run to run."""
 
     rows: int = MAX_ROWS
@@ -31,21 +31,21 @@ class Detail(Struct, frozen=True, kw_only=True):
     inputs: bool = True
 
 
-FULL = Detail()
+FULL = Extent()
 
 
-def render(report: Report, *, name: str = "", detail: Detail = FULL, mended: bool = False) -> str:
+def render(report: Report, *, name: str = "", extent: Extent = FULL, mended: bool = False) -> str:
     """Render the report; ``name`` tells several contracts apart, ``mended`` that this one was broken before."""
     verdict = VERDICTS[report.verdict] + (" again" if mended else "")
     parts = [
         f"### {ICONS[report.verdict]} {_contract(name)} {verdict}: {headline(report, code)}",
         *_drift(report),
-        *_metric_table(report, detail.rows),
-        *_broken_queries(report, detail.rows),
+        *_metric_table(report, extent.rows),
+        *_broken_queries(report, extent.rows),
     ]
-    if detail.folds:
-        parts += folds(report, detail.rows)
-    if detail.folds and detail.inputs:
+    if extent.folds:
+        parts += folds(report, extent.rows)
+    if extent.folds and extent.inputs:
         parts.append(inputs_fold(report))
     return "\n\n".join(parts) + "\n"
 

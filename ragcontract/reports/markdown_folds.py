@@ -68,7 +68,7 @@ def _movement(report: Report, max_rows: int) -> list[str]:
     parts: list[str] = []
     for title, group in (("Worse", moved.worse), ("Better", moved.better)):
         if group:
-            parts += [f"**{title}**", *cut(group, max_rows, "query", partial(_moved_table, report))]
+            parts += [f"**{title}**", *cut(group, max_rows, "query", partial(_moved_table, report), where="")]
     apart = not_compared(baseline)
     for name, ids in apart.items():
         rest = [f"{len(ids) - max_rows:,} more"] if len(ids) > max_rows else []

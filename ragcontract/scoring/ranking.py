@@ -11,8 +11,8 @@ from ragcontract.scoring.repeats import averaged
 RankBy = Literal["results", "documents"]
 RanksOf = tuple[int | None, ...]
 
-REMEMBERED = 50_000
-MISSING: RanksOf = (None,)
+NOT_FOUND: RanksOf = (None,)
+REMEMBERED = 50_000  # kinds of scores, some 10 MB of them; queries by the million have a few hundred
 
 
 def score_rows(
@@ -24,8 +24,7 @@ def score_rows(
 ) -> tuple[dict[str, QueryScore], list[str]]:
     """Fold rows of ``(query_id, doc_ids)`` into a score a golden query, and the ids that no golden query has.
 
-    Several rows of a query are averaged.
-    Documents that a row repeats are counted in ``duplicates``, where given.
+    Several rows of a query are averaged. Documents that a row repeats are counted in ``duplicates``, where given.
     """
     scores: dict[str, QueryScore] = {}
     unknown: dict[str, None] = {}
@@ -46,17 +45,6 @@ def score_rows(
     return scores, list(unknown)
 
 
-def score_query(
-    query: GoldenQuery,
-    doc_ids: Sequence[str],
-    metrics: Sequence[MetricAtK],
-    rank_by: RankBy = "results",
-    gain: Gain = "linear",
-) -> QueryScore:
-    """Score the documents returned for one query, best first; see :class:`Scorer`."""
-    return Scorer(metrics, rank_by, gain).score(query, doc_ids)
-
-
 class Scorer:
     """Scores queries one by one, and gives those that fared alike one and the same score.
 
@@ -64,11 +52,19 @@ class Scorer:
     credited twice either way.
     """
 
-    def __init__(self, metrics: Sequence[MetricAtK], rank_by: RankBy = "results", gain: Gain = "linear") -> None:
-        """Score with these ``metrics``."""
+    def __init__(
+        self,
+        metrics: Sequence[MetricAtK],
+        rank_by: RankBy = "results",
+        gain: Gain = "linear",
+        *,
+        remembered: int = REMEMBERED,
+    ) -> None:
+        """Score with these ``metrics``; at most so many different scores are ``remembered``."""
         self._metrics = metrics
         self._by_document = rank_by == "documents"
         self._gain = gain
+        self._remembered = remembered
         self._scores: dict[tuple[RanksOf, RanksOf], QueryScore] = {}
 
     def score(self, query: GoldenQuery, doc_ids: Sequence[str]) -> QueryScore:
@@ -77,7 +73,7 @@ class Scorer:
             doc_ids = list(dict.fromkeys(doc_ids))
         relevant, forbidden = query.relevant_doc_ids, query.forbidden_doc_ids
         if len(relevant) == 1:  # as most have: calls cost a million times
-            ranks = (doc_ids.index(relevant[0]) + 1,) if relevant[0] in doc_ids else MISSING
+            ranks = (doc_ids.index(relevant[0]) + 1,) if relevant[0] in doc_ids else NOT_FOUND
         else:
             ranks = _ranks(doc_ids, relevant)
         forbidden_ranks = _ranks(doc_ids, forbidden) if forbidden else ()
@@ -86,7 +82,7 @@ class Scorer:
             return QueryScore(ranks=ranks, forbidden_ranks=forbidden_ranks, values=values)
         score = self._scores.get((ranks, forbidden_ranks))
         if score is None:
-            if len(self._scores) >= REMEMBERED:
+            if len(self._scores) >= self._remembered:
                 self._scores.clear()
             score = QueryScore(ranks=ranks, forbidden_ranks=forbidden_ranks, values=self._values(ranks))
             self._scores[ranks, forbidden_ranks] = score

@@ -16,8 +16,8 @@ from ragcontract.inputs.golden import read_golden
 from ragcontract.inputs.run import RunRows
 from ragcontract.scoring.aggregate import alike, means
 from ragcontract.scoring.metrics import metrics_at
-from ragcontract.scoring.ranking import score_query
 from tests.process import rag_contract
+from tests.records import score_query
 
 QUERIES = 300
 K = 5

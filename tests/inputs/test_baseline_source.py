@@ -87,10 +87,12 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     assert list(found) == EXPECTED
 
 
-def test_a_query_on_each_line_is_read_without_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("layout", "times"), [("as it is made", 1), ("with a field behind the queries", 2)])
+def test_only_what_is_laid_out_otherwise_is_read_as_a_whole(layout: str, times: int, tmp_path: Path) -> None:
     path = tmp_path / "b.json"
-    path.write_text(LAYOUTS["as it is made"])
-    monkeypatch.setattr("ragcontract.inputs.baseline_source.read_whole", pytest.fail)
-    found = read_baseline([str(path)], Diagnostics())
+    path.write_text(LAYOUTS[layout])
+    told: list[int] = []
+    found = read_baseline([str(path)], Diagnostics(), told.append)
     assert found is not None
     assert list(found) == EXPECTED
+    assert sum(told) == times * path.stat().st_size

@@ -3,13 +3,16 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ragcontract.inputs.config import PerQuery
-from ragcontract.judging.rules import broken_rules, never_satisfiable
+from ragcontract.judging.repeats import broken_in_any
+from ragcontract.judging.rules import broken_rules, never_satisfiable, suspects
 from ragcontract.model import GoldenQuery, Violation
 from ragcontract.scoring.metrics import metrics_at
-from ragcontract.scoring.ranking import score_query
-from tests.records import query
+from ragcontract.scoring.ranking import Scorer, score_rows
+from tests.records import query, score_query
 
 
 def broken(asked: GoldenQuery, results: str, k: int = 5, **switches: Any) -> list[Violation]:
@@ -155,3 +158,36 @@ def test_a_query_that_wants_more_than_fits_is_warned_about() -> None:
     (warning,) = never_satisfiable(queries, 2)
     assert warning.startswith("golden.jsonl:3: 'never' wants all 3 relevant documents in the top 2")
     assert list(never_satisfiable(queries, 3)) == []
+
+
+ranked = st.lists(st.sampled_from("ABCFxyz"), max_size=6, unique=True)
+
+
+@given(
+    st.tuples(st.integers(0, 3), st.one_of(st.none(), st.integers(1, 3)), st.booleans(), st.booleans()),
+    st.lists(ranked, min_size=1, max_size=3),
+    st.integers(1, 4),
+    st.builds(PerQuery, forbidden_within=st.one_of(st.none(), st.integers(1, 2))),
+)
+def test_no_query_that_breaks_a_rule_is_beyond_suspicion(
+    wants: tuple[int, int | None, bool, bool], rows: list[list[str]], k: int, rules: PerQuery
+) -> None:
+    relevant, at_most, one_is_enough, forbids = wants
+    asked = query(
+        "q",
+        *"ABC"[:relevant],
+        must_rank_at_most=at_most if relevant else None,
+        must_include_any=one_is_enough,
+        forbidden_doc_ids=("F",) if forbids else (),
+    )
+    scores = score_rows([("q", row) for row in rows], {"q": asked}, Scorer(metrics_at(k)))[0]
+    if broken_in_any(asked, scores["q"], k, rules):
+        assert suspects([asked], scores, k) == [asked]
+
+
+def test_queries_whose_documents_are_all_where_they_should_be_are_beyond_suspicion() -> None:
+    good, low = query("good", "A", must_rank_at_most=2), query("low", "A", must_rank_at_most=1)
+    scores = score_rows([("good", ["x", "A"]), ("low", ["x", "A"])], {"good": good, "low": low}, Scorer(metrics_at(5)))[
+        0
+    ]
+    assert suspects([good, low], scores, 5) == [low]

@@ -12,6 +12,7 @@ from ragcontract import __version__
 from ragcontract.inputs.config import Config, FailOn, Minimums
 from ragcontract.inputs.schemas import SCHEMAS
 from ragcontract.model import Report
+from ragcontract.reports.build import Checked
 from ragcontract.reports.json_report import render, render_score
 from tests.records import Rows, query, report
 
@@ -19,7 +20,7 @@ CONFIG = Config(fail_on=FailOn(mrr_drop_gt=0.1, recall_drop_gt="50%"), minimums=
 
 
 def written(made: Report) -> bytes:
-    return b"".join(render(made))
+    return b"".join(render(Checked.of(made)))
 
 
 def checked() -> Report:

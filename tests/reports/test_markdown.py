@@ -7,7 +7,7 @@ from hypothesis import given
 
 from ragcontract.inputs.config import Config, FailOn, Minimums, TagLimits
 from ragcontract.model import Report
-from ragcontract.reports.markdown import Detail, render, render_unusable
+from ragcontract.reports.markdown import Extent, render, render_unusable
 from ragcontract.text import encodable, shorten, visible
 from tests.records import Rows, query, report
 from tests.reports.page import Page
@@ -83,7 +83,7 @@ def test_of_many_limited_tags_the_worst_are_shown(max_rows: int) -> None:
     limits = {f"t{number}": TagLimits(minimums=Minimums(mrr_at_k=low)) for number, low in enumerate([0.5, 0.1, 0.9])}
     queries = [query("q", "A", tags=("t0", "t1", "t2"))]
     made = report(queries, {"q": ["A"]}, config=Config(tags=limits))
-    page = Page(render(made, detail=Detail(rows=max_rows)))
+    page = Page(render(made, extent=Extent(rows=max_rows)))
     assert [row[0] for row in page.tables[0][7:]] == [f"MRR@5 of {tag}" for tag in worst_first[:max_rows]]
     assert (f"… and {3 - max_rows} more limited mean" in page.text) == (max_rows < 3)
 
@@ -194,7 +194,7 @@ def test_tables_are_cut_and_the_rest_is_counted(max_rows: int, shown: int) -> No
     now = {asked.id: ["x"] for asked in queries} | {"other": []}
     before = {asked.id: ["A"] for asked in queries} | {f"gone{number}": ["A"] for number in range(4)}
     made = report(queries, now, before, warnings=["w"] * 4)
-    page = Page(render(made, detail=Detail(rows=max_rows)))
+    page = Page(render(made, extent=Extent(rows=max_rows)))
     rows = [len(table) - 1 for table in page.tables]
     assert rows == ([6, shown, shown, shown, 6, 4] if shown else [6, 6, 4])
     rest = 4 - shown

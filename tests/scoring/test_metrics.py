@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.scoring.metrics import METRICS, Found, Gain, MetricAtK, gain_of, metrics_at
-from ragcontract.scoring.ranking import score_query
-from tests.records import query
+from tests.records import query, score_query
 
 DOCS = [f"d{number}" for number in range(12)]
 results = st.lists(st.sampled_from(DOCS), max_size=20)

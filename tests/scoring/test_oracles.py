@@ -25,8 +25,8 @@ from msgspec import Struct
 from ragcontract.model import GoldenQuery
 from ragcontract.scoring.aggregate import alike, means
 from ragcontract.scoring.metrics import METRICS, Gain, metrics_at
-from ragcontract.scoring.ranking import RankBy, score_query
-from tests.records import query
+from ragcontract.scoring.ranking import RankBy
+from tests.records import query, score_query
 
 EXACT = 1e-9
 QUERIES = 2000

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.scoring.metrics import metrics_at
-from ragcontract.scoring.ranking import Scorer, score_query, score_rows
-from tests.records import query
+from ragcontract.scoring.ranking import Scorer, score_rows
+from tests.records import query, score_query
 
 METRICS = metrics_at(3)
 doc_ids = st.lists(st.sampled_from("ABCDEFG"), max_size=12)
@@ -69,8 +69,7 @@ def test_queries_with_other_grades_share_none() -> None:
     assert scorer.score(one, list("BA")).values != scorer.score(other, list("BA")).values
 
 
-def test_scores_are_right_when_more_kinds_came_than_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragcontract.scoring.ranking.REMEMBERED", 1)
-    scorer = Scorer(METRICS)
+def test_scores_are_right_when_more_kinds_came_than_are_remembered() -> None:
+    scorer = Scorer(METRICS, remembered=1)
     asked = query("q", "A")
     assert [scorer.score(asked, found).ranks for found in (["A"], ["x", "A"], ["A"])] == [(1,), (2,), (1,)]
