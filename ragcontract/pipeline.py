@@ -3,7 +3,7 @@
 Everything between reading the files and delivering the text is pure; the clock and the progress display are handed in.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -15,27 +15,17 @@ from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import Progress, no_progress, resolve
 from ragcontract.inputs.golden import read_golden
 from ragcontract.inputs.run import RunRows
-from ragcontract.judging import gates as limits
-from ragcontract.judging import latency
-from ragcontract.judging.rules import never_satisfiable
+from ragcontract.judging.preconditions import can_be_judged, first_file, hold_together, named, too_steep
 from ragcontract.judging.verdict import judge, without_judging
 from ragcontract.judging.waivers import with_waivers
-from ragcontract.model import Detail, GoldenQuery, Report
+from ragcontract.model import Detail, Report
 from ragcontract.numbers import count
 from ragcontract.reports.build import Checked, build_report, checked
-from ragcontract.scoring.metrics import LARGEST_EXPONENT, MetricAtK, metrics_at
+from ragcontract.scoring.metrics import LARGEST_EXPONENT, metrics_at
 from ragcontract.scoring.ranking import Scorer
-from ragcontract.scoring.scored import (
-    Elsewhere,
-    Retrieval,
-    Scored,
-    ScoredRun,
-    score_baseline,
-    score_run,
-)
+from ragcontract.scoring.scored import Elsewhere, Retrieval, Scored, score_baseline, score_run
 
 Clock = Callable[[], datetime]
-NAMED = 3
 
 
 class Paths(Struct, frozen=True, kw_only=True):
@@ -147,7 +137,7 @@ def _covers_all(scored: Scored, warnings: list[str]) -> None:
     if scored.run.missing:
         missing = count(len(scored.run.missing), "golden query")
         raise InputError(
-            [f"{_first_file(scored.run)}: lacks {missing} ({_named(scored.run.missing)}), so it can be no baseline"],
+            [f"{first_file(scored.run)}: lacks {missing} ({named(scored.run.missing)}), so it can be no baseline"],
             warnings=warnings,
         )
 
@@ -172,11 +162,11 @@ def read_and_score(
     config = read_config(paths.config, diagnostics) if paths.config is not None else LoadedConfig()
     metrics = metrics_at(k or config.config.k)
     if judged:
-        _can_be_judged(config, metrics, diagnostics, has_baseline=paths.baseline is not None)
+        can_be_judged(config, metrics, diagnostics, has_baseline=paths.baseline is not None)
 
     apart_from_rows = diagnostics.problems
     golden = read_golden(resolve(paths.golden, diagnostics), diagnostics, progress)
-    steep = _too_steep(golden.queries.values(), config)
+    steep = too_steep(golden.queries.values(), config)
     gain = "linear" if steep else config.config.gain  # to go on; nothing comes of it
     scorer = Scorer(metrics, config.config.rank_by, gain)
     largest = max(metric.k for metric in metrics)
@@ -209,85 +199,6 @@ def read_and_score(
         )
     scored = Scored.of(golden, run, baseline, config, metrics)
     if rows_are_good:  # bad rows are left out, so what lacks might be there
-        _hold_together(scored, diagnostics)
+        hold_together(scored, diagnostics)
     diagnostics.raise_problems()
     return scored, diagnostics.warnings
-
-
-def _can_be_judged(
-    config: LoadedConfig, metrics: Sequence[MetricAtK], diagnostics: Diagnostics, *, has_baseline: bool
-) -> None:
-    """Say which limits no run could be held against."""
-
-    def problem(gate_id: str, message: str) -> None:
-        diagnostics.problem(f"{config.files[0].path}:{config.lines[gate_id]}", message)
-
-    gates: dict[str, limits.Limit] = {gate.id: gate for gate in limits.gates_of(config.config, metrics)}
-    gates |= {gate.id: gate for gate in latency.gates_of(config.config)}
-    for gate_id in limits.limits_set(config.config):
-        if gate_id not in gates:
-            cutoffs = ", ".join(str(k) for k in sorted({metric.k for metric in metrics}))
-            problem(gate_id, f"{gate_id} cannot be judged: k is {cutoffs}")
-        elif gates[gate_id].compares and not has_baseline:
-            problem(gate_id, gates[gate_id].cannot(limits.NO_BASELINE))
-
-
-def _too_steep(queries: Iterable[GoldenQuery], config: LoadedConfig) -> list[GoldenQuery]:
-    """Return the queries with a grade that would overflow as an exponent."""
-    if config.config.gain == "linear":
-        return []
-    return [query for query in queries if max((query.relevance or {}).values(), default=0) > LARGEST_EXPONENT]
-
-
-def _hold_together(scored: Scored, diagnostics: Diagnostics) -> None:
-    """Say what is wrong between files that are each well-formed."""
-    queries, run, baseline, config = scored.golden.queries, scored.run, scored.baseline, scored.config.config
-    if config.missing_queries == "error":
-        for query_id in run.missing:
-            diagnostics.problem(
-                _first_file(run),
-                f"has no row for golden query {query_id!r} ({queries[query_id].place}); "
-                "export it again, or have such queries scored 0 with `missing_queries: zero` in the config",
-            )
-    elif run.missing:
-        diagnostics.warning(
-            f"{_first_file(run)}: no row for {count(len(run.missing), 'golden query')}, scored 0: {_named(run.missing)}"
-        )
-    if run.unknown:
-        unknown = len(run.unknown) + run.more_unknown
-        diagnostics.warning(
-            f"{_first_file(run)}: {count(unknown, 'row')} for no golden query, left out: {_named(run.unknown, unknown)}"
-        )
-    duplicates = run.duplicates
-    if config.rank_by == "documents" and duplicates.short:
-        diagnostics.warning(
-            f"{_first_file(run)}: {count(duplicates.short, 'row')} with fewer than {scored.k} distinct documents, as "
-            f"some are there more than once: {_named(duplicates.named, duplicates.short)}; export more results"
-        )
-    if run.latency is not None and run.unmeasured and any(latency.gates_of(config)):
-        rows = run.latency.rows + run.unmeasured
-        diagnostics.warning(
-            f"{_first_file(run)}: {run.unmeasured:,} of {count(rows, 'row')} without latency_ms, "
-            "which the limits on latency leave out"
-        )
-    if baseline is not None and not baseline.scores:
-        common = (
-            "ids in common with the golden file, but no question"
-            if baseline.changed
-            else "no query in common with the golden file"
-        )
-        diagnostics.problem(baseline.files[0].path, f"has {common}; make it anew with `rag-contract baseline`")
-    if config.per_query.enforce_must_include:
-        for warning in never_satisfiable(queries.values(), scored.k):
-            diagnostics.warning(warning)
-
-
-def _named(query_ids: Sequence[str], of: int = 0) -> str:
-    """Name the first queries, of so many where ``query_ids`` are not all."""
-    more = max(of, len(query_ids)) - NAMED
-    rest = f" and {more} more" if more > 0 else ""
-    return ", ".join(repr(query_id) for query_id in query_ids[:NAMED]) + rest
-
-
-def _first_file(run: ScoredRun) -> str:
-    return run.files[0].path + (f" (and {count(len(run.files) - 1, 'more file')})" if len(run.files) > 1 else "")

@@ -1,17 +1,19 @@
 """The queries of a baseline file: line by line, as the file is made, or out of the whole where it is laid out anew."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from ragcontract.inputs.files import InputFile, Progress, read_whole
+from ragcontract.inputs.files import BUFFER, InputFile, Progress, read_whole
 from ragcontract.inputs.jsonl import UNDECODABLE
-from ragcontract.inputs.lines import BLOCK
+from ragcontract.inputs.lines import blocks_of
 from ragcontract.model import SourceFile
 
-START, FIRST_QUERY = b"{\n", b'  "queries": [\n'
+START, FIRST_QUERY, END = b"{\n", b'  "queries": [\n', b"\n  ]\n}"
+LAST_BYTES = 64
 MAX_HEAD_BYTES = 16 << 20
 
 Query_co = TypeVar("Query_co", covariant=True)
@@ -36,10 +38,10 @@ class Source(Protocol[Query_co]):
 
 def open_source(path: str, query: type[Query_co], progress: Progress) -> Source[Query_co]:
     """Look what the file is like, whose queries are such records; raises one of ``READ_ERRORS``."""
-    if Path(path).is_file():  # what is no file can be read once only
+    if _ends_with_the_queries(path):
         with InputFile(path) as file:
             head = _head(file)
-        if head is not None:
+        if head is not None and _has_queries(head):
             return _Lines(path, head, query, progress)
     return _Whole(path, query, progress)
 
@@ -67,7 +69,7 @@ class _Lines(Generic[Query_co]):
                     count += len(queries)
             except UNDECODABLE:  # edited by hand, as it seems: what is left is read as any JSON is
                 yield from _decoded(self.whole(), self._query, count)
-                while file.stream.read(BLOCK):
+                while file.stream.read(BUFFER):
                     pass  # for the digest
             self.files.append(file.source())
 
@@ -100,6 +102,22 @@ def _decoded(data: bytes, query: type[Query_co], first: int = 0) -> Iterator[Que
     yield from map(decode, msgspec.json.decode(data, type=_Packed).queries[first:])
 
 
+def _ends_with_the_queries(path: str) -> bool:
+    """Tell whether there is no field behind the queries. What is no file, as a pipe, can be read but once."""
+    if not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as file:
+        file.seek(-min(file.seek(0, os.SEEK_END), LAST_BYTES), os.SEEK_END)
+        return file.read().rstrip().endswith(END)
+
+
+def _has_queries(head: bytes) -> bool:
+    try:
+        return not msgspec.json.decode(head, type=_Packed).queries
+    except UNDECODABLE:  # the line was another field's, somewhere within
+        return False
+
+
 def _head(file: InputFile) -> bytes | None:
     """Read up to the first query, and return all that with an end; None where there is no such line."""
     head = file.stream.readline(len(START))
@@ -118,11 +136,11 @@ def _lists(file: InputFile) -> Iterator[bytes]:
     They are cut where a comma ends a line: that is between two queries, or would leave none that is whole.
     """
     begun: list[bytes] = []
-    while block := file.stream.read1(BLOCK):
+    for block in blocks_of(file):
         begun.append(block)
         if b",\n" in block:
             queries, _, rest = b"".join(begun).rpartition(b",\n")
-            yield b"[" + queries + b"]"
+            yield b"[" + (queries.strip() or b",") + b"]"  # nothing between two commas is no query
             begun = [rest]
     last = b"".join(begun).rstrip()
-    yield b"[" + last.removesuffix(b"\n  ]\n}") + (b"]" if last.endswith(b"\n  ]\n}") else b"")
+    yield b"[" + last.removesuffix(END) + (b"]" if last.endswith(END) else b"")

@@ -9,7 +9,7 @@ import msgspec
 
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
-from ragcontract.inputs.lines import UnreadableError, blocks_of
+from ragcontract.inputs.lines import UnreadableError, line_blocks_of
 from ragcontract.inputs.malformed import malformed
 from ragcontract.inputs.schema import Misfit, misfits, nearest
 from ragcontract.model import SourceFile
@@ -86,7 +86,7 @@ class JsonLines(Generic[T]):
         decode = self._decode_strictly or self._decode
         self._rows = self.number = read = 0
         try:
-            for lines in blocks_of(file, "JSON lines"):
+            for lines in line_blocks_of(file, "JSON lines"):
                 try:
                     rows = None if self._rows < self._to_spell_check else list(map(decode, lines))
                 except UNDECODABLE:

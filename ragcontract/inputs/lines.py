@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ragcontract.inputs.files import UTF8_BOM, InputFile
+from ragcontract.inputs.files import BUFFER, UTF8_BOM, InputFile
 
 MAX_LINE_BYTES = 64 << 20
 BLOCK = 1 << 18  # of a size that stays in a processor's cache
@@ -19,17 +19,24 @@ class UnreadableError(Exception):
         self.lines_on = lines_on
 
 
+def blocks_of(file: InputFile) -> Iterator[bytes]:
+    """Yield what the file holds in blocks that are quick to decode; it is read in larger ones, to be hashed beside."""
+    while read := file.stream.read1(BUFFER):
+        for start in range(0, len(read), BLOCK):
+            yield read[start : start + BLOCK]
+
+
 def lines_of(file: InputFile, expected: str) -> Iterator[bytes]:
     """Yield lines of at most ``MAX_LINE_BYTES``, byte order marks and line feeds taken off.
 
     Raises :class:`UnreadableError`, which says that ``expected`` ("JSON lines") was, or one of ``READ_ERRORS``.
     """
-    for lines in blocks_of(file, expected):
+    for lines in line_blocks_of(file, expected):
         for line in lines:
             yield line.removeprefix(UTF8_BOM)  # not only of the first: files are put together
 
 
-def blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
+def line_blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
     """Yield the lines that end in a block, block by block, byte order marks and all but line feeds kept.
 
     Raises as :func:`lines_of` does.
@@ -40,7 +47,7 @@ def blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
     if b"\0" in head:
         raise UnreadableError(f"is binary data; expected {expected} as UTF-8 text, or gzip of them", lines_on=1)
     begun: list[bytes] = []  # of a line that goes on
-    while block := file.stream.read1(BLOCK):
+    for block in blocks_of(file):
         begun.append(block)
         if b"\n" not in block:
             if sum(map(len, begun)) > MAX_LINE_BYTES:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from math import fsum
-from operator import mul
 
 from msgspec import Struct
 
@@ -70,18 +69,23 @@ def alike(
 def means(kinds: Iterable[Alike], metrics: Sequence[MetricAtK], *, before: bool = False) -> Means:
     """Average each metric over the answerable queries, now or ``before``, by weight; None where there are none.
 
-    The sums are exact before they are rounded (``math.fsum``), so the order of the queries does not matter.
+    The sums are exact before they are rounded (``math.fsum``), so the order of the queries does not matter; nor does
+    that they are counted, since a count is taken as the powers of two in it, by which products are exact.
     """
-    weights: dict[Values, list[float]] = {}
-    for kind in kinds:
-        if values := kind.before if before else kind.now:
-            weights.setdefault(values, []).append(kind.weight * kind.count)
-    if not weights:
+    parts = [
+        (values, kind.weight, 2.0**bit)
+        for kind in kinds
+        if (values := kind.before if before else kind.now)
+        for bit in range(kind.count.bit_length())
+        if kind.count >> bit & 1
+    ]
+    if not parts:
         return {metric.key: None for metric in metrics}
-    sums = [fsum(parts) for parts in weights.values()]
-    total = fsum(sums)
-    columns = zip(*weights, strict=True)
-    return {metric.key: fsum(map(mul, sums, values)) / total for metric, values in zip(metrics, columns, strict=True)}
+    total = fsum([weight * times for _, weight, times in parts])
+    return {
+        metric.key: fsum([weight * values[column] * times for values, weight, times in parts]) / total
+        for column, metric in enumerate(metrics)
+    }
 
 
 def compare(kinds: Sequence[Alike], metrics: Sequence[MetricAtK]) -> dict[str, Comparison]:

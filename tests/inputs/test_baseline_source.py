@@ -13,6 +13,7 @@ import pytest
 from ragcontract.errors import InputError
 from ragcontract.inputs.baseline import read_baseline
 from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.lines import BLOCK
 from tests.builders import baseline, stored_query
 
 QUERIES = [stored_query(f"q{number}", f"doc{number}") for number in range(4)]
@@ -34,6 +35,8 @@ LAYOUTS = {
     "two queries in a line": lines([ROWS[0], f"{ROWS[1]}, {ROWS[2]}", ROWS[3]]),
     "with empty lines": lines(ROWS, between=",\n\n    "),
     "with a field behind the queries": lines(ROWS, end='\n  ],\n  "more": 1\n}'),
+    "sorted by name": json.dumps(json.loads(lines(ROWS)), indent=2, sort_keys=True),
+    "another field of that name": lines(ROWS).replace("{\n", '{\n "x": {\n  "queries": [\n  ]\n },\n', 1),
     "in one line": json.dumps(baseline(*QUERIES)),
     "all indented": json.dumps(baseline(*QUERIES), indent=2),
 }
@@ -43,6 +46,7 @@ BROKEN = {
     "cut off between queries": (lines(ROWS[:2], end=",\n"), 17),
     "cut off in a query": (lines(ROWS)[: -len(ROWS[-1])], 19),
     "a conflict of git": (lines([ROWS[0], f"<<<<<<< HEAD\n    {ROWS[1]}"]), 17),
+    "two commas": (lines([*ROWS[:2], "", *ROWS[2:]]), 18),
     "something behind the end": (lines(ROWS) + "{}", 22),
     "not a query": (lines([*ROWS[:3], '{"id": "q3"}']), 19),
 }
@@ -87,12 +91,29 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     assert list(found) == EXPECTED
 
 
-@pytest.mark.parametrize(("layout", "times"), [("as it is made", 1), ("with a field behind the queries", 2)])
-def test_only_what_is_laid_out_otherwise_is_read_as_a_whole(layout: str, times: int, tmp_path: Path) -> None:
+LONG = stored_query("q2", *(f"doc{number}" for number in range(40_000)))
+
+
+@pytest.mark.parametrize(("indent", "times"), [(None, 1), (2, 2)])
+def test_only_what_is_laid_out_otherwise_is_read_as_a_whole(indent: int | None, times: int, tmp_path: Path) -> None:
     path = tmp_path / "b.json"
-    path.write_text(LAYOUTS[layout])
+    path.write_text(lines([*ROWS[:2], json.dumps(LONG, indent=indent), ROWS[3]]))
     told: list[int] = []
     found = read_baseline([str(path)], Diagnostics(), told.append)
     assert found is not None
-    assert list(found) == EXPECTED
+    assert list(found) == [*EXPECTED[:2], ("q2", LONG["doc_ids"]), EXPECTED[3]]
     assert sum(told) == times * path.stat().st_size
+
+
+@pytest.mark.parametrize("shift", range(-3, 4))
+def test_queries_are_whole_wherever_a_block_ends(shift: int, tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    before = len(lines([""]).partition("\n  ]")[0])
+    padded = stored_query("q0", query="")
+    padded["query"] = "x" * (BLOCK - before - len(json.dumps(padded)) + shift)
+    path.write_text(lines([json.dumps(padded), *ROWS[1:]]))
+    diagnostics = Diagnostics()
+    found = read_baseline([str(path)], diagnostics)
+    assert found is not None
+    assert [query_id for query_id, _ in found] == ["q0", "q1", "q2", "q3"]
+    diagnostics.raise_problems()

@@ -2,12 +2,13 @@
 
 from fractions import Fraction
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.model import GoldenQuery, QueryScore
-from ragcontract.scoring.aggregate import Alike, Comparison, alike, by_tag, means
+from ragcontract.scoring.aggregate import Alike, Comparison, alike, by_tag, compare, means
 from ragcontract.scoring.metrics import metrics_at
 from tests.records import query
 
@@ -99,3 +100,23 @@ def test_a_change_is_taken_over_the_shared_queries() -> None:
     assert Comparison(current=0.9, current_shared=0.5, baseline=0.75).delta == -0.25
     assert Comparison(current=0.9, current_shared=None, baseline=0.75).delta is None
     assert Comparison(current=0.9).delta is None
+
+
+@pytest.mark.parametrize("shares", [(6, 14), (1, 2), (3, 100), (7, 7)])
+def test_means_that_are_equal_are_equal_to_the_last_digit_however_queries_are_counted(shares: tuple[int, int]) -> None:
+    moved, still = shares
+    queries = [query(str(number), "A", weight=0.1) for number in range(2 * moved + still)]
+    now = [0.5] * moved + [1.0] * moved + [0.5] * still
+    before = [1.0] * moved + [0.5] * moved + [0.5] * still
+    sides = [{str(number): one(value) for number, value in enumerate(side)} for side in (now, before)]
+    compared = compare(alike(queries, sides[0], sides[1]), METRICS)["mrr_at_5"]
+    assert compared.current_shared == compared.baseline
+
+
+@given(st.lists(scores, min_size=1, max_size=10), st.integers(1, 100))
+def test_a_count_is_so_many_queries_to_the_last_digit(rows: list[tuple[float, float]], times: int) -> None:
+    kinds = alike(*build(rows))
+    counted = [msgspec.structs.replace(kind, count=kind.count * times) for kind in kinds]
+    one_by_one = [kind for kind in kinds for _ in range(kind.count * times)]
+    each = [msgspec.structs.replace(kind, count=1) for kind in one_by_one]
+    assert means(counted, METRICS) == means(each, METRICS)
