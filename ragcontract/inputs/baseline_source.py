@@ -55,7 +55,7 @@ class _Lines(Generic[Query_co]):
         self._progress = progress
 
     def whole(self) -> bytes:
-        return read_whole(self._path, self._progress)[0]
+        return read_whole(self._path)[0]  # a second time, of which the progress knows nothing
 
     def __iter__(self) -> Iterator[Query_co]:
         decode = msgspec.json.Decoder(list[self._query]).decode  # type: ignore[name-defined]

@@ -12,7 +12,9 @@ import pytest
 
 from ragcontract.errors import InputError
 from ragcontract.inputs.baseline import read_baseline
+from ragcontract.inputs.baseline_source import _head, _lists
 from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.inputs.files import InputFile
 from ragcontract.inputs.lines import BLOCK
 from tests.builders import baseline, stored_query
 
@@ -94,15 +96,28 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 LONG = stored_query("q2", *(f"doc{number}" for number in range(40_000)))
 
 
-@pytest.mark.parametrize(("indent", "times"), [(None, 1), (2, 2)])
-def test_only_what_is_laid_out_otherwise_is_read_as_a_whole(indent: int | None, times: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("indent", "at_once"), [(None, True), (2, False)])
+def test_what_is_laid_out_as_it_is_made_is_decoded_block_by_block(
+    indent: int | None, at_once: bool, tmp_path: Path
+) -> None:
     path = tmp_path / "b.json"
     path.write_text(lines([*ROWS[:2], json.dumps(LONG, indent=indent), ROWS[3]]))
     told: list[int] = []
     found = read_baseline([str(path)], Diagnostics(), told.append)
     assert found is not None
     assert list(found) == [*EXPECTED[:2], ("q2", LONG["doc_ids"]), EXPECTED[3]]
-    assert sum(told) == times * path.stat().st_size
+    assert sum(told) == path.stat().st_size
+    with InputFile(str(path)) as file:
+        _head(file)
+        assert all(map(is_json, _lists(file))) == at_once
+
+
+def is_json(part: bytes) -> bool:
+    try:
+        json.loads(part)
+    except ValueError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("shift", range(-3, 4))
