@@ -118,7 +118,7 @@ class GoldenInput(Struct, frozen=True, kw_only=True):
 class RunInput(Struct, frozen=True, kw_only=True):
     """The run: ``missing`` are golden queries without a row (scored 0), ``unknown`` rows without a golden query.
 
-    Of a cluster's run, only the first thousand ``unknown`` ones are named; ``queries`` counts all.
+    Only the first 10,000 ``unknown`` ones are named, of a cluster's run 1,000; ``queries`` counts all.
 
     ``duplicate_rate`` is the share of the results in the top k, as exported, that repeat a document of their row.
     """

@@ -126,10 +126,11 @@ class RunRows:
                     continue
                 if golden is None:
                     known.append(row)
+                    seen[query_id] = number * files + file
                 elif query := golden.get(query_id):
                     known.append(row)
                     query_id = query.id  # the row's own copy need not be held
-                seen[query_id] = number * files + file
+                    seen[query_id] = number * files + file
                 if not descending([result.score for result in results]):
                     unordered += 1
                     first_unordered = first_unordered or f"{lines.path}:{number}"

@@ -1,5 +1,6 @@
 """From the documents that a query returned to what is kept of them: ranks of the named ones, and metrics."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -21,19 +22,25 @@ def score_rows(
     scorer: "Scorer",
     *,
     duplicates: Duplicates | None = None,
-) -> tuple[dict[str, QueryScore], list[str]]:
-    """Fold rows of ``(query_id, doc_ids)`` into a score a golden query, and the ids that no golden query has.
+    listed: int = sys.maxsize,
+) -> tuple[dict[str, QueryScore], list[str], int]:
+    """Fold rows of ``(query_id, doc_ids)`` into a score a golden query; several rows of a query are averaged.
 
-    Several rows of a query are averaged. Documents that a row repeats are counted in ``duplicates``, where given.
+    Returns also the first ids that no golden query has, as many as are to be ``listed``, and counts the other rows of
+    that kind: a log may have any number of them. Documents that a row repeats are counted in ``duplicates``.
     """
     scores: dict[str, QueryScore] = {}
     unknown: dict[str, None] = {}
+    more = 0
     repeats: dict[str, list[QueryScore]] = {}
     score = scorer.score
     for query_id, doc_ids in rows:
         query = golden.get(query_id)
         if query is None:
-            unknown[query_id] = None
+            if len(unknown) < listed or query_id in unknown:
+                unknown[query_id] = None
+            else:
+                more += 1
             continue
         if duplicates is not None:
             duplicates.note(query_id, doc_ids)
@@ -42,7 +49,7 @@ def score_rows(
         else:  # under the golden query's own id: a row's copy of it need not be held
             scores[query.id] = score(query, doc_ids)
     scores |= {query_id: averaged(several) for query_id, several in repeats.items()}
-    return scores, list(unknown)
+    return scores, list(unknown), more
 
 
 class Scorer:

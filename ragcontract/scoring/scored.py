@@ -14,12 +14,15 @@ from ragcontract.scoring.duplicates import Duplicates
 from ragcontract.scoring.metrics import MetricAtK
 from ragcontract.scoring.ranking import Scorer, score_rows
 
+LISTED = 10_000  # ids of no golden query, of which a log may have any number
+
 
 class ScoredRun(Struct, frozen=True, kw_only=True):
     """The run's scores by query id. ``missing`` queries had no row (they are scored 0), ``unknown`` rows no query.
 
-    ``unmeasured`` counts the rows without a latency. A cluster's run names the first ``unknown`` ids only and says how
-    many more there are; where its queries have several rows, ``rows`` counts them, since they stand in no order.
+    ``unmeasured`` counts the rows without a latency. Of ``unknown`` ids the first are named, and ``more_unknown``
+    counts the other rows (of a cluster's run: ids). Where a cluster's queries have several rows, ``rows`` counts them,
+    since they stand in no order.
     """
 
     scores: dict[str, QueryScore]
@@ -125,7 +128,7 @@ class Retrieval(Protocol):
 def score_run(rows: Retrieval, golden: Mapping[str, GoldenQuery], scorer: Scorer, k: int) -> ScoredRun:
     """Score a run; golden queries without a row count as having retrieved nothing. ``k`` is the largest cut-off."""
     duplicates = Duplicates(k=k)
-    scores, unknown = score_rows(rows, golden, scorer, duplicates=duplicates)
+    scores, unknown, more_unknown = score_rows(rows, golden, scorer, duplicates=duplicates, listed=LISTED)
     missing = [query_id for query_id in golden if query_id not in scores]
     scores |= {query_id: scorer.score(golden[query_id], ()) for query_id in missing}
     return ScoredRun(
@@ -134,6 +137,7 @@ def score_run(rows: Retrieval, golden: Mapping[str, GoldenQuery], scorer: Scorer
         files=rows.files,
         missing=missing,
         unknown=unknown,
+        more_unknown=more_unknown,
         latency=rows.latency,
         unmeasured=rows.unmeasured,
         duplicates=duplicates,
@@ -142,7 +146,7 @@ def score_run(rows: Retrieval, golden: Mapping[str, GoldenQuery], scorer: Scorer
 
 def score_baseline(rows: Retrieval, golden: Mapping[str, GoldenQuery], scorer: Scorer) -> ScoredBaseline:
     """Score a baseline under today's golden set; a query whose question changed is not compared."""
-    scores, gone = score_rows(rows, golden, scorer)
+    scores, gone, _ = score_rows(rows, golden, scorer)
     asked = rows.questions
     changed = (
         [query.id for query in golden.values() if asked.get(query.id, query.query) != query.query] if asked else []

@@ -49,7 +49,7 @@ def test_an_unanswerable_query_has_no_values() -> None:
 
 def test_rows_without_a_golden_query_are_named() -> None:
     golden = {"q1": query("q1", "A")}
-    scores, unknown = score_rows([("q9", ["A"]), ("q1", ["x", "A"]), ("q8", [])], golden, Scorer(METRICS))
+    scores, unknown, _ = score_rows([("q9", ["A"]), ("q1", ["x", "A"]), ("q8", [])], golden, Scorer(METRICS))
     assert list(scores) == ["q1"]
     assert scores["q1"].ranks == (2,)
     assert unknown == ["q9", "q8"]
@@ -73,3 +73,8 @@ def test_scores_are_right_when_more_kinds_came_than_are_remembered() -> None:
     scorer = Scorer(METRICS, remembered=1)
     asked = query("q", "A")
     assert [scorer.score(asked, found).ranks for found in (["A"], ["x", "A"], ["A"])] == [(1,), (2,), (1,)]
+
+
+def test_of_many_rows_without_a_golden_query_the_first_are_named_and_the_others_counted() -> None:
+    rows = [(f"q{number % 5}", ["A"]) for number in range(12)]
+    assert score_rows(rows, {}, Scorer(METRICS), listed=3) == ({}, ["q0", "q1", "q2"], 4)
