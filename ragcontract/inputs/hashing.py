@@ -3,6 +3,7 @@
 import hashlib
 import io
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,14 +39,8 @@ class HashingReader(io.RawIOBase):
         """Read the next block."""
         count = self._file.readinto(buffer) or 0
         self._wait()  # the blocks before come first
-        if count < LARGE:
+        if count < LARGE or not self._started(bytes(memoryview(buffer)[:count])):
             self._digest.update(memoryview(buffer)[:count])
-        else:
-            import threading
-
-            block = bytes(memoryview(buffer)[:count])
-            self._thread = threading.Thread(target=self._digest.update, args=(block,))
-            self._thread.start()
         self._progress(count)
         return count
 
@@ -54,6 +49,16 @@ class HashingReader(io.RawIOBase):
         self._wait()
         self._file.close()
         super().close()
+
+    def _started(self, block: bytes) -> bool:
+        """Start to hash a block beside, unless there may be no further thread."""
+        import threading
+
+        thread = threading.Thread(target=self._digest.update, args=(block,))
+        with suppress(RuntimeError):
+            thread.start()
+            self._thread = thread
+        return self._thread is not None
 
     def _wait(self) -> None:
         if self._thread is not None:
