@@ -188,8 +188,8 @@ def read_and_score(
             files = resolve(paths.baseline, diagnostics)
             before = read_baseline(files, diagnostics, progress, golden=golden.queries, repeats=paths.repeats)
             baseline = None if before is None else score_baseline(before, golden.queries, scorer)
-            if keep and isinstance(before, StoredBaseline):
-                keep.baseline = before.file
+            if keep and isinstance(before, StoredBaseline) and diagnostics.problems == apart_from_baseline:
+                keep.baseline = before.whole()
         if diagnostics.problems > apart_from_baseline:
             baseline = None
 

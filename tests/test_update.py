@@ -303,3 +303,15 @@ def test_an_update_is_refused_where_a_check_fails(first: list[str], second: list
         assert rag_contract("baseline", "--update", "--accept-regressions", "why").code == 0
         assert [one["reason"] for one in stored()["accepted"]] == ["why"]
     assert [query["doc_ids"] for query in stored()["queries"]] == [first, second]
+
+
+@pytest.mark.parametrize("wrong", [{"metrics": "x"}, {"ranks": {"doc1": -3}}])
+def test_what_only_an_update_reads_of_the_old_baseline_is_told_too(wrong: dict[str, Any], workspace: Path) -> None:
+    old = stored()
+    old["queries"][0] |= wrong
+    Path("baseline.json").write_text(json.dumps(old, indent=2))
+    before = files_in(workspace)
+    ended = rag_contract("baseline", "--update")
+    assert ended.code == 2
+    assert f"queries[0].{next(iter(wrong))}" in ended.err
+    assert files_in(workspace) == before

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from ragcontract.inputs.baseline_source import Source, open_source
+from ragcontract.inputs.baseline_source import CHANGED, Source, open_source
 from ragcontract.inputs.diagnostics import Diagnostics
 from ragcontract.inputs.files import READ_ERRORS, Progress, no_progress, read_problem
 from ragcontract.inputs.ids import Id, Rank, as_id, as_ids
@@ -96,10 +96,15 @@ class StoredBaseline:
         """The file and its digest."""
         return self._source.files
 
-    @property
-    def file(self) -> BaselineFile:
-        """The whole file, decoded; raises one of ``UNDECODABLE``."""
-        return msgspec.json.decode(self._source.whole(), type=BaselineFile)
+    def whole(self) -> BaselineFile | None:
+        """Return the whole file, decoded, once its queries were read; None if it cannot be, which is told."""
+        try:
+            return msgspec.json.decode(self._source.whole(), type=BaselineFile)
+        except UNDECODABLE:
+            self._refuse()
+        except READ_ERRORS as error:
+            self._diagnostics.problem(self._path, read_problem(error))
+        return None
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
         """Yield ``(query_id, doc_ids)``; a query that is not as it should be ends it, and is told with all others."""
@@ -126,7 +131,13 @@ class StoredBaseline:
 
     def _refuse(self) -> None:
         """Tell all that is wrong with the queries, some of which are not as they should be or stand there twice."""
-        path, diagnostics, data = self._path, self._diagnostics, self._source.whole()
+        path, diagnostics = self._path, self._diagnostics
+        known = diagnostics.problems
+        try:
+            data = self._source.whole()
+        except READ_ERRORS as error:
+            diagnostics.problem(path, read_problem(error))
+            return
         try:
             file = msgspec.json.decode(data, type=BaselineFile)
         except UNDECODABLE as error:
@@ -144,6 +155,8 @@ class StoredBaseline:
             line, first_line = (locate.line(("queries", which, "id")) for which in (index, before))
             message = f"{query_id!r} stands here again; it is first in line {first_line}"
             diagnostics.problem(f"{path}:{line}: queries[{index}].id", message)
+        if diagnostics.problems == known:
+            diagnostics.problem(path, CHANGED)
 
 
 def read_baseline(

@@ -14,6 +14,7 @@ from ragcontract.model import SourceFile
 
 START, FIRST_QUERY, END = b"{\n", b'  "queries": [\n', b"\n  ]\n}"
 LAST_BYTES = 64
+CHANGED = "it changed while it was read; run again"
 MAX_HEAD_BYTES = 16 << 20
 
 Query_co = TypeVar("Query_co", covariant=True)
@@ -55,7 +56,10 @@ class _Lines(Generic[Query_co]):
         self._progress = progress
 
     def whole(self) -> bytes:
-        return read_whole(self._path)[0]  # a second time, of which the progress knows nothing
+        data, source = read_whole(self._path)  # a second time, of which the progress knows nothing
+        if self.files and self.files[0].sha256 != source.sha256:
+            raise OSError(CHANGED)
+        return data
 
     def __iter__(self) -> Iterator[Query_co]:
         decode = msgspec.json.Decoder(list[self._query]).decode  # type: ignore[name-defined]
@@ -68,10 +72,12 @@ class _Lines(Generic[Query_co]):
                     yield from queries
                     count += len(queries)
             except UNDECODABLE:  # edited by hand, as it seems: what is left is read as any JSON is
-                yield from _decoded(self.whole(), self._query, count)
                 while file.stream.read(BUFFER):
                     pass  # for the digest
-            self.files.append(file.source())
+                self.files.append(file.source())
+                yield from _decoded(self.whole(), self._query, count)
+            else:
+                self.files.append(file.source())
 
 
 class _Whole(Generic[Query_co]):
@@ -136,11 +142,13 @@ def _lists(file: InputFile) -> Iterator[bytes]:
     They are cut where a comma ends a line: that is between two queries, or would leave none that is whole.
     """
     begun: list[bytes] = []
+    comma = False
     for block in blocks_of(file):
         begun.append(block)
         if b",\n" in block:
             queries, _, rest = b"".join(begun).rpartition(b",\n")
             yield b"[" + (queries.strip() or b",") + b"]"  # nothing between two commas is no query
-            begun = [rest]
-    last = b"".join(begun).rstrip()
-    yield b"[" + last.removesuffix(END) + (b"]" if last.endswith(END) else b"")
+            begun, comma = [rest], True
+    last, end, beyond = b"".join(begun).rpartition(END)
+    is_list = end and not beyond.strip() and (last.strip() or not comma)
+    yield b"[" + last + b"]" if is_list else b"[,]"

@@ -45,6 +45,7 @@ LAYOUTS = {
 BROKEN = {
     "no comma between two": (lines(ROWS, between="\n    "), 17),
     "a comma behind the last": (lines(ROWS, end=",\n  ]\n}\n"), 20),
+    "a comma and an empty line behind the last": (lines(ROWS, end=",\n\n  ]\n}\n"), 21),
     "cut off between queries": (lines(ROWS[:2], end=",\n"), 17),
     "cut off in a query": (lines(ROWS)[: -len(ROWS[-1])], 19),
     "a conflict of git": (lines([ROWS[0], f"<<<<<<< HEAD\n    {ROWS[1]}"]), 17),
@@ -80,6 +81,18 @@ def test_what_is_wrong_is_told_with_its_line(layout: str, tmp_path: Path) -> Non
     with pytest.raises(InputError) as caught:
         diagnostics.raise_problems()
     assert {problem.partition(": ")[0] for problem in caught.value.problems} == {f"{path}:{line}"}
+
+
+def test_a_file_that_was_mended_while_it_was_read_is_not_taken_for_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    path.write_text(lines([*ROWS, ROWS[0]]))
+    diagnostics = Diagnostics()
+    found = read_baseline([str(path)], diagnostics)
+    assert found is not None
+    for _ in found:
+        path.write_text(lines(ROWS))
+    with pytest.raises(InputError, match="it changed while it was read; run again"):
+        diagnostics.raise_problems()
 
 
 def test_a_pipe_is_read_once(tmp_path: Path) -> None:
