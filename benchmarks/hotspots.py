@@ -12,7 +12,7 @@ SHOWN = 10
 PROGRAM = """
 import cProfile, sys, gc
 path = sys.argv.pop(1)
-from ragcontract.cli import main
+from ragcontract.cli.main import main
 gc.disable()
 profile = cProfile.Profile()
 try:
@@ -40,12 +40,12 @@ def costs(stats: pstats.Stats) -> list[Cost]:
     """Sum up own times by module; what is built in goes by its own name."""
     own: Counter[str] = Counter()
     for (file, _, name), (_, _, seconds, _, _) in stats.stats.items():  # type: ignore[attr-defined]
-        own[_place(file, name)] += seconds
+        own[_location(file, name)] += seconds
     total = sum(own.values())
     return [Cost(where=where, share=seconds / total) for where, seconds in own.most_common(SHOWN)]
 
 
-def _place(file: str, name: str) -> str:
+def _location(file: str, name: str) -> str:
     if file == "~":
         return name.strip("<>").removeprefix("built-in method ").removeprefix("method ")
     path = Path(file)

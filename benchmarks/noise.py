@@ -17,9 +17,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ragcontract.numbers import SAME
-from ragcontract.scoring.detectable import Detectable, detectable, round_up
-from ragcontract.scoring.significance import ALPHA, fewest_changed, holm, paired
+from ragcontract.core.numbers import SAME
+from ragcontract.statistics.detectable import Detectable, detectable, round_up
+from ragcontract.statistics.significance import ALPHA, fewest_changed, holm, paired
 
 PAGE = Path(__file__).parent.parent / "docs" / "choosing-limits.md"
 BEGIN, END = "<!-- begin: noise -->\n", "<!-- end -->"
@@ -83,12 +83,12 @@ def verdicts(good: Sequence[Columns], now: Columns) -> dict[str, bool]:
     suggested = [detectable(columns, weights) for columns in zip(*good, strict=True)]
     fewest = fewest_changed(ALPHA, len(noise))
     p_values = {
-        str(place): one.p_value
-        for place, one in enumerate(noise)
+        str(location): one.p_value
+        for location, one in enumerate(noise)
         if one.p_value is not None and one.wins + one.losses >= fewest
     }
     sure = holm(p_values, ALPHA)
-    counts = [sure.get(str(place), True) for place in range(len(noise))]
+    counts = [sure.get(str(location), True) for location in range(len(noise))]
     return {
         contract.label: any(
             drop > contract.limit_on(limits) + SAME and (sure_enough or contract.mode == "strict")

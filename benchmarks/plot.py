@@ -40,8 +40,8 @@ def draw(panels: Sequence[Panel], description: str) -> str:
     """Return the chart of all panels, side by side; a line has the same colour in each."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     body = "\n".join(
-        f'<g transform="translate({WIDTH * place} 0)">\n{chr(10).join(_panel(panel, names))}\n</g>'
-        for place, panel in enumerate(panels)
+        f'<g transform="translate({WIDTH * location} 0)">\n{chr(10).join(_panel(panel, names))}\n</g>'
+        for location, panel in enumerate(panels)
     )
     width = WIDTH * len(panels)
     return (
@@ -83,9 +83,9 @@ def _panel(panel: Panel, names: Sequence[str]) -> Iterator[str]:
         yield f'<path class="grid" style="stroke-width:1" d="M{LEFT} {up(tick):.1f}H{WIDTH - RIGHT}"/>'
         yield f'<text class="axis" x="{LEFT - 8}" y="{up(tick) + 4:.1f}" text-anchor="end">{panel.ticks[tick]}</text>'
     for size in sizes:
-        place = f'x="{across(size):.1f}" y="{HEIGHT - BOTTOM + 18}"'
+        location = f'x="{across(size):.1f}" y="{HEIGHT - BOTTOM + 18}"'
         label = f"{size / MILLION:g} M" if size >= MILLION else f"{size:,.0f}"
-        yield f'<text class="axis" {place} text-anchor="middle">{label}</text>'
+        yield f'<text class="axis" {location} text-anchor="middle">{label}</text>'
     middle = (LEFT + WIDTH - RIGHT) / 2
     yield f'<text class="axis" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">queries</text>'
     for name, line in reversed(list(panel.lines.items())):  # the first on top
@@ -120,9 +120,9 @@ def spread(places: Mapping[str, float], least: float) -> dict[str, float]:
             groups[-1] += last
             middles[-1] = sum(places[member] for member in groups[-1]) / len(groups[-1])
     return {
-        name: centre + least * (place - (len(group) - 1) / 2)
+        name: centre + least * (location - (len(group) - 1) / 2)
         for group, centre in zip(groups, middles, strict=True)
-        for place, name in enumerate(group)
+        for location, name in enumerate(group)
     }
 
 

@@ -8,19 +8,19 @@ What is exported here is loaded when it is first used: a check on the command li
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ragcontract.api import check, load_golden, load_run
-    from ragcontract.errors import InputError, OutputError
+    from ragcontract.core.errors import InputError, OutputError
     from ragcontract.model import GoldenQuery, Report
-    from ragcontract.record.writer import RunWriter
+    from ragcontract.runs.writer import RunWriter
 
 __version__ = "1.0.0.dev0"
 __all__ = ["GoldenQuery", "InputError", "OutputError", "Report", "RunWriter", "check", "load_golden", "load_run"]
 
 _HOMES = {
     "GoldenQuery": "ragcontract.model",
-    "InputError": "ragcontract.errors",
-    "OutputError": "ragcontract.errors",
+    "InputError": "ragcontract.core.errors",
+    "OutputError": "ragcontract.core.errors",
     "Report": "ragcontract.model",
-    "RunWriter": "ragcontract.record.writer",
+    "RunWriter": "ragcontract.runs.writer",
     "check": "ragcontract.api",
     "load_golden": "ragcontract.api",
     "load_run": "ragcontract.api",

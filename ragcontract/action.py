@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ragcontract import defaults, pipeline
-from ragcontract.errors import ExitCode, InputError, RagContractError
+from ragcontract import pipeline
+from ragcontract.contract import defaults
+from ragcontract.core.errors import ExitCode, InputError, RagContractError
+from ragcontract.core.text import printable
+from ragcontract.files.opening import resolve
+from ragcontract.files.problems import Diagnostics
+from ragcontract.files.writing import check_outputs, write_files
 from ragcontract.github import annotations
 from ragcontract.github.commands import Level, annotation
 from ragcontract.github.context import TOKEN_INPUT, Context
 from ragcontract.github.delivery import Outcome, World, deliver
 from ragcontract.github.failure import Timing
-from ragcontract.github.places import (
+from ragcontract.github.paths import (
     for_next_step,
     in_container,
     in_repository,
@@ -26,14 +31,11 @@ from ragcontract.github.places import (
     wrong_folder,
 )
 from ragcontract.github.settings import Settings
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import resolve
+from ragcontract.metrics.formulas import metrics_at
 from ragcontract.model import Report
-from ragcontract.outputs import check_outputs, write_files
-from ragcontract.reports import markdown, terminal
+from ragcontract.reports import terminal
 from ragcontract.reports.formats import FORMATS
-from ragcontract.scoring.metrics import metrics_at
-from ragcontract.text import printable
+from ragcontract.reports.markdown import document as markdown
 
 if TYPE_CHECKING:
     import requests
@@ -47,7 +49,7 @@ def main(environ: Mapping[str, str], world: World) -> int:
         from ragcontract.github.relay import relay
 
         return relay(context, settings, world)
-    places = _places(settings, context)
+    places = _find_paths(settings, context)
     try:
         outcome = _check(places, settings, context, world)
     except RagContractError as error:
@@ -97,14 +99,14 @@ def _check(places: _Places, settings: Settings, context: Context, world: World) 
         log=printable(terminal.without_colours(terminal.check_text(report)))
         + annotations.of_report(report, level, partial(in_repository, context=context)),
         outputs=_numbers(report) | {name: for_next_step(path, context) for name, path in outputs.items()},
-        render=lambda extent, *, mended=False: markdown.render(
-            report, name=settings.name, extent=extent, mended=mended
+        render=lambda layout, *, recovered=False: markdown.render(
+            report, name=settings.name, layout=layout, recovered=recovered
         ),
         report=report,
     )
 
 
-def _places(settings: Settings, context: Context) -> _Places:
+def _find_paths(settings: Settings, context: Context) -> _Places:
     """Find the inputs and the places for the reports, all within the workspace."""
     folder = in_container(settings.working_directory, context)
     if problem := wrong_folder(folder, context):
@@ -128,7 +130,9 @@ def _places(settings: Settings, context: Context) -> _Places:
         "report-html": settings.report_html,
         "comment-body-file": settings.comment_body_file,
     }
-    outputs = {name: str(Path(folder) / in_container(place, context)) for name, place in wanted.items() if place}
+    outputs = {
+        name: str(Path(folder) / in_container(location, context)) for name, location in wanted.items() if location
+    }
     problems = _wrong_places(paths, outputs, context)
     body_file = outputs.pop("comment-body-file", None)
     if body_file and _wrong_body_file(body_file, outputs.values(), paths, context):
@@ -144,11 +148,11 @@ def _wrong_places(paths: pipeline.Paths, outputs: Mapping[str, str], context: Co
     return [*outside(inputs, context), *check_outputs(outputs.values(), inputs)]
 
 
-def _wrong_body_file(place: str, others: Iterable[str], paths: pipeline.Paths, context: Context) -> bool:
+def _wrong_body_file(location: str, others: Iterable[str], paths: pipeline.Paths, context: Context) -> bool:
     """Tell whether the body file may not be written; an input that leads out of the workspace is not looked at."""
     inside = [path for path in defaults.named(paths) if not outside([path], context)]
     taken = [*resolve(inside, Diagnostics()), *(other for other in others if not outside([other], context))]
-    return bool(outside([place], context) or check_outputs([place], taken))
+    return bool(outside([location], context) or check_outputs([location], taken))
 
 
 def _numbers(report: Report) -> dict[str, str]:
@@ -166,8 +170,8 @@ def _unusable(error: RagContractError, name: str, context: Context) -> Outcome:
         state="error",
         log=annotations.of_problems(error, partial(in_repository, context=context)),
         outputs={"verdict": "error"},
-        render=lambda extent, *, mended=False: markdown.render_unusable(  # noqa: ARG005
-            error.problems, more=error.more, warnings=error.warnings, name=name, max_rows=extent.rows
+        render=lambda layout, *, recovered=False: markdown.render_unusable(  # noqa: ARG005
+            error.problems, more=error.more, warnings=error.warnings, name=name, max_rows=layout.rows
         ),
     )
 
@@ -179,8 +183,8 @@ def _bug(name: str) -> Outcome:
         state="error",
         log=annotation("error", problem),
         outputs={"verdict": "error"},
-        render=lambda extent, *, mended=False: markdown.render_unusable(  # noqa: ARG005
-            [problem], advice="The job's log says what to report.", name=name, max_rows=extent.rows
+        render=lambda layout, *, recovered=False: markdown.render_unusable(  # noqa: ARG005
+            [problem], advice="The job's log says what to report.", name=name, max_rows=layout.rows
         ),
     )
 

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from ragcontract import pipeline
-from ragcontract.errors import InputError
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import resolve
-from ragcontract.inputs.golden import read_golden
-from ragcontract.inputs.ids import MAX_RANK
-from ragcontract.inputs.run import RunRows
+from ragcontract.contract.golden_file import read_golden
+from ragcontract.core.errors import InputError
+from ragcontract.core.ids import MAX_RANK
+from ragcontract.files.opening import resolve
+from ragcontract.files.problems import Diagnostics
 from ragcontract.model import GoldenQuery, Report
-from ragcontract.record.memory import AtHand, RunInMemory
+from ragcontract.runs.memory import AtHand, RunInMemory
+from ragcontract.runs.run_file import RunRows
 
 Path = str | os.PathLike[str]
 

@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TextIO
 
 from ragcontract import __version__
-from ragcontract.errors import ExitCode, RagContractError
-from ragcontract.streams import reader_may_leave
-from ragcontract.text import printable, visible
+from ragcontract.core.errors import ExitCode, RagContractError
+from ragcontract.core.text import printable, visible
+from ragcontract.files.streams import reader_may_leave
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
@@ -74,7 +74,7 @@ def entry_point() -> None:
     """Run the command line: the console script ``rag-contract``."""
 
     def run() -> int:
-        from ragcontract.cli import main  # see guarded
+        from ragcontract.cli.main import main  # see guarded
 
         return main(sys.argv[1:])
 

@@ -26,13 +26,13 @@ VERSION_FIELDS = ("embedding_model", "index_version", "chunking_version", "retri
 class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     """A question and what must be retrieved for it, with defaults filled in and ids as text.
 
-    ``place`` is where it stands, as ``golden.jsonl:17``. A query without relevant documents is unanswerable.
+    ``location`` is where it stands, as ``golden.jsonl:17``. A query without relevant documents is unanswerable.
     """
 
     id: str
     query: str
     relevant_doc_ids: tuple[str, ...]
-    place: str
+    location: str
     must_rank_at_most: int | None = None
     must_include_any: bool = False
     forbidden_doc_ids: tuple[str, ...] = ()
@@ -219,12 +219,12 @@ class GateReport(Struct, frozen=True, kw_only=True):
     a drop or an increase is below 0 where the metric rose or the latency fell; a relative increase may be above 1. The
     ``metric`` of a limit on latency is none of the report's, but as ``latency_p95_ms``.
 
-    ``place`` is where the limit stands, as ``ragcontract.yml:4``; ``tag`` the tag whose queries it is about, null for
-    all; ``p_value`` that of the drop where only significant ones count, null where too few queries changed to say.
+    ``location`` is where the limit stands, as ``ragcontract.yml:4``; ``tag`` the tag whose queries it is about, null
+    for all; ``p_value`` that of the drop where only significant ones count, null where too few queries changed to say.
     """
 
     id: str
-    place: str
+    location: str
     metric: str
     kind: GateKind
     limit: float
@@ -237,7 +237,7 @@ class GateReport(Struct, frozen=True, kw_only=True):
 
 
 class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """One golden query, which stands in ``place`` (``golden.jsonl:17``).
+    """One golden query, which stands in ``location`` (``golden.jsonl:17``).
 
     ``ranks`` names every relevant document, with null for one that was not retrieved. Violations fail it, unless all
     are waived, or it is only to warn. Where it is ``repeated``, the run or the baseline has several rows of it: the
@@ -245,7 +245,7 @@ class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
     """
 
     id: str
-    place: str
+    location: str
     query: str
     tags: list[str]
     weight: float

@@ -8,22 +8,22 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from ragcontract.errors import InputError
-from ragcontract.inputs.baseline import BaselineFile, StoredBaseline, read_baseline
-from ragcontract.inputs.config import LoadedConfig, read_config
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import Progress, no_progress, resolve
-from ragcontract.inputs.golden import read_golden
-from ragcontract.inputs.run import RunRows
+from ragcontract.contract.config import LoadedConfig, read_config
+from ragcontract.contract.golden_file import read_golden
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import count
+from ragcontract.evaluation.scored import Elsewhere, Retrieval, Scored, score_baseline, score_run
+from ragcontract.files.opening import Progress, no_progress, resolve
+from ragcontract.files.problems import Diagnostics
 from ragcontract.judging.preconditions import can_be_judged, first_file, hold_together, named, too_steep
 from ragcontract.judging.verdict import judge, without_judging
 from ragcontract.judging.waivers import with_waivers
+from ragcontract.metrics.formulas import LARGEST_EXPONENT, metrics_at
+from ragcontract.metrics.ranking import Scorer
 from ragcontract.model import Detail, Report
-from ragcontract.numbers import count
 from ragcontract.reports.build import Checked, build_report, checked
-from ragcontract.scoring.metrics import LARGEST_EXPONENT, metrics_at
-from ragcontract.scoring.ranking import Scorer
-from ragcontract.scoring.scored import Elsewhere, Retrieval, Scored, score_baseline, score_run
+from ragcontract.runs.run_file import RunRows
+from ragcontract.runs.stored import BaselineFile, StoredBaseline, read_baseline
 
 Clock = Callable[[], datetime]
 
@@ -66,7 +66,7 @@ def check(
     run: Retrieval | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> Report:
-    """Judge a run against its contract; raises :class:`~ragcontract.errors.InputError` if it cannot be judged.
+    """Judge a run against its contract; raises :class:`~ragcontract.core.errors.InputError` if it cannot be judged.
 
     A ``run`` that is at hand takes the place of the files of ``paths.run``, and so do runs ``elsewhere``.
     """
@@ -111,7 +111,7 @@ def good_run(
 ) -> tuple[Scored, dict[str, list[list[str]]], list[str]]:
     """Read a run that is to become the baseline: its scores, the document ids of a query's rows, and the warnings.
 
-    Raises :class:`~ragcontract.errors.InputError` if it does not cover the golden set, whatever the config says.
+    Raises :class:`~ragcontract.core.errors.InputError` if it does not cover the golden set, whatever the config says.
     """
     kept = Kept()
     scored, warnings = read_and_score(paths, k=k, progress=progress, keep=kept)
@@ -122,7 +122,7 @@ def good_run(
 def update(paths: Paths, *, clock: Clock, k: int | None = None, progress: Progress = no_progress) -> Update:
     """Judge a run as :func:`check` does that is to follow on the stored baseline; each file is read once.
 
-    Raises :class:`~ragcontract.errors.InputError` where :func:`check` or :func:`good_run` would.
+    Raises :class:`~ragcontract.core.errors.InputError` where :func:`check` or :func:`good_run` would.
     """
     kept = Kept()
     scored, warnings = read_and_score(paths, k=k, progress=progress, keep=kept, judged=True)
@@ -155,8 +155,8 @@ def read_and_score(
     """Read all inputs and score both sides; returns the scores and the warnings.
 
     The run's document ids and the stored baseline are not held, unless ``keep`` is given to put them in. Raises
-    :class:`~ragcontract.errors.InputError` with everything that is wrong with any of the files; where the gates are to
-    be ``judged``, a limit on a drop without a baseline is among it.
+    :class:`~ragcontract.core.errors.InputError` with everything that is wrong with any of the files; where the gates
+    are to be ``judged``, a limit on a drop without a baseline is among it.
     """
     diagnostics = Diagnostics()
     config = read_config(paths.config, diagnostics) if paths.config is not None else LoadedConfig()
@@ -195,7 +195,7 @@ def read_and_score(
 
     for query in steep:
         diagnostics.problem(
-            f"{query.place}: relevance", f"has a grade over {LARGEST_EXPONENT:.0f}, too much for `gain: exponential`"
+            f"{query.location}: relevance", f"has a grade over {LARGEST_EXPONENT:.0f}, too much for `gain: exponential`"
         )
     scored = Scored.of(golden, run, baseline, config, metrics)
     if rows_are_good:  # bad rows are left out, so what lacks might be there

@@ -14,10 +14,10 @@ from typing import Any
 import click
 import yaml
 
-from ragcontract.cli import COMMANDS, cli
-from ragcontract.commands.init import template
-from ragcontract.inputs.schema import describe
-from ragcontract.inputs.schemas import SCHEMAS
+from ragcontract.cli.commands.init import template
+from ragcontract.cli.main import COMMANDS, cli
+from ragcontract.files.schema import describe
+from ragcontract.schemas import SCHEMAS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

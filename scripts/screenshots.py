@@ -20,7 +20,8 @@ from ragcontract import pipeline
 from ragcontract.github.body import fitting
 from ragcontract.github.comment import MAX_BODY
 from ragcontract.model import Report
-from ragcontract.reports import html, markdown
+from ragcontract.reports.html import page as html
+from ragcontract.reports.markdown import document as markdown
 from tests.browser import Browser
 from tests.builders import golden, run, write_jsonl
 
@@ -58,7 +59,7 @@ def _broken(folder: Path, ids: list[str]) -> Report:
 
 
 def _comment(report: Report) -> str:
-    return fitting(lambda extent: markdown.render(report, extent=extent), MAX_BODY)
+    return fitting(lambda layout: markdown.render(report, layout=layout), MAX_BODY)
 
 
 def page(comment: str, width: int, stylesheet: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ragcontract.cli import main
+from ragcontract.cli.main import main
 from ragcontract.guard import guarded
 
 COMMAND = (sys.executable, "-m", "ragcontract")
@@ -21,9 +21,9 @@ NOBODY = 65534
 # Started by root, it gives up root's rights once all modules are loaded: the interpreter may be out of nobody's reach.
 _AS_NOBODY = f"""
 import difflib, gzip, json, os, platform, sys, traceback, yaml
-import ragcontract.cli, ragcontract.reports.junit
-for command in ragcontract.cli.COMMANDS:
-    __import__("ragcontract.commands." + command)
+import ragcontract.cli.main, ragcontract.reports.junit
+for command in ragcontract.cli.main.COMMANDS:
+    __import__("ragcontract.cli.commands." + command)
 from ragcontract.guard import entry_point
 if os.getuid() == 0:
     os.setgroups([]), os.setgid({NOBODY}), os.setuid({NOBODY})

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ragcontract.inputs.config import Config, LoadedConfig
-from ragcontract.inputs.golden import Golden
+from ragcontract.contract.config import Config, LoadedConfig
+from ragcontract.contract.golden_file import Golden
+from ragcontract.evaluation.scored import Scored, score_baseline, score_run
 from ragcontract.judging.gates import limits_set
 from ragcontract.judging.verdict import judge
+from ragcontract.metrics.formulas import Gain, MetricAtK, metrics_at
+from ragcontract.metrics.ranking import RankBy, Scorer
 from ragcontract.model import Accepted, GoldenQuery, Latency, QueryScore, Report, SourceFile
 from ragcontract.reports.build import Checked, build_report
 from ragcontract.reports.formats import FORMATS
-from ragcontract.scoring.metrics import Gain, MetricAtK, metrics_at
-from ragcontract.scoring.ranking import RankBy, Scorer
-from ragcontract.scoring.scored import Scored, score_baseline, score_run
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 Docs = Mapping[str, Sequence[str]]
@@ -21,7 +21,7 @@ Docs = Mapping[str, Sequence[str]]
 
 def query(query_id: str = "q1", *relevant: str, **fields: Any) -> GoldenQuery:
     """Return a golden query that wants ``relevant`` documents, none if none is named."""
-    given = {"query": f"What about {query_id}?", "place": f"golden.jsonl:{query_id}", **fields}
+    given = {"query": f"What about {query_id}?", "location": f"golden.jsonl:{query_id}", **fields}
     return GoldenQuery(id=query_id, relevant_doc_ids=relevant, **given)
 
 

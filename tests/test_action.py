@@ -102,9 +102,9 @@ def test_input_that_cannot_be_judged_replaces_a_green_comment_and_keeps_the_old_
     assert result.exit_code == 2
     assert result.outputs == {"verdict": "error", "comment-url": github.comments[0]["html_url"]}
     assert len(github.comments) == 1
-    for place in (github.bodies()[0], result.summary):
-        assert "could not be judged" in place
-        assert "current\\_run.jsonl:2" in place.replace("&#8203;", "")
+    for location in (github.bodies()[0], result.summary):
+        assert "could not be judged" in location
+        assert "current\\_run.jsonl:2" in location.replace("&#8203;", "")
     told = result.annotations[0]
     assert (told.level, told.file, told.line) == ("error", "current_run.jsonl", "2")
     assert told.message.startswith("current_run.jsonl:2: is cut off in the middle")
@@ -351,9 +351,9 @@ def test_what_is_odd_is_told_beside_what_is_wrong(runner: Runner, github: GitHub
     assert result.exit_code == 2
     assert [one.level for one in result.annotations] == ["error", "warning"]
     assert "did you mean 'latency_ms'?" in result.annotations[1].message
-    for place in (result.summary, github.bodies()[0]):
-        assert "could not be judged: 1 problem\n" in place
-        assert "<details><summary>1 warning</summary>" in place
+    for location in (result.summary, github.bodies()[0]):
+        assert "could not be judged: 1 problem\n" in location
+        assert "<details><summary>1 warning</summary>" in location
 
 
 def test_all_problems_are_counted_whether_they_are_named_or_not(runner: Runner, github: GitHub) -> None:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from benchmarks import noise
-from ragcontract.scoring.significance import ALPHA
+from ragcontract.statistics.significance import ALPHA
 from scripts import docs
 from tests.process import rag_contract, spawn
 

@@ -9,8 +9,8 @@ import pytest
 from tests import scenarios
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
 from tests.github.standin import ACTIONS_BOT, Fault, GitHub, Sent
+from tests.reports.markdown.test_gfm import NASTY
 from tests.reports.page import Page
-from tests.reports.test_gfm import NASTY
 from tests.runner import InProcess
 
 

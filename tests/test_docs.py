@@ -9,14 +9,14 @@ from typing import get_args
 import pytest
 import yaml
 
-from ragcontract.cli import COMMANDS
+from ragcontract.cli.main import COMMANDS
+from ragcontract.contract.config import Config, read_config
+from ragcontract.contract.golden_file import read_golden
+from ragcontract.files.problems import Diagnostics
 from ragcontract.github.settings import CommentWhen, Settings
-from ragcontract.inputs.config import Config, read_config
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.golden import read_golden
-from ragcontract.inputs.run import RunRows
 from ragcontract.judging.gates import gates_of
-from ragcontract.scoring.metrics import metrics_at
+from ragcontract.metrics.formulas import metrics_at
+from ragcontract.runs.run_file import RunRows
 from scripts import docs
 from tests.builders import write_jsonl
 from tests.process import rag_contract, spawn

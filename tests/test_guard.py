@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ragcontract import __version__
-from ragcontract.errors import ExitCode, InputError, OutputError
+from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.guard import guarded
 from scripts.docs import README
 

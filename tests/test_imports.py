@@ -28,7 +28,7 @@ code = guarded(lambda: {call}, sys.stderr)
 print("loaded:", *sorted(set(sys.modules) - before))
 sys.exit(code)
 """
-COMMAND = PROGRAM.format(main="from ragcontract.cli import main", call="main(sys.argv[1:])")
+COMMAND = PROGRAM.format(main="from ragcontract.cli.main import main", call="main(sys.argv[1:])")
 ACTION = PROGRAM.format(main="from ragcontract.action import from_runner", call="from_runner()")
 
 ALWAYS = {"click", "junit_xml", "msgspec", "ragcontract", "six"}
@@ -38,7 +38,7 @@ CONFIG = {"yaml", "_yaml"}
 STANDARD = {"array", "bisect", "gc", "glob", "hashlib", "pathlib", "zlib"}
 OF_CLICK = {"locale"}
 OF_JUNIT_XML = {"encodings.ascii", "importlib.util", "xml.dom.minidom", "xml.etree.ElementTree"}
-ELSEWHERE = tuple(f"ragcontract.{name}" for name in ("api", "convert", "github", "record", "reports.html"))
+ELSEWHERE = tuple(f"ragcontract.{name}" for name in ("api", "convert", "github", "runs.writer", "reports.html"))
 
 
 def modules(printed: str) -> set[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ragcontract import pipeline
-from ragcontract.errors import InputError
+from ragcontract.core.errors import InputError
 from ragcontract.pipeline import Paths
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragcontract import __version__, pipeline
-from ragcontract.errors import InputError
+from ragcontract.core.errors import InputError
 from tests.builders import as_jsonl, golden, good_workspace, run, write_jsonl
 from tests.process import files_in, rag_contract
 from tests.records import NOW

@@ -15,11 +15,11 @@ from msgspec import Meta, Struct
 from ragcontract.convert import trec
 from ragcontract.convert.collection import BOM, Collection, Files, First, Pairs, Part, judged, some
 from ragcontract.convert.columns import as_grade, rows, whole_grade
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import Progress
-from ragcontract.inputs.ids import Id, as_id
-from ragcontract.inputs.jsonl import JsonLines
-from ragcontract.inputs.schema import shown
+from ragcontract.core.ids import Id, as_id
+from ragcontract.files.jsonl import JsonLines
+from ragcontract.files.opening import Progress
+from ragcontract.files.problems import Diagnostics
+from ragcontract.files.schema import shown
 
 HEADER = ("query-id", "corpus-id", "score")
 QREL = "<TAB>".join(HEADER)
@@ -57,15 +57,15 @@ def _read_qrels(paths: Sequence[str], diagnostics: Diagnostics, progress: Progre
     for row in rows(paths, _split, QREL, diagnostics, progress, headers=1):
         if len(row.columns) != len(HEADER) or not all(row.columns):
             found = shown("\t".join(row.columns))
-            diagnostics.problem(row.place, f"expected the 3 columns `{QREL}`, found {found}")
+            diagnostics.problem(row.location, f"expected the 3 columns `{QREL}`, found {found}")
         elif row.number == 1:
             if tuple(row.columns) != HEADER:
                 found = shown("\t".join(row.columns))
-                diagnostics.problem(row.place, f"expected the header `{QREL}`, found {found}")
+                diagnostics.problem(row.location, f"expected the header `{QREL}`, found {found}")
         else:
             query_id, doc_id, text = row.columns
-            grade = as_grade(text, f"{row.place}: score", diagnostics)
-            judgments.add(query_id, doc_id, grade or 0, row.place)
+            grade = as_grade(text, f"{row.location}: score", diagnostics)
+            judgments.add(query_id, doc_id, grade or 0, row.location)
     return judgments
 
 
@@ -83,7 +83,7 @@ def _read_queries(paths: Sequence[str], diagnostics: Diagnostics, progress: Prog
     rows = JsonLines(paths, Text, diagnostics, progress=progress)
     for row in rows:
         query_id = as_id(row.id)
-        if first.is_new(query_id, rows.place, "_id", repr(query_id)):
+        if first.is_new(query_id, rows.location, "_id", repr(query_id)):
             texts[query_id] = row.text
     return texts
 
@@ -111,13 +111,13 @@ def write_qrels(collection: Collection, diagnostics: Diagnostics) -> Iterator[st
     yield "\t".join(HEADER) + "\n"
     unjudged = []
     for query in (collection.queries or {}).values():
-        _refuse_tabs(query.id, f"{query.place}: id", diagnostics)
+        _refuse_tabs(query.id, f"{query.location}: id", diagnostics)
         if not query.grades:
             unjudged.append(query.id)
         for doc_id, grade in query.grades.items():
-            _refuse_tabs(doc_id, f"{query.place}: relevant_doc_ids", diagnostics)
+            _refuse_tabs(doc_id, f"{query.location}: relevant_doc_ids", diagnostics)
             line = StringIO()
-            whole = whole_grade(grade, query.place, doc_id, diagnostics)
+            whole = whole_grade(grade, query.location, doc_id, diagnostics)
             csv.writer(line, delimiter="\t", lineterminator="\n").writerow([query.id, doc_id, whole])
             yield line.getvalue()
     if unjudged:
@@ -137,7 +137,7 @@ def write_corpus(collection: Collection, diagnostics: Diagnostics) -> Iterator[s
         yield msgspec.json.encode({"_id": doc_id, "title": "", "text": ""}).decode() + "\n"
 
 
-def _refuse_tabs(name: str, place: str, diagnostics: Diagnostics) -> None:
+def _refuse_tabs(name: str, location: str, diagnostics: Diagnostics) -> None:
     if any(char in name for char in "\t\r\n\0") or name.startswith(BOM):
         message = "has a tab, a line break or an invisible character in it, which BEIR's qrels cannot hold"
-        diagnostics.problem(place, f"{shown(name)} {message}")
+        diagnostics.problem(location, f"{shown(name)} {message}")

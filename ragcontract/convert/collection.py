@@ -5,9 +5,9 @@ from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
 
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.numbers import count
-from ragcontract.text import shorten
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten
+from ragcontract.files.problems import Diagnostics
 
 Value = TypeVar("Value")
 Part = Literal["golden", "run"]
@@ -23,7 +23,7 @@ class Query(Struct, frozen=True, kw_only=True, gc=False):
     id: str
     text: str
     grades: dict[str, float]
-    place: str
+    location: str
 
 
 class Retrieved(Struct, frozen=True, kw_only=True, gc=False):
@@ -38,7 +38,7 @@ class Ranking(Struct, frozen=True, kw_only=True, gc=False):
 
     query_id: str
     results: list[Retrieved]
-    place: str
+    location: str
 
 
 class Collection(Struct, frozen=True, kw_only=True):
@@ -54,14 +54,14 @@ class First:
     def __init__(self, diagnostics: Diagnostics) -> None:
         """Start with nothing seen."""
         self._diagnostics = diagnostics
-        self._places: dict[object, str] = {}
+        self._find_paths: dict[object, str] = {}
 
-    def is_new(self, key: object, place: str, field: str, shown: str) -> bool:
+    def is_new(self, key: object, location: str, field: str, shown: str) -> bool:
         """Tell whether ``key`` is met for the first time; if not, the diagnostics are told, and where it was."""
-        first = self._places.setdefault(key, place)
-        if first is place:
+        first = self._find_paths.setdefault(key, location)
+        if first is location:
             return True
-        self._diagnostics.problem(f"{place}: {field}", f"{shown} stands here again; it is first in {first}")
+        self._diagnostics.problem(f"{location}: {field}", f"{shown} stands here again; it is first in {first}")
         return False
 
 
@@ -75,10 +75,10 @@ class Pairs(Generic[Value]):
         self._field = field
         self._first = First(diagnostics)
 
-    def add(self, query_id: str, doc_id: str, value: Value, place: str) -> None:
+    def add(self, query_id: str, doc_id: str, value: Value, location: str) -> None:
         """Take a pair's value; one that is there already keeps its first, and the diagnostics are told."""
-        if self._first.is_new((query_id, doc_id), place, self._field, f"{doc_id!r} of query {query_id!r}"):
-            self.places.setdefault(query_id, place)
+        if self._first.is_new((query_id, doc_id), location, self._field, f"{doc_id!r} of query {query_id!r}"):
+            self.places.setdefault(query_id, location)
             self.values.setdefault(query_id, {})[doc_id] = value
 
 
@@ -99,6 +99,6 @@ def judged(judgments: Pairs[float], texts: Mapping[str, str], diagnostics: Diagn
             f"{places[hopeless[0]]}: {some(hopeless)} without a relevant document: in trec_eval's means, not in ours"
         )
     return {
-        query_id: Query(id=query_id, text=texts.get(query_id) or query_id, grades=found, place=places[query_id])
+        query_id: Query(id=query_id, text=texts.get(query_id) or query_id, grades=found, location=places[query_id])
         for query_id, found in grades.items()
     }

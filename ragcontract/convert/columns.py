@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import READ_ERRORS, InputFile, Progress, no_progress, read_problem
-from ragcontract.inputs.lines import UnreadableError, lines_of
-from ragcontract.inputs.malformed import malformed
-from ragcontract.inputs.schema import shown
+from ragcontract.files.lines import UnreadableError, lines_of
+from ragcontract.files.malformed import malformed
+from ragcontract.files.opening import READ_ERRORS, InputFile, Progress, no_progress, read_problem
+from ragcontract.files.problems import Diagnostics
+from ragcontract.files.schema import shown
 
 HIGHEST = 1_000_000_000  # a golden row takes no higher grade
 
@@ -15,7 +15,7 @@ HIGHEST = 1_000_000_000  # a golden row takes no higher grade
 class Row(NamedTuple):
     """The columns of a line, and where it stands, as ``qrels.txt:3``."""
 
-    place: str
+    location: str
     number: int
     columns: list[str]
 
@@ -50,17 +50,17 @@ def _rows(
     number, is_empty, but = 0, True, ""
     try:
         for number, line in enumerate(lines_of(file, f"lines of `{expected}`"), start=1):
-            place = f"{file.path}:{number}"
+            location = f"{file.path}:{number}"
             try:
                 text = line.decode()
             except UnicodeDecodeError as error:
                 is_empty = False
-                diagnostics.problem(place, malformed(line, error)[1])
+                diagnostics.problem(location, malformed(line, error)[1])
                 continue
             if text.strip():
                 is_empty = is_empty and number <= headers
                 but = " but for its header"
-                yield Row(place, number, split(text))
+                yield Row(location, number, split(text))
     except UnreadableError as error:
         diagnostics.problem(f"{file.path}:{number + error.lines_on}", str(error))
     except READ_ERRORS as error:
@@ -70,19 +70,20 @@ def _rows(
             diagnostics.problem(file.path, f"is empty{but}; expected lines of `{expected}`")
 
 
-def as_grade(text: str, place: str, diagnostics: Diagnostics) -> float | None:
+def as_grade(text: str, location: str, diagnostics: Diagnostics) -> float | None:
     """Read a grade, a whole number; one below 0 counts as 0. None if it is none, which the diagnostics then know."""
     digits = text.removeprefix("-")
     if digits.isascii() and digits.isdecimal() and len(digits) <= len(str(HIGHEST)) and int(digits) <= HIGHEST:
         return max(0, int(text))
-    diagnostics.problem(place, f"expected a whole number of at most a billion, found {shown(text)}")
+    diagnostics.problem(location, f"expected a whole number of at most a billion, found {shown(text)}")
     return None
 
 
-def whole_grade(grade: float, place: str, doc_id: str, diagnostics: Diagnostics) -> int:
+def whole_grade(grade: float, location: str, doc_id: str, diagnostics: Diagnostics) -> int:
     """Return a grade as the whole number that it must be here."""
     if grade != int(grade):
         diagnostics.problem(
-            f"{place}: relevance", f"{shown(doc_id)} has the grade {grade:g}; grades are whole numbers in this format"
+            f"{location}: relevance",
+            f"{shown(doc_id)} has the grade {grade:g}; grades are whole numbers in this format",
         )
     return int(grade)

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from ragcontract.convert import beir, native, ragas, trec
 from ragcontract.convert.collection import Collection, Files, Part
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import Progress
+from ragcontract.files.opening import Progress
+from ragcontract.files.problems import Diagnostics
 
 Read = Callable[[Files, set[Part], Diagnostics, Progress], Collection]
 Write = Callable[[Collection, Diagnostics], Iterable[str]]

@@ -4,20 +4,20 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from ragcontract.contract.golden_file import Golden, read_golden
 from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved, some
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import Progress
-from ragcontract.inputs.golden import Golden, read_golden
-from ragcontract.inputs.ids import as_id
-from ragcontract.inputs.rows import rows_of
-from ragcontract.inputs.run import SPELL_CHECKED_ROWS, Result, RunRow
+from ragcontract.core.ids import as_id
+from ragcontract.files.opening import Progress
+from ragcontract.files.problems import Diagnostics
+from ragcontract.files.rows import rows_of
 from ragcontract.model import GoldenQuery
+from ragcontract.runs.run_file import SPELL_CHECKED_ROWS, Result, RunRow
 
 # All that these records have and a collection does not, so that a field that is added later is told to be lost too.
 GOLDEN_ONLY = [
     name
     for name in GoldenQuery.__struct_fields__
-    if name not in {"id", "query", "relevant_doc_ids", "relevance", "place"}
+    if name not in {"id", "query", "relevant_doc_ids", "relevance", "location"}
 ]
 RUN_ONLY = [name for name in RunRow.__struct_fields__ if name not in {"query_id", "results"}]
 RESULT_ONLY = [name for name in Result.__struct_fields__ if name not in {"doc_id", "score"}]
@@ -39,17 +39,17 @@ def _query(query: GoldenQuery) -> Query:
     grades = query.relevance
     if grades is None:
         grades = dict.fromkeys(query.relevant_doc_ids, 1.0)
-    return Query(id=query.id, text=query.query, grades=grades, place=query.place)
+    return Query(id=query.id, text=query.query, grades=grades, location=query.location)
 
 
 def _lost_from_golden(golden: Golden) -> dict[str, str]:
     """Return the fields that are used and have no place elsewhere, and where each is first."""
-    defaults = GoldenQuery(id="", query="", relevant_doc_ids=(), place="")
+    defaults = GoldenQuery(id="", query="", relevant_doc_ids=(), location="")
     lost: dict[str, str] = {}
     for query in golden.queries.values():
         for name in GOLDEN_ONLY:
             if getattr(query, name) != getattr(defaults, name):
-                lost.setdefault(name, query.place)
+                lost.setdefault(name, query.location)
     if golden.metadata:
         lost["metadata"] = golden.metadata
     return lost
@@ -57,8 +57,8 @@ def _lost_from_golden(golden: Golden) -> dict[str, str]:
 
 def _warn_of_lost(fields: dict[str, str], diagnostics: Diagnostics) -> None:
     if fields:
-        place = next(iter(fields.values()))
-        diagnostics.warning(f"{place}: not in the other format, and left out: {', '.join(fields)}")
+        location = next(iter(fields.values()))
+        diagnostics.warning(f"{location}: not in the other format, and left out: {', '.join(fields)}")
 
 
 def _read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> dict[str, Ranking]:
@@ -67,14 +67,14 @@ def _read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress
     first = First(diagnostics)
     rows = rows_of(paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, progress=progress)
     for row in rows:
-        place = rows.place
+        location = rows.location
         query_id = as_id(row.query_id)
-        if not first.is_new(query_id, place, "query_id", repr(query_id)):
+        if not first.is_new(query_id, location, "query_id", repr(query_id)):
             continue
         for name in _lost_from_run(row):
-            lost.setdefault(name, place)
+            lost.setdefault(name, location)
         results = [Retrieved(doc_id=as_id(result.doc_id), score=result.score) for result in row.results]
-        rankings[query_id] = Ranking(query_id=query_id, results=results, place=place)
+        rankings[query_id] = Ranking(query_id=query_id, results=results, location=location)
     _warn_of_lost(lost, diagnostics)
     return rankings
 

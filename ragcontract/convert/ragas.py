@@ -9,12 +9,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.contract.golden_file import RELEVANT_GRADE
 from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved, some
 from ragcontract.convert.samples import Samples
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import Progress
-from ragcontract.inputs.golden import RELEVANT_GRADE
-from ragcontract.inputs.ids import Id, as_id, as_ids, unique_ids
+from ragcontract.core.ids import Id, as_id, as_ids, unique_ids
+from ragcontract.files.opening import Progress
+from ragcontract.files.problems import Diagnostics
 
 
 class Sample(Struct, frozen=True, kw_only=True, gc=False):
@@ -31,24 +31,24 @@ def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Pr
     queries: dict[str, Query] = {}
     rankings: dict[str, Ranking] = {}
     first = First(diagnostics)
-    for place, sample in Samples(files["samples"], Sample, diagnostics, progress):
+    for location, sample in Samples(files["samples"], Sample, diagnostics, progress):
         sample_id = sample.user_input if sample.id is None else as_id(sample.id)
-        if not first.is_new(sample_id, place, "user_input" if sample.id is None else "id", repr(sample_id)):
+        if not first.is_new(sample_id, location, "user_input" if sample.id is None else "id", repr(sample_id)):
             continue
         if "golden" in wanted:
-            relevant = _needed(sample.reference_context_ids, f"{place}: reference_context_ids", diagnostics)
+            relevant = _needed(sample.reference_context_ids, f"{location}: reference_context_ids", diagnostics)
             grades = dict.fromkeys(unique_ids(list(relevant)), float(RELEVANT_GRADE))
-            queries[sample_id] = Query(id=sample_id, text=sample.user_input, grades=grades, place=place)
+            queries[sample_id] = Query(id=sample_id, text=sample.user_input, grades=grades, location=location)
         if "run" in wanted:
-            retrieved = _needed(sample.retrieved_context_ids, f"{place}: retrieved_context_ids", diagnostics)
+            retrieved = _needed(sample.retrieved_context_ids, f"{location}: retrieved_context_ids", diagnostics)
             results = [Retrieved(doc_id=doc_id) for doc_id in as_ids(list(retrieved))]
-            rankings[sample_id] = Ranking(query_id=sample_id, results=results, place=place)
+            rankings[sample_id] = Ranking(query_id=sample_id, results=results, location=location)
     return Collection(queries=queries if "golden" in wanted else None, rankings=rankings if "run" in wanted else None)
 
 
-def _needed(ids: Sequence[str | int] | None, place: str, diagnostics: Diagnostics) -> Sequence[str | int]:
+def _needed(ids: Sequence[str | int] | None, location: str, diagnostics: Diagnostics) -> Sequence[str | int]:
     if ids is None:
-        diagnostics.problem(place, "is missing; expected a list of ids")
+        diagnostics.problem(location, "is missing; expected a list of ids")
     return ids or []
 
 

@@ -6,12 +6,20 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem, read_whole
-from ragcontract.inputs.jsonl import UNDECODABLE, JsonLines
-from ragcontract.inputs.locate import JsonLocator
-from ragcontract.inputs.malformed import malformed
-from ragcontract.inputs.schema import Misfit, misfits
+from ragcontract.files.jsonl import UNDECODABLE, JsonLines
+from ragcontract.files.locate import JsonLocator
+from ragcontract.files.malformed import malformed
+from ragcontract.files.opening import (
+    READ_ERRORS,
+    UTF8_BOM,
+    InputFile,
+    Progress,
+    no_progress,
+    read_problem,
+    read_whole,
+)
+from ragcontract.files.problems import Diagnostics
+from ragcontract.files.schema import Mismatch, mismatches
 
 PEEKED = 1024
 
@@ -42,7 +50,7 @@ class Samples(Generic[T]):
                 continue
             rows = JsonLines([path], self._type, self._diagnostics, spell_check=100, progress=self._progress)
             for row in rows:
-                yield rows.place, row
+                yield rows.location, row
 
     def _list(self, path: str) -> Iterator[tuple[str, T]]:
         data, _ = read_whole(path, self._progress)
@@ -74,8 +82,8 @@ class Samples(Generic[T]):
         if self._diagnostics.full:
             self._diagnostics.count_one()
             return
-        for misfit in misfits(msgspec.json.decode(item), self._type) or [Misfit((), str(error))]:
-            self._diagnostics.misfit(f"{path}:{locate.line((index, *misfit.path))}", misfit)
+        for mismatch in mismatches(msgspec.json.decode(item), self._type) or [Mismatch((), str(error))]:
+            self._diagnostics.mismatch(f"{path}:{locate.line((index, *mismatch.path))}", mismatch)
 
 
 def _starts_a_list(path: str) -> bool:

@@ -23,9 +23,9 @@ from ragcontract.convert.collection import (
 )
 from ragcontract.convert.columns import Row, as_grade, rows, whole_grade
 from ragcontract.convert.order import in_trec_evals_order, scores_in_order
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import Progress
-from ragcontract.inputs.schema import shown
+from ragcontract.files.opening import Progress
+from ragcontract.files.problems import Diagnostics
+from ragcontract.files.schema import shown
 
 QREL = "qid 0 docid grade"
 RESULT = "qid Q0 docid rank score tag"
@@ -56,7 +56,7 @@ def _has(row: Row, expected: str, diagnostics: Diagnostics) -> bool:
     if len(row.columns) == wanted:
         return True
     line = shown(" ".join(row.columns))
-    diagnostics.problem(row.place, f"expected the {wanted} columns `{expected}`, found {len(row.columns)}: {line}")
+    diagnostics.problem(row.location, f"expected the {wanted} columns `{expected}`, found {len(row.columns)}: {line}")
     return False
 
 
@@ -66,8 +66,8 @@ def _read_qrels(paths: Sequence[str], diagnostics: Diagnostics, progress: Progre
         if not _has(row, QREL, diagnostics):
             continue
         query_id, _, doc_id, text = row.columns
-        grade = as_grade(text, f"{row.place}: grade", diagnostics)
-        judgments.add(query_id, doc_id, grade or 0, row.place)
+        grade = as_grade(text, f"{row.location}: grade", diagnostics)
+        judgments.add(query_id, doc_id, grade or 0, row.location)
     return judgments
 
 
@@ -77,11 +77,11 @@ def _read_topics(paths: Sequence[str], diagnostics: Diagnostics, progress: Progr
     for row in rows(paths, lambda line: line.strip("\r\n").split("\t", 1), TOPIC, diagnostics, progress):
         query_id = row.columns[0].strip()
         if query_id.startswith("<") and len(row.columns) == 1:
-            diagnostics.problem(row.place, f"is a topics file with tags; expected lines of `{TOPIC}`")
+            diagnostics.problem(row.location, f"is a topics file with tags; expected lines of `{TOPIC}`")
             break
         if len(row.columns) == 1 or not query_id:
-            diagnostics.problem(row.place, f"expected `{TOPIC}`, found {shown(row.columns[0])}")
-        elif first.is_new(query_id, row.place, "qid", repr(query_id)):
+            diagnostics.problem(row.location, f"expected `{TOPIC}`, found {shown(row.columns[0])}")
+        elif first.is_new(query_id, row.location, "qid", repr(query_id)):
             texts[query_id] = row.columns[1].strip()
     return texts
 
@@ -95,11 +95,11 @@ def read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress)
         query_id, _, doc_id, _, text, _ = row.columns
         score = float(text) if _NUMBER.fullmatch(text) else inf
         if not isfinite(score):
-            diagnostics.problem(f"{row.place}: score", f"expected a number, found {shown(text)}")
-        retrieved.add(query_id, doc_id, Retrieved(doc_id=doc_id, score=score), row.place)
+            diagnostics.problem(f"{row.location}: score", f"expected a number, found {shown(text)}")
+        retrieved.add(query_id, doc_id, Retrieved(doc_id=doc_id, score=score), row.location)
     return {
         query_id: Ranking(
-            query_id=query_id, results=in_trec_evals_order(list(results.values())), place=retrieved.places[query_id]
+            query_id=query_id, results=in_trec_evals_order(list(results.values())), location=retrieved.places[query_id]
         )
         for query_id, results in retrieved.values.items()
     }
@@ -109,12 +109,12 @@ def write_qrels(collection: Collection, diagnostics: Diagnostics) -> Iterator[st
     """Yield the judgments as lines."""
     unjudged = []
     for query in (collection.queries or {}).values():
-        _refuse_spaces(query.id, f"{query.place}: id", diagnostics)
+        _refuse_spaces(query.id, f"{query.location}: id", diagnostics)
         if not query.grades:
             unjudged.append(query.id)
         for doc_id, grade in query.grades.items():
-            _refuse_spaces(doc_id, f"{query.place}: relevant_doc_ids", diagnostics)
-            yield f"{query.id} 0 {doc_id} {whole_grade(grade, query.place, doc_id, diagnostics)}\n"
+            _refuse_spaces(doc_id, f"{query.location}: relevant_doc_ids", diagnostics)
+            yield f"{query.id} 0 {doc_id} {whole_grade(grade, query.location, doc_id, diagnostics)}\n"
     if unjudged:
         diagnostics.warning(f"{some(unjudged)} without a judged document: left out, for qrels have no line for that")
 
@@ -122,7 +122,7 @@ def write_qrels(collection: Collection, diagnostics: Diagnostics) -> Iterator[st
 def write_topics(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
     """Yield the questions as lines; line breaks and tabs become spaces."""
     for query in (collection.queries or {}).values():
-        _refuse_spaces(query.id, f"{query.place}: id", diagnostics)
+        _refuse_spaces(query.id, f"{query.location}: id", diagnostics)
         yield f"{query.id}\t{one_line(query)}\n"
 
 
@@ -135,7 +135,7 @@ def write_run(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]
     """Yield the results as lines, with scores by which trec_eval's order is theirs; a document only once a query."""
     empty, rescored, repeated = [], [], []
     for ranking in (collection.rankings or {}).values():
-        _refuse_spaces(ranking.query_id, f"{ranking.place}: query_id", diagnostics)
+        _refuse_spaces(ranking.query_id, f"{ranking.location}: query_id", diagnostics)
         results = _each_once(ranking.results)
         scores, are_own = scores_in_order(results)
         if not results:
@@ -145,7 +145,7 @@ def write_run(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]
         if len(results) < len(ranking.results):
             repeated.append(ranking.query_id)
         for rank, (result, score) in enumerate(zip(results, scores, strict=True), start=1):
-            _refuse_spaces(result.doc_id, f"{ranking.place}: results[{rank - 1}].doc_id", diagnostics)
+            _refuse_spaces(result.doc_id, f"{ranking.location}: results[{rank - 1}].doc_id", diagnostics)
             yield f"{ranking.query_id} Q0 {result.doc_id} {rank} {score!r} {TAG}\n"
     if empty:
         diagnostics.warning(f"{some(empty)} without results: left out, for a run has no line for that")
@@ -164,8 +164,8 @@ def _each_once(results: Sequence[Retrieved]) -> list[Retrieved]:
     return list(best.values())
 
 
-def _refuse_spaces(name: str, place: str, diagnostics: Diagnostics) -> None:
+def _refuse_spaces(name: str, location: str, diagnostics: Diagnostics) -> None:
     # All that any reader takes for a space, not C's alone: a run is read by tools in many languages.
     if name.split() != [name] or "\0" in name or name.startswith(BOM):
         message = "has whitespace or an invisible character in it, which ends a column in TREC's formats"
-        diagnostics.problem(place, f"{shown(name)} {message}")
+        diagnostics.problem(location, f"{shown(name)} {message}")

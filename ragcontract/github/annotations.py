@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 
-from ragcontract.errors import RagContractError
+from ragcontract.core.errors import RagContractError
 from ragcontract.github.commands import Level, annotation
 from ragcontract.judging.words import told
 from ragcontract.model import QueryReport, Report
 from ragcontract.reports.findings import findings
-from ragcontract.reports.movement import broken_queries
+from ragcontract.reports.rank_changes import broken_queries
 
 # Of each level in a step the runner shows ten and drops the rest without a word. Delivering may add five warnings.
 MOST: dict[Level, int] = {"error": 10, "warning": 5}
@@ -24,8 +24,8 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
     failed = [gate for gate in report.gates if gate.status == "fail"]
     broken = broken_queries(report)
     # Made one by one, as there may be many thousands: each place looks for its repository on the disk.
-    gates = (annotation(level, told(gate), title=gate.id, place=in_repository(gate.place)) for gate in failed)
-    queries = (_of_query(query, max(report.k), level, in_repository(query.place)) for query in broken)
+    gates = (annotation(level, told(gate), title=gate.id, location=in_repository(gate.location)) for gate in failed)
+    queries = (_of_query(query, max(report.k), level, in_repository(query.location)) for query in broken)
     warnings = (annotation("warning", message) for message in report.warnings)
     reasons, odd = len(failed) + len(broken), len(report.warnings)
     if level == "warning":
@@ -38,8 +38,11 @@ def of_problems(error: RagContractError, in_repository: InRepository) -> str:
 
     The warnings beside it often explain a problem, as a misspelled field does a missing one.
     """
-    placed = [(problem, _place(problem)) for problem in error.problems]
-    told = [annotation("error", problem, place=in_repository(place) if place else "") for problem, place in placed]
+    placed = [(problem, _location(problem)) for problem in error.problems]
+    told = [
+        annotation("error", problem, location=in_repository(location) if location else "")
+        for problem, location in placed
+    ]
     odd = [annotation("warning", warning) for warning in error.warnings]
     where = "the job's summary has more of them"  # and not always all; there is no report
     return "".join(
@@ -50,15 +53,15 @@ def of_problems(error: RagContractError, in_repository: InRepository) -> str:
     )
 
 
-def _of_query(query: QueryReport, k: int, level: Level, place: str) -> str:
+def _of_query(query: QueryReport, k: int, level: Level, location: str) -> str:
     said = [f"Expected {finding.expected()}. Found: {finding.found()}." for finding in findings(query, k)]
-    return annotation(level, " ".join(said), title=f"Broken query {query.id}", place=place)
+    return annotation(level, " ".join(said), title=f"Broken query {query.id}", location=location)
 
 
-def _place(problem: str) -> str:
+def _location(problem: str) -> str:
     """Return ``golden.jsonl:17`` of ``golden.jsonl:17: relevant_doc_ids: is missing``."""
-    place, colon, _ = problem.partition(": ")
-    return place if colon and place.rpartition(":")[2].isdecimal() else ""
+    location, colon, _ = problem.partition(": ")
+    return location if colon and location.rpartition(":")[2].isdecimal() else ""
 
 
 def _capped(commands: Iterable[str], count: int, level: Level, where: str = "the report has them all") -> Iterator[str]:

@@ -3,22 +3,22 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from ragcontract.core.numbers import count
 from ragcontract.github.context import Context
 from ragcontract.model import Report
-from ragcontract.numbers import count
-from ragcontract.reports.gfm import text
-from ragcontract.reports.markdown import Extent
+from ragcontract.reports.markdown.document import Layout
+from ragcontract.reports.markdown.gfm import text
 
 # What goes first is what a reviewer misses least: all that is folded, then the less bad of the broken queries, then
 # all of them. Each level is whole: nothing is ever cut.
 LEVELS = (
-    Extent(),
-    *(Extent(rows=rows, folds=False) for rows in (100, 50, 20, 10, 5, 2, 0)),
+    Layout(),
+    *(Layout(rows=rows, folds=False) for rows in (100, 50, 20, 10, 5, 2, 0)),
 )
 
 CHECKED = "Checked"
 
-Render = Callable[[Extent], str]
+Render = Callable[[Layout], str]
 
 
 def fitting(render: Render, max_bytes: int) -> str:

@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from ragcontract.text import shorten, visible
+from ragcontract.core.text import shorten, visible
 
 Level = Literal["notice", "warning", "error"]
 MAX_MESSAGE, MAX_TITLE = 4_000, 250  # the runner cuts messages at 4,096 characters, GitHub titles at 255
 
 
-def annotation(level: Level, message: str, *, title: str = "rag-contract", place: str = "") -> str:
-    """Return the command that shows a message at the job, at a file's line if ``place`` (``a.jsonl:17``) says so."""
+def annotation(level: Level, message: str, *, title: str = "rag-contract", location: str = "") -> str:
+    """Return the command that shows a message at the job, at a file's line if ``location`` (``a.jsonl:17``) says so."""
     properties = {"title": shorten(_shown(title), MAX_TITLE)}
-    file, _, line = place.rpartition(":")
+    file, _, line = location.rpartition(":")
     if line.isdecimal():
         properties = {"file": file, "line": line} | properties
-    elif place:
-        properties = {"file": place} | properties
+    elif location:
+        properties = {"file": location} | properties
     written = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     return f"::{level} {written}::{_data(shorten(_shown(message), MAX_MESSAGE))}\n"
 

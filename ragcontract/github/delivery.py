@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from msgspec import Struct
 
+from ragcontract.core.text import printable, visible
+from ragcontract.files.writing import write_files
 from ragcontract.github.body import checked, fitting, foot
 from ragcontract.github.commands import annotation, append_summary, set_outputs
 from ragcontract.github.comment import MAX_BODY, Draft, Posted, State, post
 from ragcontract.github.context import Context
 from ragcontract.github.failure import GitHubError, Timing, within
-from ragcontract.github.places import owned_like_workspace
+from ragcontract.github.paths import owned_like_workspace
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, find
 from ragcontract.github.settings import Settings
 from ragcontract.model import Report
-from ragcontract.outputs import write_files
-from ragcontract.reports.markdown import Extent
-from ragcontract.text import printable, visible
+from ragcontract.reports.markdown.document import Layout
 
 if TYPE_CHECKING:
     import requests
@@ -45,9 +45,9 @@ SAID = {
 
 
 class Renderer(Protocol):
-    """Renders a verdict; ``mended`` says that the contract was broken before."""
+    """Renders a verdict; ``recovered`` says that the contract was broken before."""
 
-    def __call__(self, extent: Extent, *, mended: bool = False) -> str:
+    def __call__(self, layout: Layout, *, recovered: bool = False) -> str:
         """Return Markdown in that much extent."""
 
 
@@ -156,14 +156,16 @@ def _draft(outcome: Outcome, context: Context, settings: Settings, world: World)
     tail = foot(context, checked(outcome.report, world.clock()))
 
     def body(max_bytes: int, before: State | None) -> str:
-        mended = outcome.state == "pass" and before in {"fail", "error"}
-        return fitting(lambda extent: outcome.render(extent, mended=mended), max_bytes - len(tail.encode())) + tail
+        recovered = outcome.state == "pass" and before in {"fail", "error"}
+        return (
+            fitting(lambda layout: outcome.render(layout, recovered=recovered), max_bytes - len(tail.encode())) + tail
+        )
 
     return Draft(
         name=settings.name,
         state=outcome.state,
         run=context.run,
-        content=outcome.render(Extent(inputs=False)),
+        content=outcome.render(Layout(inputs=False)),
         body=body,
     )
 

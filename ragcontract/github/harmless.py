@@ -9,7 +9,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from ragcontract.reports.gfm import code, text
+from ragcontract.reports.markdown.gfm import code, text
 
 _FOLD = re.compile(r"<details><summary>(?!.*\b[0-9a-fA-F]{7,40}\b)(?:[A-Za-z0-9 ,]|: ){1,200}</summary>")
 _STARTS = ("### ", "- ")

@@ -11,9 +11,9 @@ import requests
 from requests.auth import AuthBase
 
 from ragcontract import __version__
+from ragcontract.core.text import shorten, visible
 from ragcontract.github.context import Token
 from ragcontract.github.failure import GitHubError, Timing
-from ragcontract.text import shorten, visible
 
 API_VERSION = "2022-11-28"
 CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 20.0  # seconds to connect, seconds between two bytes

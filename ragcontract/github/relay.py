@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ragcontract.errors import ExitCode, InputError
+from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.github import annotations
 from ragcontract.github.body import CHECKED, foot, minute
 from ragcontract.github.commands import annotation
@@ -21,11 +21,11 @@ from ragcontract.github.context import Context, number_at, text_at
 from ragcontract.github.delivery import World, comment
 from ragcontract.github.failure import GitHubError
 from ragcontract.github.harmless import harmless
-from ragcontract.github.places import in_container, in_repository, outside, wrong_folder
+from ragcontract.github.paths import in_container, in_repository, outside, wrong_folder
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, of_workflow_run
 from ragcontract.github.settings import Settings
-from ragcontract.reports.gfm import fold
-from ragcontract.reports.markdown_folds import INPUTS
+from ragcontract.reports.markdown.folds import INPUTS
+from ragcontract.reports.markdown.gfm import fold
 
 if TYPE_CHECKING:
     from ragcontract.github.client import Client
@@ -42,7 +42,7 @@ def relay(context: Context, settings: Settings, world: World) -> int:
     try:
         text = harmless(_read(_file(settings, context)))
     except InputError as error:
-        world.stdout.write(annotations.of_problems(error, lambda place: in_repository(place, context)))
+        world.stdout.write(annotations.of_problems(error, lambda location: in_repository(location, context)))
         return error.exit_code
     commented = comment(
         lambda client: _pull_request(context, client),

@@ -5,9 +5,9 @@ from typing import Literal, TypeVar, get_args
 
 from msgspec import Struct
 
-from ragcontract import defaults
-from ragcontract.inputs.ids import MAX_RANK
-from ragcontract.inputs.schema import nearest
+from ragcontract.contract import defaults
+from ragcontract.core.ids import MAX_RANK
+from ragcontract.files.schema import nearest
 from ragcontract.model import Detail
 
 Mode = Literal["check", "post-comment"]

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from ragcontract.inputs.config import Config, Drop, TagLimits
+from ragcontract.contract.config import Config, Drop, TagLimits
+from ragcontract.core.numbers import SAME, digits_for, fixed, percent
+from ragcontract.metrics.formulas import MetricAtK
 from ragcontract.model import COMPARING, GateKind, GateReport, Status
-from ragcontract.numbers import SAME, digits_for, fixed, percent
-from ragcontract.scoring.aggregate import Comparison
-from ragcontract.scoring.metrics import MetricAtK
+from ragcontract.statistics.aggregate import Comparison
 
 WORST_FIRST: tuple[Status, ...] = ("fail", "waived", "pass")
 NO_LIMITS = {"mode", "alpha"}  # of fail_on
@@ -119,8 +119,8 @@ def is_over(gate: Limit, observed: float) -> bool:
     return excess > SAME
 
 
-def judge(gate: Gate, observed: float, place: str, *, noise: NoiseVerdict | None = None) -> GateReport:
-    """Say whether a limit is broken. ``place`` is where it stands.
+def judge(gate: Gate, observed: float, location: str, *, noise: NoiseVerdict | None = None) -> GateReport:
+    """Say whether a limit is broken. ``location`` is where it stands.
 
     With ``noise``, a drop over its limit that is not significant is none.
     """
@@ -128,7 +128,7 @@ def judge(gate: Gate, observed: float, place: str, *, noise: NoiseVerdict | None
     forgiven = over and noise is not None and not noise.counts
     return GateReport(
         id=gate.id,
-        place=place,
+        location=location,
         tag=gate.tag,
         metric=gate.metric.key,
         kind=gate.kind,

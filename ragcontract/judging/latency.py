@@ -4,11 +4,11 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ragcontract.inputs.config import Config, LoadedConfig
+from ragcontract.contract.config import Config, LoadedConfig
+from ragcontract.core.numbers import milliseconds, ms_digits
+from ragcontract.core.text import encodable
 from ragcontract.judging.gates import NO_BASELINE, Limit, is_over, message, of_baseline
 from ragcontract.model import GateReport, Latency
-from ragcontract.numbers import milliseconds, ms_digits
-from ragcontract.text import encodable
 
 LABELS = {"p50_ms": "p50 latency", "p95_ms": "p95 latency", "max_ms": "max latency"}
 
@@ -49,12 +49,12 @@ def judge(
     """Return what becomes of every gate, and why some cannot be judged, with the line of each."""
     reports, problems = [], []
     for gate in gates_of(config.config):
-        place = encodable(f"{config.files[0].path}:{config.lines[gate.id]}")
+        location = encodable(f"{config.files[0].path}:{config.lines[gate.id]}")
         observed = _observe(gate, current, baseline, has_baseline=has_baseline)
         if observed.value is None:
-            problems.append(f"{place}: {gate.cannot(observed.why_not)}")
+            problems.append(f"{location}: {gate.cannot(observed.why_not)}")
         else:
-            reports.append(_report(gate, observed.value, place))
+            reports.append(_report(gate, observed.value, location))
     return reports, problems
 
 
@@ -79,10 +79,10 @@ def _observe(gate: LatencyGate, current: Latency | None, baseline: Latency | Non
     return Observed(min((now - before) / before, sys.float_info.max))  # JSON has no infinity
 
 
-def _report(gate: LatencyGate, observed: float, place: str) -> GateReport:
+def _report(gate: LatencyGate, observed: float, location: str) -> GateReport:
     return GateReport(
         id=gate.id,
-        place=place,
+        location=location,
         metric=f"latency_{gate.field}",
         kind=gate.kind,
         limit=gate.limit,

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from ragcontract.inputs.config import LoadedConfig
-from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.contract.config import LoadedConfig
+from ragcontract.core.numbers import count
+from ragcontract.evaluation.scored import Scored, ScoredRun
+from ragcontract.files.problems import Diagnostics
 from ragcontract.judging import gates as limits
 from ragcontract.judging import latency
-from ragcontract.judging.rules import never_satisfiable
+from ragcontract.metrics.formulas import LARGEST_EXPONENT, MetricAtK
 from ragcontract.model import GoldenQuery
-from ragcontract.numbers import count
-from ragcontract.scoring.metrics import LARGEST_EXPONENT, MetricAtK
-from ragcontract.scoring.scored import Scored, ScoredRun
+from ragcontract.rules.ranks import never_satisfiable
 
 NAMED = 3
 
@@ -47,7 +47,7 @@ def hold_together(scored: Scored, diagnostics: Diagnostics) -> None:
         for query_id in run.missing:
             diagnostics.problem(
                 first_file(run),
-                f"has no row for golden query {query_id!r} ({queries[query_id].place}); "
+                f"has no row for golden query {query_id!r} ({queries[query_id].location}); "
                 "export it again, or have such queries scored 0 with `missing_queries: zero` in the config",
             )
     elif run.missing:

@@ -1,8 +1,8 @@
 """The rules of a query that was exported several times: they must hold each time."""
 
-from ragcontract.inputs.config import PerQuery
-from ragcontract.judging.rules import broken_rules
+from ragcontract.contract.config import PerQuery
 from ragcontract.model import GoldenQuery, QueryScore, Violation
+from ragcontract.rules.ranks import broken_rules
 
 
 def broken_in_any(query: GoldenQuery, score: QueryScore, k: int, rules: PerQuery) -> list[Violation]:

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from ragcontract.errors import InputError
+from ragcontract.core.errors import InputError
+from ragcontract.core.text import encodable
+from ragcontract.evaluation.scored import Scored
 from ragcontract.judging import gates as limits
 from ragcontract.judging import latency
 from ragcontract.judging.gates import Gate, NoiseVerdict
 from ragcontract.judging.repeats import broken_in_any
-from ragcontract.judging.rules import suspects
 from ragcontract.model import GateReport, Noise, QueryStatus, Verdict, Violation
-from ragcontract.scoring.aggregate import Alike, Comparison, compare, noise_of
-from ragcontract.scoring.scored import Scored
-from ragcontract.scoring.significance import SMALLEST_SAMPLED, fewest_changed, holm
-from ragcontract.text import encodable
+from ragcontract.rules.ranks import suspects
+from ragcontract.statistics.aggregate import Comparison, Group, compare, noise_of
+from ragcontract.statistics.significance import SMALLEST_SAMPLED, fewest_changed, holm
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
@@ -48,8 +48,8 @@ class Judgement(Struct, frozen=True, kw_only=True):
 def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
     """Judge; raises :class:`InputError`, with the ``warnings``, where a gate that was asked for cannot be evaluated."""
     config = scored.config.config
-    groups: dict[str | None, list[Alike]] = {None: scored.kinds}
-    groups |= {tag: [kind for kind in scored.kinds if tag in kind.tags] for tag in config.tags}
+    groups: dict[str | None, list[Group]] = {None: scored.groups}
+    groups |= {tag: [kind for kind in scored.groups if tag in kind.tags] for tag in config.tags}
     compared = {tag: compare(group, scored.metrics) for tag, group in groups.items()}
     gates = list(limits.gates_of(config, scored.metrics))
     observed = {gate.id: limits.observe(gate, compared[gate.tag][gate.metric.key]) for gate in gates}
@@ -74,7 +74,7 @@ def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
     }
     return Judgement(
         means=compared[None],
-        noise=noise_of(scored.kinds, scored.metrics),
+        noise=noise_of(scored.groups, scored.metrics),
         gates=[
             limits.judge(gate, seen, places[gate.id], noise=noise.get(gate.id))
             for gate in gates
@@ -87,7 +87,7 @@ def judge(scored: Scored, warnings: Sequence[str] = ()) -> Judgement:
 
 
 def _noise(
-    gates: Sequence[Gate], groups: Mapping[str | None, Sequence[Alike]], scored: Scored
+    gates: Sequence[Gate], groups: Mapping[str | None, Sequence[Group]], scored: Scored
 ) -> dict[str, NoiseVerdict]:
     """Test all limits on drops together: with Holm's correction, many limits raise no more false alarms than one."""
     drops = [gate for gate in gates if gate.compares]
@@ -113,5 +113,5 @@ def _noise(
 
 def without_judging(scored: Scored) -> Judgement:
     """Return the means alone: no gates, no rules."""
-    kinds, metrics = scored.kinds, scored.metrics
-    return Judgement(means=compare(kinds, metrics), noise=noise_of(kinds, metrics), gates=[], violations={})
+    groups, metrics = scored.groups, scored.metrics
+    return Judgement(means=compare(groups, metrics), noise=noise_of(groups, metrics), gates=[], violations={})

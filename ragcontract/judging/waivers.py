@@ -6,12 +6,12 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from ragcontract.inputs.config import Waiver
-from ragcontract.inputs.ids import as_id
-from ragcontract.inputs.schema import nearest
+from ragcontract.contract.config import Waiver
+from ragcontract.core.ids import as_id
+from ragcontract.evaluation.scored import Scored
+from ragcontract.files.schema import nearest
 from ragcontract.judging.verdict import Judgement
 from ragcontract.model import GateReport, GoldenQuery, Violation
-from ragcontract.scoring.scored import Scored
 
 COMPARED = 2_000  # names that a misspelled one is compared with, which takes long
 
@@ -62,13 +62,13 @@ def _reason(matching: Sequence[int], waivers: Sequence[Waiver], used: set[int], 
 
 def _warnings(scored: Scored, gates: Sequence[str], used: set[int], today: date) -> Iterator[str]:
     for number, waiver in enumerate(scored.config.config.waivers):
-        place = f"{scored.config.files[0].path}:{scored.config.lines[f'waivers[{number}]']}"
+        location = f"{scored.config.files[0].path}:{scored.config.lines[f'waivers[{number}]']}"
         if number not in used and (stranger := _stranger(waiver, scored.golden.queries, gates)):
-            yield f"{place}: {stranger}"
+            yield f"{location}: {stranger}"
         elif number not in used:
-            yield f"{place}: waives nothing that is broken ({_target(waiver)}); delete it"
+            yield f"{location}: waives nothing that is broken ({_target(waiver)}); delete it"
         elif today > date.fromisoformat(waiver.expires):
-            yield f"{place}: expired on {waiver.expires}, so it counts no more ({_target(waiver)}, {waiver.owner})"
+            yield f"{location}: expired on {waiver.expires}, so it counts no more ({_target(waiver)}, {waiver.owner})"
 
 
 def _stranger(waiver: Waiver, queries: Mapping[str, GoldenQuery], gates: Sequence[str]) -> str | None:

@@ -7,6 +7,8 @@ from functools import partial
 from msgspec import Struct
 
 from ragcontract import __version__
+from ragcontract.core.text import encodable
+from ragcontract.evaluation.scored import Scored, ScoredBaseline
 from ragcontract.judging.gates import worst
 from ragcontract.judging.verdict import Judgement
 from ragcontract.judging.words import told
@@ -29,11 +31,9 @@ from ragcontract.model import (
     Tool,
 )
 from ragcontract.reports.queries import query_reports, usual_detail
-from ragcontract.scoring.aggregate import Alike, Comparison, by_tag, compare, noise_of
-from ragcontract.scoring.repeats import spread
-from ragcontract.scoring.scored import Scored, ScoredBaseline
-from ragcontract.scoring.significance import benjamini_hochberg
-from ragcontract.text import encodable
+from ragcontract.statistics.aggregate import Comparison, Group, by_tag, compare, noise_of
+from ragcontract.statistics.repeats import spread
+from ragcontract.statistics.significance import benjamini_hochberg
 
 
 class Checked(Struct, frozen=True, kw_only=True):
@@ -104,7 +104,7 @@ def _inputs(scored: Scored, now: datetime) -> Inputs:
         golden=GoldenInput(
             files=_files(golden.files),
             queries=len(golden.queries),
-            answerable=sum(kind.count for kind in scored.kinds if kind.now),
+            answerable=sum(kind.count for kind in scored.groups if kind.now),
         ),
         run=RunInput(
             files=_files(run.files),
@@ -196,14 +196,14 @@ def _failed_checks(gates: list[GateReport], queries: list[QueryReport]) -> list[
 
 def _tags(scored: Scored) -> dict[str, TagReport]:
     compared = scored.baseline is not None
-    groups = by_tag(scored.kinds)
-    compared_tags = {tag: compare(kinds, scored.metrics) for tag, kinds in groups.items()}
+    groups = by_tag(scored.groups)
+    compared_tags = {tag: compare(tagged, scored.metrics) for tag, tagged in groups.items()}
     p_values = _p_values_of_tags(groups, compared_tags, scored)
     found = {}
-    for tag, kinds in groups.items():
+    for tag, tagged in groups.items():
         means = compared_tags[tag]
         found[tag] = TagReport(
-            queries=sum(kind.count for kind in kinds),
+            queries=sum(group.count for group in tagged),
             metrics={key: mean.current for key, mean in means.items()},
             metrics_shared={key: mean.current_shared for key, mean in means.items()} if compared else None,
             baseline_metrics={key: mean.baseline for key, mean in means.items()} if compared else None,
@@ -213,7 +213,7 @@ def _tags(scored: Scored) -> dict[str, TagReport]:
 
 
 def _p_values_of_tags(
-    groups: Mapping[str, list[Alike]], compared: Mapping[str, Mapping[str, Comparison]], scored: Scored
+    groups: Mapping[str, list[Group]], compared: Mapping[str, Mapping[str, Comparison]], scored: Scored
 ) -> dict[str, dict[str, float]]:
     """Test the drop of every tag that fell, metric by metric; among many tags some would seem to fall by chance alone.
 
@@ -221,8 +221,10 @@ def _p_values_of_tags(
     """
     largest = [(column, metric.key) for column, metric in enumerate(scored.metrics) if metric.k == scored.k]
     noise = {
-        tag: noise_of(kinds, scored.metrics, [column for column, key in largest if (compared[tag][key].delta or 0) < 0])
-        for tag, kinds in groups.items()
+        tag: noise_of(
+            tagged, scored.metrics, [column for column, key in largest if (compared[tag][key].delta or 0) < 0]
+        )
+        for tag, tagged in groups.items()
     }
     found: dict[str, dict[str, float]] = {tag: {} for tag in groups}
     for _, key in largest:

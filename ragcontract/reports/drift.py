@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from ragcontract.core.numbers import count
 from ragcontract.judging.words import Quote
 from ragcontract.model import VERSION_FIELDS, Report
-from ragcontract.numbers import count
-from ragcontract.reports.movement import changed_versions
+from ragcontract.reports.rank_changes import changed_versions
 
 
 def drift(report: Report, quote: Quote = str) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from ragcontract.reports import json_report, markdown
+from ragcontract.reports import json_report
 from ragcontract.reports.build import Checked
+from ragcontract.reports.markdown import document as markdown
 
 
 def _junit(checked: Checked) -> Iterable[bytes]:
@@ -17,7 +18,7 @@ def _markdown(checked: Checked) -> Iterable[bytes]:
 
 
 def _html(checked: Checked) -> Iterable[bytes]:
-    from ragcontract.reports import html  # and its template read, by those who want its file
+    from ragcontract.reports.html import page as html  # and its template read, by those who want its file
 
     return [html.render(checked.report)]
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
+from ragcontract.files.json_document import document
 from ragcontract.model import Report
 from ragcontract.reports.build import Checked
-from ragcontract.reports.json_document import document
 
 
 def render(checked: Checked) -> Iterator[bytes]:

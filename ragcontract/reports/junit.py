@@ -6,11 +6,11 @@ from xml.etree import ElementTree as ET
 
 from junit_xml import TestCase, TestSuite
 
+from ragcontract.core.text import visible
 from ragcontract.judging.words import told
 from ragcontract.model import GateReport, QueryReport, Report
 from ragcontract.reports.findings import findings, tolerated_findings
-from ragcontract.reports.movement import why_tolerated
-from ragcontract.text import visible
+from ragcontract.reports.rank_changes import why_tolerated
 
 Properties = dict[str, str]
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from ragcontract.core.numbers import count, decimals, milliseconds, ms_digits, percent
 from ragcontract.judging.gates import worst
 from ragcontract.judging.latency import LABELS
 from ragcontract.model import GateReport, Latency, Report
-from ragcontract.numbers import count, decimals, milliseconds, ms_digits, percent
 from ragcontract.reports.summary import Row, rows
 
 

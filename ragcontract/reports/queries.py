@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ragcontract.core.text import encodable
+from ragcontract.evaluation.scored import Scored
 from ragcontract.judging.verdict import Judgement
 from ragcontract.model import Detail, GoldenQuery, QueryReport, QueryScore, Ranks
-from ragcontract.scoring.scored import Scored
-from ragcontract.text import encodable
 
 ALL_UP_TO = 10_000  # golden queries: all that a report for people shows, and tools open, with ease
 
@@ -38,7 +38,7 @@ def _query(
     violations = judgement.violations.get(query.id, [])
     return QueryReport(
         id=query.id,
-        place=encodable(query.place),
+        location=encodable(query.location),
         query=query.query,
         tags=list(query.tags),
         weight=query.weight,

@@ -1,7 +1,7 @@
 """What people read of repeated exports: one line."""
 
+from ragcontract.core.numbers import fixed
 from ragcontract.model import Report
-from ragcontract.numbers import fixed
 
 DIGITS = 4
 

@@ -5,11 +5,20 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from ragcontract.core.numbers import (
+    SAME,
+    count,
+    decimals,
+    digits_for,
+    digits_that_add_up,
+    fixed,
+    percent,
+    signed,
+)
 from ragcontract.judging.gates import worst
 from ragcontract.judging.words import Quote, told
 from ragcontract.model import GateReport, MetricReport, Report, Status, TagReport
-from ragcontract.numbers import SAME, count, decimals, digits_for, digits_that_add_up, fixed, percent, signed
-from ragcontract.reports.movement import cutoff, not_compared
+from ragcontract.reports.rank_changes import cutoff, not_compared
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -68,13 +77,13 @@ def tags_worst_first(report: Report) -> list[tuple[str, TagReport]]:
     """
     keys = list(at_largest_k(report))
 
-    def place(item: tuple[str, TagReport]) -> tuple[float, float]:
+    def location(item: tuple[str, TagReport]) -> tuple[float, float]:
         changes = tag_changes(item[1])
         worst_change = min((changes[key] for key in keys if key in changes), default=0.0)
         now = item[1].metrics.get(keys[0])
         return 0.0 if abs(worst_change) <= SAME else worst_change, math.inf if now is None else now
 
-    return sorted(report.tags.items(), key=place)
+    return sorted(report.tags.items(), key=location)
 
 
 def tag_changes(tag: TagReport) -> dict[str, float]:

@@ -5,26 +5,26 @@ They are written here, not by click, so that the action, whose log has no colour
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ragcontract.core.numbers import count, fixed
+from ragcontract.core.text import shorten, visible
 from ragcontract.model import QueryReport, Report
-from ragcontract.numbers import count, fixed
 from ragcontract.reports import repeats
 from ragcontract.reports.drift import drift
 from ragcontract.reports.findings import findings, tolerated_findings
 from ragcontract.reports.latency import in_words, table_rows
-from ragcontract.reports.movement import (
-    Moved,
-    Movement,
+from ragcontract.reports.rank_changes import (
+    RankChange,
+    RankChanges,
     broken_queries,
     changed_versions,
     metric_step,
-    movement,
     not_compared,
     rank,
+    rank_changes,
     tolerated_queries,
     why_tolerated,
 )
 from ragcontract.reports.summary import headline, shared_note
-from ragcontract.text import shorten, visible
 
 WORDS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "none": "-"}
 RED, GREEN, YELLOW, BOLD, END = (f"\x1b[{code}m" for code in (31, 32, 33, 1, 0))
@@ -99,12 +99,12 @@ def diff_text(report: Report) -> str:
     """Render how ranks moved, worst first."""
     if report.inputs.baseline is None:
         return ""
-    moved = movement(report)
+    moved = rank_changes(report)
     parts = [*changes(report, moved), "\n".join(_metric_table(report, judged=False)), sizes(moved)]
     return "\n\n".join(parts) + "\n"
 
 
-def sizes(moved: Movement) -> str:
+def sizes(moved: RankChanges) -> str:
     """Count what moved."""
     return f"{len(moved.worse)} worse, {len(moved.better)} better, {moved.even} the same"
 
@@ -116,7 +116,7 @@ def lists(groups: Mapping[str, Sequence[str]]) -> Iterable[str]:
         yield "\n".join([head, *(f"  {visible(query_id)}" for query_id in ids)])
 
 
-def changes(report: Report, moved: Movement) -> Iterable[str]:
+def changes(report: Report, moved: RankChanges) -> Iterable[str]:
     """Render what differs between baseline and run, a block each: worse, better, not compared, versions."""
     for title, group in (("Worse", moved.worse), ("Better", moved.better)):
         if group:
@@ -129,7 +129,7 @@ def changes(report: Report, moved: Movement) -> Iterable[str]:
         yield "\n".join(["Versions that changed", *lines])
 
 
-def _moved(item: Moved, report: Report) -> str:
+def _moved(item: RankChange, report: Report) -> str:
     steps = [
         f"    {visible(step.doc_id)}{' (forbidden)' if step.forbidden else ''}: {rank(step.before)} -> {rank(step.now)}"
         for step in item.steps

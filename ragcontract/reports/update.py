@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from ragcontract.inputs.baseline import BaselineFile
-from ragcontract.inputs.ids import as_id
+from ragcontract.core.ids import as_id
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten, visible
 from ragcontract.judging.words import listed
 from ragcontract.model import Report
-from ragcontract.numbers import count
-from ragcontract.reports.baseline_file import waived_drops
-from ragcontract.reports.movement import movement, not_compared
+from ragcontract.reports.new_baseline import waived_drops
+from ragcontract.reports.rank_changes import not_compared, rank_changes
 from ragcontract.reports.terminal import changes, check_text, lists, sizes
-from ragcontract.text import shorten, visible
+from ragcontract.runs.stored import BaselineFile
 
 MAX_REASON = 500
 
@@ -19,7 +19,7 @@ def update_text(
     report: Report, stored: BaselineFile, new: BaselineFile, *, out: str, reason: str | None, written: bool
 ) -> str:
     """Render an update of the baseline in ``out``; ``reason`` is why a broken contract is accepted, if it is."""
-    moved = movement(report)
+    moved = rank_changes(report)
     baseline = report.inputs.baseline
     groups = not_compared(baseline) if baseline else {}
     apart = {query_id for query_ids in groups.values() for query_id in query_ids}

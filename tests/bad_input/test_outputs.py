@@ -38,16 +38,16 @@ PLACES = {
 
 
 @pytest.mark.parametrize("option", OUTPUTS)
-@pytest.mark.parametrize(("place", "expected"), PLACES.values(), ids=PLACES.keys())
+@pytest.mark.parametrize(("location", "expected"), PLACES.values(), ids=PLACES.keys())
 def test_a_place_that_cannot_be_written_to_is_refused(
-    place: str, expected: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    location: str, expected: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("folder").mkdir()
     Path("loop").symlink_to("loop")
     Path("link").symlink_to("baseline.json")
     Path("twin").hardlink_to("ragcontract.yml")
-    assert errors(refused(tmp_path, option, place)) == [f"{place}: {expected.format(folder=tmp_path)}"]
+    assert errors(refused(tmp_path, option, location)) == [f"{location}: {expected.format(folder=tmp_path)}"]
 
 
 TWICE = {
@@ -59,25 +59,25 @@ TWICE = {
 }
 
 
-@pytest.mark.parametrize("place", TWICE.values(), ids=TWICE.keys())
-def test_two_reports_in_one_file_are_refused(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("location", TWICE.values(), ids=TWICE.keys())
+def test_two_reports_in_one_file_are_refused(location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("folder").mkdir()
     Path("link").symlink_to("report.md")
     Path("twin").hardlink_to("report.md")
-    place = place.format(folder=tmp_path)
-    assert errors(refused(tmp_path, "--junit", place)) == [f"{place}: is another output; write to another file"]
+    location = location.format(folder=tmp_path)
+    assert errors(refused(tmp_path, "--junit", location)) == [f"{location}: is another output; write to another file"]
 
 
-@pytest.mark.parametrize("place", ["folder/../new.md", "gone/../new.md", "link"])
+@pytest.mark.parametrize("location", ["folder/../new.md", "gone/../new.md", "link"])
 def test_two_reports_in_one_file_that_is_not_there_yet_are_refused(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("folder").mkdir()
     Path("link").symlink_to("new.md")
-    assert errors(refused(tmp_path, "--report-md", "new.md", "--junit", place)) == [
-        f"{place}: is another output; write to another file"
+    assert errors(refused(tmp_path, "--report-md", "new.md", "--junit", location)) == [
+        f"{location}: is another output; write to another file"
     ]
 
 
@@ -91,14 +91,14 @@ def test_all_bad_places_are_told_at_once(tmp_path: Path, monkeypatch: pytest.Mon
     ]
 
 
-@pytest.mark.parametrize("place", ["golden.jsonl", "current_run.jsonl", "ragcontract.yml", "folder", ""])
+@pytest.mark.parametrize("location", ["golden.jsonl", "current_run.jsonl", "ragcontract.yml", "folder", ""])
 def test_a_baseline_is_not_written_over_an_input_or_a_folder(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("folder").mkdir()
     before = files_in(tmp_path)
-    ended = rag_contract("baseline", "--out", place)
+    ended = rag_contract("baseline", "--out", location)
     assert (ended.code, ended.out) == (2, "")
     assert len(errors(ended)) == 1
     assert files_in(tmp_path) == before

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ragcontract.convert.collection import Collection, Part, Query, Ranking, Retrieved
 from ragcontract.convert.formats import FORMATS
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.files import no_progress
+from ragcontract.files.opening import no_progress
+from ragcontract.files.problems import Diagnostics
 
 Judgments = Mapping[str, Mapping[str, float]]
 Results = Mapping[str, Sequence[tuple[str, float | None]]]
@@ -55,14 +55,14 @@ def written(form: str, name: str, collection: Collection) -> tuple[str, Diagnost
 def collection(grades: Judgments, results: Results | None = None) -> Collection:
     """Return a collection as a reader does."""
     queries = {
-        query_id: Query(id=query_id, text=f"About {query_id}?", grades=dict(found), place=f"golden.jsonl:{number}")
+        query_id: Query(id=query_id, text=f"About {query_id}?", grades=dict(found), location=f"golden.jsonl:{number}")
         for number, (query_id, found) in enumerate(grades.items(), start=1)
     }
     rankings = {
         query_id: Ranking(
             query_id=query_id,
             results=[Retrieved(doc_id=doc_id, score=score) for doc_id, score in pairs],
-            place=f"run.jsonl:{number}",
+            location=f"run.jsonl:{number}",
         )
         for number, (query_id, pairs) in enumerate((results or {}).items(), start=1)
     }

@@ -5,7 +5,7 @@ import pytest
 
 from ragcontract import load_run
 from ragcontract.convert.columns import rows
-from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.files.problems import Diagnostics
 from tests.convert.builders import QRELS, RUN, TOPICS, packed, problems
 from tests.process import files_in, rag_contract, spawn
 

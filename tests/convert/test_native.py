@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from ragcontract.contract.golden_file import GoldenRow
 from ragcontract.convert.collection import Collection
-from ragcontract.inputs.golden import GoldenRow
 from tests.builders import as_jsonl, golden, run
 from tests.convert.builders import ANY_TEXT, collection, collections, problems, read, read_all, rows, written
 

@@ -11,11 +11,11 @@ import ir_measures
 import pytest
 import pytrec_eval
 
-from ragcontract.inputs.diagnostics import Diagnostics
-from ragcontract.inputs.golden import read_golden
-from ragcontract.inputs.run import RunRows
-from ragcontract.scoring.aggregate import alike, means
-from ragcontract.scoring.metrics import metrics_at
+from ragcontract.contract.golden_file import read_golden
+from ragcontract.files.problems import Diagnostics
+from ragcontract.metrics.formulas import metrics_at
+from ragcontract.runs.run_file import RunRows
+from ragcontract.statistics.aggregate import groups_of, means
 from tests.process import rag_contract
 from tests.records import score_query
 
@@ -118,7 +118,7 @@ def test_a_run_without_scores_has_the_same_metrics_for_trec_eval_and_ir_measures
     scores = {
         name: score_query(queries[name], docs, metrics, "results") for name, docs in RunRows(["run.jsonl"], diagnostics)
     }
-    mean = means(alike(list(queries.values()), scores), metrics)
+    mean = means(groups_of(list(queries.values()), scores), metrics)
     assert [mean[f"mrr_at_{K}"], mean[f"precision_at_{K}"]] == pytest.approx(
         [measured[ir_measures.RR @ K], measured[ir_measures.P @ K]]
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ragcontract.convert.collection import Collection
 from ragcontract.convert.ragas import Sample
 from ragcontract.convert.samples import Samples
-from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.files.problems import Diagnostics
 from tests.convert.builders import ANY_TEXT, collection, collections, problems, ranks, read, rows, written
 
 SAMPLES = [

@@ -166,8 +166,8 @@ class GitHub:
             return 422, {"message": "Validation Failed"}
         status, found = self._do(method, urlsplit(target).path, parse_qs(urlsplit(target).query), body)
         if "/comments" in target:
-            misfit = self._description.misfit_of_answer(method, target, status, found)
-            assert not misfit or status in {403, 404, 422}, misfit
+            mismatch = self._description.misfit_of_answer(method, target, status, found)
+            assert not mismatch or status in {403, 404, 422}, mismatch
         return status, found
 
     def _do(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Answer:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.errors import InputError
+from ragcontract.contract.config import Config, FailOn
+from ragcontract.core.errors import InputError
 from ragcontract.github.annotations import MOST, of_problems, of_report
-from ragcontract.inputs.config import Config, FailOn
 from ragcontract.model import Report
 from tests import scenarios
 from tests.builders import as_jsonl, golden, run, write_baseline, write_jsonl
@@ -30,7 +30,7 @@ def annotated(what: Report) -> list[Annotation]:
 def broken(count: int, *, warnings: Sequence[str] = (), query_id: str = "q{}") -> Report:
     """Broken queries of which each is worse than the one before."""
     ids = [query_id.format(number) for number in range(count)]
-    queries = [query(one, "A", must_rank_at_most=1, place=f"golden.jsonl:{n + 1}") for n, one in enumerate(ids)]
+    queries = [query(one, "A", must_rank_at_most=1, location=f"golden.jsonl:{n + 1}") for n, one in enumerate(ids)]
     now = {one: ["x"] * (n + 1) + ["A"] for n, one in enumerate(ids)}
     return report(queries, now, {key: ["A"] for key in ids}, warnings=warnings)
 
@@ -48,7 +48,10 @@ def test_a_broken_query_is_at_its_line_of_the_golden_file() -> None:
 
 def test_a_broken_gate_is_at_its_line_of_the_config_and_before_the_queries() -> None:
     what = report(
-        [query("q", "A", place="golden.jsonl:3")], {"q": ["x"]}, {"q": ["A"]}, Config(fail_on=FailOn(mrr_drop_gt=0.1))
+        [query("q", "A", location="golden.jsonl:3")],
+        {"q": ["x"]},
+        {"q": ["A"]},
+        Config(fail_on=FailOn(mrr_drop_gt=0.1)),
     )
     gate, one = annotated(what)
     assert (gate.title, gate.file, gate.line) == ("fail_on.mrr_drop_gt", "ragcontract.yml", "7")
@@ -71,9 +74,9 @@ def test_of_more_than_ten_the_last_one_counts_the_rest() -> None:
 def test_a_place_is_looked_up_only_for_what_is_shown() -> None:
     asked: list[str] = []
 
-    def in_repository(place: str) -> str:
-        asked.append(place)
-        return place
+    def in_repository(location: str) -> str:
+        asked.append(location)
+        return location
 
     for level in ("error", "warning"):
         asked.clear()
@@ -97,7 +100,7 @@ def test_what_is_not_enforced_is_a_warning_and_the_limit_is_over_all() -> None:
 def test_no_id_makes_a_message_too_long_or_another_command(nasty: str) -> None:
     (one,) = annotated(broken(1, query_id=nasty * 5000))
     assert len(one.title) <= 255
-    queries = [query("q", *[f"{nasty * 300}{number}" for number in range(60)], place="golden.jsonl:1")]
+    queries = [query("q", *[f"{nasty * 300}{number}" for number in range(60)], location="golden.jsonl:1")]
     (long,) = annotated(report(queries, {"q": ["x"]}))
     assert len(long.message) <= 4096
     assert (long.file, long.line) == ("golden.jsonl", "1")

@@ -9,7 +9,7 @@ import pytest
 from ragcontract.github.body import LEVELS, checked, fitting, foot
 from ragcontract.github.context import Context
 from ragcontract.model import Report
-from ragcontract.reports.markdown import Extent, render
+from ragcontract.reports.markdown.document import Layout, render
 from tests.records import NOW as REPORTED
 from tests.records import Rows, query, report
 from tests.reports.page import Page
@@ -32,8 +32,8 @@ def large() -> Report:
     return report(queries, {key: ["x"] for key in ids}, {key: ["A"] for key in ids}, warnings=["odd"] * 9)
 
 
-def in_detail(detail: Extent) -> str:
-    return render(large(), extent=detail)
+def in_detail(detail: Layout) -> str:
+    return render(large(), layout=detail)
 
 
 def fitted(max_bytes: int) -> str:
@@ -43,24 +43,24 @@ def fitted(max_bytes: int) -> str:
 
 
 def size(**detail: Any) -> int:
-    return len(in_detail(Extent(**detail)).encode())
+    return len(in_detail(Layout(**detail)).encode())
 
 
 def test_with_room_all_is_there() -> None:
-    assert fitted(10**6) == in_detail(Extent())
+    assert fitted(10**6) == in_detail(Layout())
 
 
 def test_what_is_folded_goes_first_and_every_broken_query_that_was_there_stays() -> None:
     body = fitted(size() - 1)
     assert "<details>" not in body
-    assert Page(body).tables[1] == Page(in_detail(Extent())).tables[1]
+    assert Page(body).tables[1] == Page(in_detail(Layout())).tables[1]
 
 
 def test_then_the_less_bad_of_the_broken_queries_go_and_are_counted() -> None:
     body = fitted(size(folds=False) - 1)
     assert len(Page(body).tables[1]) == 1 + 50
     assert "… and 100 more broken queries, in `report.json`." in body
-    assert Page(body).tables[1][1:] == Page(in_detail(Extent())).tables[1][1:51]
+    assert Page(body).tables[1][1:] == Page(in_detail(Layout())).tables[1][1:51]
 
 
 def test_in_the_end_the_metric_table_is_alone() -> None:
@@ -81,7 +81,7 @@ def test_every_level_is_whole_and_smaller_than_the_one_before() -> None:
 def test_nothing_is_rendered_that_is_not_needed() -> None:
     rendered = []
 
-    def noted(detail: Extent) -> str:
+    def noted(detail: Layout) -> str:
         rendered.append(detail)
         return "a" * (30 if detail.folds else 20)
 
@@ -90,7 +90,7 @@ def test_nothing_is_rendered_that_is_not_needed() -> None:
 
 
 def test_bytes_count_and_not_characters() -> None:
-    def wide(detail: Extent) -> str:
+    def wide(detail: Layout) -> str:
         return "✅" * (200 if detail.folds else 10)
 
     assert fitting(wide, 300) == "✅" * 10

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragcontract.github.harmless import harmless
-from ragcontract.reports.markdown import render, render_unusable
+from ragcontract.reports.markdown.document import render, render_unusable
 from tests import scenarios
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
 from tests.records import query, report
+from tests.reports.markdown.test_gfm import NASTY, nasty
 from tests.reports.page import Page
-from tests.reports.test_gfm import NASTY, nasty
 from tests.runner import InProcess, Result, Runner
 
 HEAD = "c" * 40

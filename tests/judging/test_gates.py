@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.inputs.config import Config, Drops, FailOn, Minimums, TagLimits
+from ragcontract.contract.config import Config, Drops, FailOn, Minimums, TagLimits
 from ragcontract.judging.gates import Gate, gates_of, judge, limits_set, observe, why_not
+from ragcontract.metrics.formulas import METRICS, metrics_at
 from ragcontract.model import GateReport
-from ragcontract.scoring.aggregate import Comparison
-from ragcontract.scoring.metrics import METRICS, metrics_at
+from ragcontract.statistics.aggregate import Comparison
 
 MRR = metrics_at(5)[0]
 HAIR, TOO_MUCH = 0.9e-9, 1.1e-9

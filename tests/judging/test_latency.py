@@ -4,13 +4,14 @@ from datetime import date
 
 import pytest
 
-from ragcontract.errors import InputError
-from ragcontract.inputs.config import Config, LatencyLimits, Waiver
+from ragcontract.contract.config import Config, LatencyLimits, Waiver
+from ragcontract.core.errors import InputError
 from ragcontract.judging.verdict import judge
 from ragcontract.judging.waivers import with_waivers
 from ragcontract.model import GateReport, Latency, Report
-from ragcontract.reports import markdown, terminal
+from ragcontract.reports import terminal
 from ragcontract.reports.build import build_report
+from ragcontract.reports.markdown import document as markdown
 from tests.records import NOW, Rows, query, rendered, score
 from tests.records import report as report_of
 
@@ -78,7 +79,7 @@ def test_a_limit_is_the_most_that_is_allowed(
     found = gate(limits)
     assert found.observed == pytest.approx(observed)
     assert (found.id, str(found.status)) == (f"latency.{gate_id}", status)
-    assert (found.message, found.place) == (message, "ragcontract.yml:7")
+    assert (found.message, found.location) == (message, "ragcontract.yml:7")
 
 
 def test_what_got_faster_or_stayed_breaks_no_increase() -> None:

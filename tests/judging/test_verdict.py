@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.errors import InputError
-from ragcontract.inputs.config import Config, Drops, FailOn, Minimums, PerQuery, TagLimits
+from ragcontract.contract.config import Config, Drops, FailOn, Minimums, PerQuery, TagLimits
+from ragcontract.core.errors import InputError
+from ragcontract.evaluation.scored import Scored
 from ragcontract.judging.verdict import judge, without_judging
-from ragcontract.scoring.scored import Scored
 from tests.records import query, score
 
 QUERIES = [query("q1", "A"), query("q2", "B", weight=3.0)]

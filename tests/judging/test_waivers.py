@@ -8,12 +8,13 @@ import click
 import msgspec
 import pytest
 
-from ragcontract.inputs.config import Config, Minimums, PerQuery, Waiver
+from ragcontract.contract.config import Config, Minimums, PerQuery, Waiver
 from ragcontract.judging.verdict import Judgement, judge
 from ragcontract.judging.waivers import with_waivers
 from ragcontract.model import GoldenQuery, Report
-from ragcontract.reports import junit, markdown
+from ragcontract.reports import junit
 from ragcontract.reports.build import build_report
+from ragcontract.reports.markdown import document as markdown
 from ragcontract.reports.terminal import check_text
 from tests.records import NOW, query, score
 

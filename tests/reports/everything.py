@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from ragcontract.inputs.config import LoadedConfig, read_config
-from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.contract.config import LoadedConfig, read_config
+from ragcontract.files.problems import Diagnostics
 from ragcontract.judging.verdict import judge
 from ragcontract.judging.waivers import with_waivers
 from ragcontract.model import Accepted, Latency, RepeatsReport, Report, SourceFile, Spread

@@ -5,10 +5,10 @@ from datetime import timedelta
 import click
 import pytest
 
-from ragcontract.inputs.config import Config
+from ragcontract.contract.config import Config
 from ragcontract.model import Report
 from ragcontract.reports.drift import drift
-from ragcontract.reports.markdown import render
+from ragcontract.reports.markdown.document import render
 from ragcontract.reports.terminal import check_text
 from tests.records import NOW, Rows, query, report
 

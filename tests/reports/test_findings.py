@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ragcontract.inputs.config import Config, PerQuery
+from ragcontract.contract.config import Config, PerQuery
 from ragcontract.reports.findings import Finding, findings, tolerated_findings
 from tests.records import query, report
 

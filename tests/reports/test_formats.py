@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ragcontract.core.text import visible
 from ragcontract.model import Report
 from ragcontract.reports import terminal
 from ragcontract.reports.latency import table_rows
 from ragcontract.reports.summary import headline
-from ragcontract.text import visible
 from tests.records import query, rendered, report
 from tests.reports.everything import everything
 

@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 
 from ragcontract import __version__
-from ragcontract.inputs.config import Config, FailOn, Minimums
-from ragcontract.inputs.schemas import SCHEMAS
+from ragcontract.contract.config import Config, FailOn, Minimums
 from ragcontract.model import Report
 from ragcontract.reports.build import Checked
 from ragcontract.reports.json_report import render, render_score
+from ragcontract.schemas import SCHEMAS
 from tests.records import Rows, query, report
 
 CONFIG = Config(fail_on=FailOn(mrr_drop_gt=0.1, recall_drop_gt="50%"), minimums=Minimums(mrr_at_k=0.9))
@@ -136,7 +136,7 @@ def test_the_gates(found: Any) -> None:
     drop, minimum, relative = found["gates"]
     assert drop == {
         "id": "fail_on.mrr_drop_gt",
-        "place": "ragcontract.yml:7",
+        "location": "ragcontract.yml:7",
         "metric": "mrr_at_5",
         "kind": "drop",
         "limit": 0.1,
@@ -158,7 +158,7 @@ def test_the_queries_in_the_golden_files_order(found: Any) -> None:
     violations = lost.pop("violations")
     assert lost == {
         "id": "lost",
-        "place": "golden.jsonl:lost",
+        "location": "golden.jsonl:lost",
         "query": "Lost?",
         "tags": ["policy", "eu"],
         "weight": 2.0,

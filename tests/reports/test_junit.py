@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.inputs.config import Config, FailOn, Minimums
+from ragcontract.contract.config import Config, FailOn, Minimums
+from ragcontract.core.text import visible
 from ragcontract.model import Report
 from ragcontract.reports.junit import render
 from ragcontract.reports.queries import ALL_UP_TO
-from ragcontract.text import visible
 from tests.records import query, report
 
 # What an XML 1.0 document may hold.

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from ragcontract.inputs.config import Config, PerQuery
+from ragcontract.contract.config import Config, PerQuery
 from ragcontract.judging.verdict import judge
 from ragcontract.model import Detail
-from ragcontract.reports import markdown
 from ragcontract.reports.build import Checked, checked
 from ragcontract.reports.formats import FORMATS
+from ragcontract.reports.markdown import document as markdown
 from ragcontract.reports.queries import ALL_UP_TO
 from tests.records import NOW, query, score
 

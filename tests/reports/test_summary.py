@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ragcontract.inputs.config import Config, Drops, FailOn, Minimums, TagLimits, read_config
-from ragcontract.inputs.diagnostics import Diagnostics
+from ragcontract.contract.config import Config, Drops, FailOn, Minimums, TagLimits, read_config
+from ragcontract.files.problems import Diagnostics
 from ragcontract.model import Report
 from ragcontract.reports.summary import Row, headline, rows, shared_note, tags_worst_first
 from tests.records import Rows, query, report

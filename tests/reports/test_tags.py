@@ -1,6 +1,6 @@
 """How sure the drops of tags are."""
 
-from ragcontract.inputs.config import Config
+from ragcontract.contract.config import Config
 from tests.records import query, report
 
 

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from ragcontract.inputs.config import Config, FailOn, Minimums, TagLimits
+from ragcontract.contract.config import Config, FailOn, Minimums, TagLimits
 from ragcontract.reports.terminal import aligned, check_text, diff_text, score_text
 from tests.records import Rows, query, report
 

@@ -1,0 +1,1 @@
+"""The command line: its commands, the options they share, what it prints."""

@@ -1,0 +1,151 @@
+"""``rag-contract convert``: golden queries and runs from and to the formats of other tools."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.contract.golden_file import RELEVANT_GRADE
+from ragcontract.convert.collection import Collection, Part
+from ragcontract.convert.formats import FORMATS, OWN, Format
+from ragcontract.core.errors import ExitCode, OutputError
+from ragcontract.core.numbers import count
+from ragcontract.files.opening import Progress, resolve
+from ragcontract.files.problems import Diagnostics
+from ragcontract.files.rows import is_parquet
+from ragcontract.files.writing import check_outputs, goes_to_stdout, write_files
+
+Decorate = Callable[[Callable[..., Any]], Callable[..., Any]]
+INPUTS = {
+    "golden": "Golden queries (rag-contract).",
+    "qrels": "Judgments (trec, beir).",
+    "queries": "The questions' texts: `id<TAB>text` (trec), queries.jsonl (beir).",
+    "corpus": "corpus.jsonl, to warn of documents that are not in it (beir).",
+    "samples": "Samples, JSON lines or a JSON list (ragas).",
+    "run": "What was retrieved (rag-contract; for trec and beir in TREC's format).",
+}
+OUTPUTS = {
+    "golden": "Where to write the golden queries (rag-contract).",
+    "qrels": "Where to write the judgments (trec, beir).",
+    "queries": "Where to write the questions' texts (trec, beir).",
+    "corpus": "Where to write the documents' ids, without their texts (beir).",
+    "samples": "Where to write the samples (ragas).",
+    "run": "Where to write what was retrieved (rag-contract; for trec and beir in TREC's format).",
+}
+ALIASES = {"queries": "topics"}
+
+
+def _options() -> Decorate:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name, help_text in reversed(OUTPUTS.items()):
+            function = click.option(*_spellings(name, "-out"), metavar="FILE", help=help_text)(function)
+        for name, help_text in reversed(INPUTS.items()):
+            function = click.option(*_spellings(name), multiple=True, metavar="FILE…", help=help_text)(function)
+        return function
+
+    return decorate
+
+
+def _spellings(name: str, suffix: str = "") -> list[str]:
+    also = [f"--{ALIASES[name]}{suffix}"] if name in ALIASES else []
+    return [f"--{name}{suffix}", *also, f"{name}{suffix}".replace("-", "_")]
+
+
+FORMAT = click.Choice(list(FORMATS))
+
+
+@click.command("convert")
+@click.option("--from", "source", type=FORMAT, default=OWN, help=f"The format to read. [{OWN}]")
+@click.option("--to", "target", type=FORMAT, default=OWN, help=f"The format to write. [{OWN}]")
+@_options()
+def command(source: str, target: str, **options: Any) -> int:
+    """Convert from and to TREC, BEIR and ragas.
+
+    Name the golden queries and runs to read, and with -out the files to write. Exit code 2 where that cannot be done
+    whole.
+    """
+    if source == target:
+        raise click.UsageError(f"there is nothing to convert from {source} to {target}: give --from or --to")
+    given = {name: options[name] for name in INPUTS if options[name]}
+    outs = {name: options[f"{name}_out"] for name in INPUTS if options[f"{name}_out"] is not None}
+    wanted = _plan(source, target, given, list(outs))
+    diagnostics = Diagnostics()
+    files = {name: resolve(given.get(name, ()), diagnostics) for name in INPUTS}
+    every = [path for paths in files.values() for path in paths]
+    if problems := check_outputs(outs.values(), every):
+        raise OutputError(problems)
+    _refuse_parquet({out for name, out in outs.items() if (target, name) != (OWN, "run")})
+    with progress_over(every) as progress:
+        collection = _read(FORMATS[source], files, wanted, diagnostics, progress)
+    contents = {out: _rendered(FORMATS[target], name, out, collection, diagnostics) for name, out in outs.items()}
+    diagnostics.raise_problems()
+    warn(diagnostics.warnings)
+    write_files(contents)
+    say(f"converted {_counts(collection)}\n", err=any(map(goes_to_stdout, contents)))
+    return ExitCode.PASS
+
+
+def _read(
+    source: Format, files: Mapping[str, Sequence[str]], wanted: set[Part], diagnostics: Diagnostics, progress: Progress
+) -> Collection:
+    """Read, and raise all that is wrong with the files at once."""
+    collection = source.read(files, wanted, diagnostics, progress)
+    diagnostics.raise_problems()
+    return collection
+
+
+def _rendered(target: Format, name: str, out: str, collection: Collection, diagnostics: Diagnostics) -> bytes:
+    lines = target.outputs[name].write(collection, diagnostics)
+    if is_parquet(out):
+        from ragcontract.runs.parquet_writer import as_parquet
+
+        return as_parquet(lines, out)
+    return "".join(lines).encode()
+
+
+def _refuse_parquet(outs: Iterable[str]) -> None:
+    if strange := sorted(filter(is_parquet, outs)):
+        raise OutputError([f"{out}: only a run of rag-contract can be written as Parquet" for out in strange])
+
+
+def _plan(source: str, target: str, given: Mapping[str, Sequence[str]], outs: Sequence[str]) -> set[Part]:
+    """Return the parts to read; raises UsageError unless the files given and the files to write go together."""
+    reads, writes = FORMATS[source], FORMATS[target]
+    _refuse_strangers(given, reads.inputs, f"{source} is read from", "")
+    _refuse_strangers(outs, writes.outputs, f"{target} is written to", "-out")
+    if not outs:
+        raise click.UsageError(f"name what to write: {_listed(writes.outputs, '-out')}")
+    gives: set[Part] = set().union(*(reads.gives.get(name, set()) for name in given))
+    for name in outs:
+        for part in sorted(writes.outputs[name].needs - gives):
+            sources = [source_name for source_name, parts in reads.gives.items() if part in parts]
+            raise click.UsageError(f"--{name}-out is made from {_listed(sources)}, which is not given")
+    used = set().union(*(writes.outputs[name].needs | writes.outputs[name].takes for name in outs))
+    for name in given:
+        if not reads.gives.get(name, set()) & used and reads.adds_to.get(name) not in given:
+            raise click.UsageError(f"--{name} is given, and nothing is made from it; name what to write")
+    return gives & used
+
+
+def _refuse_strangers(names: Mapping[str, Any] | Sequence[str], known: Any, verb: str, suffix: str) -> None:
+    for name in names:
+        if name not in known:
+            raise click.UsageError(f"--{name}{suffix}: {verb} {_listed(known, suffix)}")
+
+
+def _listed(names: Any, suffix: str = "") -> str:
+    return ", ".join(f"--{name}{suffix}" for name in names)
+
+
+def _counts(collection: Collection) -> str:
+    parts = []
+    if collection.queries is not None:
+        answerable = sum(
+            any(grade >= RELEVANT_GRADE for grade in query.grades.values()) for query in collection.queries.values()
+        )
+        parts.append(f"{count(len(collection.queries), 'query')} ({answerable:,} with relevant documents)")
+    if collection.rankings is not None:
+        results = sum(len(ranking.results) for ranking in collection.rankings.values())
+        parts.append(f"a run of {count(len(collection.rankings), 'query')} and {count(results, 'result')}")
+    return ", ".join(parts)

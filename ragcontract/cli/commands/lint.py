@@ -1,0 +1,67 @@
+"""``rag-contract lint``: reviews the contract itself."""
+
+import os
+from collections.abc import Iterator, Sequence
+
+import click
+
+from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.cli.options import CONFIG, GOLDEN, files_option, refuse_empty
+from ragcontract.contract import defaults
+from ragcontract.contract.config import LoadedConfig, read_config
+from ragcontract.contract.golden_file import contract_warnings, read_golden
+from ragcontract.contract.review import Finding, read_exports, review
+from ragcontract.core.errors import ExitCode
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten, visible
+from ragcontract.files.opening import Progress, resolve
+from ragcontract.files.problems import LONGEST, Diagnostics
+from ragcontract.runs.run_file import RunRows
+
+
+@click.command("lint")
+@GOLDEN
+@files_option("--run", f"What the retriever returned; each file is a run of its own. [{defaults.RUN}, if there]")
+@CONFIG
+@click.option("--strict", is_flag=True, help="Exit code 1 where there is anything but notes.")
+def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, strict: bool) -> int:
+    """Review the contract itself: what is odd about its queries.
+
+    Finds duplicate questions, documents that are wanted and forbidden, placeholders, small tags (a note), more wanted
+    than k holds, and with a run ids that it never returns and ranks beyond its depth. Exit code 0 without --strict.
+    """
+    refuse_empty({"--golden": golden, "--run": run, "--config": [config]})
+    paths = defaults.find_inputs(golden=golden, run=run, config=config)
+    runs = paths.run if run or os.path.lexists(defaults.RUN) else ()
+    with progress_over([*paths.golden, *runs]) as progress:
+        findings, warnings = _findings(paths.golden, runs, paths.config, progress)
+    warn(warnings)
+    say("".join(f"{visible(finding.line())}\n" for finding in findings))
+    serious = sum(not finding.is_note for finding in findings)
+    say(_summary(serious, len(findings) - serious, with_runs=bool(runs)))
+    return ExitCode.BROKEN if strict and serious else ExitCode.PASS
+
+
+def _findings(
+    golden_paths: Sequence[str], run_paths: Sequence[str], config_path: str | None, progress: Progress
+) -> tuple[list[Finding], list[str]]:
+    """Read everything; raises :class:`InputError` with all that is wrong."""
+    diagnostics = Diagnostics()
+    loaded = read_config(config_path, diagnostics) if config_path is not None else LoadedConfig()
+    golden = read_golden(resolve(golden_paths, diagnostics), diagnostics, progress)
+    told = {shorten(warning, LONGEST) for warning in contract_warnings(golden.queries.values())}
+
+    def rows() -> Iterator[tuple[str, list[str]]]:
+        for path in resolve(run_paths, diagnostics):
+            yield from RunRows([path], diagnostics, progress, repeats=True)  # nothing is judged here
+
+    exports = read_exports(rows(), golden.queries, loaded.config) if run_paths else None
+    diagnostics.raise_problems()
+    warnings = [warning for warning in diagnostics.warnings if warning not in told]
+    return review(golden.queries, loaded.config, exports), warnings
+
+
+def _summary(serious: int, notes: int, *, with_runs: bool) -> str:
+    found = ", ".join(count(number, noun) for number, noun in ((serious, "finding"), (notes, "note")) if number)
+    hint = "" if with_runs else " (without a run: give --run to compare ids and ranks with what comes back)"
+    return f"{found or 'nothing odd'}{hint}\n"

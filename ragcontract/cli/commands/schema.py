@@ -1,0 +1,17 @@
+"""``rag-contract schema``: the JSON Schema of a file format."""
+
+import json
+
+import click
+
+from ragcontract.cli.console import say
+from ragcontract.core.errors import ExitCode
+from ragcontract.schemas import SCHEMAS
+
+
+@click.command("schema")
+@click.argument("name", type=click.Choice(list(SCHEMAS)))
+def command(name: str) -> int:
+    """Print the JSON Schema of a file format."""
+    say(json.dumps(SCHEMAS[name](), indent=2) + "\n")
+    return ExitCode.PASS

@@ -1,0 +1,56 @@
+"""The terminal: what is printed where, in colour or not, and the progress bar."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import click
+
+from ragcontract.core.errors import OutputError
+from ragcontract.core.text import printable, visible
+from ragcontract.files.opening import Progress, no_progress, resolve
+from ragcontract.files.problems import Diagnostics
+from ragcontract.files.streams import reader_may_leave
+
+PROGRESS_FROM_BYTES = 16 << 20
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print; colours only on a terminal, and not with NO_COLOR.
+
+    A closed pipe changes no verdict. A full disk does where it keeps a result from standard output: OutputError.
+    """
+    stream = sys.stderr if err else sys.stdout
+    colour = False if os.environ.get("NO_COLOR") else None
+    try:
+        with reader_may_leave(stream):
+            click.echo(printable(text), nl=False, file=stream, color=colour)
+    except OSError as error:
+        if not err:
+            raise OutputError([f"standard output: cannot be written ({error.strerror or error})"]) from error
+
+
+def warn(warnings: Sequence[str]) -> None:
+    """Print warnings to standard error."""
+    say("".join(f"warning: {visible(warning)}\n" for warning in warnings), err=True)
+
+
+@contextmanager
+def progress_over(patterns: Sequence[str]) -> Iterator[Progress]:
+    """Show a bar on a terminal while more than a few megabytes are read from files."""
+    total = _total_bytes(patterns) if sys.stderr is not None and sys.stderr.isatty() else 0
+    if total < PROGRESS_FROM_BYTES:
+        yield no_progress
+        return
+    with click.progressbar(length=total, label="reading", file=sys.stderr) as bar:
+        yield bar.update
+
+
+def _total_bytes(patterns: Sequence[str]) -> int:
+    total = 0
+    for path in resolve(patterns, Diagnostics()):
+        with suppress(OSError):  # gone since: reading will say so
+            total += Path(path).stat().st_size
+    return total

@@ -1,0 +1,73 @@
+"""The command line: the group of commands, each a module that is loaded when it is called for."""
+
+import io
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+
+import click
+
+from ragcontract import __version__
+from ragcontract.cli.console import say
+from ragcontract.core.errors import ExitCode
+from ragcontract.core.text import visible
+
+REPEATABLE = ("--golden", "--run", "--baseline", "--qrels", "--queries", "--topics", "--corpus", "--samples")
+# In the order in which a contract needs them; each is `command` in the module of this name in ragcontract.cli.commands.
+COMMANDS = ("init", "check", "baseline", "diff", "score", "validate", "suggest", "lint", "convert", "schema")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command line and return the exit code; raises what :mod:`ragcontract.guard` turns into one."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):  # closed by the shell, or a stand-in
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        result = cli.main(_spread(argv), prog_name="rag-contract", standalone_mode=False)
+    except click.ClickException as error:
+        usage = io.StringIO()
+        error.show(usage)
+        say("".join(f"{visible(line)}\n" for line in usage.getvalue().splitlines()), err=True)
+        return ExitCode.UNUSABLE_INPUT
+    except click.Abort as error:
+        raise KeyboardInterrupt from error
+    return int(result or 0)
+
+
+def _spread(argv: Sequence[str]) -> list[str]:
+    """Let ``--run a.jsonl b.jsonl``, as a shell writes out a glob, mean ``--run a.jsonl --run b.jsonl``."""
+    spread: list[str] = []
+    option, values = "", 0
+    for word in argv:
+        if word.startswith("-"):
+            option, has_value, _ = word.partition("=")
+            values = len(has_value)
+        elif option in REPEATABLE:
+            values += 1
+            if values > 1:
+                spread.append(option)
+        spread.append(word)
+    return spread
+
+
+class _Commands(click.Group):
+    """Imports the module of a command when it is called for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's)
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 (click's)
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"ragcontract.cli.commands.{cmd_name}").command
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="rag-contract")
+def cli() -> None:
+    """Fail the pull request when a RAG application stops finding the right documents.
+
+    Exit codes: 0 pass, 1 the contract is broken, 2 the input cannot be judged, 3 a bug of rag-contract.
+    """

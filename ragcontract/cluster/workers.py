@@ -1,0 +1,226 @@
+"""What a worker does with its part of a run: each row goes through the functions of one machine, and is counted.
+
+What leaves a worker are counts by kind, number and key, which add up over all workers:
+
+==========  =======================  ============================  ========================================
+kind        number                   key                           rows
+==========  =======================  ============================  ========================================
+score       place of golden query    a score, encoded              how many fared so
+short       place of golden query                                  how many lack documents, as some repeat
+unknown                              an id of no golden query      how many have it
+latency     milliseconds, as bits                                  how many took so long
+version     place of version field   a version                     how many have it
+unordered                            a file                        how many whose scores do not descend
+problem                              what is wrong with a row      how many are told of in these words
+tally                                one of ``TALLIES``            how many
+==========  =======================  ============================  ========================================
+
+Counts are handed on as soon as there are many: a worker's memory has a limit, whatever the rows hold.
+"""
+
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ragcontract.core.ids import as_id, as_ids
+from ragcontract.evaluation.duplicates import Duplicates
+from ragcontract.files.arrow import Columns
+from ragcontract.files.jsonl import UNDECODABLE, explained
+from ragcontract.files.lines import MAX_LINE_BYTES
+from ragcontract.files.opening import UTF8_BOM
+from ragcontract.files.problems import Diagnostics
+from ragcontract.files.schema import Mismatch, shown
+from ragcontract.metrics.ranking import Scorer
+from ragcontract.model import GoldenQuery, QueryScore
+from ragcontract.runs.run_file import NOT_NEEDED, RunRow, descending
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COUNTS = "kind string, number long, key binary, rows long"
+TALLIES = ("rows", "measured", "unmeasured", "results", "repeated", "problems", "unordered")
+LINE, FILE = "line", "file"  # columns beside those of a run's rows
+HELD = 100_000
+AT_ONCE = 10_000
+
+Key = tuple[str, int, bytes]
+
+
+class Job:
+    """What every worker is handed: the golden queries, how to score, and the largest cut-off."""
+
+    def __init__(self, golden: Mapping[str, GoldenQuery], scorer: Scorer, k: int) -> None:
+        """Take what one machine would score with."""
+        self.golden = dict(golden)
+        self.places = {query_id: location for location, query_id in enumerate(golden)}
+        self.scorer = scorer
+        self.k = k
+
+
+def of_columns(batches: Iterable["pa.RecordBatch"], job: Job) -> Iterator["pa.RecordBatch"]:
+    """Count rows that are columns of the run's fields, and ``file``."""
+    counts = _Counts(job)
+    columns: Columns[RunRow] | None = None
+    for batch in batches:
+        columns = columns or Columns(batch.schema, RunRow, NOT_NEEDED)
+        for number, row in enumerate(columns.rows(batch)):
+            if isinstance(row, list):
+                query_id = batch.column("query_id")[number]
+                counts.bad(_location(_file(batch, number), _id(query_id)), row)
+            elif counts.note(row):
+                counts.unordered(_file(batch, number))
+        yield from counts.handed_on(HELD)
+    yield from counts.handed_on(0)
+
+
+def of_lines(batches: Iterable["pa.RecordBatch"], job: Job) -> Iterator["pa.RecordBatch"]:
+    """Count rows that are JSON, a ``line`` each, and ``file``."""
+    counts = _Counts(job)
+    decode = msgspec.json.Decoder(RunRow).decode
+    for batch in batches:
+        for number, raw in enumerate(batch.column(LINE).to_pylist()):
+            line = raw.removeprefix(UTF8_BOM)
+            if not line or line.isspace():
+                continue
+            if len(line) > MAX_LINE_BYTES:
+                counts.bad(_location_of(line, _file(batch, number)), [Mismatch((), "the line is longer than 64 MiB")])
+                continue
+            try:
+                row = decode(line)
+            except UNDECODABLE as error:
+                counts.bad(_location_of(line, _file(batch, number)), explained(line, error, RunRow))
+                continue
+            if counts.note(row):
+                counts.unordered(_file(batch, number))
+        yield from counts.handed_on(HELD)
+    yield from counts.handed_on(0)
+
+
+class _Counts:
+    """The counts of one part of a run, until they are handed on."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._scores: Counter[tuple[int, QueryScore]] = Counter()
+        self._unknown: Counter[str] = Counter()
+        self._latencies: Counter[float] = Counter()
+        self._versions: Counter[tuple[Any, ...]] = Counter()
+        self._others: Counter[Key] = Counter()
+        self._duplicates = Duplicates(k=job.k)
+        self._diagnostics = Diagnostics()
+
+    def note(self, row: RunRow) -> bool:
+        """Count a good row; tells whether its scores are out of order."""
+        job = self._job
+        query_id = as_id(row.query_id)
+        query = job.golden.get(query_id)
+        self._others["tally", 0, b"rows"] += 1
+        if query is None:
+            self._unknown[query_id] += 1
+            return not descending([result.score for result in row.results])
+        location = job.places[query_id]
+        doc_ids = as_ids([result.doc_id for result in row.results])
+        self._scores[location, job.scorer.score(query, doc_ids)] += 1
+        short = self._duplicates.short
+        self._duplicates.note(query_id, doc_ids)
+        if self._duplicates.short > short:
+            self._others["short", location, b""] += 1
+        if row.latency_ms is None:
+            self._others["tally", 0, b"unmeasured"] += 1
+        else:
+            self._others["tally", 0, b"measured"] += 1
+            self._latencies[row.latency_ms + 0.0] += 1  # no -0.0, whose bits are others
+        self._versions[row.embedding_model, row.index_version, row.chunking_version, row.retriever_version] += 1
+        return not descending([result.score for result in row.results])
+
+    def unordered(self, file: str) -> None:
+        """Count a row whose scores do not descend."""
+        self._others["unordered", 0, file.encode()] += 1
+        self._others["tally", 0, b"unordered"] += 1
+
+    def bad(self, location: str, mismatches: Iterable[Mismatch]) -> None:
+        """Count a row that cannot be read; a part of a run tells of as many as one machine would, and counts on."""
+        for mismatch in mismatches:
+            self._others["tally", 0, b"problems"] += 1
+            if not self._diagnostics.full:
+                self._diagnostics.mismatch(location, mismatch)
+                self._others["problem", 0, self._diagnostics.told[-1].encode(errors="replace")] += 1
+
+    def handed_on(self, more_than: int) -> Iterator["pa.RecordBatch"]:
+        """Yield the counts, and begin anew, if there are more of them than so many."""
+        held: list[Counter[Any]] = [self._scores, self._unknown, self._latencies, self._versions, self._others]
+        if sum(map(len, held)) <= more_than:
+            return
+        self._others["tally", 0, b"results"] += self._duplicates.results
+        self._others["tally", 0, b"repeated"] += self._duplicates.repeated
+        self._duplicates = Duplicates(k=self._job.k)
+        yield from _batches(self._all())
+        for counter in held:
+            counter.clear()
+
+    def _all(self) -> Iterator[tuple[Key, int]]:
+        encoded: dict[QueryScore, bytes] = {}
+        for (location, score), rows in self._scores.items():
+            if score not in encoded:
+                encoded[score] = msgspec.msgpack.encode(score)
+            yield ("score", location, encoded[score]), rows
+        for query_id, rows in self._unknown.items():
+            yield ("unknown", 0, query_id.encode()), rows
+        for milliseconds, rows in self._latencies.items():
+            yield ("latency", bits(milliseconds), b""), rows
+        for values, rows in self._versions.items():
+            for field, value in enumerate(values):
+                if value is not None:
+                    yield ("version", field, as_id(value).encode()), rows
+        yield from self._others.items()
+
+
+def bits(number: float) -> int:
+    """Return the bits of a number as a whole number; of numbers of at least 0, the larger has the larger one."""
+    (whole,) = struct.unpack("<q", struct.pack("<d", number))
+    return int(whole)
+
+
+def from_bits(whole: int) -> float:
+    """Return the number with these bits."""
+    (number,) = struct.unpack("<d", struct.pack("<q", whole))
+    return float(number)
+
+
+def _batches(counts: Iterable[tuple[Key, int]]) -> Iterator["pa.RecordBatch"]:
+    import pyarrow as pa
+
+    schema = pa.schema({"kind": pa.string(), "number": pa.int64(), "key": pa.binary(), "rows": pa.int64()})
+    rows = [(*key, count) for key, count in counts]
+    for start in range(0, len(rows), AT_ONCE):
+        columns = zip(*rows[start : start + AT_ONCE], strict=True)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(column, of) for column, of in zip(columns, schema.types, strict=True)], schema=schema
+        )
+
+
+def _file(batch: "pa.RecordBatch", number: int) -> str:
+    return str(batch.column(FILE)[number])
+
+
+def _id(value: "pa.Scalar") -> object:
+    try:
+        return value.as_py()
+    except UnicodeDecodeError:
+        return None
+
+
+def _location(file: str, query_id: object) -> str:
+    return f"{file}: query {shown(query_id)}" if isinstance(query_id, str | int) else f"{file}: a row"
+
+
+def _location_of(line: bytes, file: str) -> str:
+    """Say which row a line is that cannot be read: by its query, or by how it begins."""
+    try:
+        query_id = msgspec.json.decode(line)["query_id"]
+    except (*UNDECODABLE, TypeError, KeyError, IndexError):
+        return f"{file}: the line {shown(line[:60].decode(errors='replace').strip())}"
+    return _location(file, query_id)

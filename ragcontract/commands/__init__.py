@@ -1,1 +1,0 @@
-"""The commands, each a module that is loaded when it is called: see ``COMMANDS`` in ``ragcontract.cli``."""

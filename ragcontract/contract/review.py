@@ -1,0 +1,180 @@
+"""What is odd about a contract itself: rules about golden queries, most of which a check would let pass in silence.
+
+Pure: takes the queries and what the exports hold, returns findings.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Literal
+
+from msgspec import Struct
+
+from ragcontract.contract.config import Config
+from ragcontract.contract.golden_file import PLACEHOLDER, both_relevant_and_forbidden
+from ragcontract.core.numbers import count
+from ragcontract.files.schema import nearest
+from ragcontract.judging.words import listed
+from ragcontract.model import GoldenQuery
+
+FEWEST_WITH_A_TAG = 5
+COMPARED = 2_000  # document ids that a misspelled one is compared with, which takes long
+EXPLAINED = 5
+
+Name = Literal[
+    "duplicate-question",
+    "todo-placeholder",
+    "forbidden-and-relevant",
+    "more-than-k",
+    "never-retrieved",
+    "rank-beyond-depth",
+    "small-tag",
+]
+NOTES: frozenset[Name] = frozenset({"small-tag"})
+Queries = Mapping[str, GoldenQuery]
+Found = Iterator[tuple[GoldenQuery, str]]
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """What is odd, where (``golden.jsonl:17``), and what to do about it."""
+
+    location: str
+    rule: Name
+    message: str
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it is only good to know, and wrong in no contract."""
+        return self.rule in NOTES
+
+    def line(self) -> str:
+        """As ``golden.jsonl:17: [small-tag] …``."""
+        return f"{self.location}: [{self.rule}] {self.message}"
+
+
+class Exports(Struct, frozen=True, kw_only=True):
+    """What all runs together hold: the longest list of results, and each relevant document that is in none."""
+
+    depth: int
+    never: frozenset[str]
+    doc_ids: frozenset[str]
+
+
+def read_exports(rows: Iterable[tuple[str, list[str]]], queries: Queries, config: Config) -> Exports:
+    """Fold the rows of any number of runs; keeps at most ``COMPARED`` ids of documents."""
+    never = set(chain.from_iterable(query.relevant_doc_ids for query in queries.values()))
+    doc_ids: set[str] = set()
+    depth = 0
+    for _, retrieved in rows:
+        distinct = set(retrieved)
+        never -= distinct
+        depth = max(depth, len(distinct if config.rank_by == "documents" else retrieved))
+        if len(doc_ids) < COMPARED:
+            doc_ids |= distinct
+    return Exports(depth=depth, never=frozenset(never), doc_ids=frozenset(doc_ids))
+
+
+def review(queries: Queries, config: Config, exports: Exports | None = None) -> list[Finding]:
+    """Return the findings in the golden set's order; without ``exports`` those that need none."""
+    rules: dict[Name, Callable[[], Found]] = {
+        "todo-placeholder": lambda: _placeholders(queries),
+        "duplicate-question": lambda: _duplicates(queries),
+        "forbidden-and-relevant": lambda: _contradictions(queries, config),
+        "more-than-k": lambda: _more_than_k(queries, config),
+        "small-tag": lambda: _small_tags(queries),
+    }
+    if exports is not None:
+        rules["never-retrieved"] = lambda: _never_retrieved(queries, exports)
+        rules["rank-beyond-depth"] = lambda: _beyond_depth(queries, config, exports)
+    order = {query_id: number for number, query_id in enumerate(queries)}
+    found = [(order[query.id], query, rule, message) for rule, find in rules.items() for query, message in find()]
+    found.sort(key=lambda one: one[0])
+    return [Finding(location=query.location, rule=rule, message=message) for _, query, rule, message in found]
+
+
+def same_question(question: str) -> str:
+    """Return what two questions share that differ in case, space, width of characters or the stop at the end only."""
+    folded = " ".join(unicodedata.normalize("NFKC", question).casefold().split())
+    return folded.rstrip("?!. ") or folded
+
+
+def _placeholders(queries: Queries) -> Found:
+    advice = "write the ids of the documents that answer the question, or [] if nothing does"
+    for query in queries.values():
+        if PLACEHOLDER in query.relevant_doc_ids:
+            yield query, f"{query.id!r} has {PLACEHOLDER!r} for a relevant document, so it fails; {advice}"
+
+
+def _duplicates(queries: Queries) -> Found:
+    first: dict[str, GoldenQuery] = {}
+    for query in queries.values():
+        other = first.setdefault(same_question(query.query), query)
+        if other is not query:
+            same = set(query.relevant_doc_ids) == set(other.relevant_doc_ids)
+            advice = "remove one" if same else "they want different documents: make one row of both"
+            yield (
+                query,
+                f"{query.id!r} asks the same as {other.id!r} ({other.location}), which so counts twice; {advice}",
+            )
+
+
+def _contradictions(queries: Queries, config: Config) -> Found:
+    if not config.per_query.enforce_forbidden_docs:
+        return
+    for query in queries.values():
+        if both := both_relevant_and_forbidden(query):
+            never = ", so it can never pass" if _contradicts(query, len(both), config) else ""
+            yield query, f"{query.id!r} wants and forbids {listed(both, 'and')}{never}; take one out"
+
+
+def _contradicts(query: GoldenQuery, forbidden: int, config: Config) -> bool:
+    """Tell whether no results could keep both rules, so many of the relevant documents being forbidden."""
+    rules = config.per_query
+    all_forbidden = forbidden == len(query.relevant_doc_ids)
+    wanted_within = []
+    if rules.enforce_must_include and (all_forbidden or not query.must_include_any):
+        wanted_within.append(config.k if isinstance(config.k, int) else max(config.k))
+    if rules.enforce_must_rank_at_most and query.must_rank_at_most is not None and all_forbidden:
+        wanted_within.append(query.must_rank_at_most)
+    return any(rules.forbidden_within is None or top <= rules.forbidden_within for top in wanted_within)
+
+
+def _more_than_k(queries: Queries, config: Config) -> Found:
+    k = config.k if isinstance(config.k, int) else max(config.k)
+    for query in queries.values():
+        relevant = len(query.relevant_doc_ids)
+        if config.per_query.enforce_must_include and relevant > k and not query.must_include_any:
+            wants = f"{query.id!r} wants all {relevant} relevant documents in the top {k}"
+            yield query, f"{wants}, so it can never pass; set must_include_any, or raise k"
+
+
+def _small_tags(queries: Queries) -> Found:
+    tagged: dict[str, list[GoldenQuery]] = {}
+    for query in queries.values():
+        for tag in query.tags:
+            tagged.setdefault(tag, []).append(query)
+    advice = f"add queries until it has {FEWEST_WITH_A_TAG}, or read its numbers with care"
+    for tag, having in tagged.items():
+        if len(having) < FEWEST_WITH_A_TAG:
+            only = "one query" if len(having) == 1 else f"{len(having)} queries"
+            yield having[0], f"tag {tag!r} is on {only} only, so its means say little; {advice}"
+
+
+def _never_retrieved(queries: Queries, exports: Exports) -> Found:
+    explained = 0
+    for query in queries.values():
+        never = [doc_id for doc_id in query.relevant_doc_ids if doc_id in exports.never and doc_id != PLACEHOLDER]
+        if never:
+            explained += 1
+            near = nearest(never[0], sorted(exports.doc_ids)) if explained <= EXPLAINED else None
+            advice = f"did you mean {near!r}?" if near else "is the id right, and the document in the index?"
+            yield query, f"{query.id!r} wants {listed(never, 'and')}, which no run returns for any question; {advice}"
+
+
+def _beyond_depth(queries: Queries, config: Config, exports: Exports) -> Found:
+    for query in queries.values():
+        rank = query.must_rank_at_most
+        if rank is not None and rank > exports.depth and config.per_query.enforce_must_rank_at_most:
+            deepest = f"no run lists more than {count(exports.depth, 'result')}"
+            advice = f"export at least {rank:,}, or lower it"
+            yield query, f"{query.id!r} has must_rank_at_most {rank:,}, but {deepest}; {advice}"

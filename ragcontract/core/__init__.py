@@ -1,0 +1,1 @@
+"""What everything else is made of: records, protocols, errors, ids, numbers, text."""

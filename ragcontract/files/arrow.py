@@ -1,0 +1,184 @@
+"""Arrow's record batches as typed records: the rows of a Parquet file, or what Spark hands to Python.
+
+Columns turn into values a batch at a time, and values into records in one call of the decoder that JSON lines go
+through, so the same limits hold. Where that refuses a batch, its rows are looked at one by one.
+"""
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+
+from ragcontract.files.arrow_types import Kind, column_mismatches, is_text, kind_of, leaves
+from ragcontract.files.schema import Mismatch, mismatches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Columns(Generic[T]):
+    """A schema held against a record: ``mismatches`` are what is wrong, ``read`` says which leaves are needed.
+
+    Only batches of a schema without mismatches may be asked for their rows.
+    """
+
+    def __init__(self, schema: "pa.Schema", record: type[T], unread: Collection[str] = ()) -> None:
+        """Take a schema and the record that its rows are to be; ``unread`` fields, as ``results.metadata``, are not."""
+        self._record = record
+        self._kind = kind_of(record)
+        for name in unread:
+            _leave_out(self._kind, name.split("."))
+        self.mismatches = list(column_mismatches(self._kind, schema))
+        self.read = leaves(self._kind, schema)
+        self.example: dict[str, Any] = {field.name: _example(field.type) for field in schema}
+
+    def rows(self, batch: "pa.RecordBatch") -> list[T | list[Mismatch]]:
+        """Return the batch's rows, and of each bad one what is wrong with it."""
+        try:
+            values = self._values(batch)
+            if not any(map(_has_infinite, batch.columns)):
+                rows: list[T | list[Mismatch]] = msgspec.convert(values, list[self._record])  # type: ignore[name-defined]
+                return rows
+        except UnicodeDecodeError:
+            return [row for number in range(len(batch)) for row in self._rows_alone(batch.slice(number, 1))]
+        except msgspec.ValidationError:
+            pass
+        return [self._row(value) for value in values]
+
+    def _rows_alone(self, batch: "pa.RecordBatch") -> list[T | list[Mismatch]]:
+        try:
+            return [self._row(value) for value in self._values(batch)]
+        except UnicodeDecodeError as error:
+            return [[Mismatch((), f"is not UTF-8 (byte 0x{error.object[error.start]:02x} in a text)")]]
+
+    def _row(self, value: dict[str, Any]) -> T | list[Mismatch]:
+        value = _without_nulls(value)
+        if infinite := list(_infinite(value, ())):
+            return infinite
+        try:
+            return msgspec.convert(value, self._record)
+        except msgspec.ValidationError as error:
+            return mismatches(value, self._record) or [Mismatch((), str(error))]
+
+    def _values(self, batch: "pa.RecordBatch") -> list[dict[str, Any]]:
+        known = {name: kind for name, (kind, _) in self._kind.fields.items() if name in batch.schema.names}
+        return _dicts(list(known), [_values(batch.column(name), kind) for name, kind in known.items()])
+
+
+def _leave_out(kind: Kind, path: Sequence[str]) -> None:
+    for name in path[:-1]:
+        kind = kind.fields[name][0]
+        kind = kind.items or kind
+    del kind.fields[path[-1]]
+
+
+def _values(array: "pa.Array", kind: Kind) -> list[Any]:
+    import pyarrow as pa
+
+    if is_text(array.type):
+        texts = _texts(array)
+        return [_object(text) for text in texts] if kind.is_object else texts
+    if kind.items and not pa.types.is_null(array.type):
+        return _lists(array, kind.items)
+    if kind.fields and pa.types.is_struct(array.type):
+        return _structs(array, kind)
+    if pa.types.is_decimal(array.type):
+        array = array.cast(pa.float64())
+    values: list[Any] = array.to_pylist()
+    if pa.types.is_map(array.type):
+        return [None if pairs is None else dict(pairs) for pairs in values]
+    return values
+
+
+def _texts(array: "pa.Array") -> list[str | None]:
+    """Decode each distinct text once: ids repeat, and the references to one text are quickly copied."""
+    import pyarrow as pa
+
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    if encoded.indices.null_count:
+        return [None if index is None else texts[index] for index in encoded.indices.to_pylist()]
+    return [texts[index] for index in encoded.indices.to_pylist()]
+
+
+def _lists(array: "pa.Array", kind: Kind) -> list[list[Any] | None]:
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(array.type):
+        array = array.cast(pa.list_(array.type.value_type))
+    offsets = array.offsets.to_pylist()  # of a slice, they do not begin at 0
+    items = _values(array.values.slice(offsets[0], offsets[-1] - offsets[0]), kind)
+    start = offsets[0]
+    cut: list[list[Any] | None] = [items[begin - start : end - start] for begin, end in pairwise(offsets)]
+    return _with_nulls(cut, array)
+
+
+def _structs(array: "pa.StructArray", kind: Kind) -> list[dict[str, Any] | None]:
+    present = {field.name for field in array.type}
+    known = {name: inner for name, (inner, _) in kind.fields.items() if name in present}
+    columns = [_values(array.field(name), inner) for name, inner in known.items()]
+    return _with_nulls(_dicts(list(known), columns), array)
+
+
+def _dicts(names: list[str], columns: list[list[Any]]) -> list[dict[str, Any]]:
+    if len(names) == 2:  # noqa: PLR2004 (results have an id and a score, as a rule, and come by the ten million)
+        first, second = names
+        return [{first: one, second: other} for one, other in zip(*columns, strict=True)]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _with_nulls(values: list[Any], array: "pa.Array") -> list[Any]:
+    if not array.null_count:
+        return values
+    valid = array.is_valid().to_pylist()
+    return [value if there else None for value, there in zip(values, valid, strict=True)]
+
+
+def _object(text: str | None) -> Any:
+    """Return the object that a text may be the JSON of, else the text itself, to be told of."""
+    try:
+        return text and msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+
+
+def _has_infinite(array: "pa.Array") -> bool:
+    """Tell whether a column has NaN or infinity, at any depth. No limit of a record asks: JSON has no word for them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_floating(array.type):
+        return not pc.all(pc.is_finite(array)).as_py() if len(array) > array.null_count else False
+    if pa.types.is_map(array.type):
+        return _has_infinite(array.items)
+    if pa.types.is_struct(array.type):
+        return any(map(_has_infinite, array.flatten()))
+    return _has_infinite(array.flatten()) if pa.types.is_nested(array.type) else False
+
+
+def _infinite(value: Any, path: tuple[str | int, ...]) -> Iterator[Mismatch]:
+    if isinstance(value, float) and not math.isfinite(value):
+        yield Mismatch(path, f"expected a number, found {value}; write null where there is none")
+    elif isinstance(value, dict | list):
+        for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _infinite(inner, (*path, name))
+
+
+def _without_nulls(value: Any) -> Any:
+    """Leave out the fields that are null: columns have a place for every field, so theirs are those that are absent."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _example(found: "pa.DataType") -> Any:
+    """Return a value with the names that a column's values have, for those who look at names alone."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(found):
+        return {field.name: _example(field.type) for field in found}
+    return [_example(found.value_type)] if pa.types.is_list(found) or pa.types.is_large_list(found) else None

@@ -1,0 +1,170 @@
+"""Which Arrow types may stand for the fields of a record: a schema held against it before any row is read."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ragcontract.core.text import shorten
+from ragcontract.files.schema import Mismatch, nearest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LONGEST_TYPE = 80
+Path = tuple[str | int, ...]
+
+
+class Kind:
+    """What a field of a record wants, whether or not null is allowed, as far as the type of a column can tell.
+
+    A record has ``fields``, each with its own kind and whether it is required; a list has the kind of its ``items``.
+    An object of any fields (metadata, or grades by document) is an ``is_object``.
+    """
+
+    def __init__(self, described: Any) -> None:
+        """Take a type as ``msgspec.inspect`` describes it."""
+        self.fields: dict[str, tuple[Kind, bool]] = {}
+        self.items: Kind | None = None
+        self.scalars: set[str] = set()
+        self.is_object = False
+        for one in _alternatives(described):
+            if isinstance(one, msgspec.inspect.StructType) and one.fields:
+                self.fields = {field.encode_name: (Kind(field.type), field.required) for field in one.fields}
+            elif isinstance(one, msgspec.inspect.ListType):
+                self.items = Kind(one.item_type)
+            elif isinstance(one, msgspec.inspect.DictType | msgspec.inspect.StructType):
+                self.is_object = True
+            else:
+                self.scalars.add(_SCALARS[type(one)])
+
+    @property
+    def words(self) -> str:
+        """What is expected, in words, as of many rows."""
+        if self.items:
+            return f"lists of {self.items.words}"
+        if self.fields:
+            required = [name for name, (_, required) in self.fields.items() if required]
+            return f"structs with {' and '.join(required)}"
+        return "maps, structs or JSON text" if self.is_object else " or ".join(sorted(self.scalars))
+
+
+def kind_of(record: type) -> Kind:
+    """Describe a record."""
+    return Kind(msgspec.inspect.type_info(record))
+
+
+_SCALARS: dict[type, str] = {
+    msgspec.inspect.StrType: "text",
+    msgspec.inspect.LiteralType: "text",
+    msgspec.inspect.IntType: "whole numbers",
+    msgspec.inspect.FloatType: "numbers",
+    msgspec.inspect.BoolType: "true or false",
+}
+
+
+def _alternatives(described: Any) -> Iterator[Any]:
+    if isinstance(described, msgspec.inspect.Metadata):
+        yield from _alternatives(described.type)
+    elif isinstance(described, msgspec.inspect.UnionType):
+        for one in described.types:
+            yield from _alternatives(one)
+    elif not isinstance(described, msgspec.inspect.NoneType):
+        yield described
+
+
+def column_mismatches(kind: Kind, found: "pa.DataType | pa.Schema", path: Path = ()) -> Iterator[Mismatch]:
+    """Yield the fields that no column can be, and the required ones that are missing."""
+    names = [field.name for field in found]
+    for name, (wanted, required) in kind.fields.items():
+        at = (*path, name)
+        if name not in names:
+            if required:
+                yield Mismatch(at, f"is missing{_instead(name, kind, names)}")
+        elif names.count(name) > 1:
+            yield Mismatch(at, "is there more than once; give one of the columns another name")
+        else:
+            yield from _type_mismatches(wanted, found.field(name).type, at)
+
+
+def _instead(name: str, kind: Kind, names: list[str]) -> str:
+    strangers = [stranger for stranger in names if stranger not in kind.fields]
+    if near := nearest(name, strangers):
+        return f"; is {near!r} meant to be it?"
+    return f"; found instead: {', '.join(map(repr, strangers[:3]))}" if strangers else ""
+
+
+def _type_mismatches(kind: Kind, found: "pa.DataType", path: Path) -> Iterator[Mismatch]:
+    import pyarrow as pa
+
+    if kind.items and kind.items.fields and is_list(found) and pa.types.is_struct(found.value_type):
+        yield from column_mismatches(kind.items, found.value_type, path)
+        return
+    if _fits(kind, found):
+        return
+    advice = "" if kind.items or kind.is_object else "; cast it"
+    yield Mismatch(path, f"expected {kind.words}, found a column of type {shorten(str(found), LONGEST_TYPE)}{advice}")
+
+
+def _fits(kind: Kind, found: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_null(found):
+        return True
+    if kind.items:
+        return is_list(found) and _fits(kind.items, found.value_type)
+    if kind.is_object:
+        return is_object(found) or is_text(found)
+    return _is_scalar(kind, found)
+
+
+def _is_scalar(kind: Kind, found: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    if is_text(found):
+        return "text" in kind.scalars
+    if pa.types.is_integer(found):
+        return bool(kind.scalars & {"whole numbers", "numbers"})
+    if pa.types.is_floating(found) or pa.types.is_decimal(found):
+        return "numbers" in kind.scalars
+    return bool(pa.types.is_boolean(found)) and "true or false" in kind.scalars
+
+
+def is_text(found: "pa.DataType") -> bool:
+    """Tell whether a column holds text, in whatever way."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+    return bool(pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found))
+
+
+def is_list(found: "pa.DataType") -> bool:
+    """Tell whether a column holds lists."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(found) or pa.types.is_large_list(found) or pa.types.is_fixed_size_list(found))
+
+
+def is_object(found: "pa.DataType") -> bool:
+    """Tell whether a column holds objects of any fields."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_map(found) or pa.types.is_struct(found))
+
+
+def leaves(kind: Kind | None, found: "pa.DataType | pa.Schema") -> list[bool]:
+    """Return, for each leaf column in the file's order, whether it is part of a field of the record."""
+    import pyarrow as pa
+
+    is_any = kind if kind and kind.is_object else None
+    if isinstance(found, pa.Schema) or pa.types.is_struct(found):
+        fields = kind.fields if kind else {}
+        inner = [(is_any or fields.get(field.name, (None,))[0], field.type) for field in found]
+    elif pa.types.is_map(found):
+        inner = [(is_any, found.key_type), (is_any, found.item_type)]
+    elif is_list(found):
+        inner = [(is_any or (kind and kind.items), found.value_type)]
+    else:
+        return [kind is not None]
+    return [read for one, of_type in inner for read in leaves(one, of_type)]

@@ -1,0 +1,62 @@
+"""Cuts an input file into lines, whatever they hold."""
+
+from collections.abc import Iterator
+
+from ragcontract.files.opening import BUFFER, UTF8_BOM, InputFile
+
+MAX_LINE_BYTES = 64 << 20
+BLOCK = 1 << 18  # of a size that stays in a processor's cache
+HEAD = 1024  # bytes that tell binary data from text
+UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class UnreadableError(Exception):
+    """The rest of the file cannot be read as lines; ``lines_on`` counts from the last line that could."""
+
+    def __init__(self, message: str, *, lines_on: int = 0) -> None:
+        """Keep the sentence, and how many lines on it is about."""
+        super().__init__(message)
+        self.lines_on = lines_on
+
+
+def blocks_of(file: InputFile) -> Iterator[bytes]:
+    """Yield what the file holds in blocks that are quick to decode; it is read in larger ones, to be hashed beside."""
+    while read := file.stream.read1(BUFFER):
+        for start in range(0, len(read), BLOCK):
+            yield read[start : start + BLOCK]
+
+
+def lines_of(file: InputFile, expected: str) -> Iterator[bytes]:
+    """Yield lines of at most ``MAX_LINE_BYTES``, byte order marks and line feeds taken off.
+
+    Raises :class:`UnreadableError`, which says that ``expected`` ("JSON lines") was, or one of ``READ_ERRORS``.
+    """
+    for lines in line_blocks_of(file, expected):
+        for line in lines:
+            yield line.removeprefix(UTF8_BOM)  # not only of the first: files are put together
+
+
+def line_blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
+    """Yield the lines that end in a block, block by block, byte order marks and all but line feeds kept.
+
+    Raises as :func:`lines_of` does.
+    """
+    head = file.stream.peek(HEAD)[:HEAD]
+    if head.startswith(UTF16_BOMS):
+        raise UnreadableError("is UTF-16 or UTF-32; save the file as UTF-8", lines_on=1)
+    if b"\0" in head:
+        raise UnreadableError(f"is binary data; expected {expected} as UTF-8 text, or gzip of them", lines_on=1)
+    begun: list[bytes] = []  # of a line that goes on
+    for block in blocks_of(file):
+        begun.append(block)
+        if b"\n" not in block:
+            if sum(map(len, begun)) > MAX_LINE_BYTES:
+                raise UnreadableError("the line is longer than 64 MiB", lines_on=1)
+            continue
+        *lines, rest = b"".join(begun).split(b"\n")
+        if len(lines[0]) > MAX_LINE_BYTES:
+            raise UnreadableError("the line is longer than 64 MiB", lines_on=1)
+        yield lines
+        begun = [rest]
+    if last := b"".join(begun):
+        yield [last]

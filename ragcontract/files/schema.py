@@ -1,0 +1,214 @@
+"""JSON Schemas made from the records that are read, and what a value that does not fit one is told.
+
+A record's field types carry limits (``Meta(ge=1)``) and, where the limits do not speak for themselves, the words for
+what is expected (``Meta(title=…)``). Decoding a good row never comes here: msgspec has checked it at C speed. A bad one
+is looked at again with jsonschema, which names everything that is wrong with it.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ragcontract.core.text import shorten
+
+LONGEST_NAME = 100
+
+_WORDS = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+class Mismatch(NamedTuple):
+    """One thing that is wrong: where in the value, and a sentence about it."""
+
+    path: tuple[str | int, ...]
+    message: str
+
+
+def json_schema(record: type, *inner: type, null_is_absent: bool = False) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a record.
+
+    ``schema_extra`` of the record, and of the ``inner`` records in it that have one, is part of it. With
+    ``null_is_absent``, null is allowed for every optional field: the reader leaves such fields out beforehand.
+    """
+    schema: dict[str, Any] = msgspec.json.schema(record)
+    for one in (record, *inner):
+        schema["$defs"][one.__name__] |= getattr(one, "schema_extra", {})
+    if null_is_absent:
+        for definition in schema["$defs"].values():
+            required = definition.get("required", [])
+            for name, field in definition.get("properties", {}).items():
+                if name not in required:
+                    definition["properties"][name] = {"anyOf": [field, {"type": "null"}]}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def mismatches(value: object, record: type) -> list[Mismatch]:
+    """Say everything that keeps a decoded JSON value from being the record, outermost first."""
+    # jsonschema takes a tenth of a second to import; only bad input pays for it.
+    import jsonschema
+
+    def is_integer(_checker: object, instance: object) -> bool:
+        return isinstance(instance, int) and not isinstance(instance, bool)
+
+    base = jsonschema.Draft202012Validator
+    checker = base.TYPE_CHECKER.redefine("integer", is_integer)  # 3.0 is no whole number to the decoder either
+    schema = msgspec.json.schema(record)
+    validator = jsonschema.validators.extend(base, type_checker=checker)(schema)  # type: ignore[no-untyped-call]
+    found = (mismatch for error in validator.iter_errors(value) for mismatch in _explain(error, schema["$defs"]))
+    once = dict.fromkeys(found)  # one error for each missing field tells of all of them
+    return sorted(once, key=lambda mismatch: [(isinstance(part, str), part) for part in mismatch.path])
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """Write a path as people do: ``results[3].doc_id``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that was probably meant, if one is near; case and hyphens make no difference."""
+    import difflib  # only where something is misspelled
+
+    plain = {_plain(name): name for name in known}
+    close = difflib.get_close_matches(_plain(word[:LONGEST_NAME]), list(plain), n=1, cutoff=0.75)
+    return plain[close[0]] if close else None
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def shown(value: object) -> str:
+    """Write a value as JSON, cut to a length that fits into a sentence."""
+    return shorten(_brief(value, levels=2), 80)
+
+
+def _json(value: object) -> str:
+    import json  # only where something is wrong
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _brief(value: object, *, levels: int) -> str:
+    """Write a value as JSON, the first three things of each list and object, a few levels deep."""
+    if isinstance(value, str):
+        return _json(shorten(value, 60))
+    if not isinstance(value, dict | list):
+        return _json(value)
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    if value and not levels:
+        return f"{start}…{end}"
+    if isinstance(value, dict):
+        pairs = islice(value.items(), 3)
+        shown = [f"{_brief(str(name), levels=0)}: {_brief(inner, levels=levels - 1)}" for name, inner in pairs]
+    else:
+        shown = [_brief(inner, levels=levels - 1) for inner in value[:3]]
+    more = ["…"] if len(value) > len(shown) else []
+    return start + ", ".join(shown + more) + end
+
+
+def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Mismatch]:
+    """Turn one jsonschema error into sentences; an anyOf whose branch fits on the outside is told from the inside."""
+    inner = [cause for cause in error.context if cause.relative_path or "propertyNames" in cause.relative_schema_path]
+    if inner:
+        for cause in inner:
+            yield from _explain(cause, definitions)
+        return
+    path = tuple(error.absolute_path)
+    if error.validator == "required":
+        for missing in error.validator_value:
+            if missing not in error.instance:
+                yield Mismatch((*path, missing), f"is missing{_instead(missing, error.instance, error.schema)}")
+    elif error.validator == "additionalProperties":
+        known = error.schema.get("properties", {})
+        for name in error.instance:
+            if name not in known:
+                yield Mismatch((*path, str(name)), f"unknown key; {_meant(str(name), known, definitions)}")
+    elif "propertyNames" in error.absolute_schema_path:
+        yield Mismatch(path, "has an empty key")
+    else:
+        yield Mismatch(path, _mismatch(error.instance, error.schema, definitions))
+
+
+def _instead(missing: str, instance: dict[str, Any], schema: dict[str, Any]) -> str:
+    """Say which field was probably meant, or which ones there are that nobody reads."""
+    strangers = [name for name in instance if name not in schema.get("properties", {})]
+    if near := nearest(missing, strangers):
+        return f"; is {near!r} meant to be it?"
+    return f"; found instead: {', '.join(repr(name) for name in strangers[:3])}" if strangers else ""
+
+
+def _meant(name: str, known: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """Say which key was probably meant, here or one level further in, or which ones there are."""
+    if near := nearest(name, known):
+        return f"did you mean {near!r}?"
+    for outer, schema in known.items():
+        for branch in schema.get("anyOf", [schema]):
+            inner = definitions.get(branch.get("$ref", "").rsplit("/", 1)[-1], {}).get("properties", {})
+            if near := nearest(name, inner):
+                return f"did you mean {near!r} under {outer!r}?"
+    return f"known here: {', '.join(known)}"
+
+
+def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+    message = f"expected {describe(schema, definitions)}, found {shown(instance)}"
+    required = definitions.get(schema.get("$ref", "").rsplit("/", 1)[-1], schema).get("required", [])
+    if isinstance(instance, str | int) and len(required) == 1:
+        return f"{message}; write {{{_json(required[0])}: {_brief(instance, levels=0)}}}"
+    if isinstance(instance, str):
+        message += " (text)"
+        wanted = _types(schema, definitions)
+        if wanted & {"integer", "number", "boolean"}:
+            message += "; leave the quotes out" if _is_json_scalar(instance) else ""
+        elif "array" in wanted:
+            message += f"; write [{_brief(instance, levels=0)}] for a list of one"
+    return message
+
+
+def _is_json_scalar(text: str) -> bool:
+    import json
+
+    try:
+        return math.isfinite(json.loads(text))
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
+def _types(schema: dict[str, Any], definitions: dict[str, Any]) -> set[str]:
+    if "anyOf" in schema:
+        return set().union(*(_types(branch, definitions) for branch in schema["anyOf"]))
+    if "$ref" in schema:
+        return _types(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
+    return {schema["type"]} if "type" in schema else set()
+
+
+def describe(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """Say in words what a schema wants: "a whole number of at least 1"."""
+    if "title" in schema and schema.get("type") != "object":
+        return str(schema["title"])
+    if "$ref" in schema:
+        return describe(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
+    if "anyOf" in schema:
+        branches = [describe(branch, definitions) for branch in schema["anyOf"] if branch.get("type") != "null"]
+        return " or ".join(dict.fromkeys(branches))
+    if "enum" in schema:
+        return " or ".join(_json(value) for value in schema["enum"])
+    if "const" in schema:
+        return _json(schema["const"])
+    words = _WORDS.get(schema.get("type", ""), "a value")
+    if schema.get("minLength") or schema.get("minItems"):
+        words = f"{words} that is not empty"
+    if "minimum" in schema and "maximum" in schema:
+        return f"{words} from {schema['minimum']:,} to {schema['maximum']:,}"
+    if "minimum" in schema:
+        words += f" of at least {schema['minimum']:g}"
+    return words

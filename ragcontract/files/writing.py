@@ -1,0 +1,189 @@
+"""Writing files: all or none, whole or not at all, and never over an input.
+
+Knows nothing of scores. A file is written beside its place under a temporary name and then renamed, so a reader never
+sees half a report and a failure leaves what was there.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ragcontract.core.errors import OutputError
+
+STDOUT, STDERR = 1, 2
+
+Content = bytes | Iterable[bytes]
+
+
+def check_outputs(outputs: Iterable[str], inputs: Iterable[str]) -> list[str]:
+    """Return what is wrong with the places to write to, before any work is done."""
+    problems = []
+    taken = {_identity(Path(path)): "an input" for path in inputs}
+    for output in outputs:
+        if problem := _not_writable(output):
+            problems.append(f"{output or repr(output)}: {problem}")
+        elif use := taken.get(_identity(Path(output))):
+            problems.append(f"{output}: is {use}; write to another file")
+        elif output != os.devnull:
+            taken[_identity(Path(output))] = "another output"
+    return problems
+
+
+def goes_to_stdout(output: str) -> bool:
+    """Tell whether a path is this process's standard output."""
+    return _descriptor(output) == STDOUT
+
+
+def write_files(contents: Mapping[str, Content]) -> list[Path]:
+    """Write all files, or none, those in parts part by part; returns them. Raises :class:`OutputError`.
+
+    Missing folders are made. Links are followed, devices such as ``/dev/stdout`` written to as they are, once all files
+    are known to fit on the disk.
+    """
+    devices = [output for output in contents if _is_device(output)]
+    files = [output for output in contents if output not in devices]
+    staged: dict[str, _Staged] = {}
+    current = ""
+    try:
+        for current in files:
+            staged[current] = _Staged(Path(current).resolve(), contents[current])
+        for current in devices:
+            _write_device(current, contents[current])
+        for current, file in staged.items():  # noqa: B007 (current is for the message below)
+            file.put_in_place()
+    except BaseException as error:  # an interrupt leaves no litter either
+        for file in reversed(staged.values()):
+            file.undo()
+        if isinstance(error, OSError):
+            raise OutputError([f"{current}: cannot be written ({error.strerror or error})"]) from error
+        raise
+    for file in staged.values():
+        file.forget_the_old()
+    return [file.path for file in staged.values()]
+
+
+class _Staged:
+    """A file that is written under a temporary name, to be put in its place or thrown away."""
+
+    def __init__(self, path: Path, content: Content) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._old: Path | None = None
+        self._temporary = beside(path)
+        self._is_in_place = False
+        try:
+            with self._temporary.open("xb") as file:
+                take_after(self._temporary, path)
+                file.writelines(_parts(content))
+        except BaseException:
+            self._temporary.unlink(missing_ok=True)
+            raise
+
+    def put_in_place(self) -> None:
+        if self.path.exists():
+            self._old = beside(self.path)
+            try:
+                self._old.hardlink_to(self.path)
+            except OSError:  # a file system without links
+                import shutil
+
+                shutil.copy2(self.path, self._old)
+        self._temporary.replace(self.path)
+        self._is_in_place = True
+
+    def undo(self) -> None:
+        with suppress(OSError):
+            if not self._is_in_place:
+                self._temporary.unlink()
+            elif self._old is None:
+                self.path.unlink()
+            else:
+                self._old.replace(self.path)
+        self.forget_the_old()
+
+    def forget_the_old(self) -> None:
+        if self._old is not None:
+            with suppress(OSError):
+                self._old.unlink()
+
+
+def beside(path: Path) -> Path:
+    """Return a temporary name in the same folder."""
+    # Not made of the file's own name, which may be as long as names can be.
+    return path.with_name(f".rag-contract-{os.urandom(8).hex()}.tmp")
+
+
+def take_after(new: Path, old: Path) -> None:
+    """Give a new file the mode of the one it is to replace, and its owner where that is allowed."""
+    with suppress(FileNotFoundError):
+        found = old.stat()
+        with suppress(OSError):
+            os.chown(new, found.st_uid, found.st_gid)
+        new.chmod(stat.S_IMODE(found.st_mode))
+
+
+def _write_device(output: str, content: Content) -> None:
+    descriptor = _descriptor(output)
+    # Opened by its name, a standard output that is a file would be cut to nothing first.
+    with Path(output).open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb") as stream:
+        stream.writelines(_parts(content))
+
+
+def _parts(content: Content) -> Iterable[bytes]:
+    return [content] if isinstance(content, bytes) else content
+
+
+def _not_writable(output: str) -> str | None:
+    if not output:
+        return "is an empty path; name a file"
+    if output.endswith(("/", os.sep)):
+        return "is a folder; name a file in it"
+    try:
+        if (descriptor := _descriptor(output)) is not None:
+            os.fstat(descriptor)
+            return None
+        return _not_writable_file(Path(output).resolve())
+    except RuntimeError:  # before Python 3.13; since then the path's use raises OSError
+        return "cannot be written (a link that leads to itself)"
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
+        return f"cannot be written ({getattr(error, 'strerror', None) or error})"
+
+
+def _not_writable_file(path: Path) -> str | None:
+    if path.is_dir():
+        return "is a folder; name a file in it"
+    if path.exists():
+        if not os.access(path, os.W_OK):
+            return "cannot be written (Permission denied)"
+        if not path.is_file():
+            return None
+    folder = next(parent for parent in path.parents if parent.exists())
+    if not folder.is_dir():
+        return f"cannot be written: {folder} is a file, not a folder"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"cannot be written (Permission denied in {folder})"
+    return None
+
+
+def _is_device(output: str) -> bool:
+    path = Path(output)
+    return _descriptor(output) is not None or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+def _descriptor(output: str) -> int | None:
+    if output in {"/dev/stdout", "/dev/stderr"}:
+        return STDOUT if output == "/dev/stdout" else STDERR
+    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", output)
+    return int(found[1]) if found else None
+
+
+def _identity(path: Path) -> tuple[int, int] | Path:
+    """Tell a file by what it is, so that links and other spellings of its path do not hide it."""
+    try:
+        found = path.stat()
+    except OSError:
+        return path.resolve()
+    return found.st_dev, found.st_ino

@@ -1,0 +1,174 @@
+"""Reads YAML through its node tree: with the line of every key, and only what a configuration needs of the language.
+
+PyYAML reads ``1e-2`` as text, ``010`` as 8 and ``no`` as false, and lets the second of two equal keys win; here values
+are typed as in YAML 1.2's core schema, and duplicate keys, aliases, tags and halves of characters are refused.
+"""
+
+import re
+from collections.abc import Container
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Struct
+
+from ragcontract.core.text import encodable
+
+Path = tuple[str | int, ...]
+HALF = r"has half of a character in it (\ud800 to \udfff), which no file can hold; write the whole one"
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """What is wrong with the YAML itself: the 1-based line, the key (or nothing) and a sentence."""
+
+    line: int
+    path: Path = ()
+    message: str
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """What a document says. ``value`` leaves out null values, which mean absent, and what ``problems`` tells of."""
+
+    value: Any
+    lines: dict[Path, int]
+    problems: list[Problem]
+
+    def line(self, path: Path) -> int:
+        """Return the line of a key, or of the innermost one around it that has a line."""
+        return _innermost(self.lines, path)
+
+
+def _innermost(lines: dict[Path, int], path: Path) -> int:
+    return next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), 1)
+
+
+def load(data: bytes, *, texts: Container[str] = ()) -> Document:
+    """Read one document, whose root must be a mapping; nothing but comments is an empty mapping.
+
+    What stands under a key of ``texts`` is kept as it is written: 007 is no 7 there.
+    """
+    text, problem = _decode(data)
+    if problem is None and not text.strip():
+        problem = Problem(line=1, message="is empty; write at least `k: 5`, or remove the file to use the defaults")
+    if problem is not None:
+        return Document(value=None, lines={}, problems=[problem])
+    tree = _Tree(texts)
+    value: Any = None
+    try:
+        value = tree.root(text)
+    except RecursionError:
+        tree.problems.append(Problem(line=1, message="is nested too deeply"))
+    return Document(value=value, lines=tree.lines, problems=tree.problems)
+
+
+def _decode(data: bytes) -> tuple[str, Problem | None]:
+    try:
+        return data.decode(), None
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        message = f"is not UTF-8 (byte 0x{data[error.start]:02x}); save the file as UTF-8"
+        return "", Problem(line=line, message=message)
+
+
+class _Tree:
+    """Walks YAML nodes. A node that is met twice is an alias: refused, so that none can explode."""
+
+    def __init__(self, texts: Container[str]) -> None:
+        self._texts = texts
+        self.lines: dict[Path, int] = {}
+        self.problems: list[Problem] = []
+        self._met: set[int] = set()
+
+    def root(self, text: str) -> Any:
+        import yaml  # here, so that a check without a configuration does not load it
+
+        try:
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            message = ", ".join(part for part in (error.context, error.problem) if part)
+            hint = "; indent with spaces, not tabs" if r"'\t'" in message else ""
+            return self._refuse(mark, (), f"is not YAML: {message}{hint}")
+        except yaml.reader.ReaderError as error:
+            line = text[: error.position].count("\n") + 1
+            code = error.character if isinstance(error.character, int) else ord(error.character)
+            message = f"has a character that YAML does not allow (U+{code:04X})"
+            self.problems.append(Problem(line=line, message=message))
+            return None
+        if node is None or (isinstance(node, yaml.ScalarNode) and node.style is None and _scalar(node) is None):
+            return {}
+        if not isinstance(node, yaml.MappingNode):
+            return self._refuse(node.start_mark, (), "is not a mapping of keys to values, as in `k: 5`")
+        return self._value(node, ())
+
+    def _refuse(self, mark: Any, path: Path, message: str) -> None:
+        self.problems.append(Problem(line=mark.line + 1 if mark else 1, path=path, message=message))
+
+    def _value(self, node: Any, path: Path) -> Any:
+        if id(node) in self._met:
+            # An alias is the node it stands for, mark and all: its own line is the one of its key.
+            message = "is an alias (*name), which is not read here; write the value out"
+            self.problems.append(Problem(line=_innermost(self.lines, path), path=path, message=message))
+            return None
+        self._met.add(id(node))
+        if not node.tag.startswith("tag:yaml.org,2002:") or "python" in node.tag:
+            tag = node.tag.replace("tag:yaml.org,2002:", "!!")
+            return self._refuse(node.start_mark, path, f"has a tag ({tag}), which is not read here; leave it out")
+        if node.id == "mapping":
+            return self._mapping(node, path)
+        if node.id == "sequence":
+            return [self._item(item, (*path, index)) for index, item in enumerate(node.value)]
+        if (text := _whole(node.value)) is None:
+            self._refuse(node.start_mark, path, HALF)
+            return encodable(str(node.value))  # for no word about its absence
+        value = _scalar(node) if node.style is None else text
+        return value if value is None or not path or path[-1] not in self._texts else text
+
+    def _item(self, node: Any, path: Path) -> Any:
+        if id(node) not in self._met:  # an alias has the mark of what it stands for
+            self.lines[path] = node.start_mark.line + 1
+        return self._value(node, path)
+
+    def _mapping(self, node: Any, path: Path) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.id != "scalar":
+                self._refuse(key_node.start_mark, path, "has a key that is no plain text")
+                continue
+            key = _whole(key_node.value)
+            if key is None:
+                self._refuse(key_node.start_mark, path, f"has a key that {HALF}")
+                continue
+            here = (*path, key)
+            if here in self.lines:
+                self._refuse(key_node.start_mark, here, f"stands here again; it is first in line {self.lines[here]}")
+                continue
+            self.lines[here] = key_node.start_mark.line + 1
+            value = self._value(value_node, here)
+            if value is not None:  # null means absent
+                found[key] = value
+        return found
+
+
+def _whole(text: str) -> str | None:
+    r"""Join the halves of characters, as JSON writes emoji: ``"\ud83d\ude00"``. None where one half is missing."""
+    with suppress(UnicodeEncodeError):
+        text.encode()
+        return text  # nearly always
+    try:
+        return text.encode("utf-16-le", errors="surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        return None
+
+
+def _scalar(node: Any) -> str | int | float | bool | None:
+    text = str(node.value)
+    if text in {"", "~", "null", "Null", "NULL"}:
+        return None
+    if text in {"true", "True", "TRUE", "false", "False", "FALSE"}:
+        return text.lower() == "true"
+    if re.fullmatch(r"[-+]?[0-9]{1,18}", text):
+        return int(text)
+    if re.fullmatch(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", text):
+        number = float(text)
+        return number if abs(number) != float("inf") else text
+    return text

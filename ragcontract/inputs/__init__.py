@@ -1,1 +1,0 @@
-"""Reading: files in, frozen records out, and everything that is wrong with them said at once."""

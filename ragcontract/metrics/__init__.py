@@ -1,0 +1,1 @@
+"""Metrics of one query, a module for each family."""

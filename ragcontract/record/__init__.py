@@ -1,1 +1,0 @@
-"""Writing runs: for programs that ask a retriever the golden questions."""

@@ -1,0 +1,102 @@
+"""What the HTML page's script reads: every query of the report, in few characters, worst first.
+
+Ids and questions are made visible here as they are for every other report; the script shows them as text. Names are
+short because they come once a query; ``assets/queries.js`` says what they mean too.
+"""
+
+from typing import Any
+
+import msgspec
+
+from ragcontract.core.text import shorten, visible
+from ragcontract.model import QueryReport, Ranks, Report
+from ragcontract.reports.findings import findings
+from ragcontract.reports.html.text import STATUS
+from ragcontract.reports.rank_changes import loss, rank_changes, why_tolerated
+from ragcontract.reports.summary import at_largest_k
+
+DIGITS, MAX_NAME, MAX_WHY = 4, 80, 500
+BROKEN_FIRST = {"fail": 0, "warn": 1, "waived": 1}
+Row = dict[str, Any]
+
+
+def encode(report: Report) -> str:
+    """Encode the data as JSON; numbers are rounded, for they are only shown."""
+    moved = rank_changes(report)
+    changes = {item.query.id: item.change for item in (*moved.worse, *moved.better)}
+    tags = list(report.tags)
+    numbers = {tag: number for number, tag in enumerate(tags)}
+    keys = list(report.metrics)
+    k = max(report.k)
+    data = {
+        "compared": report.inputs.baseline is not None,
+        "k": k,
+        "status": STATUS,
+        "metric": keys.index(next(iter(at_largest_k(report)))),
+        "metrics": [metric.label for metric in report.metrics.values()],
+        "tags": [_name(tag) for tag in tags],
+        "queries": [
+            _row(query, k, keys, numbers, changes.get(query.id, 0.0)) for query in worst_first(report, changes)
+        ],
+    }
+    return msgspec.json.encode(data).decode()
+
+
+def worst_first(report: Report, changes: dict[str, float]) -> list[QueryReport]:
+    """Broken queries as other reports order them, then tolerated ones, then the others by what they lost."""
+
+    def key(query: QueryReport) -> tuple[int, bool, float]:
+        if query.status == "pass":
+            return len(BROKEN_FIRST), True, changes.get(query.id, 0.0)
+        return (BROKEN_FIRST[query.status], *loss(query))
+
+    return sorted(report.queries, key=key)
+
+
+def _row(query: QueryReport, k: int, keys: list[str], tags: dict[str, int], change: float) -> Row:
+    """Name a query's id, how it is shown if not so, place, question, tags, metrics, documents, findings, and change.
+
+    And its status, where it does not pass, with why it does not fail.
+    """
+    row: Row = {"i": query.id, "p": visible(query.location), "q": visible(query.query)}
+    if (shown := visible(query.id)) != query.id:
+        row["v"] = shown
+    if query.tags:
+        row["t"] = [tags[tag] for tag in query.tags if tag in tags]
+    row["m"] = _values(query.metrics, keys)
+    if query.baseline_metrics is not None:
+        row["b"] = _values(query.baseline_metrics, keys)
+    row["d"] = [
+        *_documents(query.ranks, query.baseline_ranks, forbidden=0),
+        *_documents(query.forbidden_ranks, query.baseline_forbidden_ranks, forbidden=1),
+    ]
+    if query.status != "pass":
+        row["s"] = query.status
+        row["f"] = [[finding.expected(_name), finding.found(_name)] for finding in findings(query, k)]
+        row["r"] = [violation.rule for violation in query.violations]
+        if why := visible(why_tolerated(query)):
+            row["y"] = shorten(why, MAX_WHY)
+    if query.weight != 1:
+        row["w"] = query.weight
+    if change:
+        row["c"] = round(change, DIGITS) or change
+    return row
+
+
+def _name(doc_id: str) -> str:
+    return shorten(visible(doc_id), MAX_NAME)
+
+
+def _values(metrics: dict[str, float | None], keys: list[str]) -> list[float | None]:
+    return [None if (value := metrics.get(key)) is None else round(value, DIGITS) for key in keys]
+
+
+def _documents(
+    now: dict[str, int | None] | Ranks, before: dict[str, int | None] | Ranks | None, *, forbidden: int
+) -> list[list[Any]]:
+    """As ``[name, forbidden, rank now, rank before]``, 0 for a document that is not there; the last if compared."""
+    documents = {**(before or {}), **now}
+    return [
+        [visible(name), forbidden, now.get(name) or 0, *([] if before is None else [before.get(name) or 0])]
+        for name in documents
+    ]

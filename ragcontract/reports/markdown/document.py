@@ -1,0 +1,135 @@
+"""The report as Markdown, for a pull request: the verdict and why first, details folded."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten, visible
+from ragcontract.model import QueryReport, Report
+from ragcontract.reports import repeats
+from ragcontract.reports.drift import drift
+from ragcontract.reports.findings import Finding, findings
+from ragcontract.reports.latency import table_rows
+from ragcontract.reports.markdown.folds import MAX_DOCS, folds, inputs_fold, warnings_fold
+from ragcontract.reports.markdown.gfm import bullets, code, cut, table, text
+from ragcontract.reports.rank_changes import broken_queries
+from ragcontract.reports.summary import Row, headline, shared_note
+
+MAX_ROWS = 100
+MAX_NAME, MAX_QUESTION = 100, 60
+STATUS = {"pass": "✅ pass", "fail": "❌ fail", "waived": "☑️ waived", "none": "-"}
+ICONS = {"pass": "✅", "fail": "❌"}
+VERDICTS = {"pass": "holds", "fail": "broken"}
+
+
+class Layout(Struct, frozen=True, kw_only=True):
+    """How much of a report to render: rows a table, what is folded, and the inputs, which differ from run to run."""
+
+    rows: int = MAX_ROWS
+    folds: bool = True
+    inputs: bool = True
+
+
+FULL = Layout()
+
+
+def render(report: Report, *, name: str = "", layout: Layout = FULL, recovered: bool = False) -> str:
+    """Render the report; ``name`` tells several contracts apart, ``recovered`` that this one was broken before."""
+    verdict = VERDICTS[report.verdict] + (" again" if recovered else "")
+    parts = [
+        f"### {ICONS[report.verdict]} {_contract(name)} {verdict}: {headline(report, code)}",
+        *_drift(report),
+        *_metric_table(report, layout.rows),
+        *_broken_queries(report, layout.rows),
+    ]
+    if layout.folds:
+        parts += folds(report, layout.rows)
+    if layout.folds and layout.inputs:
+        parts.append(inputs_fold(report))
+    return "\n\n".join(parts) + "\n"
+
+
+def render_unusable(
+    problems: Sequence[str],
+    *,
+    more: int = 0,
+    warnings: Sequence[str] = (),
+    advice: str = "Mend the input and run the check again.",
+    name: str = "",
+    max_rows: int = MAX_ROWS,
+) -> str:
+    """Render why there is no verdict; ``more`` counts problems that are not named, ``warnings`` may explain some."""
+    parts = [
+        f"### ⚠️ {_contract(name)} could not be judged: {count(len(problems) + more, 'problem')}",
+        bullets(problems, max_rows, more),
+        *warnings_fold(warnings, max_rows),
+        f"No verdict was reached. {advice}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _contract(name: str) -> str:
+    return f"Retrieval contract {text(shorten(visible(name), MAX_NAME))}" if name else "Retrieval contract"
+
+
+def _drift(report: Report) -> list[str]:
+    notes = list(drift(report, code))
+    return ["\n".join(f"- {note}" for note in notes)] if notes else []
+
+
+def _metric_table(report: Report, max_rows: int) -> list[str]:
+    """Show the means over all queries, and of the limited ones of tags the worst."""
+    compared = report.inputs.baseline is not None
+    shown = table_rows(report)
+    tags = sum(row.tag is not None for row in shown)
+    body = [_metric_row(row, compared=compared) for row in shown[: len(shown) - max(0, tags - max_rows)]]
+    if compared:
+        parts = [table(["Metric", "Baseline", "Current", "Change", "Limit", "Status"], "lrrrll", body)]
+    else:
+        parts = [table(["Metric", "Current", "Limit", "Status"], "lrll", body)]
+    if tags > max_rows:
+        parts.append(f"… and {count(tags - max_rows, 'more limited mean')} of tags, in `report.json`.")
+    return parts + [note for note in (shared_note(report), repeats.note(report)) if note]
+
+
+def _metric_row(row: Row, *, compared: bool) -> list[str]:
+    values = [row.baseline, row.current, row.change] if compared else [row.current]
+    return [_label(row), *values, row.limits or "-", STATUS[row.status]]
+
+
+def _label(row: Row) -> str:
+    return row.label if row.tag is None else f"{row.label} of {code(row.tag)}"
+
+
+def _broken_queries(report: Report, max_rows: int) -> list[str]:
+    broken = broken_queries(report)
+    if not broken:
+        return []
+    k = max(report.k)
+    compared = report.inputs.baseline is not None
+
+    def as_table(queries: Sequence[QueryReport]) -> str:
+        body = [cells for query in queries for cells in _query_rows(query, k, compared=compared)]
+        head = ["Query", "Expected", "Found", "Before", "Now"] if compared else ["Query", "Expected", "Found"]
+        return table(head, "l" * len(head), body)
+
+    title = f"**{count(len(broken), 'broken query')}**" + (", worst first" if len(broken) > 1 else "")
+    return [title, *cut(broken, max_rows, "broken query", as_table)]
+
+
+def _query_rows(query: QueryReport, k: int, *, compared: bool) -> Iterable[list[str]]:
+    name = f"{code(query.id)}<br>{text(shorten(visible(query.query), MAX_QUESTION))}"
+    for finding in findings(query, k):
+        cells = [name, finding.expected(code), finding.found(code, with_before=False)]
+        if compared:
+            cells += [_ranks(finding, finding.before), _ranks(finding, finding.ranks)]
+        yield cells
+        name = ""
+
+
+def _ranks(finding: Finding, ranks: Mapping[str, int | None] | None) -> str:
+    if ranks is None:
+        return "n/a"
+    shown = [str(ranks.get(doc_id) or "–") for doc_id in finding.doc_ids[:MAX_DOCS]]
+    return ", ".join(shown) + (", …" if len(finding.doc_ids) > MAX_DOCS else "")

@@ -1,0 +1,190 @@
+"""What the Markdown report folds: what does not fail, ranks, tags, noise, warnings, inputs."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from ragcontract.core.numbers import count, fixed, percent, signed
+from ragcontract.core.text import visible
+from ragcontract.judging.words import told
+from ragcontract.model import BaselineInput, GoldenInput, Report, RunInput, SourceFile, TagReport
+from ragcontract.reports.findings import tolerated_findings
+from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, line, table, text
+from ragcontract.reports.rank_changes import (
+    RankChange,
+    metric_step,
+    not_compared,
+    rank,
+    rank_changes,
+    tolerated_queries,
+    why_tolerated,
+)
+from ragcontract.reports.summary import at_largest_k, tag_changes, tags_worst_first
+
+MAX_DOCS = 5
+TAG_DIGITS = 3
+ALPHA = 0.05  # of the stars in the table of tags
+INPUTS = "Inputs"
+
+
+def folds(report: Report, max_rows: int) -> list[str]:
+    """Fold what there is to say, but for the inputs."""
+    return [
+        *_tolerated(report, max_rows),
+        *_rank_changes(report, max_rows),
+        *_tags(report, max_rows),
+        *_noise(report),
+        *warnings_fold(report.warnings, max_rows),
+    ]
+
+
+def _tolerated(report: Report, max_rows: int) -> list[str]:
+    k = max(report.k)
+    gates = [
+        [code(gate.id), text(told(gate, visible)), text(gate.waived or "")] for gate in report.gates if gate.waived
+    ]
+    queries = [
+        [
+            code(query.id),
+            "; ".join(f"{finding.expected(code)}: {finding.found(code)}" for finding in tolerated_findings(query, k)),
+            line(why_tolerated(query)),
+        ]
+        for query in tolerated_queries(report)
+    ]
+    if not (gates or queries):
+        return []
+
+    def as_table(body: Sequence[list[str]]) -> str:
+        return table(["", "Broken", "Why it does not fail"], "lll", body)
+
+    title = f"Broken and not failing: {len(gates) + len(queries):,}"
+    return [fold(title, *cut([*gates, *queries], max_rows, "row", as_table))]
+
+
+def _rank_changes(report: Report, max_rows: int) -> list[str]:
+    baseline = report.inputs.baseline
+    if baseline is None:
+        return []
+    moved = rank_changes(report)
+    parts: list[str] = []
+    for title, group in (("Worse", moved.worse), ("Better", moved.better)):
+        if group:
+            parts += [f"**{title}**", *cut(group, max_rows, "query", partial(_moved_table, report), where="")]
+    apart = not_compared(baseline)
+    for name, ids in apart.items():
+        rest = [f"{len(ids) - max_rows:,} more"] if len(ids) > max_rows else []
+        parts.append(f"**{name.capitalize()}**: {', '.join([code(query_id) for query_id in ids[:max_rows]] + rest)}")
+    sizes = {"worse": len(moved.worse), "better": len(moved.better), "the same": moved.even}
+    sizes |= {name: len(ids) for name, ids in apart.items()}
+    summary = ", ".join(f"{size:,} {word}" for word, size in sizes.items() if size)
+    return [fold(f"Rank movement: {summary}", *parts)] if parts else []
+
+
+def _moved_table(report: Report, group: Sequence[RankChange]) -> str:
+    return table(["Query", "Documents, rank before → now"], "ll", [_moved(item, report) for item in group])
+
+
+def _moved(item: RankChange, report: Report) -> list[str]:
+    steps = [
+        f"{code(step.doc_id)}{' (forbidden)' if step.forbidden else ''} {rank(step.before)} → {rank(step.now)}"
+        for step in item.steps
+    ]
+    more = [f"{len(steps) - MAX_DOCS} more"] if len(steps) > MAX_DOCS else []
+    shown = ", ".join(steps[:MAX_DOCS] + more)
+    if item.metric:
+        shown = metric_step(item, report, "→") + (f"; the worst ranks of its rows: {shown}" if shown else "")
+    return [code(item.query.id), shown]
+
+
+def _tags(report: Report, max_rows: int) -> list[str]:
+    if not report.tags:
+        return []
+    metrics = at_largest_k(report)
+
+    def as_table(tags: Sequence[tuple[str, TagReport]]) -> str:
+        labels = [metric.label for metric in metrics.values()]
+        body = [[code(name), f"{tag.queries:,}", *_tag_cells(tag, metrics)] for name, tag in tags]
+        return table(["Tag", "Queries", *labels], "lr" + "r" * len(labels), body)
+
+    notes = []
+    if any(map(tag_changes, report.tags.values())):
+        notes.append("In brackets the change since the baseline, over the queries that both sides have.")
+    if any(p <= ALPHA for tag in report.tags.values() for p in tag.p_values.values()):
+        notes[0] += " With a star: a drop that chance does not explain, among all tags (Benjamini-Hochberg, 5 %)."
+    return [fold(count(len(report.tags), "tag"), *cut(tags_worst_first(report), max_rows, "tag", as_table), *notes)]
+
+
+def _tag_cells(tag: TagReport, metrics: Iterable[str]) -> Iterable[str]:
+    changes = tag_changes(tag)
+    for key in metrics:
+        change = changes.get(key, 0.0)
+        star = "\\*" if tag.p_values.get(key, 1) <= ALPHA else ""
+        moved = f" ({signed(change, TAG_DIGITS)}{star})" if round(change, TAG_DIGITS) else ""
+        yield fixed(tag.metrics[key], TAG_DIGITS) + moved
+
+
+def _noise(report: Report) -> list[str]:
+    body = [
+        [
+            metric.label,
+            signed(metric.delta, TAG_DIGITS),
+            "-"
+            if noise.interval is None
+            else f"{signed(noise.interval[0], TAG_DIGITS)} to {signed(noise.interval[1], TAG_DIGITS)}",
+            f"{noise.wins:,} / {noise.ties:,} / {noise.losses:,}",
+            "too few changed" if noise.p_value is None else f"{noise.p_value:.2g}",
+        ]
+        for metric in at_largest_k(report).values()
+        if (noise := metric.noise)
+    ]
+    if not body:
+        return []
+    head = ["Metric", "Change", "95 % interval", "Better / same / worse", "p of a drop"]
+    return [fold("How sure the changes are", table(head, "lrrrr", body))]
+
+
+def warnings_fold(warnings: Sequence[str], max_rows: int) -> list[str]:
+    """Fold the warnings, where there are any."""
+    return [fold(count(len(warnings), "warning"), bullets(warnings, max_rows))] if warnings else []
+
+
+def inputs_fold(report: Report) -> str:
+    """Fold which files were read: digests and counts."""
+    inputs = report.inputs
+    golden, run, baseline = inputs.golden, inputs.run, inputs.baseline
+    missing = f", {len(run.missing):,} missing" if run.missing else ""
+    repeated = f", {percent(run.duplicate_rate)} of the results repeat a document" if run.duplicate_rate else ""
+    body = [
+        ["golden", _files(golden.files), f"{_queries(golden)}, {golden.answerable:,} with relevant documents"],
+        ["run", _files(run.files), f"{_queries(run)}{missing}{repeated}"],
+        ["baseline", "-", "none given: nothing was compared"],
+        ["config", "-", "none given: rules on, no gates"],
+    ]
+    if baseline:
+        made = f", made {code(baseline.created_at)}" if baseline.created_at else ""
+        body[2] = ["baseline", _files(baseline.files), f"{_queries(baseline)}, {baseline.shared:,} shared{made}"]
+    if inputs.config:
+        body[3] = ["config", _files(inputs.config.files), count(len(report.gates), "gate")]
+    k = ", ".join(map(str, report.k))
+    foot = f"k = {k} · {report.tool.name} {report.tool.version} · {code(report.created_at)}"
+    return fold(INPUTS, table(["", "File", ""], "lll", body), *_accepted(baseline), foot)
+
+
+def _accepted(baseline: BaselineInput | None) -> Iterable[str]:
+    """Say why a broken contract became the baseline; of several, the last."""
+    if baseline and baseline.accepted:
+        last = baseline.accepted[-1]
+        before = len(baseline.accepted) - 1
+        more = f" ({count(before, 'earlier acceptance')} in `report.json`)" if before else ""
+        checks = count(last.failed, "failed check")
+        reason = line(last.reason)
+        yield f"The baseline accepted regressions ({code(last.at)}, {checks}): {reason}{more}"
+
+
+def _queries(source: GoldenInput | RunInput | BaselineInput) -> str:
+    return count(source.queries, "query")
+
+
+def _files(files: Sequence[SourceFile]) -> str:
+    digest = f" (sha256 `{files[0].sha256[:12]}`)" if files[0].sha256 else ""
+    first = code(files[0].path) + digest
+    return first + (f" and {count(len(files) - 1, 'more file')}" if len(files) > 1 else "")

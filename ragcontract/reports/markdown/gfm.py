@@ -1,0 +1,88 @@
+"""GitHub Flavored Markdown: escaping, and the few blocks that reports are made of.
+
+Everything that comes from a file is escaped here: ids become code, questions become plain text. Neither can mention a
+user, refer to an issue or a commit, link, show an image, open an HTML tag, or end a table, a fence or a fold.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten, visible
+
+MAX_ID, MAX_LINE = 80, 500
+ZERO_WIDTH_SPACE = "\u200b"
+
+Item = TypeVar("Item")
+
+# GitHub makes links and pictures of these after Markdown is done, so no escape stops it and a zero-width space must.
+_MADE_A_LINK = re.compile(
+    r"(?<=@)"  # a user, a team, an e-mail address
+    r"|(?<=#)(?=\d)"  # an issue, also of another repository
+    r"|(?<=gh)(?=-\d)|(?<=ghsa)(?=-)|(?<=cve)(?=-\d)"
+    r"|(?<=:)(?=//)|(?<=www)(?=\.)"
+    r"|(?<=:)(?=[\w+-]+:)",  # an emoji
+    re.IGNORECASE,
+)
+_COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b", re.IGNORECASE)
+
+
+def text(value: str) -> str:
+    """Escape plain text."""
+    plain = _MADE_A_LINK.sub(ZERO_WIDTH_SPACE, visible(value))
+    plain = _COMMIT.sub(lambda match: ZERO_WIDTH_SPACE.join(re.findall(".{1,6}", match[0])), plain)
+    escaped = re.sub(r"[\\`*_\[\]~]", r"\\\g<0>", plain)
+    escaped = re.sub(r"^(\d*)([-+#.)])", r"\1\\\2", escaped)  # a list, a heading
+    escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
+    escaped = re.sub("^ ", "&#32;", escaped)  # an indented block
+    escaped = escaped.replace("$", "<span>$</span>")  # as GitHub's documentation tells dollars from formulas
+    return escaped.replace(ZERO_WIDTH_SPACE, "&#8203;")
+
+
+def code(value: str) -> str:
+    """Show an id as code, shortened: nothing in it is read as Markdown, a mention or a link."""
+    shown = shorten(visible(value), MAX_ID)
+    if not re.search(r"[`|\\]", shown) and shown.strip() == shown:
+        return f"`{shown}`"
+    # Backquotes and pipes would end the code or the table cell, so everything but letters and digits is an entity.
+    # The empty comment keeps what stands around an @ from being taken for an e-mail address.
+    entities = re.sub("[^A-Za-z0-9 ]", lambda match: f"&#{ord(match[0])};", shown)
+    return f"<code>{entities.replace('&#64;', '&#64;<!-- -->')}</code>"
+
+
+def line(value: str) -> str:
+    """Escape plain text, shortened."""
+    return text(shorten(visible(value), MAX_LINE))
+
+
+def bullets(lines: Sequence[str], max_rows: int, more: int = 0) -> str:
+    """List the first lines, and count the rest with ``more`` that are not at hand."""
+    shown = [f"- {line(one)}" for one in lines[:max_rows]]
+    if rest := max(0, len(lines) - max_rows) + more:
+        shown.append(f"- … and {rest:,} more")
+    return "\n".join(shown)
+
+
+def cut(
+    items: Sequence[Item],
+    max_rows: int,
+    noun: str,
+    render: Callable[[Sequence[Item]], str],
+    where: str = ", in `report.json`",
+) -> list[str]:
+    """Render the first items, count the rest, and say where they are."""
+    parts = [render(items[:max_rows])] if items[:max_rows] else []
+    rest = len(items) - max_rows
+    return [*parts, f"… and {count(rest, f'more {noun}')}{where}."] if rest > 0 else parts
+
+
+def table(head: Sequence[str], align: str, body: Iterable[Sequence[str]]) -> str:
+    """Lay out a table; ``align`` has a letter a column, ``l`` or ``r``."""
+    ruler = ["---:" if side == "r" else "---" for side in align]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ruler, *body))
+
+
+def fold(summary: str, *parts: str) -> str:
+    """Hide parts behind a line that can be unfolded."""
+    return "\n\n".join([f"<details><summary>{summary}</summary>", *parts, "</details>"])

@@ -1,0 +1,155 @@
+"""How ranks moved between the baseline and the run."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ragcontract.core.numbers import SAME, fixed
+from ragcontract.judging.words import Where
+from ragcontract.model import BaselineInput, QueryReport, Report
+
+DIGITS = 4
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """A document that moved: its rank before and now, None where it was not retrieved."""
+
+    doc_id: str
+    before: int | None
+    now: int | None
+    forbidden: bool = False
+
+
+class RankChange(Struct, frozen=True, kw_only=True):
+    """A query whose documents moved, and by how much in reciprocal ranks: what relevant ones won, forbidden ones lost.
+
+    Negative is worse. The ranks of a query with several rows say little (the worst of five rows is mostly worse than a
+    single one): it moved by the ``metric`` of that key, and its steps are between worst ranks.
+    """
+
+    query: QueryReport
+    change: float
+    steps: list[Step]
+    metric: str | None = None
+
+
+class RankChanges(Struct, frozen=True, kw_only=True):
+    """All queries that both sides have, sorted by what happened to them.
+
+    ``even`` counts those that are neither: nothing moved, or documents changed places.
+    """
+
+    worse: list[RankChange]
+    better: list[RankChange]
+    even: int
+
+
+def rank_changes(report: Report) -> RankChanges:
+    """Sort queries into worse (worst first), better (best first) and even."""
+    worse: list[RankChange] = []
+    better: list[RankChange] = []
+    for query in report.queries:
+        if query.baseline_ranks is None:
+            continue
+        metric = _metric_that_differs(query) if query.repeated else None
+        steps = [*_steps(query.baseline_ranks, query.ranks), *_steps(*_forbidden(query), forbidden=True)]
+        change = _delta(query, metric) if query.repeated else sum(map(_gain, steps))
+        if abs(change) > SAME:
+            (better if change > 0 else worse).append(RankChange(query=query, change=change, steps=steps, metric=metric))
+    worse.sort(key=lambda moved: moved.change)
+    better.sort(key=lambda moved: -moved.change)
+    shared = report.inputs.baseline.shared if report.inputs.baseline else 0
+    return RankChanges(worse=worse, better=better, even=shared - len(worse) - len(better))
+
+
+def _metric_that_differs(query: QueryReport) -> str | None:
+    """Return the key of the first metric at the largest cut-off in which both sides differ."""
+    largest = max(cutoff(key) for key in query.metrics)
+    at_largest = (key for key in query.metrics if cutoff(key) == largest)
+    return next((key for key in at_largest if abs(_delta(query, key)) > SAME), None)
+
+
+def cutoff(key: str) -> int:
+    """Return the k of ``mrr_at_k``."""
+    return int(key.rpartition("_")[2])
+
+
+def _delta(query: QueryReport, key: str | None) -> float:
+    now = query.metrics.get(key) if key else None
+    before = (query.baseline_metrics or {}).get(key) if key else None
+    return 0.0 if now is None or before is None else now - before
+
+
+def _steps(before: Where, now: Where, *, forbidden: bool = False) -> list[Step]:
+    if before == now:
+        return []
+    return [
+        Step(doc_id=doc_id, before=before.get(doc_id), now=now.get(doc_id), forbidden=forbidden)
+        for doc_id in {**before, **now}
+        if before.get(doc_id) != now.get(doc_id)
+    ]
+
+
+def _forbidden(query: QueryReport) -> tuple[Where, Where]:
+    return query.baseline_forbidden_ranks or {}, query.forbidden_ranks
+
+
+def _gain(step: Step) -> float:
+    gain = (1 / step.now if step.now else 0.0) - (1 / step.before if step.before else 0.0)
+    return -gain if step.forbidden else gain
+
+
+def rank(number: int | None) -> str:
+    """Write a rank, or that there is none."""
+    return "missing" if number is None else str(number)
+
+
+def metric_step(item: RankChange, report: Report, arrow: str) -> str:
+    """As ``MRR@5 0.8333 → 0.6667``: the mean over its rows by which a query with several moved."""
+    key = item.metric or ""
+    before = (item.query.baseline_metrics or {}).get(key)
+    return f"{report.metrics[key].label} {fixed(before, DIGITS)} {arrow} {fixed(item.query.metrics[key], DIGITS)}"
+
+
+def _reciprocals(ranks: Where) -> float:
+    return sum(1 / rank for rank in ranks.values() if rank)
+
+
+def loss(query: QueryReport) -> tuple[bool, float]:
+    """Order broken queries worst first: forbidden documents, then by what was lost since the baseline or is lacking."""
+    forbidden = any(violation.rule == "forbidden_docs" for violation in query.violations)
+    before = len(query.ranks) if query.baseline_ranks is None else _reciprocals(query.baseline_ranks)
+    return not forbidden, _reciprocals(query.ranks) - before
+
+
+def broken_queries(report: Report) -> list[QueryReport]:
+    """Return the broken queries, worst first."""
+    return sorted((query for query in report.queries if query.status == "fail"), key=loss)
+
+
+def tolerated_queries(report: Report) -> list[QueryReport]:
+    """Return the queries with broken rules that do not fail, worst first; others of their rules may."""
+    return sorted((query for query in report.queries if why_tolerated(query)), key=loss)
+
+
+def why_tolerated(query: QueryReport) -> str:
+    """Say why a query with broken rules does not fail, or why some of them do not; nothing where all do."""
+    reasons = dict.fromkeys(violation.waived for violation in query.violations if violation.waived is not None)
+    return "; ".join(
+        [*(f"waived {reason}" for reason in reasons), *(["severity warn"] if query.status == "warn" else [])]
+    )
+
+
+def not_compared(baseline: BaselineInput) -> dict[str, list[str]]:
+    """Return the ids of the queries that only one side has, or asks with other words, by what they are called."""
+    groups = {"new": baseline.new, "with another question": baseline.changed, "gone": baseline.gone}
+    return {name: query_ids for name, query_ids in groups.items() if query_ids}
+
+
+def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[str]]) -> dict[str, tuple[str, str]]:
+    """Return ``{field: (baseline's, run's)}`` of the version fields that both sides have and that differ."""
+    return {
+        field: (", ".join(before), ", ".join(now))
+        for field, now in run.items()
+        if (before := baseline.get(field)) and set(before) != set(now)
+    }

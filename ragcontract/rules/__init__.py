@@ -1,0 +1,1 @@
+"""Rules of one query, a module for each family."""

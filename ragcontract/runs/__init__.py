@@ -1,0 +1,1 @@
+"""Run files and stored baselines: their records, readers and writers."""

@@ -1,0 +1,92 @@
+"""One row of a run, from what an exporter has at hand to the line that the reader takes."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ragcontract.core.errors import InputError
+from ragcontract.core.text import shorten
+from ragcontract.files.lines import MAX_LINE_BYTES
+from ragcontract.files.schema import dotted, mismatches, shown
+from ragcontract.runs.run_file import RunRow
+
+Id = str | int
+Result = Id | Mapping[str, Any]
+
+
+class RowEncoder:
+    """Encodes rows of one run, and refuses what its reader would refuse."""
+
+    def __init__(self, name: str, versions: Mapping[str, Id | None]) -> None:
+        """Take the run's name, for messages, and the versions that every row is to have (None: none)."""
+        self._name = name
+        self._versions = {key: value for key, value in versions.items() if value is not None}
+        self._decode = msgspec.json.Decoder(RunRow).decode
+        self._encode = msgspec.json.Encoder(enc_hook=_plain).encode
+        self._encoded({"query_id": "any", "results": []}, name)
+
+    def location(self, query_id: object) -> str:
+        """Return what messages about a row begin with."""
+        return f"{self._name}: query {shown(query_id) if isinstance(query_id, str | int) else repr(query_id)}"
+
+    def row(self, query_id: Id, results: Iterable[Result], latency_ms: float | None = None) -> tuple[bytes, RunRow]:
+        """Return the row's line and what the reader makes of it; raises :class:`InputError` if it takes none."""
+        location = self.location(query_id)
+        if isinstance(results, str | bytes | Mapping) or not isinstance(results, Iterable):
+            raise InputError(
+                [f"{location}: results: expected a list of document ids or results, found {shorten(repr(results), 80)}"]
+            )
+        listed = [dict(result) if isinstance(result, Mapping) else {"doc_id": result} for result in results]
+        row: dict[str, Any] = {"query_id": query_id, "results": listed}
+        numbers: dict[str, Any] = {
+            f"results[{index}].score": result.get("score") for index, result in enumerate(listed)
+        }
+        if latency_ms is not None:
+            row["latency_ms"] = numbers["latency_ms"] = latency_ms
+        encoded = self._encoded(row, location)
+        for name, number in numbers.items():
+            if number is not None and not math.isfinite(number):  # JSON has no word for it and would say null
+                raise InputError([f"{location}: {name}: expected a number, found {number}"])
+        return encoded
+
+    def _encoded(self, row: dict[str, Any], location: str) -> tuple[bytes, RunRow]:
+        line = b""
+        if packed := [
+            name for name, value in _ids(row | self._versions) if isinstance(value, bytes | bytearray | memoryview)
+        ]:
+            problems = [f"{location}: {name}: is bytes, which are no id; decode them first" for name in packed]
+            raise InputError(problems)
+        try:
+            line = self._encode(row | self._versions) + b"\n"
+            decoded = self._decode(line)
+        except msgspec.ValidationError as error:
+            found = mismatches(msgspec.json.decode(line), RunRow)
+            problems = [f"{location}: {dotted(mismatch.path)}: {mismatch.message}" for mismatch in found]
+            raise InputError(problems or [f"{location}: {error}"]) from error
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise InputError([f"{location}: cannot be written as JSON ({error})"]) from error
+        if len(line) > MAX_LINE_BYTES:
+            raise InputError([f"{location}: the row is longer than 64 MiB"])
+        return line, decoded
+
+
+def _ids(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what may be an id, and what it is called; msgspec would write bytes as base64, which is another id."""
+    for name, value in row.items():
+        if name != "results":
+            yield name, value
+    for index, result in enumerate(row["results"]):
+        for name, value in result.items():
+            yield f"results[{index}].{name}", value
+
+
+def _plain(value: Any) -> Any:
+    """Let numpy's and torch's single numbers be numbers."""
+    item = getattr(value, "item", None)
+    if callable(item):
+        value = item()
+        if not isinstance(value, bytes):
+            return value
+    raise TypeError(f"a value of the type {type(value).__name__} is none of JSON's")

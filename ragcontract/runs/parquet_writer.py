@@ -1,0 +1,102 @@
+"""Writes the lines of a run as the rows of a Parquet file."""
+
+import io
+from collections.abc import Iterable
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+
+from ragcontract.core.errors import OutputError
+from ragcontract.core.ids import as_id
+from ragcontract.files.rows import INSTALL
+from ragcontract.model import VERSION_FIELDS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RESULTS = 500_000  # and rows without any, that a row group holds at most, as they are in memory until it is written
+
+
+class ParquetStream:
+    """Takes lines of JSON where a file would, and writes what they say to the file as Parquet.
+
+    Ids are text, whatever the lines have; ``metadata`` is JSON in a text. A row group is written when it is full, and
+    the end of the file when this is closed, which leaves the file itself open.
+    """
+
+    def __init__(self, file: IO[bytes], *, full: int = RESULTS) -> None:
+        """Take the file, and how much a ``full`` row group holds; raises ImportError without pyarrow, and OSError."""
+        import pyarrow.parquet as pq
+
+        self._schema = _schema()
+        self._rows: list[dict[str, Any]] = []
+        self._held = 0
+        self._full = full
+        self._writer = pq.ParquetWriter(file, self._schema)
+
+    def write(self, line: bytes) -> None:
+        """Take a row; raises OSError."""
+        row = msgspec.json.decode(line)
+        for name in ("query_id", *VERSION_FIELDS):
+            _to_text(row, name)
+        for result in row["results"]:
+            _to_text(result, "doc_id")
+            _to_text(result, "chunk_id")
+            if result.get("metadata") is not None:
+                result["metadata"] = msgspec.json.encode(result["metadata"]).decode()
+        self._rows.append(row)
+        self._held += 1 + len(row["results"])
+        if self._held >= self._full:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is held, and the end of the file; raises OSError."""
+        if self._writer.is_open:
+            try:
+                self._flush()
+            finally:
+                self._writer.close()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._rows:
+            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+        self._rows, self._held = [], 0
+
+
+def as_parquet(lines: Iterable[str], name: str) -> bytes:
+    """Return the lines of a run as the Parquet file that is to be called ``name``; raises OutputError."""
+    file = io.BytesIO()
+    try:
+        stream = ParquetStream(file)
+    except ImportError as error:
+        raise needs_pyarrow(name) from error
+    for line in lines:
+        stream.write(line.encode())
+    stream.close()
+    return file.getvalue()
+
+
+def needs_pyarrow(name: str) -> OutputError:
+    """Say why a file cannot be written as Parquet."""
+    return OutputError([f"{name}: is to be Parquet, which pyarrow writes; {INSTALL}"])
+
+
+def _to_text(values: dict[str, Any], name: str) -> None:
+    if values.get(name) is not None:
+        values[name] = as_id(values[name])
+
+
+def _schema() -> "pa.Schema":
+    import pyarrow as pa
+
+    result = {"doc_id": pa.string(), "score": pa.float64(), "chunk_id": pa.string(), "metadata": pa.string()}
+    return pa.schema(
+        {
+            "query_id": pa.string(),
+            "results": pa.list_(pa.struct(result)),
+            "latency_ms": pa.float64(),
+            **dict.fromkeys(VERSION_FIELDS, pa.string()),
+        }
+    )

@@ -1,0 +1,149 @@
+"""Writes a run row by row; the file appears whole at the end, or not at all."""
+
+import gzip
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Protocol, Self
+
+from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core.ids import as_id
+from ragcontract.files.rows import is_parquet
+from ragcontract.files.writing import beside, check_outputs, take_after
+from ragcontract.runs.encoder import Id, Result, RowEncoder
+
+
+class Stream(Protocol):
+    """What lines go to: a file, or what packs or converts them on their way into it."""
+
+    def write(self, line: bytes, /) -> object: ...  # noqa: D102
+
+    def close(self) -> None: ...  # noqa: D102
+
+
+class RunWriter:
+    """A context manager that writes a run as its reader wants it, a row at a time.
+
+    Each row goes to a temporary file beside ``path``, which takes its place at the end of the ``with`` block. If the
+    block raises, nothing appears and a file that was there stays. A name that ends in ``.gz`` is packed, one that ends
+    in ``.parquet`` is Parquet, which needs pyarrow. Only the ids of the queries are held (and rows until they are a row
+    group of Parquet), to refuse one that is written twice, unless ``repeats`` allow it::
+
+        with RunWriter("current_run.jsonl", index_version="2024-05-01") as run:
+            for query in load_golden("golden.jsonl").values():
+                run.write(query.id, my_retriever(query.query))
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        embedding_model: Id | None = None,
+        index_version: Id | None = None,
+        chunking_version: Id | None = None,
+        retriever_version: Id | None = None,
+        repeats: bool = False,
+    ) -> None:
+        """Take the place to write to, and the versions that every row is to name.
+
+        With ``repeats`` a query may be written several times; such a run is judged with ``--repeats``.
+        """
+        self._name = os.fspath(path)
+        versions = {
+            "embedding_model": embedding_model,
+            "index_version": index_version,
+            "chunking_version": chunking_version,
+            "retriever_version": retriever_version,
+        }
+        self._repeats = repeats
+        self._encoder = RowEncoder(self._name, versions)
+        self._written: set[str] = set()
+        self._streams: list[Stream] = []
+
+    def __enter__(self) -> Self:
+        """Open the temporary file; raises :class:`OutputError` where none can be written."""
+        if self._streams:
+            raise RuntimeError(f"{self._name}: is being written already; a RunWriter is for one `with` block at a time")
+        problems = check_outputs([self._name], [])
+        if not problems and Path(self._name).exists() and not Path(self._name).is_file():
+            problems = [f"{self._name}: is no file, so it cannot be written whole or not at all"]
+        if problems:
+            raise OutputError(problems)
+        self._path = Path(self._name).resolve()
+        self._temporary = beside(self._path)
+        self._written.clear()
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            file = self._temporary.open("xb")
+            self._streams = [file]
+            if self._path.suffix.lower() == ".gz":
+                # Without the name and the time, equal runs are equal files.
+                self._streams.insert(0, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
+            elif is_parquet(self._name):
+                self._streams.insert(0, self._parquet(file))
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return self
+
+    def _parquet(self, file: IO[bytes]) -> Stream:
+        from ragcontract.runs.parquet_writer import ParquetStream, needs_pyarrow
+
+        try:
+            return ParquetStream(file)
+        except ImportError as error:
+            self._close(quietly=True)
+            self._temporary.unlink()
+            raise needs_pyarrow(self._name) from error
+
+    def write(self, query_id: Id, results: Iterable[Result], latency_ms: float | None = None) -> None:
+        """Write what was retrieved for one query, best first: document ids, or mappings with a ``doc_id``.
+
+        A mapping may also have ``score``, ``chunk_id`` and ``metadata``. Raises :class:`InputError` for a row that
+        could not be read back, and for a query that was written before, without ``repeats``; the row is then not in
+        the file.
+        """
+        if not self._streams:
+            raise RuntimeError("write() belongs in the block of `with RunWriter(…) as run:`")
+        line, row = self._encoder.row(query_id, results, latency_ms)
+        known_as = as_id(row.query_id)
+        if known_as in self._written and not self._repeats:
+            problem = "is written already; a run has one row a query, unless `repeats=True` allows several"
+            raise InputError([f"{self._encoder.location(query_id)}: {problem}"])
+        try:
+            self._streams[0].write(line)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._written.add(known_as)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Put the file in its place, or throw it away where the block raised."""
+        try:
+            if kind is None:
+                self._finish()
+        except OSError as failed:
+            raise self._unwritable(failed) from failed
+        finally:
+            self._close(quietly=True)
+            self._temporary.unlink(missing_ok=True)
+
+    def _finish(self) -> None:
+        if not self._written:
+            raise InputError([f"{self._name}: no row was written; a run has one for every golden query"])
+        self._close()
+        take_after(self._temporary, self._path)
+        self._temporary.replace(self._path)
+
+    def _close(self, *, quietly: bool = False) -> None:
+        """Close what is open, what packs or converts before the file it writes to."""
+        while self._streams:
+            try:
+                self._streams.pop(0).close()
+            except OSError:
+                if not quietly:
+                    raise
+
+    def _unwritable(self, error: OSError) -> OutputError:
+        return OutputError([f"{self._name}: cannot be written ({error.strerror or error})"])

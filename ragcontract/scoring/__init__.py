@@ -1,1 +1,0 @@
-"""Scoring: ranks, metrics of a query, means over queries. Pure."""

@@ -1,0 +1,5 @@
+"""The Python API for runs that live on a Spark cluster: ``ragcontract.spark.check`` and ``ragcontract.spark.score``."""
+
+from ragcontract.cluster.python_api import check, score
+
+__all__ = ["check", "score"]

@@ -1,0 +1,1 @@
+"""Numbers over many queries: means, percentiles, significance."""

@@ -1,0 +1,129 @@
+"""What a golden set can tell: how far a metric moves by chance, and which drop it would show. Pure.
+
+The normal distribution's quantiles are for a one-sided test at 0.05 that finds a real drop with a power of 0.8.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from math import ceil, floor, fsum, log10, sqrt
+from operator import mul
+
+from msgspec import Struct
+
+from ragcontract.statistics.significance import ALPHA, fewest_changed
+
+POWER = 0.8
+Z_ALPHA, Z_POWER = 1.6448536269514722, 0.8416212335729143
+DIGITS = 2
+LARGE = 1000
+LENIENCE = 0.6
+
+
+class Detectable(Struct, frozen=True, kw_only=True):
+    """What is to be expected of one metric, all in the metric's own units.
+
+    ``mean`` is that of all runs. ``resampled`` is how far below it other queries of the same kind would bring it once
+    in twenty times. A drop up to ``noise`` may be chance; one of ``found`` is beyond that four times in five.
+
+    ``drop_limit`` is the limit for ``mode: significant``: three fifths of the noise. Where five queries or more
+    changed, the test says whether a drop over it is chance. Where fewer did, any drop over it counts: the noise is at
+    least what five queries are worth, so four must get worse, and none better, to be over three fifths of it.
+    """
+
+    mean: float
+    resampled: float
+    noise: float
+    found: float
+    minimum: float
+    drop_limit: float
+
+
+def detectable(runs: Sequence[Sequence[float]], weights: Sequence[float]) -> Detectable:
+    """Say what a golden set can tell, given a metric's value for each of its queries in known-good ``runs``.
+
+    A real drop is taken to be some queries getting worse, on top of what changes between known-good runs anyway (with
+    one run: nothing). It is noise where it comes to less than five queries, the fewest that can be significant, or to
+    less than ``Z_ALPHA`` standard errors, or where the known-good runs are as far apart themselves. Raises ValueError
+    where there is no query.
+    """
+    if not weights:
+        raise ValueError("nothing to average")
+    largest = max(weights)
+    shares = [weight / largest for weight in weights]
+    total = fsum(shares)
+    means: list[float] = [fsum(map(mul, shares, run)) / total for run in runs]
+    mean = fsum(means) / len(means)
+    typical = [fsum(values) / len(values) for values in zip(*runs, strict=True)]
+
+    loss = _loss(chain(*runs), shares)
+    variance = _variance_between(runs, typical, shares)
+    by_test = _beyond(0.0, Z_ALPHA, variance, loss)
+    apart = max(means) - min(means)
+    noise = min(1.0, max(fewest_changed(ALPHA) * loss, by_test, apart))
+    found = _beyond(noise, Z_POWER, variance, loss)
+    resampled = Z_ALPHA * _standard_error(typical, shares)
+    least = max(0.0, min(mean - resampled, *means))
+    digits = DIGITS + (len(weights) >= LARGE)
+    return Detectable(
+        mean=mean,
+        resampled=resampled,
+        noise=noise,
+        found=min(1.0, found),
+        minimum=floor(least * 10**digits + 1e-9) / 10**digits,
+        drop_limit=min(1.0, round_up(max(LENIENCE * noise, apart))),
+    )
+
+
+def round_up(value: float) -> float:
+    """Round up to two significant digits, and four decimals at most: 0.0712 is 0.072."""
+    if value <= 0:
+        return 0.0
+    digits = min(4, DIGITS - 1 - floor(log10(value)))
+    return round(ceil(value * 10.0**digits - 1e-9) / 10.0**digits, digits)
+
+
+def _loss(values: Iterable[float], weights: Sequence[float]) -> float:
+    """Return by how much the mean falls when one query gets worse, larger losses counting more.
+
+    It is taken to fall to what another query of the set has, or to nothing: by d, this is the sum of d squared over
+    the sum of d, for all pairs. The variance of a sum of such losses, coming one by one, is this times the sum.
+    """
+    ranked = [0.0, *sorted(values)]
+    number, total = len(ranked), fsum(ranked)
+    squares = number * fsum(value * value for value in ranked) - total * total
+    apart = fsum(value * (2 * index + 1 - number) for index, value in enumerate(ranked))
+    share = fsum(weight * weight for weight in weights) / fsum(weights) ** 2
+    return squares / apart * share if apart > 0 else 0.0
+
+
+def _variance_between(runs: Sequence[Sequence[float]], typical: Sequence[float], weights: Sequence[float]) -> float:
+    """Return the variance of the difference of two runs' means, by what each query's value varies between runs."""
+    if len(runs) < 2:  # noqa: PLR2004
+        return 0.0
+    squares = (
+        (weight * (value - middle)) ** 2
+        for run in runs
+        for value, middle, weight in zip(run, typical, weights, strict=True)
+    )
+    return 2 * fsum(squares) / (len(runs) - 1) / fsum(weights) ** 2
+
+
+def _beyond(start: float, z: float, variance: float, loss: float) -> float:
+    """Return the drop that is ``z`` of its own standard errors above ``start``.
+
+    It is the larger root d of (d - start)² = z² (variance + d loss).
+    """
+    half = start + z * z * loss / 2
+    return half + sqrt(half * half - start * start + z * z * variance)
+
+
+def _standard_error(values: Sequence[float], weights: Sequence[float]) -> float:
+    """Return the standard error of the weighted mean over queries, with a query that found nothing and one all added.
+
+    Without the two (after Agresti and Coull, 1998), a golden set that is all found would seem to have no noise.
+    """
+    added = sqrt(fsum(weight * weight for weight in weights) / len(weights))
+    weights, values = [*weights, added, added], [*values, 0.0, 1.0]
+    total = fsum(weights)
+    mean = fsum(weight * value for weight, value in zip(weights, values, strict=True)) / total
+    return sqrt(fsum((weight * (value - mean)) ** 2 for weight, value in zip(weights, values, strict=True))) / total

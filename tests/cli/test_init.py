@@ -1,0 +1,214 @@
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ragcontract.cli.commands.init import WORKFLOW, template
+from ragcontract.contract.config import Config, FailOn, Minimums, PerQuery, read_config
+from ragcontract.files.problems import Diagnostics
+from scripts import docs
+from tests.builders import run, write_jsonl
+from tests.process import files_in, rag_contract
+
+WRITTEN = ["golden.jsonl", "ragcontract.yml", WORKFLOW]
+
+
+def rows() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path("golden.jsonl").read_text().splitlines()]
+
+
+def ask(text: str) -> list[dict[str, Any]]:
+    """Start a contract anew from the text of a file of questions; returns the golden rows."""
+    Path("questions.txt").write_text(text)
+    Path("golden.jsonl").unlink(missing_ok=True)
+    ended = rag_contract("init", "--questions", "questions.txt")
+    assert ended.code == 0, ended.err
+    return rows()
+
+
+def test_three_files_are_written_and_the_next_steps_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = rag_contract("init")
+    assert (ended.code, ended.err) == (0, "")
+    assert sorted(files_in(tmp_path)) == sorted(WRITTEN)
+    first, *others = ended.out.partition("\n\n")[0].splitlines()
+    assert first == "wrote golden.jsonl (1 question)"
+    assert others == [f"wrote {name}" for name in WRITTEN[1:]]
+    for step in ('in place of "TODO"', "current_run.jsonl", "rag-contract lint", "rag-contract check", "baseline.json"):
+        assert step in ended.out
+    assert [row["relevant_doc_ids"] for row in rows()] == [["TODO"]]
+
+
+def test_questions_become_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert ask("\ufeffHow do I reset it?\r\n\r\n  Was heißt „SSO“?  \n") == [
+        {"id": "how-do-i-reset-it", "query": "How do I reset it?", "relevant_doc_ids": ["TODO"]},
+        {"id": "was-heisst-sso", "query": "Was heißt „SSO“?", "relevant_doc_ids": ["TODO"]},
+    ]
+    assert "„SSO“" in Path("golden.jsonl").read_text(), "for people to edit"
+
+
+def test_ids_are_unique_readable_and_of_a_length_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    long = "word " * 30
+    questions = ["C?", "C++?", "C 2", "数据库", "Où?", "???", f"{long}a", f"{long}b", "x" * 90]
+    ids = [row["id"] for row in ask("\n".join(questions))]
+    words = "-".join(["word"] * 9)
+    assert ids == ["c", "c-2", "c-2-2", "question-4", "ou", "question-6", words, f"{words}-2", "x" * 48]
+
+
+def test_a_question_that_repeats_another_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.txt").write_text("What is SSO?\nHow?\nwhat is  sso\nWHAT IS SSO?\n")
+    ended = rag_contract("init", "--questions", "q.txt")
+    assert ended.err == "warning: q.txt: 2 questions left out, the same as another but for case, space or a stop\n"
+    assert "wrote golden.jsonl (2 questions)" in ended.out
+    assert [row["query"] for row in rows()] == ["What is SSO?", "How?"]
+
+
+@pytest.mark.parametrize("existing", [*WRITTEN, "ragcontract.yaml"])
+def test_what_exists_is_kept_and_the_rest_written(
+    existing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(existing).parent.mkdir(parents=True, exist_ok=True)
+    Path(existing).write_text("mine")
+    ended = rag_contract("init")
+    assert ended.code == 0
+    assert f"kept {existing}\n" in ended.out
+    written = [name for name in WRITTEN if Path(name).stem != Path(existing).stem or name == WORKFLOW != existing]
+    assert ended.out.count("wrote ") == len(written) == 2
+    assert files_in(tmp_path).keys() == {existing, *written}
+    assert Path(existing).read_text() == "mine"
+
+
+def test_the_workflow_names_the_config_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ragcontract.yaml").write_text("k: 5\n")
+    rag_contract("init")
+    assert "config: ragcontract.yaml\n" in Path(WORKFLOW).read_text()
+
+
+def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("golden.jsonl").symlink_to("elsewhere.jsonl")
+    assert "kept golden.jsonl" in rag_contract("init").out
+    assert not Path("elsewhere.jsonl").exists()
+
+
+def test_where_all_exist_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rag_contract("init")
+    for name in WRITTEN:
+        Path(name).write_text("mine")
+    before = files_in(tmp_path)
+    said = "".join(f"error: {name}: exists already, and is never written over\n" for name in WRITTEN)
+    assert rag_contract("init") == (2, "", said)
+    assert files_in(tmp_path) == before
+
+
+def test_questions_for_a_golden_file_that_exists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.txt").write_text("How?")
+    Path("golden.jsonl").write_text("mine")
+    before = files_in(tmp_path)
+    said = "error: golden.jsonl: exists already, and is never written over\n"
+    assert rag_contract("init", "--questions", "q.txt") == (2, "", said)
+    assert files_in(tmp_path) == before
+
+
+NO_QUESTIONS = {
+    "nothing": (b" \n\n", "q.txt: is empty; expected one question a line"),
+    "JSON lines": (b'How?\n{"id": 1}\n', "q.txt:2: is JSON; expected plain text, one question a line"),
+    "binary data": (b"\0\1", "q.txt:1: is binary data"),
+    "another encoding": ("How?\nÜber?\n".encode("latin-1"), "q.txt:2: is not UTF-8"),
+    "a damaged archive": (b"\x1f\x8b\x08", "q.txt: the gzip data is damaged"),
+    "a flood": (b"?" * ((16 << 20) + 10), "q.txt: is larger than 16 MiB"),
+}
+
+
+@pytest.mark.parametrize(("data", "message"), NO_QUESTIONS.values(), ids=NO_QUESTIONS.keys())
+def test_what_is_no_list_of_questions_is_refused(
+    data: bytes, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.txt").write_bytes(data)
+    ended = rag_contract("init", "--questions", "q.txt")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"error: {message}")
+    assert list(files_in(tmp_path)) == ["q.txt"]
+
+
+@pytest.mark.parametrize("path", ["", "none.txt", "."])
+def test_questions_must_be_there(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert rag_contract("init", "--questions", path).code == 2
+    assert files_in(tmp_path) == {}
+
+
+def test_where_the_workflow_cannot_be_written_nothing_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(".github").write_text("")
+    ended = rag_contract("init")
+    assert (ended.code, ended.out) == (2, "")
+    assert f"{WORKFLOW}: cannot be written" in ended.err
+    assert [str(path) for path in Path().iterdir()] == [".github"]
+
+
+def test_a_contract_that_is_not_filled_in_fails_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ids = [row["id"] for row in ask("How?\nWhy?\nWhen?\n")]
+    write_jsonl(Path("current_run.jsonl"), [run(name, "doc1", "doc2") for name in ids])
+    ended = rag_contract("check")
+    assert ended.code == 1
+    assert ended.err == (
+        "warning: golden.jsonl:1: 'TODO' still stands for relevant documents (and 2 more such rows); write the ids of "
+        "the documents that answer the question, or [] if nothing does\n"
+    )
+    assert "Expected TODO in top 5" in ended.out
+    assert "3 of 3 queries broken" in ended.out
+
+
+def test_a_contract_that_is_filled_in_passes_up_to_the_baseline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    [row] = ask("How?\n")
+    Path("golden.jsonl").write_text(Path("golden.jsonl").read_text().replace("TODO", "doc1"))
+    write_jsonl(Path("current_run.jsonl"), [run(row["id"], "doc1")])
+    assert rag_contract("lint") == (0, "nothing odd\n", "")
+    assert rag_contract("check").code == 0
+    assert rag_contract("baseline").code == 0
+    config = Path("ragcontract.yml")
+    config.write_text(re.sub(r"^# (fail_on|minimums|  \w+):", r"\1:", config.read_text(), flags=re.MULTILINE))
+    assert rag_contract("check").code == 0
+    assert "fail_on.hitrate_drop_gt" in Path("report.json").read_text()
+
+
+def test_the_config_is_valid_and_shows_every_key(tmp_path: Path) -> None:
+    path = tmp_path / "ragcontract.yml"
+    for text in (template("ragcontract.yml"), uncommented(template("ragcontract.yml"))):
+        path.write_text(text)
+        diagnostics = Diagnostics()
+        config = read_config(str(path), diagnostics)
+        diagnostics.raise_problems()
+    records = {"": Config, "fail_on.": FailOn, "minimums.": Minimums, "per_query.": PerQuery}
+    keys = {f"{above}{name}" for above, record in records.items() for name in record.__struct_fields__}
+    assert config.lines.keys() == keys
+
+
+def uncommented(config: str) -> str:
+    """Take the # away from keys that are commented out."""
+    return re.sub(r"^( *)# ( *\w+:(?: |$)[^ ]*)$", r"\1\2", config, flags=re.MULTILINE)
+
+
+def test_the_workflow_is_the_examples_but_for_its_folder() -> None:
+    example = docs.WORKFLOW.read_text()
+    assert docs.render_workflow(example) == example, "run `make docs`"
+    ours, theirs = yaml.safe_load(template("workflow.yml")), yaml.safe_load(example)
+    steps = theirs["jobs"]["rag-contract"]["steps"]
+    assert steps[4]["with"].pop("baseline") == "rag/baseline.json"
+    assert json.loads(json.dumps(theirs).replace("rag/", "")) == json.loads(json.dumps(ours))

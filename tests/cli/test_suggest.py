@@ -1,0 +1,116 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ragcontract.contract.config import read_config
+from ragcontract.files.problems import Diagnostics
+from tests.builders import golden, run, write_jsonl
+from tests.process import files_in, rag_contract
+
+QUERIES = 40
+
+
+@pytest.fixture(autouse=True)
+def contract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a golden set and three known-good runs, in which one query in ten is found at another rank each time."""
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden(f"q{n}", f"d{n}") for n in range(QUERIES)])
+    for turn in range(3):
+        rows = [run(f"q{n}", *["x"] * ((n + turn) % 10 == 0), f"d{n}") for n in range(QUERIES)]
+        write_jsonl(Path(f"good{turn}.jsonl"), rows)
+
+
+def configuration(printed: str) -> str:
+    return printed[printed.index("k: ") :]
+
+
+def test_it_says_what_is_noise_and_prints_a_configuration() -> None:
+    ended = rag_contract("suggest", "--run", "good0.jsonl")
+    assert (ended.code, ended.err) == (0, "")
+    assert "HitRate@5: with 40 queries a drop under 0.13 is noise; one of 0.19 is found 4 times in 5\n" in ended.out
+    assert "MRR@5        0.9500  " in ended.out
+    assert "give several good runs" in ended.out
+    limits = yaml.safe_load(configuration(ended.out))
+    assert limits["k"] == 5
+    assert limits["fail_on"] == {"mode": "significant", "mrr_drop_gt": 0.05, "recall_drop_gt": 0.075}
+    assert limits["minimums"]["recall_at_k"] == 0.96
+
+
+@pytest.mark.parametrize("given", [("good0.jsonl", "good1.jsonl", "good2.jsonl"), ("good?.jsonl",)])
+def test_every_file_is_a_run_of_its_own(given: tuple[str, ...]) -> None:
+    ended = rag_contract("suggest", "--run", *given)
+    assert (ended.code, ended.err) == (0, "")
+    assert "give several good runs" not in ended.out
+    noise = yaml.safe_load(configuration(ended.out))["fail_on"]["mrr_drop_gt"]
+    alone = yaml.safe_load(configuration(rag_contract("suggest", "--run", "good0.jsonl").out))["fail_on"]
+    assert noise > alone["mrr_drop_gt"] / 2
+
+
+def test_rows_that_repeat_are_averaged_where_that_is_asked_for() -> None:
+    rows = [run(f"q{n}", *before, f"d{n}") for before in ([], ["x"]) for n in range(QUERIES)]
+    write_jsonl(Path("good.jsonl"), rows)
+    assert rag_contract("suggest", "--run", "good.jsonl").code == 2
+    ended = rag_contract("suggest", "--run", "good.jsonl", "--repeats")
+    assert (ended.code, ended.err) == (0, "")
+    assert "MRR@5        0.7500  " in ended.out
+
+
+def test_known_good_runs_pass_under_what_it_proposes() -> None:
+    proposed = configuration(rag_contract("suggest", "--run", "good*.jsonl").out)
+    # The mode is read by a version of the configuration that knows it; the limits are good for either.
+    Path("ragcontract.yml").write_text("".join(x for x in proposed.splitlines(keepends=True) if "mode: s" not in x[:9]))
+    diagnostics = Diagnostics()
+    read_config("ragcontract.yml", diagnostics)
+    diagnostics.raise_problems()
+    for turn in range(3):
+        ended = rag_contract("check", "--run", f"good{turn}.jsonl", "--baseline", "good0.jsonl")
+        assert ended.code == 0, ended.out + ended.err
+
+
+def test_k_and_the_way_of_counting_are_the_configs() -> None:
+    Path("ragcontract.yml").write_text("k: 1\nmissing_queries: zero\n")
+    assert "MRR@1 " in rag_contract("suggest", "--run", "good0.jsonl").out
+    assert "MRR@3 " in rag_contract("suggest", "--run", "good0.jsonl", "--k", "3").out
+
+
+def test_where_no_drop_is_sure_to_be_found_it_says_so() -> None:
+    write_jsonl(Path("few.jsonl"), [golden("q0", "d0"), golden("q1", "d1")])
+    ended = rag_contract("suggest", "--golden", "few.jsonl", "--run", "good0.jsonl")
+    assert (
+        "HitRate@5: with 2 queries a drop under 1.0 is noise; no drop is sure to be found, so add queries" in ended.out
+    )
+
+
+def test_it_writes_nothing(tmp_path: Path) -> None:
+    before = files_in(tmp_path)
+    rag_contract("suggest", "--run", "good0.jsonl")
+    assert files_in(tmp_path) == before
+
+
+def test_what_cannot_be_read_is_said() -> None:
+    assert rag_contract("suggest", "--run", "nowhere.jsonl").code == 2
+    assert rag_contract("suggest", "--run", "").code == 2
+    assert rag_contract("suggest", "--run", "good0.jsonl", "--k", "0").code == 2
+
+
+def test_a_run_that_lacks_a_query_is_no_known_good_one() -> None:
+    write_jsonl(Path("good1.jsonl"), [run("q0", "d0")])
+    Path("ragcontract.yml").write_text("missing_queries: zero\n")
+    ended = rag_contract("suggest", "--run", "good0.jsonl", "good1.jsonl")
+    assert ended.code == 2
+    assert "good1.jsonl" in ended.err
+
+
+def test_warnings_about_the_golden_file_come_once() -> None:
+    write_jsonl(Path("golden.jsonl"), [golden(f"q{n}", f"d{n}", weigth=2) for n in range(QUERIES)])
+    ended = rag_contract("suggest", "--run", "good0.jsonl", "good1.jsonl")
+    assert ended.code == 0
+    assert ended.err.count("weigth") == 1
+
+
+def test_a_golden_set_without_relevant_documents_has_nothing_to_say() -> None:
+    write_jsonl(Path("golden.jsonl"), [{**golden("q0"), "relevant_doc_ids": [], "forbidden_doc_ids": ["d"]}])
+    ended = rag_contract("suggest", "--run", "good0.jsonl")
+    assert ended.code == 2
+    assert "no golden query has relevant documents" in ended.err

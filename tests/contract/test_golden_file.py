@@ -1,0 +1,90 @@
+from pathlib import Path
+from typing import Any
+
+from ragcontract.contract.golden_file import read_golden
+from ragcontract.files.problems import Diagnostics
+from ragcontract.model import GoldenQuery
+from tests.builders import golden, write_jsonl
+
+
+def read(folder: Path, *rows: dict[str, Any]) -> tuple[dict[str, GoldenQuery], list[str]]:
+    """Return the queries of a good golden file, and the warnings."""
+    diagnostics = Diagnostics()
+    found = read_golden([str(write_jsonl(folder / "golden.jsonl", rows))], diagnostics)
+    diagnostics.raise_problems()
+    return found.queries, [warning.replace(f"{folder}/", "") for warning in diagnostics.warnings]
+
+
+def test_defaults_are_filled_in(tmp_path: Path) -> None:
+    queries, warnings = read(tmp_path, {"id": "q", "query": "?", "relevant_doc_ids": ["a"]})
+    assert queries["q"] == GoldenQuery(
+        id="q",
+        query="?",
+        relevant_doc_ids=("a",),
+        location=f"{tmp_path}/golden.jsonl:1",
+        must_rank_at_most=None,
+        must_include_any=False,
+        forbidden_doc_ids=(),
+        weight=1.0,
+        tags=(),
+        relevance=None,
+    )
+    assert warnings == []
+
+
+def test_null_is_as_absent(tmp_path: Path) -> None:
+    optional = ("must_rank_at_most", "must_include_any", "forbidden_doc_ids", "weight", "tags", "metadata", "relevance")
+    with_null, _ = read(tmp_path, golden("q", "a", **dict.fromkeys(optional)))
+    without, _ = read(tmp_path, golden("q", "a"))
+    assert with_null == without
+
+
+def test_every_field_is_kept(tmp_path: Path) -> None:
+    row = golden(
+        "q",
+        "a",
+        "b",
+        must_rank_at_most=3,
+        must_include_any=True,
+        forbidden_doc_ids=["x"],
+        weight=2,
+        tags=["t", "u", "t"],
+    )
+    query = read(tmp_path, row)[0]["q"]
+    assert (query.relevant_doc_ids, query.must_rank_at_most, query.must_include_any) == (("a", "b"), 3, True)
+    assert (query.forbidden_doc_ids, query.weight, query.tags) == (("x",), 2.0, ("t", "u"))
+
+
+def test_metadata_may_be_anything_and_is_not_looked_at(tmp_path: Path) -> None:
+    queries, warnings = read(tmp_path, golden("q", metadata={"any": ["thing"], "weigth": 2}))
+    assert (queries, warnings) == read(tmp_path, golden("q"))
+
+
+def test_whole_numbers_are_ids_and_the_same_as_their_digits(tmp_path: Path) -> None:
+    row = {"id": 7, "query": "?", "relevant_doc_ids": [1, "1", 2, 10**30], "forbidden_doc_ids": [3]}
+    query = read(tmp_path, row)[0]["7"]
+    assert query.relevant_doc_ids == ("1", "2", str(10**30))
+    assert query.forbidden_doc_ids == ("3",)
+
+
+def test_grades_of_1_and_more_make_the_relevant_documents(tmp_path: Path) -> None:
+    graded = {"id": "q", "query": "?", "relevance": {"a": 3, "b": 0.5, "c": 1, "d": 0}}
+    for row in (graded, graded | {"relevant_doc_ids": ["c", "a"]}):
+        query = read(tmp_path, row)[0]["q"]
+        assert set(query.relevant_doc_ids) == {"a", "c"}
+        assert query.relevance == {"a": 3, "b": 0.5, "c": 1, "d": 0}
+
+
+def test_a_query_that_nothing_answers_is_kept(tmp_path: Path) -> None:
+    queries, _ = read(tmp_path, golden("q") | {"relevant_doc_ids": []}, golden("p"))
+    assert [(query.id, query.answerable) for query in queries.values()] == [("q", False), ("p", True)]
+
+
+def test_a_document_that_is_relevant_and_forbidden_is_warned_about(tmp_path: Path) -> None:
+    _, warnings = read(tmp_path, golden("q", "b", "a", forbidden_doc_ids=["a", "b"]))
+    assert warnings == ["golden.jsonl:1: 'a' is both relevant and forbidden, so the query can never pass"]
+
+
+def test_the_order_is_the_files(tmp_path: Path) -> None:
+    queries, _ = read(tmp_path, golden("b"), golden("a"), golden("c"))
+    assert list(queries) == ["b", "a", "c"]

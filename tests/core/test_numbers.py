@@ -1,0 +1,124 @@
+"""Numbers as they are shown."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragcontract.core.numbers import (
+    SAME,
+    count,
+    digits_for,
+    digits_that_add_up,
+    fixed,
+    milliseconds,
+    percent,
+    signed,
+)
+
+fractions = st.floats(min_value=0, max_value=1)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "digits"),
+    [
+        ([], 2),
+        ([(0.82, 0.68)], 2),
+        ([(0.1, 0.1)], 2),
+        ([(0.1, 0.1 + 1e-10)], 2),
+        ([(0.1004, 0.1)], 4),
+        ([(0.1, 0.1004)], 4),
+        ([(0.82, 0.68), (0.101, 0.1)], 3),
+        ([(-0.0035, 0.0)], 3),
+        ([(0.0035, 0.0)], 3),
+        ([(0.1000001, 0.1)], 7),
+        ([(0.100000002, 0.1)], 9),
+    ],
+)
+def test_what_differs_is_shown_to_differ(pairs: list[tuple[float, float]], digits: int) -> None:
+    assert digits_for(pairs) == digits
+
+
+@given(fractions, fractions)
+def test_no_pair_that_differs_reads_the_same(a: float, b: float) -> None:
+    digits = digits_for([(a, b)])
+    assert 2 <= digits <= 10
+    if abs(a - b) <= SAME:
+        assert digits == 2
+    else:
+        assert fixed(a, digits) != fixed(b, digits)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "at_least", "digits"),
+    [
+        (0.82, 0.68, 2, 2),
+        (0.6948, 0.6697, 2, 3),  # 0.69 -> 0.67 with a change of -0.03
+        (0.82, 0.68, 3, 3),
+        (0.5, 0.5, 2, 2),
+        (1 / 3, 2 / 3, 2, 2),  # never
+        (0.1234567, 0.2345678, 5, 5),
+    ],
+)
+def test_a_change_is_the_difference_of_what_is_shown(before: float, now: float, at_least: int, digits: int) -> None:
+    assert digits_that_add_up(before, now, at_least) == digits
+
+
+@given(fractions, fractions)
+def test_sums_are_shown_with_2_to_4_decimals(before: float, now: float) -> None:
+    digits = digits_that_add_up(before, now, 2)
+    shown = float(fixed(now, digits)) - float(fixed(before, digits))
+    assert 2 <= digits <= 4
+    if digits > 2:
+        assert shown == pytest.approx(float(fixed(now - before, digits)), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "plain", "with_sign"),
+    [
+        (None, 2, "-", "-"),
+        (0.0, 2, "0.00", "0.00"),
+        (-0.0, 2, "0.00", "0.00"),
+        (-0.001, 2, "0.00", "0.00"),
+        (0.004, 2, "0.00", "0.00"),
+        (-0.14, 2, "-0.14", "-0.14"),
+        (0.02, 2, "0.02", "+0.02"),
+        (1.0, 3, "1.000", "+1.000"),
+        (-0.006, 2, "-0.01", "-0.01"),
+    ],
+)
+def test_numbers_with_and_without_a_sign(value: float | None, digits: int, plain: str, with_sign: str) -> None:
+    assert fixed(value, digits) == plain
+    assert signed(value, digits) == with_sign
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0.1, "10%"), (0.125, "12.5%"), (0.12345, "12.35%"), (0.0, "0%"), (1.0, "100%"), (-0.1, "-10%"), (-1e-6, "0%")],
+)
+def test_percentages_have_no_more_decimals_than_it_takes(value: float, expected: str) -> None:
+    assert percent(value) == expected
+
+
+def test_what_no_report_has_room_for_is_written_short() -> None:
+    assert [milliseconds(value, 0) for value in (1e9, 1e308)] == ["1000000000 ms", "1e+308 ms"]
+    assert [milliseconds(value, 0, sign=True) for value in (1e9, -1e308)] == ["+1000000000 ms", "-1e+308 ms"]
+    assert percent(1e9) == "100000000000%"
+    assert percent(1.7e308) == "over 100,000,000,000%"
+
+
+def test_a_percentage_can_be_written_finer() -> None:
+    assert percent(0.100002, 4) == "10.0002%"
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "expected"),
+    [
+        (0, "query", "0 queries"),
+        (1, "query", "1 query"),
+        (2, "gate", "2 gates"),
+        (1, "golden query", "1 golden query"),
+        (1234567, "query", "1,234,567 queries"),
+    ],
+)
+def test_things_are_counted(number: int, noun: str, expected: str) -> None:
+    assert count(number, noun) == expected

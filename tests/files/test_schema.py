@@ -1,0 +1,131 @@
+from typing import Annotated, Any, Literal
+
+import pytest
+from msgspec import Meta, Struct
+
+from ragcontract.files.schema import Mismatch, describe, dotted, json_schema, mismatches, nearest, shown
+
+
+class Inner(Struct, frozen=True, kw_only=True):
+    name: str
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    id: str
+    count: int = 0
+    inner: list[Inner] = []
+    either: Annotated[float, Meta(ge=0, le=1)] | Literal["all"] | None = None
+
+
+class Strict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    inner: Inner | None = None
+    other_name: int = 0
+
+
+def test_a_fitting_value_has_no_misfits() -> None:
+    assert mismatches({"id": "x", "count": 1, "inner": [{"name": "n"}], "either": "all", "more": 1}, Record) == []
+
+
+def test_misfits_are_told_outermost_first_and_in_the_order_of_lists() -> None:
+    value = {"count": True, "inner": [{"name": "n"}, {"name": "n"}, {"name": 2}, *[{"name": "n"}] * 7, {"name": 1}, {}]}
+    assert mismatches(value, Record) == [
+        Mismatch(("count",), "expected a whole number, found true"),
+        Mismatch(("id",), "is missing"),
+        Mismatch(("inner", 2, "name"), "expected text, found 2"),
+        Mismatch(("inner", 10, "name"), "expected text, found 1"),
+        Mismatch(("inner", 11, "name"), "is missing"),
+    ]
+
+
+def test_a_whole_number_with_a_point_is_none() -> None:
+    assert mismatches({"id": "x", "count": 3.0}, Record) == [Mismatch(("count",), "expected a whole number, found 3.0")]
+
+
+def test_of_several_missing_fields_each_is_told_once() -> None:
+    class Three(Struct):
+        a: int
+        b: int
+        c: int
+
+    assert [mismatch.path for mismatch in mismatches({}, Three)] == [("a",), ("b",), ("c",)]
+
+
+def test_a_choice_is_told_whole() -> None:
+    assert mismatches({"id": "x", "either": 2}, Record) == [
+        Mismatch(("either",), 'expected a number from 0 to 1 or "all", found 2')
+    ]
+
+
+def test_an_object_for_which_one_field_would_do_is_written_out() -> None:
+    assert mismatches({"id": "x", "inner": ["n"]}, Record) == [
+        Mismatch(("inner", 0), 'expected an object, found "n"; write {"name": "n"}')
+    ]
+
+
+def test_unknown_keys_are_told_with_what_was_meant_or_what_there_is() -> None:
+    value = {"othername": 1, "Name": 2, "zzz": 3}
+    assert {mismatch.path[0]: mismatch.message for mismatch in mismatches(value, Strict)} == {
+        "othername": "unknown key; did you mean 'other_name'?",
+        "Name": "unknown key; did you mean 'name' under 'inner'?",
+        "zzz": "unknown key; known here: inner, other_name",
+    }
+
+
+def test_paths_are_dotted_as_people_write_them() -> None:
+    assert dotted(("results", 3, "doc_id")) == "results[3].doc_id"
+    assert dotted((0, "a")) == "[0].a"
+    assert dotted(()) == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("relevant_docs_ids", "relevant_doc_ids"),
+        ("Relevant-Doc-IDs", "relevant_doc_ids"),
+        ("wieght", "weight"),
+        ("zz", None),
+    ],
+)
+def test_the_nearest_word(word: str, meant: str | None) -> None:
+    assert nearest(word, ["relevant_doc_ids", "weight"]) == meant
+
+
+def test_the_nearest_word_keeps_its_case() -> None:
+    assert nearest("doc_id", ["DOC_ID", "x"]) == "DOC_ID"
+
+
+SHOWN: list[tuple[Any, str]] = [
+    (None, "null"),
+    (True, "true"),
+    ("it's", '"it\'s"'),
+    ('a "b"', '"a \\"b\\""'),
+    ("é", '"é"'),
+    ("x" * 100, '"' + "x" * 59 + '…"'),
+    ([None, True, "it's", 4], '[null, true, "it\'s", …]'),
+    ({"a": {"b": {"c": 1}}}, '{"a": {"b": {…}}}'),
+    ([[[[]]]], "[[[…]]]"),
+    ({}, "{}"),
+    ([], "[]"),
+    (["x" * 50, "y" * 50], '["' + "x" * 50 + '", "' + "y" * 23 + "…"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), SHOWN, ids=[text[:20] for _, text in SHOWN])
+def test_values_are_shown_as_short_json(value: Any, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_expectations_in_words() -> None:
+    assert describe({"type": "string", "minLength": 1}, {}) == "text that is not empty"
+    assert describe({"type": "number", "minimum": 0}, {}) == "a number of at least 0"
+    assert describe({"const": 1}, {}) == "1"
+    assert describe({"$ref": "#/$defs/A"}, {"A": {"type": "object", "title": "A"}}) == "an object"
+    assert describe({}, {}) == "a value"
+
+
+def test_a_schema_takes_what_the_record_adds() -> None:
+    class Extra(Struct):
+        a: int = 0
+
+    Extra.schema_extra = {"minProperties": 1}  # type: ignore[attr-defined]
+    assert json_schema(Extra)["$defs"]["Extra"]["minProperties"] == 1

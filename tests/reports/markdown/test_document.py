@@ -1,0 +1,289 @@
+"""The report on a pull request: what it says, and that nothing from a file can change what it is."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from ragcontract.contract.config import Config, FailOn, Minimums, TagLimits
+from ragcontract.core.text import encodable, shorten, visible
+from ragcontract.model import Report
+from ragcontract.reports.markdown.document import Layout, render, render_unusable
+from tests.records import Rows, query, report
+from tests.reports.markdown.test_gfm import NASTY, nasty
+from tests.reports.page import Page
+
+
+def failing(**config: Any) -> Report:
+    queries = [
+        query("refund_policy", "doc_refund_policy", must_rank_at_most=3, tags=("policy",), query="Refunds?"),
+        query("secret", "A", forbidden_doc_ids=("F", "G"), tags=("policy", "eu")),
+        query("fine", "A"),
+        query("up", "A"),
+    ]
+    now = {"refund_policy": ["x"], "secret": ["A", "F"], "fine": ["A"], "up": ["A"]}
+    before = {"refund_policy": ["doc_refund_policy"], "secret": ["A"], "fine": ["A"], "up": ["x", "A"], "gone": ["A"]}
+    return report(queries, now, before, Config(fail_on=FailOn(mrr_drop_gt=0.1, recall_drop_gt="50%"), **config))
+
+
+def headline(markdown: str) -> str:
+    return markdown.splitlines()[0]
+
+
+def test_the_verdict_and_why_is_the_first_line() -> None:
+    assert headline(render(failing())) == (
+        "### ❌ Retrieval contract broken: MRR@5 fell by 0.12, allowed drop 0.10; 2 of 4 queries broken"
+    )
+    passing = report([query("q", "A")], {"q": ["A"]})
+    assert headline(render(passing)) == "### ✅ Retrieval contract holds: nothing broken in 1 query; no gates are set"
+
+
+def test_a_name_tells_contracts_apart() -> None:
+    assert headline(render(failing(), name="docs_en")).startswith(r"### ❌ Retrieval contract docs\_en broken: ")
+    assert headline(render_unusable(["x"], name="docs")) == (
+        "### ⚠️ Retrieval contract docs could not be judged: 1 problem"
+    )
+
+
+def test_the_metric_table() -> None:
+    metrics = Page(render(failing())).tables[0]
+    assert metrics == [
+        ["Metric", "Baseline", "Current", "Change", "Limit", "Status"],
+        ["MRR@5", "0.875", "0.750", "-0.125", "allowed drop 0.100", "❌ fail"],
+        ["Recall@5", "1.00", "0.75", "-0.25", "allowed drop 50% (0.50)", "✅ pass"],
+        ["Precision@5", "0.20", "0.15", "-0.05", "-", "-"],
+        ["HitRate@5", "1.00", "0.75", "-0.25", "-", "-"],
+        ["nDCG@5", "0.91", "0.75", "-0.16", "-", "-"],
+        ["MAP@5", "0.875", "0.750", "-0.125", "-", "-"],
+    ]
+
+
+def with_limited_tags(value: str) -> Page:
+    low, high = TagLimits(minimums=Minimums(mrr_at_k=0.1)), TagLimits(minimums=Minimums(mrr_at_k=0.9))
+    queries = [query("q", "A", tags=(value,)), query("p", "A", tags=(value + "2",))]
+    config = Config(tags={value + "2": low, value: high})
+    return Page(render(report(queries, {"q": ["x", "A"], "p": ["A"]}, config=config)))
+
+
+@pytest.mark.parametrize("value", ["x", *NASTY])
+def test_a_limited_tag_has_a_row_and_its_name_is_code(value: str) -> None:
+    page = with_limited_tags(value)
+    assert page.tables[0][7:] == [
+        [f"MRR@5 of {shorten(visible(value), 80)}", "0.50", "minimum 0.90", "❌ fail"],
+        [f"MRR@5 of {shorten(visible(value + '2'), 80)}", "1.00", "minimum 0.10", "✅ pass"],
+    ]
+    assert page.tags == with_limited_tags("harmless").tags
+    assert page.text.startswith("❌ Retrieval contract broken: : MRR@5 is 0.50, minimum 0.90\n")  # the name is code
+    assert page.links() == []
+
+
+@pytest.mark.parametrize("max_rows", [0, 1, 2, 3])
+def test_of_many_limited_tags_the_worst_are_shown(max_rows: int) -> None:
+    worst_first = ["t2", "t0", "t1"]
+    limits = {f"t{number}": TagLimits(minimums=Minimums(mrr_at_k=low)) for number, low in enumerate([0.5, 0.1, 0.9])}
+    queries = [query("q", "A", tags=("t0", "t1", "t2"))]
+    made = report(queries, {"q": ["A"]}, config=Config(tags=limits))
+    page = Page(render(made, layout=Layout(rows=max_rows)))
+    assert [row[0] for row in page.tables[0][7:]] == [f"MRR@5 of {tag}" for tag in worst_first[:max_rows]]
+    assert (f"… and {3 - max_rows} more limited mean" in page.text) == (max_rows < 3)
+
+
+def test_the_broken_queries() -> None:
+    broken = Page(render(failing())).tables[1]
+    assert broken == [
+        ["Query", "Expected", "Found", "Before", "Now"],
+        ["secretWhat about secret?", "no F in the results", "rank 2", "–", "2"],
+        ["refund_policyRefunds?", "doc_refund_policy in top 3", "missing from top 5", "1", "–"],
+    ]
+
+
+def test_the_parts_that_are_folded() -> None:
+    now = Rows({"refund_policy": ["x"], "new": ["A"]}, name="run.jsonl", versions={"embedding_model": ["e5@2"]})
+    before = Rows({"refund_policy": ["D"], "gone": []}, name="base.jsonl", versions={"embedding_model": ["e5@1"]})
+    queries = [query("refund_policy", "D", tags=("policy",)), query("new", "A", tags=("policy",))]
+    made = report(queries, now, before, Config(), warnings=["golden.jsonl:3: odd"])
+    page = Page(render(made))
+    summaries = [part for part in page.prose if part.startswith(("Rank", "1 ", "Versions", "Inputs"))]
+    assert summaries == [
+        "1 broken query",
+        "Rank movement: 1 worse, 1 new, 1 gone",
+        "1 tag",
+        "1 warning",
+        "Inputs",
+    ]
+    assert page.items[0] == "The likely cause: embedding model e5@1 → e5@2"
+    _, _, worse, tags, noise, inputs = page.tables
+    assert worse == [["Query", "Documents, rank before → now"], ["refund_policy", "D 1 → missing"]]
+    assert tags == [
+        ["Tag", "Queries", "MRR@5", "Recall@5", "Precision@5", "HitRate@5", "nDCG@5", "MAP@5"],
+        ["policy", "2", *["0.500 (-1.000)"] * 2, "0.100 (-0.200)", *["0.500 (-1.000)"] * 3],
+    ]
+    assert noise[:2] == [
+        ["Metric", "Change", "95 % interval", "Better / same / worse", "p of a drop"],
+        ["MRR@5", "-1.000", "-", "0 / 0 / 1", "too few changed"],
+    ]
+    assert inputs == [
+        ["", "File", ""],
+        ["golden", "golden.jsonl (sha256 cdcdcdcdcdcd)", "2 queries, 2 with relevant documents"],
+        ["run", "run.jsonl (sha256 abababababab)", "2 queries"],
+        ["baseline", "base.jsonl (sha256 abababababab)", "2 queries, 1 shared"],
+        ["config", "ragcontract.yml (sha256 efefefefefef)", "0 gates"],
+    ]
+    assert page.items[1:] == ["golden.jsonl:3: odd"]
+    assert "New" in page.prose
+    assert "Gone" in page.prose
+    assert "k = 5 · rag-contract 1.0.0.dev0 · " in page.text
+    assert "<code>2026-07-01T12:00:00+00:00</code>" in page.html
+
+
+def test_without_a_baseline_nothing_is_compared() -> None:
+    page = Page(render(report([query("q", "A", tags=("t",))], {"q": ["x"]})))
+    metrics, broken, tags, inputs = page.tables
+    assert metrics[:2] == [["Metric", "Current", "Limit", "Status"], ["MRR@5", "0.00", "-", "-"]]
+    assert broken == [["Query", "Expected", "Found"], ["qWhat about q?", "A in top 5", "missing from top 5"]]
+    assert tags[1] == ["t", "1", *["0.000"] * 6]
+    assert inputs[3:] == [
+        ["baseline", "-", "none given: nothing was compared"],
+        ["config", "-", "none given: rules on, no gates"],
+    ]
+    assert "since the baseline" not in page.text
+    assert "Rank movement" not in page.text
+
+
+def test_inputs_in_several_files_and_of_another_day() -> None:
+    now, before = Rows({"q1": ["A"]}, name="run-0.jsonl"), Rows({"q1": ["A"]}, name="baseline.json")
+    now.files *= 3
+    before.created_at = "2026-06-01T00:00:00+00:00"
+    inputs = Page(render(report([query("q1", "A"), query("q2")], now, before))).tables[-1]
+    assert inputs[1][2] == "2 queries, 1 with relevant documents"
+    assert inputs[2] == ["run", "run-0.jsonl (sha256 abababababab) and 2 more files", "1 query, 1 missing"]
+    assert inputs[3][2] == "1 query, 1 shared, made 2026-06-01T00:00:00+00:00"
+
+
+def test_a_tag_that_has_not_changed_is_not_said_to() -> None:
+    page = Page(render(report([query("q", "A", tags=("t",))], {"q": ["A"]}, {"q": ["A"]})))
+    assert page.tables[1][1] == ["t", "1", "1.000", "1.000", "0.200", "1.000", "1.000", "1.000"]
+
+
+def test_a_query_that_is_new_has_no_before() -> None:
+    made = report([query("q", "A"), query("new", "A")], {"q": ["A"], "new": ["x"]}, {"q": ["A"]})
+    assert Page(render(made)).tables[1][1][3:] == ["n/a", "–"]
+
+
+def test_several_findings_of_a_query_stand_under_its_name() -> None:
+    made = report([query("q", "A", "B", must_rank_at_most=1)], {"q": ["x", "A"]}, {"q": ["B", "A"]})
+    assert Page(render(made)).tables[1][1:] == [
+        ["qWhat about q?", "A or B in top 1", "A rank 2, B missing from top 5", "2, 1", "2, –"],
+        ["", "B in top 5", "missing from top 5", "1", "–"],
+    ]
+
+
+def test_long_lists_are_cut() -> None:
+    docs = [f"doc{number}" for number in range(8)]
+    made = report([query("q", *docs, query="y" * 100)], {"q": []}, {"q": docs}, Config(k=8))
+    (_, broken), (_, worse) = Page(render(made)).tables[1:3]
+    assert broken[0] == "q" + "y" * 59 + "…"
+    assert broken[1] == "doc0, doc1, doc2, doc3, doc4 and 3 more in top 8"
+    assert broken[3:] == ["1, 2, 3, 4, 5, …", "–, –, –, –, –, …"]
+    assert worse[1].endswith("doc4 5 → missing, 3 more")
+
+
+@pytest.mark.parametrize(("max_rows", "shown"), [(0, 0), (1, 1), (3, 3), (4, 4), (100, 4)])
+def test_tables_are_cut_and_the_rest_is_counted(max_rows: int, shown: int) -> None:
+    queries = [query(f"q{number}", "A", tags=(f"t{number}",)) for number in range(4)]
+    now = {asked.id: ["x"] for asked in queries} | {"other": []}
+    before = {asked.id: ["A"] for asked in queries} | {f"gone{number}": ["A"] for number in range(4)}
+    made = report(queries, now, before, warnings=["w"] * 4)
+    page = Page(render(made, layout=Layout(rows=max_rows)))
+    rows = [len(table) - 1 for table in page.tables]
+    assert rows == ([6, shown, shown, shown, 6, 4] if shown else [6, 6, 4])
+    rest = 4 - shown
+    for noun in ("broken quer", "quer", "tag"):
+        assert (f"… and {rest} more {noun}" in page.text) == (rest > 0)
+    assert (f"{rest} more" in page.text.split("Gone")[1]) == (rest > 0)
+    assert page.items == ["w"] * shown + ([f"… and {rest} more"] if rest else [])
+
+
+def test_what_cannot_be_judged_says_every_problem() -> None:
+    page = Page(render_unusable(["golden.jsonl:1: id: is missing", "x" * 600]))
+    assert page.text.startswith("⚠️ Retrieval contract could not be judged: 2 problems")
+    assert page.items == ["golden.jsonl:1: id: is missing", "x" * 499 + "…"]
+    assert "No verdict was reached." in page.text
+    assert Page(render_unusable(["a", "b", "c"], max_rows=1)).items == ["a", "… and 2 more"]
+
+
+def hostile(value: str) -> tuple[Report, str]:
+    """Return a report that has ``value`` wherever a file can put text, and the contract's name."""
+    asked = [
+        query(value, value + "1", value + "2", forbidden_doc_ids=(value + "3",), tags=(value,), query=value),
+        query(value + "new", value, query=value),
+        query(value + "better", value, query=value),
+        query(value + "changed", value, query=value),
+    ]
+    now = {value: [value + "3"], value + "new": [value], value + "better": [value], value + "changed": [value]}
+    before = {
+        value: [value + "1", value + "2"],
+        value + "better": [value + "other", value],
+        value + "changed": [],
+        value + "gone": [],
+    }
+    questions = dict.fromkeys(before, value) | {value + "changed": value + "?"}
+    versions = {"embedding_model": [value], "index_version": [value, "1"]}
+    baseline = Rows(
+        before, name=value, versions={"embedding_model": ["e"], "index_version": ["0"]}, questions=questions
+    )
+    baseline.created_at = value
+    config = Config(fail_on=FailOn(mrr_drop_gt=0.1), minimums=Minimums(recall_at_k=0.1))
+    run = Rows(now, name=value, versions=versions)
+    return report(asked, run, baseline, config, warnings=[value, value], path=value), value
+
+
+HARMLESS = Page(render(hostile("harmless")[0], name="harmless"))
+UNUSABLE = Page(render_unusable(["harmless"] * 2, name="harmless"))
+
+
+def test_a_harmless_report_has_every_part() -> None:
+    assert HARMLESS.tags.count("table") == HARMLESS.tags.count("/table") == 7
+    assert HARMLESS.tags.count("details") == HARMLESS.tags.count("/details") == 5
+    assert {"a", "img", "script", "input"} & set(HARMLESS.tags) == set()
+    assert HARMLESS.links() == UNUSABLE.links() == []
+
+
+@pytest.mark.parametrize("value", NASTY)
+def test_a_nasty_report_has_the_same_parts(value: str) -> None:
+    check(value)
+
+
+@given(nasty)
+def test_any_report_has_the_same_parts(value: str) -> None:
+    check(value)
+
+
+def check(value: str) -> None:
+    made, name = hostile(value)
+    page = Page(render(made, name=name))
+    assert page.tags == HARMLESS.tags
+    assert page.links() == []
+    written = visible(value)
+    assert f"❌ Retrieval contract {shorten(written, 100)} broken: " in page.text.replace("\n", "")
+    broken, worse, _, tags, _, inputs = page.tables[1:]
+    identifier = shorten(written, 80)
+    path = visible(encodable(value))
+    assert broken[1][0].rstrip(" ") == (identifier + shorten(written, 60)).rstrip(" ")
+    assert broken[1][1] == f"no {shorten(written + '3', 80)} in the results"
+    assert worse[1][0] == tags[1][0] == identifier
+    assert page.items[:2] == [
+        f"The run's rows disagree about the index version: {identifier}, 1",
+        f"The likely cause: embedding model e → {identifier}, index version 0 → {shorten(written + ', 1', 80)}",
+    ]
+    assert inputs[1][1] == f"{shorten(path, 80)} (sha256 cdcdcdcdcdcd)"
+    assert stripped(page.items[2:]) == [shorten(path, 500).strip(" ")] * 2
+
+    unusable = Page(render_unusable([value] * 2, name=name))
+    assert unusable.tags == UNUSABLE.tags
+    assert unusable.links() == []
+    assert stripped(unusable.items) == [shorten(written, 500).strip(" ")] * 2
+
+
+def stripped(items: list[str]) -> list[str]:
+    return [item.strip(" ") for item in items]

@@ -1,0 +1,58 @@
+"""Runs that are written as Parquet."""
+
+import io
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from ragcontract import RunWriter
+from ragcontract.files.problems import Diagnostics
+from ragcontract.runs.parquet_writer import ParquetStream
+from ragcontract.runs.run_file import RunRows
+
+
+def test_rows_have_a_column_for_every_field(tmp_path: Path) -> None:
+    path = tmp_path / "run.parquet"
+    with RunWriter(path, embedding_model="e", index_version=3) as run:
+        run.write("q1", ["a", 7])
+        run.write(2, [{"doc_id": "b", "score": 1, "chunk_id": 1, "metadata": {"x": None}}], latency_ms=3)
+    nothing = {"score": None, "chunk_id": None, "metadata": None}
+    versions = {"embedding_model": "e", "index_version": "3", "chunking_version": None, "retriever_version": None}
+    assert pq.read_table(path).to_pylist() == [
+        {
+            "query_id": "q1",
+            "results": [{"doc_id": "a"} | nothing, {"doc_id": "7"} | nothing],
+            "latency_ms": None,
+            **versions,
+        },
+        {
+            "query_id": "2",
+            "results": [{"doc_id": "b", "score": 1.0, "chunk_id": "1", "metadata": '{"x":null}'}],
+            "latency_ms": 3.0,
+            **versions,
+        },
+    ]
+    rows = RunRows([str(path)], diagnostics := Diagnostics())
+    assert list(rows) == [("q1", ["a", "7"]), ("2", ["b"])]
+    assert rows.versions == {"embedding_model": ["e"], "index_version": ["3"]}
+    assert (diagnostics.problems, diagnostics.warnings) == (0, [])
+
+
+def test_a_row_group_is_written_as_soon_as_it_is_full() -> None:
+    file = io.BytesIO()
+    stream = ParquetStream(file, full=30)
+    before = file.tell()
+    for number in range(25):
+        stream.write(b'{"query_id": %d, "results": [{"doc_id": "a"}, {"doc_id": "b"}]}' % number)
+        assert (file.tell() > before) == (number >= 9)
+    stream.close()
+    groups = pq.ParquetFile(file).metadata
+    assert [groups.row_group(group).num_rows for group in range(groups.num_row_groups)] == [10, 10, 5]
+    assert pq.read_table(file)["query_id"].to_pylist() == [str(number) for number in range(25)]
+
+
+def test_equal_runs_are_equal_files(tmp_path: Path) -> None:
+    for name in ("a.parquet", "b.parquet"):
+        with RunWriter(tmp_path / name) as run:
+            run.write("q1", ["a"])
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()

@@ -1,0 +1,140 @@
+"""The printed schemas: valid, and of one mind with the readers about what is accepted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from ragcontract.contract.config import Config
+from ragcontract.contract.golden_file import GoldenRow
+from ragcontract.files.schema import mismatches
+from ragcontract.runs.run_file import RunRow
+from ragcontract.runs.stored import BaselineFile
+from tests.builders import baseline, golden, good_workspace, run
+from tests.process import rag_contract
+
+ROOT = Path(__file__).parent.parent
+CASES = ROOT / "tests" / "cases"
+NAMES = ("golden", "run", "baseline", "config", "report")
+
+
+def schema(name: str) -> Any:
+    """Return a schema as the command prints it."""
+    ended = rag_contract("schema", name)
+    assert (ended.code, ended.err) == (0, "")
+    return json.loads(ended.out)
+
+
+def accepts(name: str, value: object) -> bool:
+    """Tell whether a value is valid under a printed schema."""
+    return bool(jsonschema.Draft202012Validator(schema(name)).is_valid(value))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_schema_is_valid_itself(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema(name))
+    assert schema(name)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+def rows_of(pattern: str) -> list[Any]:
+    """Return the rows of all files that match, in the cases that were judged and the example."""
+    judged = [case for case in CASES.iterdir() if (case / "expected" / "report.json").exists()]
+    files = [path for folder in (*judged, ROOT / "examples") for path in folder.glob(pattern)]
+    rows = [json.loads(line) for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+    assert rows
+    return rows
+
+
+def test_every_golden_row_and_run_row_that_is_read_is_accepted() -> None:
+    assert all(accepts("golden", row) for row in rows_of("golden.jsonl"))
+    assert all(accepts("run", row) for row in [*rows_of("current_run.jsonl"), *rows_of("baseline.jsonl")])
+
+
+def test_every_configuration_that_is_read_is_accepted() -> None:
+    judged = [case for case in CASES.iterdir() if (case / "expected" / "report.json").exists()]
+    files = [path for folder in (*judged, ROOT / "examples") for path in folder.glob("ragcontract.yml")]
+    assert len(files) > 3
+    assert all(accepts("config", yaml.safe_load(path.read_text())) for path in files)
+
+
+def test_every_report_and_baseline_that_is_written_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reports = list(CASES.glob("*/expected/report.json"))
+    assert len(reports) > 10
+    validator = jsonschema.Draft202012Validator(schema("report"))
+    for path in reports:
+        validator.validate(json.loads(path.read_bytes()))
+    assert accepts("baseline", json.loads((ROOT / "examples" / "baseline.json").read_bytes()))
+    monkeypatch.chdir(good_workspace(tmp_path))
+    assert rag_contract("baseline").code == 0
+    assert accepts("baseline", json.loads(Path("baseline.json").read_bytes()))
+
+
+RECORDS: dict[str, tuple[type, dict[str, Any]]] = {
+    "golden": (GoldenRow, golden()),
+    "run": (RunRow, run()),
+    "baseline": (BaselineFile, baseline()),
+    "config": (Config, {}),
+}
+REFUSED: list[tuple[str, dict[str, Any]]] = [
+    ("golden", {"id": None}),
+    ("golden", {"id": ""}),
+    ("golden", {"query": ""}),
+    ("golden", {"relevant_doc_ids": "doc1"}),
+    ("golden", {"relevant_doc_ids": [[]]}),
+    ("golden", {"must_rank_at_most": 0}),
+    ("golden", {"must_rank_at_most": 10**9 + 1}),
+    ("golden", {"weight": 0}),
+    ("golden", {"weight": 2e9}),
+    ("golden", {"relevance": {"doc1": -1}}),
+    ("golden", {"relevance": {"": 1}}),
+    ("golden", {"tags": [""]}),
+    ("run", {"query_id": None}),
+    ("run", {"results": None}),
+    ("run", {"results": [{}]}),
+    ("run", {"results": [{"doc_id": "a", "score": "1"}]}),
+    ("run", {"latency_ms": -1}),
+    ("baseline", {"k": [0]}),
+    ("baseline", {"queries": [{}]}),
+    ("baseline", {"created_at": None}),
+    ("config", {"kk": 5}),
+    ("config", {"k": 0}),
+    ("config", {"fail_on": {"mrr_drop_gt": 2}}),
+    ("config", {"fail_on": {"mrr_drop_gt": "101%"}}),
+    ("config", {"fail_on": {"mrr_drop_gt": "10%\n"}}),
+    ("config", {"minimums": {"mrr_at_k": "10%"}}),
+    ("config", {"rank_by": "chunks"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"), REFUSED, ids=lambda part: json.dumps(part) if isinstance(part, dict) else part
+)
+def test_what_the_reader_refuses_the_schema_refuses(name: str, fields: dict[str, Any]) -> None:
+    record, good = RECORDS[name]
+    assert accepts(name, good)
+    assert not mismatches(good, record)
+    assert not accepts(name, good | fields)
+    assert mismatches(good | fields, record)
+
+
+def test_the_schema_of_golden_rows_wants_documents_or_grades() -> None:
+    row = {"id": "q", "query": "?"}
+    assert not accepts("golden", row)
+    assert not accepts("golden", row | {"relevant_doc_ids": None})
+    assert accepts("golden", row | {"relevant_doc_ids": []})
+    assert accepts("golden", row | {"relevance": {"a": 1}})
+
+
+def test_null_means_absent_in_optional_fields() -> None:
+    optional = ["must_rank_at_most", "must_include_any", "forbidden_doc_ids", "weight", "tags", "metadata", "relevance"]
+    assert accepts("golden", golden() | dict.fromkeys(optional))
+    assert accepts("run", run() | {"latency_ms": None, "embedding_model": None})
+    assert accepts("config", {"k": None, "fail_on": None, "minimums": {"mrr_at_k": None}})
+
+
+def test_fields_that_are_not_known_are_accepted_in_rows() -> None:
+    assert accepts("golden", golden(owner="me"))
+    assert accepts("run", run(cost=0.1))
