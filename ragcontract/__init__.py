@@ -9,17 +9,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ragcontract.api import check, load_golden, load_run
     from ragcontract.core.errors import InputError, OutputError
-    from ragcontract.model import GoldenQuery, Report
+    from ragcontract.core.golden import GoldenQuery
+    from ragcontract.reports.report import Report
     from ragcontract.runs.writer import RunWriter
 
 __version__ = "1.0.0.dev0"
 __all__ = ["GoldenQuery", "InputError", "OutputError", "Report", "RunWriter", "check", "load_golden", "load_run"]
 
 _HOMES = {
-    "GoldenQuery": "ragcontract.model",
+    "GoldenQuery": "ragcontract.core.golden",
     "InputError": "ragcontract.core.errors",
     "OutputError": "ragcontract.core.errors",
-    "Report": "ragcontract.model",
+    "Report": "ragcontract.reports.report",
     "RunWriter": "ragcontract.runs.writer",
     "check": "ragcontract.api",
     "load_golden": "ragcontract.api",

@@ -8,19 +8,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from ragcontract import pipeline
 from ragcontract.contract import defaults
+from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
 from ragcontract.core.text import printable
-from ragcontract.files.opening import resolve
-from ragcontract.files.problems import Diagnostics
+from ragcontract.evaluation.source import Local
+from ragcontract.files.patterns import resolve
 from ragcontract.files.writing import check_outputs, write_files
 from ragcontract.github import annotations
 from ragcontract.github.commands import Level, annotation
-from ragcontract.github.context import TOKEN_INPUT, Context
-from ragcontract.github.delivery import Outcome, World, deliver
+from ragcontract.github.context import TOKEN_INPUT, Context, number_at
+from ragcontract.github.delivery import Delivery, World, attempt, deliver
 from ragcontract.github.failure import Timing
 from ragcontract.github.paths import (
     for_next_step,
@@ -31,14 +33,18 @@ from ragcontract.github.paths import (
     wrong_folder,
 )
 from ragcontract.github.settings import Settings
-from ragcontract.metrics.formulas import metrics_at
-from ragcontract.model import Report
-from ragcontract.reports import terminal
+from ragcontract.logs import log_to
+from ragcontract.reports import json_report, terminal
+from ragcontract.reports.build import error_report
 from ragcontract.reports.formats import FORMATS
-from ragcontract.reports.markdown import document as markdown
+from ragcontract.reports.markdown import document
+from ragcontract.reports.report import ErrorReport, Provenance, Report
+from ragcontract.runs.readers import open_baseline, open_run
 
 if TYPE_CHECKING:
     import requests
+
+FIXED_OUTPUTS = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")  # at the largest cut-off
 
 
 def main(environ: Mapping[str, str], world: World) -> int:
@@ -49,79 +55,100 @@ def main(environ: Mapping[str, str], world: World) -> int:
         from ragcontract.github.relay import relay
 
         return relay(context, settings, world)
-    places = _find_paths(settings, context)
+    places = _places(settings, context)
     try:
-        outcome = _check(places, settings, context, world)
+        delivery = _check(places, settings, context, world)
     except RagContractError as error:
-        outcome = _unusable(error, settings.name, context)
+        delivery = _unjudgeable(error, places, settings, context, world)
     except Exception:
         # No verdict either, and no older comment may go on saying that there is one. Exit code 3 comes from the guard.
-        deliver(_bug(settings.name), context, settings, world, body_file=places.body_file)
+        deliver(_bug(settings, context, world), context, settings, world, body_file=places.body_file)
         raise
-    commented = deliver(outcome, context, settings, world, body_file=places.body_file)
-    if settings.comment_required and not commented and outcome.exit_code == ExitCode.PASS:
-        holds = "The contract holds" if outcome.state == "pass" else "The contract is broken and not enforced"
+    commented = deliver(delivery, context, settings, world, body_file=places.body_file)
+    if settings.comment_required and not commented and delivery.exit_code == ExitCode.PASS:
+        holds = "The contract holds" if delivery.state == "pass" else "The contract is broken and not enforced"
         message = f"{holds}, but comment-required is true and the comment could not be posted"
         world.stdout.write(annotation("error", message))
         return ExitCode.NO_COMMENT
-    return outcome.exit_code
+    return delivery.exit_code
 
 
-class _Places(Struct, frozen=True, kw_only=True):
+class _Paths(Struct, frozen=True, kw_only=True):
     """Where the inputs are and where the reports go, and what is wrong with that.
 
-    ``body_file`` is None where none is wanted, and where it may not be written.
+    ``body_file`` and ``error_file`` (the report.json of input that cannot be judged) are None where none is wanted, and
+    where they may not be written.
     """
 
-    paths: pipeline.Paths
+    inputs: InputPaths
     outputs: dict[str, str]
-    body_file: str | None
+    body_file: str | None = None
+    error_file: str | None = None
     problems: list[str]
 
 
-def _check(places: _Places, settings: Settings, context: Context, world: World) -> Outcome:
-    """Judge and write the report files; raises what the input or the output places make impossible."""
-    if problems := [*settings.problems, *places.problems]:
+def _check(paths: _Paths, settings: Settings, context: Context, world: World) -> Delivery:
+    """Judge and write the report files; raises what the inputs or the outputs make impossible."""
+    if problems := [*settings.problems, *paths.problems]:
         raise InputError(problems)
-    checked = pipeline.check_for_files(
-        places.paths, clock=world.clock, k=settings.k, detail=settings.report_json_detail
+    inputs = paths.inputs
+    request = pipeline.Request(
+        golden=inputs.golden,
+        config=inputs.config,
+        run=Local(open_run(inputs.run)),
+        baseline=Local(open_baseline(inputs.baseline)) if inputs.baseline else None,
+        k=settings.k,
+        repeats=settings.repeats,
+        detail=settings.report_json_detail,
+        source=_provenance(settings, context),
     )
-    report = checked.report
-    outputs = places.outputs
+    outcome = pipeline.check(request, now=world.clock())
+    report, outputs = outcome.report, paths.outputs
     with owned_like_workspace(outputs.values(), context):
-        write_files({path: FORMATS[name](checked) for name, path in outputs.items()})
+        write_files({outputs[form.name]: form.render(outcome) for form in FORMATS if form.name in outputs})
 
     broken = report.verdict == "fail"
     level: Level = "error" if settings.enforce else "warning"
-    return Outcome(
+    return Delivery(
         exit_code=ExitCode.BROKEN if broken and settings.enforce else ExitCode.PASS,
         state=report.verdict,
         log=printable(terminal.without_colours(terminal.check_text(report)))
         + annotations.of_report(report, level, partial(in_repository, context=context)),
         outputs=_numbers(report) | {name: for_next_step(path, context) for name, path in outputs.items()},
-        render=lambda layout, *, recovered=False: markdown.render(
+        render=lambda layout, *, recovered=False: document.render(
             report, name=settings.name, layout=layout, recovered=recovered
         ),
         report=report,
     )
 
 
-def _find_paths(settings: Settings, context: Context) -> _Places:
-    """Find the inputs and the places for the reports, all within the workspace."""
+def _provenance(settings: Settings, context: Context) -> Provenance:
+    """Return where the report comes from, as the runner says."""
+    return Provenance(
+        repository=context.repository or None,
+        commit=context.commit or None,
+        branch=context.branch or None,
+        pull_request=settings.pull_request or number_at(context.event, "pull_request", "number"),
+        run_url=context.run_url or None,
+        contract=settings.name or None,
+    )
+
+
+def _places(settings: Settings, context: Context) -> _Paths:
+    """Find the inputs and where the reports go, all within the workspace."""
     folder = in_container(settings.working_directory, context)
     if problem := wrong_folder(folder, context):
-        return _Places(paths=pipeline.Paths(golden=[], run=[]), outputs={}, body_file=None, problems=[problem])
+        return _Paths(inputs=InputPaths(golden=[], run=[]), outputs={}, problems=[problem])
 
     def mapped(paths: tuple[str, ...]) -> list[str]:
         return [in_container(path, context) for path in paths]
 
-    paths = defaults.find_inputs(
+    inputs = defaults.find_inputs(
         golden=mapped(settings.golden),
         run=mapped(settings.run),
         baseline=mapped(settings.baseline),
         config=in_container(settings.config, context) if settings.config else None,
         folder=folder,
-        repeats=settings.repeats,
     )
     wanted = {
         "report-md": settings.report_md,
@@ -130,61 +157,86 @@ def _find_paths(settings: Settings, context: Context) -> _Places:
         "report-html": settings.report_html,
         "comment-body-file": settings.comment_body_file,
     }
-    outputs = {
-        name: str(Path(folder) / in_container(location, context)) for name, location in wanted.items() if location
-    }
-    problems = _wrong_places(paths, outputs, context)
-    body_file = outputs.pop("comment-body-file", None)
-    if body_file and _wrong_body_file(body_file, outputs.values(), paths, context):
-        body_file = None  # for its own sake only: it tells what is wrong with the others
-    return _Places(paths=paths, outputs=outputs, body_file=body_file, problems=problems)
+    outputs = {name: str(Path(folder) / in_container(path, context)) for name, path in wanted.items() if path}
+    problems = _wrong_paths(inputs, outputs, context)
+    body_file, error_file = outputs.pop("comment-body-file", None), outputs["report-json"]
+    # These two say what is wrong with the others, so they are judged for themselves.
+    if body_file and _may_not_be_written(body_file, outputs.values(), inputs, context):
+        body_file = None
+    others = [path for name, path in outputs.items() if name != "report-json"]
+    may_not = _may_not_be_written(error_file, [*others, *([body_file] if body_file else [])], inputs, context)
+    return _Paths(
+        inputs=inputs,
+        outputs=outputs,
+        body_file=body_file,
+        error_file=None if may_not else error_file,
+        problems=problems,
+    )
 
 
-def _wrong_places(paths: pipeline.Paths, outputs: Mapping[str, str], context: Context) -> list[str]:
-    """Return what is wrong with the places; looks at nothing outside of the workspace to tell."""
-    if problems := outside(dict.fromkeys([*defaults.named(paths), *outputs.values()]), context):
+def _wrong_paths(inputs: InputPaths, outputs: Mapping[str, str], context: Context) -> list[str]:
+    """Return what is wrong with the paths; looks at nothing outside of the workspace."""
+    if problems := outside(dict.fromkeys([*inputs.all, *outputs.values()]), context):
         return problems
-    inputs = resolve(defaults.named(paths), Diagnostics())
-    return [*outside(inputs, context), *check_outputs(outputs.values(), inputs)]
+    found, _ = resolve(inputs.all)
+    return [*outside(found, context), *check_outputs(outputs.values(), found)]
 
 
-def _wrong_body_file(location: str, others: Iterable[str], paths: pipeline.Paths, context: Context) -> bool:
-    """Tell whether the body file may not be written; an input that leads out of the workspace is not looked at."""
-    inside = [path for path in defaults.named(paths) if not outside([path], context)]
-    taken = [*resolve(inside, Diagnostics()), *(other for other in others if not outside([other], context))]
-    return bool(outside([location], context) or check_outputs([location], taken))
+def _may_not_be_written(path: str, others: Iterable[str], inputs: InputPaths, context: Context) -> bool:
+    """Say whether one file may not be written; an input that leads out of the workspace is not looked at."""
+    inside = [given for given in inputs.all if not outside([given], context)]
+    taken = [*resolve(inside)[0], *(other for other in others if not outside([other], context))]
+    return bool(outside([path], context) or check_outputs([path], taken))
 
 
 def _numbers(report: Report) -> dict[str, str]:
-    means = {metric.metric.name: report.metrics[metric.key].current for metric in metrics_at(max(report.k))}
+    """Return the outputs that are numbers: all metrics as JSON, those that action.yml names one by one."""
+    metrics = {key: metric.current for key, metric in report.metrics.items()}
+    fixed = {name: metrics.get(f"{name}_at_{max(report.k)}") for name in FIXED_OUTPUTS}
     return {
         "verdict": report.verdict,
-        **{name: "" if mean is None else str(mean) for name, mean in means.items()},
+        "metrics": msgspec.json.encode(metrics).decode(),
+        **{name: "" if mean is None else str(mean) for name, mean in fixed.items()},
         "failed-queries": str(sum(query.status == "fail" for query in report.queries)),
     }
 
 
-def _unusable(error: RagContractError, name: str, context: Context) -> Outcome:
-    return Outcome(
+def _unjudgeable(
+    error: RagContractError, paths: _Paths, settings: Settings, context: Context, world: World
+) -> Delivery:
+    """Report input that cannot be judged, in report.json too: a second workflow comments from that."""
+    source = _provenance(settings, context)
+    report = error_report(error.problems, error.more, error.warnings, world.clock(), source)
+    outputs = {"verdict": "error"}
+    path = paths.error_file
+    if path is not None and attempt(world, "report.json", lambda: _write_error(path, report, context)):
+        outputs["report-json"] = for_next_step(path, context)
+    return Delivery(
         exit_code=error.exit_code,
         state="error",
         log=annotations.of_problems(error, partial(in_repository, context=context)),
-        outputs={"verdict": "error"},
-        render=lambda layout, *, recovered=False: markdown.render_unusable(  # noqa: ARG005
-            error.problems, more=error.more, warnings=error.warnings, name=name, max_rows=layout.rows
+        outputs=outputs,
+        render=lambda layout, *, recovered=False: document.render_error(  # noqa: ARG005
+            report, name=settings.name, max_rows=layout.rows
         ),
     )
 
 
-def _bug(name: str) -> Outcome:
+def _write_error(path: str, report: ErrorReport, context: Context) -> None:
+    with owned_like_workspace([path], context):
+        write_files({path: json_report.render_error(report)})
+
+
+def _bug(settings: Settings, context: Context, world: World) -> Delivery:
     problem = "A bug of rag-contract, not of your retriever or your contract, ended the check."
-    return Outcome(
+    report = error_report([problem], 0, [], world.clock(), _provenance(settings, context))
+    return Delivery(
         exit_code=ExitCode.BUG,
         state="error",
         log=annotation("error", problem),
         outputs={"verdict": "error"},
-        render=lambda layout, *, recovered=False: markdown.render_unusable(  # noqa: ARG005
-            [problem], advice="The job's log says what to report.", name=name, max_rows=layout.rows
+        render=lambda layout, *, recovered=False: document.render_error(  # noqa: ARG005
+            report, name=settings.name, advice="The job's log says what to report.", max_rows=layout.rows
         ),
     )
 
@@ -199,5 +251,7 @@ def from_runner() -> int:
 
     world = World(stdout=sys.stdout, clock=lambda: datetime.now(UTC), session=session, timing=Timing())
     environ = dict(os.environ)
+    if environ.get("RUNNER_DEBUG") == "1":
+        log_to(sys.stderr)
     os.environ.pop(TOKEN_INPUT, None)  # no program that a library might start is handed it
     return main(environ, world)

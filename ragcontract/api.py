@@ -5,17 +5,17 @@ import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from msgspec.structs import replace
-
 from ragcontract import pipeline
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.errors import InputError
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import MAX_RANK
-from ragcontract.files.opening import resolve
-from ragcontract.files.problems import Diagnostics
-from ragcontract.model import GoldenQuery, Report
-from ragcontract.runs.memory import AtHand, RunInMemory
-from ragcontract.runs.run_file import RunRows
+from ragcontract.evaluation.source import Local
+from ragcontract.files.problems import Problems
+from ragcontract.registry import BUILT_IN
+from ragcontract.reports.report import Report
+from ragcontract.runs.doc_ids import read_doc_ids
+from ragcontract.runs.readers import InMemory, RunMapping, open_baseline, open_run
 
 Path = str | os.PathLike[str]
 
@@ -25,10 +25,9 @@ def load_golden(*paths: Path) -> dict[str, GoldenQuery]:
 
     Raises :class:`~ragcontract.InputError` with everything that is wrong; what is odd is warned about.
     """
-    diagnostics = Diagnostics()
-    queries = read_golden(resolve(named(paths, "golden"), diagnostics), diagnostics).queries
-    _tell(diagnostics)
-    return queries
+    golden = read_golden(named(paths, "golden"), BUILT_IN)
+    _raise_or_warn(golden.problems)
+    return golden.queries
 
 
 def load_run(*paths: Path) -> dict[str, list[str]]:
@@ -36,16 +35,15 @@ def load_run(*paths: Path) -> dict[str, list[str]]:
 
     Raises :class:`~ragcontract.InputError` with everything that is wrong; what is odd is warned about.
     """
-    diagnostics = Diagnostics()
-    rows = dict(RunRows(resolve(named(paths, "run"), diagnostics), diagnostics))
-    _tell(diagnostics)
+    rows, problems = read_doc_ids(named(paths, "run"))
+    _raise_or_warn(problems)
     return rows
 
 
 def check(
     *,
     golden: Path | Sequence[Path],
-    run: Path | Sequence[Path] | AtHand,
+    run: Path | Sequence[Path] | RunMapping,
     baseline: Path | Sequence[Path] | None = None,
     config: Path | None = None,
     k: int | None = None,
@@ -54,21 +52,19 @@ def check(
     """Judge a run against its contract, as ``rag-contract check`` does, and return the report.
 
     ``report.verdict`` is "pass" or "fail", ``report.failed_checks`` says why, ``report.warnings`` what is odd. Only the
-    files that are named are read: a ``baseline.json`` that lies about is none. The run may also be at hand: a mapping
-    of query ids to what ``RunWriter.write`` takes. With ``repeats`` files may have several rows a query, which are
+    files that are named are read: a ``baseline.json`` that happens to be there is not. The run may also be a mapping of
+    query ids to what ``RunWriter.write`` takes. With ``repeats`` files may have several rows a query, which are
     averaged. Raises :class:`~ragcontract.InputError` if it cannot be judged.
     """
-    k = valid_k(k)
-    rows, files = (RunInMemory(run), ()) if isinstance(run, Mapping) else (None, named(run, "run"))
-    paths = pipeline.Paths(
+    request = pipeline.Request(
         golden=named(golden, "golden"),
-        run=files,
-        baseline=None if baseline is None else named(baseline, "baseline"),
+        run=Local(InMemory(run=run) if isinstance(run, Mapping) else open_run(named(run, "run"))),
+        baseline=None if baseline is None else Local(open_baseline(named(baseline, "baseline"))),
         config=None if config is None else os.fspath(config),
+        k=valid_k(k),
         repeats=repeats,
     )
-    report = pipeline.check(paths, clock=lambda: datetime.now(UTC), k=k, run=rows)
-    return replace(report, warnings=[*(rows.warnings if rows else ()), *report.warnings])
+    return pipeline.check(request, now=datetime.now(UTC)).report
 
 
 def valid_k(k: int | None) -> int | None:
@@ -86,7 +82,7 @@ def named(paths: Path | Sequence[Path], what: str) -> list[str]:
     return [os.fspath(path) for path in given]
 
 
-def _tell(diagnostics: Diagnostics) -> None:
-    diagnostics.raise_problems()
-    for warning in diagnostics.warnings:
+def _raise_or_warn(problems: Problems) -> None:
+    problems.raise_if_any()
+    for warning in problems.warnings:
         warnings.warn(warning, stacklevel=3)

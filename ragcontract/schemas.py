@@ -3,17 +3,73 @@
 from collections.abc import Callable
 from typing import Any
 
-from ragcontract.contract.config import Config, Drops, FailOn, Minimums
-from ragcontract.contract.golden_file import GoldenRow
+import msgspec
+
+from ragcontract.contract.config import DEFAULT_K, config_record
+from ragcontract.contract.golden_file import golden_record
+from ragcontract.contract.limits import AT_K, limit_keys
+from ragcontract.core.gate import LimitKey
+from ragcontract.core.metric import MetricSettings
+from ragcontract.core.rule import RowRule, names_of
+from ragcontract.core.run import row_type
 from ragcontract.files.schema import json_schema
-from ragcontract.model import Report
-from ragcontract.runs.run_file import RunRow
+from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.runs.stored import BaselineFile
 
-SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
-    "golden": lambda: json_schema(GoldenRow),
-    "run": lambda: json_schema(RunRow),
-    "baseline": lambda: json_schema(BaselineFile),
-    "config": lambda: json_schema(Config, FailOn, Drops, Minimums, null_is_absent=True),
-    "report": lambda: json_schema(Report),
+_SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,))
+
+_SECTIONS = {"Drops": "fail_on", "FailOn": "fail_on", "Minimums": "minimums", "Maximums": "maximums"}
+
+
+def schema_of(name: str, registry: Registry = BUILT_IN) -> dict[str, Any]:
+    """Return the schema of a format; a check is stricter than that of a configuration, which cannot know its ``k``."""
+    return SCHEMAS[name](registry)
+
+
+def _config(registry: Registry) -> dict[str, Any]:
+    keys = limit_keys(registry, [DEFAULT_K])
+    generic = [key for key in keys if not AT_K.search(key.name)]
+    schema = json_schema(config_record(registry, generic), null_is_absent=True)
+    for definition, section in _SECTIONS.items():
+        patterns = _patterns(definition, [key for key in keys if key.section == section])
+        if definition in schema["$defs"] and patterns:
+            schema["$defs"][definition]["patternProperties"] = patterns
+    return schema
+
+
+def _patterns(definition: str, keys: list[LimitKey]) -> dict[str, Any]:
+    """Return the keys that name a cut-off, as ``recall_at_1``, which are like those that name none."""
+    patterns = {}
+    for key in keys:
+        if AT_K.search(key.name):
+            generic = next(one.name for one in keys if one.quantity == key.quantity and one.name != key.name)
+            pattern = AT_K.sub("_at_[1-9][0-9]*", key.name)
+            patterns[f"^{pattern}$"] = {"$ref": f"#/$defs/{definition}/properties/{generic}"}
+    return patterns
+
+
+def _run(registry: Registry) -> dict[str, Any]:
+    metrics = [family for provider in registry.metrics for family in provider(_SETTINGS)]
+    needs = frozenset().union(
+        *(family.needs for family in metrics),
+        *(rule.needs for rule in registry.rules if issubclass(rule, RowRule)),
+    )
+    return json_schema(row_type(needs))
+
+
+def _report(registry: Registry) -> dict[str, Any]:
+    (judged, error), definitions = msgspec.json.schema_components([Report, ErrorReport], ref_template="#/$defs/{name}")
+    names = sorted({name for rule in registry.rules for name in names_of(rule)})
+    definitions["ViolationReport"]["properties"]["rule"]["enum"] = names
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "anyOf": [judged, error], "$defs": definitions}
+
+
+SCHEMAS: dict[str, Callable[[Registry], dict[str, Any]]] = {
+    "golden": lambda registry: json_schema(golden_record(registry)),
+    "run": _run,
+    "baseline": lambda _registry: json_schema(BaselineFile),
+    "config": _config,
+    "report": _report,
 }

@@ -1,22 +1,38 @@
-"""The engine's records, made where they are used: a golden query, a run in memory, both scored, judged, reported."""
+"""Records of the engine, made where they are used: a golden query, a run in memory, both evaluated and reported."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ragcontract.contract.config import Config, LoadedConfig
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragcontract.contract.config_file import ConfigFile, config_of
 from ragcontract.contract.golden_file import Golden
-from ragcontract.evaluation.scored import Scored, score_baseline, score_run
-from ragcontract.judging.gates import limits_set
-from ragcontract.judging.verdict import judge
-from ragcontract.metrics.formulas import Gain, MetricAtK, metrics_at
-from ragcontract.metrics.ranking import RankBy, Scorer
-from ragcontract.model import Accepted, GoldenQuery, Latency, QueryScore, Report, SourceFile
-from ragcontract.reports.build import Checked, build_report
+from ragcontract.contract.resolve import resolve
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Gain, RankBy
+from ragcontract.core.run import VERSION_FIELDS, Latency, Result, RunRow, SourceFile
+from ragcontract.core.scores import QueryScore
+from ragcontract.evaluation.aggregates import aggregate
+from ragcontract.evaluation.source import Local
+from ragcontract.files.events import Batch, FileRead
+from ragcontract.files.problems import Problems
+from ragcontract.judging.decision import decide
+from ragcontract.judging.evaluated import Evaluation
+from ragcontract.judging.unjudgeable import unjudgeable
+from ragcontract.metrics.ranking import Ranking
+from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.reports.build import report_of
 from ragcontract.reports.formats import FORMATS
+from ragcontract.reports.report import Detail, QueryReport, Report
+from ragcontract.runs.readers import RunEvent
+from ragcontract.runs.stored import StoredBatch, StoredHead, StoredRow, Tool
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
+LINE = "ragcontract.yml:7"
 Docs = Mapping[str, Sequence[str]]
+Config = Mapping[str, Any]
 
 
 def query(query_id: str = "q1", *relevant: str, **fields: Any) -> GoldenQuery:
@@ -25,77 +41,83 @@ def query(query_id: str = "q1", *relevant: str, **fields: Any) -> GoldenQuery:
     return GoldenQuery(id=query_id, relevant_doc_ids=relevant, **given)
 
 
-class Rows:
-    """A run or a baseline in memory: document ids by query id."""
+class Rows(Struct, frozen=True, kw_only=True):
+    """A run or a baseline in memory: document ids by query id.
 
-    created_at: str | None = None
-    k: list[int] | None = None
-    accepted: Sequence[Accepted] = ()
-    unmeasured = 0
+    With ``questions`` it is a stored baseline, which knows what was asked; so it is with a ``latency``.
+    """
 
-    def __init__(
-        self,
-        docs: Docs,
-        *,
-        name: str,
-        versions: Mapping[str, list[str]] = {},
-        questions: Mapping[str, str] = {},
-        latency: Latency | None = None,
-    ) -> None:
-        """Take what a file would have held; ``questions`` are those that a stored baseline knows."""
-        self._docs = docs
-        self.questions = questions
-        self.latency = latency
-        self.versions = dict(versions)
-        self.files = [SourceFile(path=name, sha256="ab" * 32)]
+    docs: Docs
+    name: str
+    versions: Mapping[str, list[str]] = {}
+    questions: Mapping[str, str] = {}
+    latency: Latency | None = None
 
-    def __iter__(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield ``(query_id, doc_ids)``."""
-        for query_id, doc_ids in self._docs.items():
-            yield query_id, list(doc_ids)
+    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
+        """Yield what a file would have held."""
+        yield FileRead(SourceFile(path=self.name, sha256="ab" * 32))
+        if self.questions or self.latency:
+            yield StoredHead(
+                format_version=1,
+                created_at=NOW.isoformat(),
+                created_by=Tool(name="rag-contract", version="1"),
+                golden_sha256="",
+                k=[5],
+                versions=dict(self.versions),
+                metrics={},
+                tags={},
+                latency=self.latency,
+            )
+            yield StoredBatch([self._stored(query_id, doc_ids) for query_id, doc_ids in self.docs.items()])
+            return
+        versions: dict[str, Any] = {
+            field: ", ".join(values) for field, values in self.versions.items() if field in VERSION_FIELDS
+        }
+        results = {query_id: [Result(doc_id=doc_id) for doc_id in docs] for query_id, docs in self.docs.items()}
+        yield Batch(self.name, 1, [RunRow(query_id=one, results=found, **versions) for one, found in results.items()])
+
+    def _stored(self, query_id: str, doc_ids: Sequence[str]) -> StoredRow:
+        question = self.questions.get(query_id, f"What about {query_id}?")
+        return StoredRow(query_id=query_id, question=question, doc_ids=list(doc_ids), metrics={})
 
 
 def score_query(
     asked: GoldenQuery,
     doc_ids: Sequence[str],
-    metrics: Sequence[MetricAtK],
+    k: int | Sequence[int] = 5,
     rank_by: RankBy = "results",
     gain: Gain = "linear",
 ) -> QueryScore:
     """Score the documents returned for one query, best first."""
-    return Scorer(metrics, rank_by, gain).score(asked, doc_ids)
+    return Ranking([k] if isinstance(k, int) else k, rank_by, gain).score(asked, doc_ids)
 
 
-def score(
+def evaluate(
     queries: Sequence[GoldenQuery],
     run: Docs | Rows,
     baseline: Docs | Rows | None = None,
     config: Config | None = None,
     *,
     path: str = "golden.jsonl",
-) -> Scored:
-    """Score both sides as the pipeline does; every limit of a config stands in line 7 of ``ragcontract.yml``."""
-    loaded = _loaded(config) if config else LoadedConfig()
-    config = loaded.config
-    golden = {query.id: query for query in queries}
-    metrics = metrics_at(config.k)
-    rows = run if isinstance(run, Rows) else Rows(run, name="run.jsonl")
-    before = baseline if isinstance(baseline, Rows) or baseline is None else Rows(baseline, name="base.jsonl")
-    scorer = Scorer(metrics, config.rank_by, config.gain)
-    return Scored.of(
-        Golden(queries=golden, files=[SourceFile(path=path, sha256="cd" * 32)]),
-        score_run(rows, golden, scorer, max(metric.k for metric in metrics)),
-        None if before is None else score_baseline(before, golden, scorer),
-        loaded,
-        metrics,
-    )
+    registry: Registry = BUILT_IN,
+) -> Evaluation:
+    """Evaluate both sides as the pipeline does; every limit of a config stands in line 7 of ``ragcontract.yml``."""
+    golden = Golden(queries={query.id: query for query in queries}, files=(SourceFile(path=path, sha256="cd" * 32),))
+    contract = resolve(golden, _config(config, registry), registry, has_baseline=baseline is not None)
+    plan = contract.plan()
+    rows = run if isinstance(run, Rows) else Rows(docs=run, name="run.jsonl")
+    before = baseline if isinstance(baseline, Rows) or baseline is None else Rows(docs=baseline, name="base.jsonl")
+    now = Local(rows).evaluate(plan)
+    then = None if before is None else Local(before).evaluate(plan.for_baseline())
+    return Evaluation(contract=contract, run=now, baseline=then, aggregates=aggregate(plan, now, then))
 
 
-def _loaded(config: Config) -> LoadedConfig:
-    limits = list(limits_set(config))
-    limits += [f"waivers[{number}]" for number in range(len(config.waivers))]
-    file = SourceFile(path="ragcontract.yml", sha256="ef" * 32)
-    return LoadedConfig(config=config, files=[file], lines=dict.fromkeys(limits, 7))
+def _config(config: Config | None, registry: Registry) -> ConfigFile:
+    if config is None:
+        return ConfigFile(config=config_of({}, registry).config)
+    read = config_of(config, registry, location=LINE)
+    waivers = {f"waivers[{number}]": LINE for number in range(len(read.config.waivers))}
+    return replace(read, files=(SourceFile(path="ragcontract.yml", sha256="ef" * 32),), locations=waivers)
 
 
 def report(
@@ -106,12 +128,38 @@ def report(
     *,
     warnings: Sequence[str] = (),
     path: str = "golden.jsonl",
+    now: datetime = NOW,
 ) -> Report:
-    """Score, judge and report."""
-    scored = score(queries, run, baseline, config, path=path)
-    return build_report(scored, judge(scored), list(warnings), NOW)
+    """Evaluate, judge and report; raises InputError where a limit cannot be judged."""
+    return report_on(evaluate(queries, run, baseline, config, path=path), warnings, now=now)
+
+
+def report_on(
+    evaluation: Evaluation, warnings: Sequence[str] = (), *, now: datetime = NOW, detail: Detail | None = None
+) -> Report:
+    """Judge and report; raises InputError where a limit cannot be judged."""
+    missing = unjudgeable(evaluation)
+    limits = Problems(problems=tuple(one for one in missing.problems if "cannot be judged" in one))
+    (evaluation.contract.limit_problems + limits).raise_if_any()
+    decision = decide(evaluation, now.date())
+    return report_of(evaluation, decision, list(warnings), now, detail=detail)
+
+
+class Made(Struct, frozen=True):
+    """A report as a format wants it."""
+
+    report: Report
+
+    @property
+    def detail(self) -> Detail:
+        """What it lists."""
+        return self.report.detail
+
+    def queries(self) -> Iterator[QueryReport]:
+        """Return what it lists."""
+        return iter(self.report.queries)
 
 
 def rendered(made: Report) -> dict[str, bytes]:
     """Return the report in all formats of files, by the name of the option that asks for it."""
-    return {name: b"".join(render(Checked.of(made))) for name, render in FORMATS.items()}
+    return {form.name: b"".join(form.render(Made(made))) for form in FORMATS}

@@ -10,8 +10,8 @@ import click
 
 from ragcontract.core.errors import OutputError
 from ragcontract.core.text import printable, visible
-from ragcontract.files.opening import Progress, no_progress, resolve
-from ragcontract.files.problems import Diagnostics
+from ragcontract.files.opening import Progress, no_progress
+from ragcontract.files.patterns import resolve
 from ragcontract.files.streams import reader_may_leave
 
 PROGRESS_FROM_BYTES = 16 << 20
@@ -50,7 +50,7 @@ def progress_over(patterns: Sequence[str]) -> Iterator[Progress]:
 
 def _total_bytes(patterns: Sequence[str]) -> int:
     total = 0
-    for path in resolve(patterns, Diagnostics()):
+    for path in resolve(patterns)[0]:
         with suppress(OSError):  # gone since: reading will say so
             total += Path(path).stat().st_size
     return total

@@ -12,6 +12,7 @@ from ragcontract import __version__
 from ragcontract.cli.console import say
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.text import visible
+from ragcontract.logs import log_to
 
 REPEATABLE = ("--golden", "--run", "--baseline", "--qrels", "--queries", "--topics", "--corpus", "--samples")
 # In the order in which a contract needs them; each is `command` in the module of this name in ragcontract.cli.commands.
@@ -66,8 +67,11 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="rag-contract")
-def cli() -> None:
+@click.option("--verbose", is_flag=True, help="Log to standard error what maintainers need to know.")
+def cli(*, verbose: bool) -> None:
     """Fail the pull request when a RAG application stops finding the right documents.
 
     Exit codes: 0 pass, 1 the contract is broken, 2 the input cannot be judged, 3 a bug of rag-contract.
     """
+    if verbose:
+        log_to(sys.stderr)

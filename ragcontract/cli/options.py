@@ -1,4 +1,4 @@
-"""The options that several commands have, and what the commands do with them."""
+"""The options that several commands share, and what the commands do with them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -6,18 +6,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, warn
 from ragcontract.contract import defaults
+from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.ids import MAX_RANK
-from ragcontract.evaluation.scored import Elsewhere
-from ragcontract.files.opening import Progress, no_progress, resolve
-from ragcontract.files.problems import Diagnostics
+from ragcontract.evaluation.source import Local, Source
+from ragcontract.files.opening import Progress, no_progress
+from ragcontract.files.patterns import resolve
 from ragcontract.files.writing import check_outputs
-from ragcontract.model import Report
+from ragcontract.reports.report import Report
+from ragcontract.runs.readers import open_baseline, open_run
 
 Command = Callable[..., Any]
 Decorate = Callable[[Command], Command]
@@ -38,34 +41,34 @@ def out_option(option: str, default: str, what: str) -> Decorate:
     return click.option(option, default=default, metavar="FILE", help=f"{what} [{default}]")
 
 
-GOLDEN = files_option("--golden", f"Golden queries; several files and globs are one set. [{defaults.GOLDEN}]")
-RUN = files_option("--run", f"What the retriever returned; several files and globs are one run. [{defaults.RUN}]")
+GOLDEN = files_option("--golden", f"Golden queries; several files and globs form one set. [{defaults.GOLDEN}]")
+RUN = files_option("--run", f"What the retriever returned; several files and globs form one run. [{defaults.RUN}]")
 BASELINE = files_option(
     "--baseline",
-    f"A file made by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if there]",
+    f"A file written by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if it exists]",
 )
 CONFIG = click.option(
-    "--config", metavar="FILE", help=f"The configuration: k, limits, rules, waivers. [{defaults.CONFIG}, if there]"
+    "--config", metavar="FILE", help=f"The configuration: k, limits, rules, waivers. [{defaults.CONFIG}, if it exists]"
 )
 K = click.option(
-    "--k", type=int, callback=_rank, metavar="N", help="The cut-off: how many results count. [the config's k, else 5]"
+    "--k", type=int, callback=_rank, metavar="N", help="The cut-off: how many results count. [the config's k, or 5]"
 )
 ENGINE = click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),
     default="local",
-    help="Where runs are read and scored: on this machine, or by Spark. [local]",
+    help="Where runs are read and scored: on this machine or by Spark. [local]",
 )
-REPEATS = click.option("--repeats", is_flag=True, help="Allow several rows a query in a run, and average them.")
+REPEATS = click.option("--repeats", is_flag=True, help="Accept several rows per query in a run, and average them.")
 
 
 def clock() -> datetime:
-    """Return the time, which reports and baselines tell."""
+    """Return the current time, which reports and baselines contain."""
     return datetime.now(UTC)
 
 
 def refuse_empty(given: Mapping[str, Sequence[str | None]]) -> None:
-    """Raise InputError where an option was given an empty path: ``--config "$UNSET"`` is not "no limits"."""
+    """Raise InputError if an option has an empty path: ``--config "$UNSET"`` does not mean "no limits"."""
     if empty := [option for option, values in given.items() if "" in values]:
         raise InputError(
             [f"{option}: is given an empty path; name a file, or leave the option out" for option in empty]
@@ -73,46 +76,62 @@ def refuse_empty(given: Mapping[str, Sequence[str | None]]) -> None:
 
 
 def find_paths(
-    golden: Sequence[str],
-    run: Sequence[str],
-    config: str | None,
-    baseline: Sequence[str] | None = None,
-    *,
-    repeats: bool = False,
-) -> pipeline.Paths:
-    """Fill in the defaults; with a ``baseline`` of None there is none, wherever it may lie."""
+    golden: Sequence[str], run: Sequence[str], config: str | None, baseline: Sequence[str] | None = None
+) -> InputPaths:
+    """Fill in the defaults; with a ``baseline`` of None, no baseline is used, even if the file exists."""
     refuse_empty({"--golden": golden, "--run": run, "--baseline": baseline or (), "--config": [config]})
-    paths = defaults.find_inputs(golden=golden, run=run, baseline=baseline or (), config=config, repeats=repeats)
+    paths = defaults.find_inputs(golden=golden, run=run, baseline=baseline or (), config=config)
     return paths if baseline is not None else replace(paths, baseline=None)
 
 
-def large(paths: pipeline.Paths) -> list[str]:
-    """Return the files that may take long to read."""
-    return [*paths.golden, *paths.run, *(paths.baseline or [])]
+class Sources(Struct, frozen=True, kw_only=True):
+    """Where both sides come from, and what shows how far reading is."""
+
+    run: Source
+    baseline: Source | None
+    progress: Progress
+
+    def request(self, paths: InputPaths, *, k: int | None = None, repeats: bool = False) -> pipeline.Request:
+        """Return the request to judge them under a contract."""
+        return pipeline.Request(
+            golden=paths.golden,
+            config=paths.config,
+            run=self.run,
+            baseline=self.baseline,
+            k=k,
+            repeats=repeats,
+            progress=self.progress,
+        )
 
 
 @contextmanager
-def runs_of(engine: str, paths: pipeline.Paths) -> Iterator[tuple[Elsewhere | None, Progress]]:
-    """Give what scores the runs of ``paths``, None for this machine, and what shows how far reading is."""
+def sources_of(paths: InputPaths, engine: str = "local") -> Iterator[Sources]:
+    """Open the run and the baseline, on this machine or on a cluster, with a progress bar where reading takes long."""
     if engine == "spark":
-        from ragcontract.cluster.session import on_spark
+        from ragcontract.cluster.session import on_spark  # the border of an extra
 
-        with on_spark(paths) as elsewhere:
-            yield elsewhere, no_progress
-    else:
-        with progress_over(large(paths)) as progress:
-            yield None, progress
+        with on_spark(paths.run, paths.baseline) as (run, baseline):
+            yield Sources(run=run, baseline=baseline, progress=no_progress)
+        return
+    with progress_over(paths.large) as progress:
+        yield Sources(
+            run=Local(open_run(paths.run, progress)),
+            baseline=Local(open_baseline(paths.baseline, progress)) if paths.baseline else None,
+            progress=progress,
+        )
 
 
-def refuse_outputs(outputs: Sequence[str], paths: pipeline.Paths) -> None:
-    """Raise OutputError where a file cannot be written, or is one of those to read."""
-    if problems := check_outputs(outputs, resolve(defaults.named(paths), Diagnostics())):
+def refuse_outputs(outputs: Sequence[str], paths: InputPaths) -> None:
+    """Raise OutputError if a file cannot be written, or is one of the inputs."""
+    found, _ = resolve(paths.all)
+    if problems := check_outputs(outputs, found):
         raise OutputError(problems)
 
 
-def compare(paths: pipeline.Paths, k: int | None, engine: str = "local") -> Report:
+def measure(paths: InputPaths, k: int | None, *, repeats: bool, engine: str = "local") -> Report:
     """Score and compare without judging, and print the warnings."""
-    with runs_of(engine, paths) as (elsewhere, progress):
-        report = pipeline.compare(paths, clock=clock, k=k, progress=progress, elsewhere=elsewhere)
+    with sources_of(paths, engine) as sources:
+        request = replace(sources.request(paths, k=k, repeats=repeats), judge=False)
+        report = pipeline.check(request, now=clock()).report
     warn(report.warnings)
     return report

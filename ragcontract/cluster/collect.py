@@ -1,4 +1,4 @@
-"""From the counts of all workers to the scores that a verdict rests on, on the driver."""
+"""From the counts of all workers to a side, on the driver."""
 
 from collections.abc import Sequence
 
@@ -6,103 +6,131 @@ import msgspec
 
 from ragcontract.cluster.counts import Counted, Counts
 from ragcontract.cluster.percentiles import latency_of
-from ragcontract.cluster.workers import TALLIES, Job
+from ragcontract.cluster.workers import TALLIES, Job, Outcome
 from ragcontract.core.numbers import count
+from ragcontract.core.rule import Violation
+from ragcontract.core.run import VERSION_FIELDS, SourceFile
+from ragcontract.core.scores import QueryScore
+from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.duplicates import NAMED, Duplicates
-from ragcontract.evaluation.scored import ScoredRun
-from ragcontract.files.problems import SHOWN, Diagnostics
-from ragcontract.model import VERSION_FIELDS, GoldenQuery, QueryScore, SourceFile
-from ragcontract.statistics.repeats import averaged
+from ragcontract.evaluation.fold import merged
+from ragcontract.evaluation.plan import worst_values
+from ragcontract.evaluation.side import Side
+from ragcontract.files.problems import SHOWN, Collector, Problems
+from ragcontract.statistics.repeats import averaged, averaged_values
 
-WHOLE = ("score", "short", "tally")  # kinds of counts whose number has nothing to do with the number of rows
+WHOLE = ("outcome", "short", "tally")  # kinds of counts whose number has nothing to do with the number of rows
 LISTED = 1_000  # ids of no golden query, and versions, that a report lists
 
 
-def scored_run(counts: Counts, names: Sequence[str], job: Job, diagnostics: Diagnostics, *, repeats: bool) -> ScoredRun:
-    """Fold counts into the scores of a run that is called ``names``.
+def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector) -> Side:
+    """Fold counts into the side of a run that is called ``names``; ``problems`` are those of opening it.
 
-    What they take has the size of the golden set times the scores that its queries have, never that of the run.
+    What they take has the size of the golden set times the outcomes that its queries have, never that of the run.
     """
-    queries = list(job.golden.values())
+    plan = job.plan
+    queries = list(plan.golden.values())
     location = names[0] + (f" (and {count(len(names) - 1, 'more file')})" if len(names) > 1 else "")
     tally = dict.fromkeys(TALLIES, 0) | {one.key.decode(): one.rows for one in counts.here("tally") or ()}
-    _tell(counts, tally, location, diagnostics)
-    scores, rows = _scores(counts.here("score") or (), queries)
-    if not repeats:
-        _refuse_repeats(counts, rows, location, diagnostics)
-    missing = [query_id for query_id in job.golden if query_id not in scores]
-    scores |= {query_id: job.scorer.score(job.golden[query_id], ()) for query_id in missing}
+    _report(counts, tally, location, problems)
+    outcomes = _Outcomes(job, counts.here("outcome") or ())
+    if not plan.repeats:
+        _refuse_repeats(counts, outcomes.rows, location, problems)
+    missing = tuple([query_id for query_id in plan.golden if query_id not in outcomes.scores])
+    if plan.score_missing:
+        outcomes.score(missing)
     short = counts.here("short") or ()
     unknown = [one.key.decode() for one in counts.first("unknown", LISTED)]
-    return ScoredRun(
-        scores=scores,
-        rows=rows if any(several > 1 for several in rows.values()) else {},
-        versions=_versions(counts, location, diagnostics),
-        files=[SourceFile(path=name, sha256="") for name in names],
+    return Side(
+        scores=outcomes.scores,
+        columns=outcomes.columns,
+        violations=outcomes.violations,
+        rows=outcomes.rows if any(several > 1 for several in outcomes.rows.values()) else {},
+        versions=_versions(counts, location, problems),
+        files=tuple(SourceFile(path=name, sha256="") for name in names),
         missing=missing,
-        unknown=unknown,
+        unknown=tuple(unknown),
         more_unknown=counts.size("unknown").counts - len(unknown),
         latency=latency_of(counts, tally["measured"]),
         unmeasured=tally["unmeasured"],
         duplicates=Duplicates(
-            k=job.k,
             results=tally["results"],
             repeated=tally["repeated"],
             short=sum(one.rows for one in short),
-            named=[queries[one.number].id for one in short[:NAMED]],
+            named=tuple(queries[one.number].id for one in short[:NAMED]),
         ),
+        problems=problems.found(),
     )
 
 
-def _scores(counted: Sequence[Counted], queries: Sequence[GoldenQuery]) -> tuple[dict[str, QueryScore], dict[str, int]]:
-    """Return a score a query, and how many rows each has."""
-    decode = msgspec.msgpack.Decoder(QueryScore).decode
-    decoded = {key: decode(key) for key in {one.key for one in counted}}  # queries that fared alike share a score
-    fared: dict[int, list[Counted]] = {}
-    for one in counted:
-        fared.setdefault(one.number, []).append(one)
-    scores: dict[str, QueryScore] = {}
-    rows: dict[str, int] = {}
-    for number, different in fared.items():
-        query_id = queries[number].id
-        rows[query_id] = sum(one.rows for one in different)
-        several = [decoded[one.key] for one in different]
-        scores[query_id] = several[0] if rows[query_id] == 1 else averaged(several, [one.rows for one in different])
-    return scores, rows
+class _Outcomes:
+    """The outcomes of each query, put together; ``rows`` counts the rows that each has."""
+
+    def __init__(self, job: Job, counted: Sequence[Counted]) -> None:
+        self._plan = job.plan
+        self.scores: dict[str, QueryScore] = {}
+        self.rows: dict[str, int] = {}
+        self.columns = tuple(Column(len(family.metrics), job.numbers) for family in job.plan.families)
+        self.violations: dict[str, tuple[Violation, ...]] = {}
+        decode = msgspec.msgpack.Decoder(Outcome).decode
+        decoded = {key: decode(key) for key in {one.key for one in counted}}  # queries with the same ranks share one
+        by_query: dict[int, list[Counted]] = {}
+        for one in counted:
+            by_query.setdefault(one.number, []).append(one)
+        ids = list(job.plan.golden)
+        for number, several in by_query.items():
+            self._note(ids[number], [decoded[one.key] for one in several], [one.rows for one in several])
+
+    def _note(self, query_id: str, outcomes: list[Outcome], rows: list[int]) -> None:
+        once = sum(rows) == 1
+        self.rows[query_id] = sum(rows)
+        self.scores[query_id] = outcomes[0].score if once else averaged([one.score for one in outcomes], rows)
+        for number, column in enumerate(self.columns):
+            column.note(query_id, averaged_values([one.values[number] for one in outcomes], rows))
+        for outcome in outcomes:
+            if outcome.violations:
+                self.violations[query_id] = merged(self.violations.get(query_id, ()), outcome.violations)
+
+    def score(self, missing: Sequence[str]) -> None:
+        """Let golden queries without a row have found nothing."""
+        for query_id in missing:
+            self.scores[query_id] = self._plan.ranking.score(self._plan.golden[query_id], ())
+            for family, column in zip(self._plan.families, self.columns, strict=True):
+                column.note(query_id, worst_values(family.metrics))
 
 
-def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, diagnostics: Diagnostics) -> None:
-    """Tell of queries with several rows, and of ids of no golden query with several."""
+def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, problems: Collector) -> None:
+    """Report queries with several rows, and ids of no golden query with several."""
     several = [(query_id, of) for query_id, of in rows.items() if of > 1]
     if counts.size("unknown").most > 1:
         several += [(one.key.decode(), one.rows) for one in counts.first("unknown", SHOWN, rows=2)]
     for query_id, of in several:
-        diagnostics.problem(
+        problems.problem(
             f"{location}: query_id",
             f"{query_id!r} stands in {count(of, 'row')} (several rows a query are averaged with --repeats)",
         )
 
 
-def _tell(counts: Counts, tally: dict[str, int], location: str, diagnostics: Diagnostics) -> None:
-    """Tell what workers found to be wrong or odd with rows."""
-    if not tally["rows"] and not tally["problems"] and not diagnostics.problems:
-        diagnostics.problem(location, "has no rows")
-    told = [one.key.decode() for one in counts.first("problem", SHOWN)]
-    diagnostics.include(told, more=tally["problems"] - len(told))
+def _report(counts: Counts, tally: dict[str, int], location: str, problems: Collector) -> None:
+    """Report what workers found to be wrong or odd with rows."""
+    if not tally["rows"] and not tally["problems"] and not problems.found():
+        problems.problem(location, "has no rows")
+    described = tuple(one.key.decode() for one in counts.first("problem", SHOWN))
+    problems.include(Problems(problems=described, more=tally["problems"] - len(described)))
     if tally["unordered"]:
         (first,) = counts.first("unordered", 1)
-        diagnostics.warning(
+        problems.warning(
             f"{first.key.decode()}: the scores are not in descending order "
             f"({count(tally['unordered'], 'such row')}); ranks are the order of the results, scores never reorder them"
         )
 
 
-def _versions(counts: Counts, location: str, diagnostics: Diagnostics) -> dict[str, list[str]]:
+def _versions(counts: Counts, location: str, problems: Collector) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for number, field in enumerate(VERSION_FIELDS):
         values = [one.key.decode() for one in counts.first("version", LISTED + 1, number=number)]
         if len(values) > LISTED:
-            diagnostics.warning(f"{location}: has more than {LISTED:,} values of {field}; the others are left out")
+            problems.warning(f"{location}: has more than {LISTED:,} values of {field}; the others are left out")
         if values:
             found[field] = values[:LISTED]
     return found

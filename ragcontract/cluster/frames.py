@@ -1,28 +1,30 @@
 """Where a run is that Spark reads: paths of Parquet and JSON lines, or a data frame. No more than what is needed."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import msgspec
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
+from pyspark.sql.pandas.types import to_arrow_type
 
 from ragcontract.cluster.workers import FILE, LINE, Job, of_columns, of_lines
+from ragcontract.core.run import RunRow, row_type
+from ragcontract.evaluation.plan import Plan
 from ragcontract.files.arrow import Columns
-from ragcontract.files.jsonl import strange_fields
-from ragcontract.files.problems import Diagnostics
-from ragcontract.runs.run_file import NOT_NEEDED, SPELL_CHECKED_ROWS, RunRow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ragcontract.files.jsonl import UNDECODABLE, strange_fields
+from ragcontract.files.problems import Collector
+from ragcontract.runs.readers import SPELL_CHECKED_ROWS, UNREAD
 
 DATA_FRAME = "(data frame)"
 JSON_LINES = (".jsonl", ".ndjson", ".json")
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}  # what a session may say else makes runs shrink
 
-Source = Sequence[str] | DataFrame
-Work = Callable[[Iterator["pa.RecordBatch"], Job], Iterator["pa.RecordBatch"]]
+Rows = Sequence[str] | DataFrame
+Work = Callable[[Iterator[pa.RecordBatch], Job], Iterator[pa.RecordBatch]]
 
 
 class Part(NamedTuple):
@@ -32,35 +34,35 @@ class Part(NamedTuple):
     work: Work
 
 
-def names_of(source: Source) -> list[str]:
+def names_of(rows: Rows) -> list[str]:
     """Return what a run's rows come from, for messages and reports."""
-    return [DATA_FRAME] if isinstance(source, DataFrame) else list(source)
+    return [DATA_FRAME] if isinstance(rows, DataFrame) else list(rows)
 
 
-def parts_of(session: SparkSession, source: Source, diagnostics: Diagnostics) -> list[Part]:
-    """Open a run; what cannot be is told to the diagnostics."""
-    if isinstance(source, DataFrame):
-        return _of_frame(source, DATA_FRAME, diagnostics)
-    lines = [path for path in source if is_json_lines(path)]
-    columns = [path for path in source if not is_json_lines(path)]
+def parts_of(session: SparkSession, rows: Rows, plan: Plan, problems: Collector) -> list[Part]:
+    """Open a run; ``problems`` collects what cannot be opened."""
+    if isinstance(rows, DataFrame):
+        return _of_frame(rows, DATA_FRAME, plan, problems)
+    lines = [path for path in rows if is_json_lines(path)]
+    columns = [path for path in rows if not is_json_lines(path)]
     parts = []
     try:
         if columns:
             frame = session.read.options(**STRICT).parquet(*columns)
-            parts += _of_frame(frame, columns[0], diagnostics)
+            parts += _of_frame(frame, columns[0], plan, problems)
         if lines:
             text = session.read.options(**STRICT, lineSep="\n").text(lines)
-            _check_spelling(text, lines[0], diagnostics)
+            _check_spelling(text, lines[0], problems)
             parts.append(Part(text.select(sql.col("value").cast("binary").alias(LINE), _file("")), of_lines))
     except AnalysisException as error:
         if "PATH_NOT_FOUND" not in str(error) and "UNABLE_TO_INFER_SCHEMA" not in str(error):
             raise
-        diagnostics.problem(", ".join(source), f"cannot be read ({first_line(error)})")
+        problems.problem(", ".join(rows), f"cannot be read ({first_line(error)})")
     return parts
 
 
 def is_json_lines(path: str) -> bool:
-    """Tell by its name whether a file, a folder or a pattern of them is JSON lines; all else is Parquet."""
+    """Say by its name whether a file, a folder or a pattern of them is JSON lines; all else is Parquet."""
     name = path.lower().rstrip("/*.")
     for suffix in PACKED:
         name = name.removesuffix(suffix)
@@ -72,18 +74,20 @@ def first_line(error: object) -> str:
     return str(error).strip().partition("\n")[0].rstrip(". ")
 
 
-def _of_frame(frame: DataFrame, name: str, diagnostics: Diagnostics) -> list[Part]:
-    columns = Columns(_arrow_schema(frame), RunRow, NOT_NEEDED)
+def _of_frame(frame: DataFrame, name: str, plan: Plan, problems: Collector) -> list[Part]:
+    columns = Columns(_arrow_schema(frame), plan.row_type, UNREAD)
     for mismatch in columns.mismatches:
-        diagnostics.mismatch(name, mismatch)
+        problems.mismatch(name, mismatch)
     if columns.mismatches:
         return []
     for strange, meant in strange_fields(columns.example, RunRow):
-        diagnostics.warning(f"{name}: unknown field {strange!r} is not read; did you mean {meant!r}?")
-    needed = [sql.col(field) for field in RunRow.__struct_fields__ if field in columns.example and field != "results"]
+        problems.warning(f"{name}: unknown field {strange!r} is not read; did you mean {meant!r}?")
+    of_row = [field for field in plan.row_type.__struct_fields__ if field in columns.example and field != "results"]
+    needed = [sql.col(field) for field in of_row]
     # Picked one by one, for Spark to read no other field of the results; zipped, to be results again.
-    fields = [field for field in ("doc_id", "score") if field in columns.example["results"][0]]
-    results = sql.arrays_zip(*[sql.col(f"results.{field}").alias(field) for field in fields]).alias("results")
+    wanted = ["doc_id", "score", *(need.removeprefix("results.") for need in sorted(plan.needs) if "." in need)]
+    read = [field for field in wanted if field in columns.example["results"][0]]
+    results = sql.arrays_zip(*[sql.col(f"results.{field}").alias(field) for field in read]).alias("results")
     return [Part(frame.select(*needed, results, _file(name)), of_columns)]
 
 
@@ -93,10 +97,7 @@ def _file(otherwise: str) -> Column:
     return sql.when(file == "", sql.lit(otherwise)).otherwise(file).alias(FILE)
 
 
-def _arrow_schema(frame: DataFrame) -> "pa.Schema":
-    import pyarrow as pa
-    from pyspark.sql.pandas.types import to_arrow_type
-
+def _arrow_schema(frame: DataFrame) -> pa.Schema:
     fields = []
     for field in frame.schema:
         try:
@@ -106,19 +107,15 @@ def _arrow_schema(frame: DataFrame) -> "pa.Schema":
     return pa.schema(fields)
 
 
-def _check_spelling(text: DataFrame, name: str, diagnostics: Diagnostics) -> None:
-    import msgspec
-
-    from ragcontract.files.jsonl import UNDECODABLE
-
-    told = set()
+def _check_spelling(text: DataFrame, name: str, problems: Collector) -> None:
+    reported = set()
     for row in text.limit(SPELL_CHECKED_ROWS).collect():
         try:
             value = msgspec.json.decode(row.value)
-            msgspec.convert(value, RunRow)
+            msgspec.convert(value, row_type())
         except (*UNDECODABLE, msgspec.ValidationError):
-            continue  # the worker that has the row tells what is wrong with it
+            continue  # the worker that has the row reports what is wrong with it
         for strange, meant in strange_fields(value, RunRow):
-            if strange not in told:
-                told.add(strange)
-                diagnostics.warning(f"{name}: unknown field {strange!r} is not read; did you mean {meant!r}?")
+            if strange not in reported:
+                reported.add(strange)
+                problems.warning(f"{name}: unknown field {strange!r} is not read; did you mean {meant!r}?")

@@ -8,7 +8,7 @@ from pyspark.sql import functions as sql
 
 from ragcontract.cluster.counts import Counts
 from ragcontract.cluster.workers import from_bits
-from ragcontract.model import Latency
+from ragcontract.core.run import Latency
 from ragcontract.statistics.latency import rank_of
 
 STEPS = (40, 20, 0)  # how many bits are left out of account: no step counts more than a million groups of numbers

@@ -9,20 +9,21 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ragcontract import pipeline
 from ragcontract.api import Path, named, valid_k
-from ragcontract.cluster.engine import OnSpark
-from ragcontract.cluster.frames import Source, names_of
-from ragcontract.model import Report
-from ragcontract.runs.stored import RUN_SUFFIXES
+from ragcontract.cluster.frames import Rows
+from ragcontract.cluster.source import OnSpark
+from ragcontract.evaluation.source import Local, Source
+from ragcontract.reports.report import Report
+from ragcontract.runs.readers import is_run, open_stored
 
-Rows = Path | Sequence[Path] | DataFrame
+RunOnCluster = Path | Sequence[Path] | DataFrame
 
 
 def check(
     session: SparkSession,
     *,
     golden: Path | Sequence[Path],
-    run: Rows,
-    baseline: Rows | None = None,
+    run: RunOnCluster,
+    baseline: RunOnCluster | None = None,
     config: Path | None = None,
     k: int | None = None,
     repeats: bool = False,
@@ -34,55 +35,48 @@ def check(
     baseline`` stored. Those, the golden queries and the configuration are files of the driver. Raises
     :class:`~ragcontract.InputError` if it cannot be judged.
     """
-    source, before = _source(run, "run"), None if baseline is None else _source(baseline, "baseline")
-    paths = _paths(golden, source, before, config, repeats=repeats)
-    engine = engine_for(session, source, before, repeats=repeats)
-    return pipeline.check(paths, clock=_clock, k=valid_k(k), elsewhere=engine)
+    request = pipeline.Request(
+        golden=named(golden, "golden"),
+        run=source_of(session, _rows(run, "run")),
+        baseline=None if baseline is None else source_of(session, _rows(baseline, "baseline"), may_be_stored=True),
+        config=None if config is None else os.fspath(config),
+        k=valid_k(k),
+        repeats=repeats,
+    )
+    return pipeline.check(request, now=datetime.now(UTC)).report
 
 
 def score(
     session: SparkSession,
     *,
     golden: Path | Sequence[Path],
-    run: Rows,
+    run: RunOnCluster,
     config: Path | None = None,
     k: int | None = None,
     repeats: bool = False,
 ) -> Report:
     """Report the same numbers as :func:`check` without a baseline and without judging them: always a pass."""
-    source = _source(run, "run")
-    paths = _paths(golden, source, None, config, repeats=repeats)
-    return pipeline.compare(paths, clock=_clock, k=valid_k(k), elsewhere=OnSpark(session, source, repeats=repeats))
-
-
-def engine_for(session: SparkSession, run: Source, baseline: Source | None, *, repeats: bool) -> OnSpark:
-    """Return what scores the run, and the baseline unless that is a stored file."""
-    return OnSpark(session, run, None if baseline is None or _is_stored(baseline) else baseline, repeats=repeats)
-
-
-def _is_stored(baseline: Source) -> bool:
-    """Tell whether a baseline is one file of this machine that is no run by its name."""
-    if isinstance(baseline, DataFrame) or len(baseline) > 1:
-        return False
-    (path,) = baseline
-    return not path.lower().endswith(RUN_SUFFIXES) and (path.lower().endswith(".json") or LocalPath(path).is_file())
-
-
-def _source(rows: Rows, what: str) -> Source:
-    return rows if isinstance(rows, DataFrame) else named(rows, what)
-
-
-def _paths(
-    golden: Path | Sequence[Path], run: Source, baseline: Source | None, config: Path | None, *, repeats: bool
-) -> pipeline.Paths:
-    return pipeline.Paths(
+    request = pipeline.Request(
         golden=named(golden, "golden"),
-        run=names_of(run),
-        baseline=None if baseline is None else names_of(baseline),
+        run=source_of(session, _rows(run, "run")),
         config=None if config is None else os.fspath(config),
+        k=valid_k(k),
         repeats=repeats,
+        judge=False,
     )
+    return pipeline.check(request, now=datetime.now(UTC)).report
 
 
-def _clock() -> datetime:
-    return datetime.now(UTC)
+def source_of(session: SparkSession, rows: Rows, *, may_be_stored: bool = False) -> Source:
+    """Return the source of a side; a baseline may be a file of this machine that was stored."""
+    if may_be_stored and not isinstance(rows, DataFrame) and len(rows) == 1 and _is_stored(rows[0]):
+        return Local(open_stored(rows[0]))
+    return OnSpark(session, rows)
+
+
+def _is_stored(path: str) -> bool:
+    return not is_run(path) and (path.lower().endswith(".json") or LocalPath(path).is_file())
+
+
+def _rows(run: RunOnCluster, what: str) -> Rows:
+    return run if isinstance(run, DataFrame) else named(run, what)

@@ -1,28 +1,25 @@
 """The session that the command line works in: the one that spark-submit configures, or one of this machine's own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from ragcontract.core.errors import InputError
-from ragcontract.evaluation.scored import Elsewhere
-from ragcontract.pipeline import Paths
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from ragcontract.evaluation.source import Source
 
 INSTALL = "install it: pip install 'rag-contract[spark]'"
 
 
 @contextmanager
-def on_spark(paths: Paths) -> Iterator[Elsewhere]:
-    """Start a session, or take the one that is there, and give what scores the runs of ``paths`` in it.
+def on_spark(run: Sequence[str], baseline: Sequence[str] | None) -> Iterator[tuple[Source, Source | None]]:
+    """Start a session, or take the one that is there, and give the sources of both sides in it.
 
     A session that was started is stopped at the end. Raises :class:`InputError` where none can be.
     """
     try:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
+
+        from ragcontract.cluster.python_api import source_of  # the border of an extra
     except ImportError as error:
         raise InputError([f"--engine spark: needs pyspark; {INSTALL}"]) from error
     was_there = SparkSession.getActiveSession() is not None
@@ -32,13 +29,7 @@ def on_spark(paths: Paths) -> Iterator[Elsewhere]:
         reason = str(error).partition("\n")[0]
         raise InputError([f"--engine spark: Spark does not start ({reason}); is there a Java?"]) from error
     try:
-        yield _engine(session, paths)
+        yield source_of(session, run), None if baseline is None else source_of(session, baseline, may_be_stored=True)
     finally:
         if not was_there:
             session.stop()
-
-
-def _engine(session: "SparkSession", paths: Paths) -> Elsewhere:
-    from ragcontract.cluster.python_api import engine_for
-
-    return engine_for(session, paths.run, paths.baseline, repeats=paths.repeats)

@@ -1,44 +1,47 @@
-"""What a worker does with its part of a run: each row goes through the functions of one machine, and is counted.
+"""What a worker does with its part of a run: each row goes through the plan of one machine, and is counted.
 
 What leaves a worker are counts by kind, number and key, which add up over all workers:
 
-==========  =======================  ============================  ========================================
-kind        number                   key                           rows
-==========  =======================  ============================  ========================================
-score       place of golden query    a score, encoded              how many fared so
-short       place of golden query                                  how many lack documents, as some repeat
-unknown                              an id of no golden query      how many have it
-latency     milliseconds, as bits                                  how many took so long
-version     place of version field   a version                     how many have it
-unordered                            a file                        how many whose scores do not descend
-problem                              what is wrong with a row      how many are told of in these words
-tally                                one of ``TALLIES``            how many
-==========  =======================  ============================  ========================================
+==========  =========================  ============================  ========================================
+kind        number                     key                           rows
+==========  =========================  ============================  ========================================
+outcome     number of golden query     a row's outcome, encoded      how many came to it
+short       number of golden query                                   how many lack documents, as some repeat
+unknown                                an id of no golden query      how many have it
+latency     milliseconds, as bits                                    how many took so long
+version     number of version field    a version                     how many have it
+unordered                              a file                        how many whose scores do not descend
+problem                                what is wrong with a row      how many are described so
+tally                                  one of ``TALLIES``            how many
+==========  =========================  ============================  ========================================
 
 Counts are handed on as soon as there are many: a worker's memory has a limit, whatever the rows hold.
 """
 
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
+import pyarrow as pa
+from msgspec import Struct
 
-from ragcontract.core.ids import as_id, as_ids
-from ragcontract.evaluation.duplicates import Duplicates
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import as_id
+from ragcontract.core.rule import Violation
+from ragcontract.core.run import RunRow
+from ragcontract.core.scores import QueryScore, Values
+from ragcontract.evaluation.duplicates import DuplicateCounter
+from ragcontract.evaluation.fold import descending
+from ragcontract.evaluation.plan import Plan, valid_values
 from ragcontract.files.arrow import Columns
 from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.lines import MAX_LINE_BYTES
 from ragcontract.files.opening import UTF8_BOM
-from ragcontract.files.problems import Diagnostics
+from ragcontract.files.problems import SHOWN, Problem
 from ragcontract.files.schema import Mismatch, shown
-from ragcontract.metrics.ranking import Scorer
-from ragcontract.model import GoldenQuery, QueryScore
-from ragcontract.runs.run_file import NOT_NEEDED, RunRow, descending
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ragcontract.runs.readers import UNREAD
 
 COUNTS = "kind string, number long, key binary, rows long"
 TALLIES = ("rows", "measured", "unmeasured", "results", "repeated", "problems", "unordered")
@@ -49,37 +52,44 @@ AT_ONCE = 10_000
 Key = tuple[str, int, bytes]
 
 
+class Outcome(Struct, frozen=True, kw_only=True, gc=False):
+    """What one row comes to: its ranks, the values of the other families, what it violates."""
+
+    score: QueryScore
+    values: tuple[Values, ...] = ()
+    violations: tuple[Violation, ...] = ()
+
+
 class Job:
-    """What every worker is handed: the golden queries, how to score, and the largest cut-off."""
+    """What every worker is handed: the plan, and a number for each golden query."""
 
-    def __init__(self, golden: Mapping[str, GoldenQuery], scorer: Scorer, k: int) -> None:
-        """Take what one machine would score with."""
-        self.golden = dict(golden)
-        self.places = {query_id: location for location, query_id in enumerate(golden)}
-        self.scorer = scorer
-        self.k = k
+    def __init__(self, plan: Plan) -> None:
+        """Take the plan that one machine would carry out."""
+        self.plan = plan
+        self.numbers = {query_id: number for number, query_id in enumerate(plan.golden)}
 
 
-def of_columns(batches: Iterable["pa.RecordBatch"], job: Job) -> Iterator["pa.RecordBatch"]:
+def of_columns(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
     """Count rows that are columns of the run's fields, and ``file``."""
     counts = _Counts(job)
     columns: Columns[RunRow] | None = None
     for batch in batches:
-        columns = columns or Columns(batch.schema, RunRow, NOT_NEEDED)
+        columns = columns or Columns(batch.schema, job.plan.row_type, UNREAD)
         for number, row in enumerate(columns.rows(batch)):
             if isinstance(row, list):
                 query_id = batch.column("query_id")[number]
                 counts.bad(_location(_file(batch, number), _id(query_id)), row)
-            elif counts.note(row):
-                counts.unordered(_file(batch, number))
+            else:
+                counts.note(row, _file(batch, number))
         yield from counts.handed_on(HELD)
     yield from counts.handed_on(0)
 
 
-def of_lines(batches: Iterable["pa.RecordBatch"], job: Job) -> Iterator["pa.RecordBatch"]:
+def of_lines(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
     """Count rows that are JSON, a ``line`` each, and ``file``."""
     counts = _Counts(job)
-    decode = msgspec.json.Decoder(RunRow).decode
+    row_type = job.plan.row_type
+    decode = msgspec.json.Decoder(row_type).decode
     for batch in batches:
         for number, raw in enumerate(batch.column(LINE).to_pylist()):
             line = raw.removeprefix(UTF8_BOM)
@@ -91,10 +101,9 @@ def of_lines(batches: Iterable["pa.RecordBatch"], job: Job) -> Iterator["pa.Reco
             try:
                 row = decode(line)
             except UNDECODABLE as error:
-                counts.bad(_location_of(line, _file(batch, number)), explained(line, error, RunRow))
+                counts.bad(_location_of(line, _file(batch, number)), explained(line, error, row_type))
                 continue
-            if counts.note(row):
-                counts.unordered(_file(batch, number))
+            counts.note(row, _file(batch, number))
         yield from counts.handed_on(HELD)
     yield from counts.handed_on(0)
 
@@ -104,69 +113,79 @@ class _Counts:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._scores: Counter[tuple[int, QueryScore]] = Counter()
+        self._outcomes: Counter[tuple[int, Outcome]] = Counter()
         self._unknown: Counter[str] = Counter()
         self._latencies: Counter[float] = Counter()
         self._versions: Counter[tuple[Any, ...]] = Counter()
         self._others: Counter[Key] = Counter()
-        self._duplicates = Duplicates(k=job.k)
-        self._diagnostics = Diagnostics()
+        self._duplicates = DuplicateCounter(job.plan.k)
+        self._described = 0
 
-    def note(self, row: RunRow) -> bool:
-        """Count a good row; tells whether its scores are out of order."""
-        job = self._job
-        query_id = as_id(row.query_id)
-        query = job.golden.get(query_id)
+    def note(self, row: RunRow, file: str) -> None:
+        """Count a good row."""
         self._others["tally", 0, b"rows"] += 1
+        if not descending([result.score for result in row.results]):
+            self._others["unordered", 0, file.encode()] += 1
+            self._others["tally", 0, b"unordered"] += 1
+        query_id = as_id(row.query_id)
+        query = self._job.plan.golden.get(query_id)
         if query is None:
             self._unknown[query_id] += 1
-            return not descending([result.score for result in row.results])
-        location = job.places[query_id]
-        doc_ids = as_ids([result.doc_id for result in row.results])
-        self._scores[location, job.scorer.score(query, doc_ids)] += 1
-        short = self._duplicates.short
-        self._duplicates.note(query_id, doc_ids)
-        if self._duplicates.short > short:
-            self._others["short", location, b""] += 1
+            return
+        number, doc_ids = self._job.numbers[query_id], row.doc_ids
+        if (outcome := self._outcome(query, row, doc_ids, file)) is not None:
+            self._outcomes[number, outcome] += 1
+        if self._duplicates.note(query_id, doc_ids):
+            self._others["short", number, b""] += 1
         if row.latency_ms is None:
             self._others["tally", 0, b"unmeasured"] += 1
         else:
             self._others["tally", 0, b"measured"] += 1
             self._latencies[row.latency_ms + 0.0] += 1  # no -0.0, whose bits are others
         self._versions[row.embedding_model, row.index_version, row.chunking_version, row.retriever_version] += 1
-        return not descending([result.score for result in row.results])
 
-    def unordered(self, file: str) -> None:
-        """Count a row whose scores do not descend."""
-        self._others["unordered", 0, file.encode()] += 1
-        self._others["tally", 0, b"unordered"] += 1
+    def _outcome(self, query: GoldenQuery, row: RunRow, doc_ids: list[str], file: str) -> Outcome | None:
+        """Return what a row comes to; None where it lacks something, which is then a problem."""
+        plan = self._job.plan
+        score = plan.ranking.score(query, doc_ids)
+        if not plan.families and not plan.row_rules:
+            return Outcome(score=score)
+        found = [valid_values(family, query, row) for family in plan.families]
+        wrong = [values for values in found if isinstance(values, str)]
+        if wrong:
+            self.bad(_location(file, query.id), [Mismatch((), why) for why in wrong])
+            return None
+        values = tuple([one for one in found if not isinstance(one, str)])
+        return Outcome(score=score, values=values, violations=tuple(plan.violations(query, row)))
 
     def bad(self, location: str, mismatches: Iterable[Mismatch]) -> None:
-        """Count a row that cannot be read; a part of a run tells of as many as one machine would, and counts on."""
+        """Count a row that cannot be read; a part of a run describes as many as one machine would, and counts on."""
         for mismatch in mismatches:
             self._others["tally", 0, b"problems"] += 1
-            if not self._diagnostics.full:
-                self._diagnostics.mismatch(location, mismatch)
-                self._others["problem", 0, self._diagnostics.told[-1].encode(errors="replace")] += 1
+            if self._described < SHOWN:
+                self._described += 1
+                problem = str(Problem.of(location, mismatch))
+                self._others["problem", 0, problem.encode(errors="replace")] += 1
 
-    def handed_on(self, more_than: int) -> Iterator["pa.RecordBatch"]:
-        """Yield the counts, and begin anew, if there are more of them than so many."""
-        held: list[Counter[Any]] = [self._scores, self._unknown, self._latencies, self._versions, self._others]
+    def handed_on(self, more_than: int) -> Iterator[pa.RecordBatch]:
+        """Yield the counts, and start again from nothing, if there are more of them than so many."""
+        held: list[Counter[Any]] = [self._outcomes, self._unknown, self._latencies, self._versions, self._others]
         if sum(map(len, held)) <= more_than:
             return
-        self._others["tally", 0, b"results"] += self._duplicates.results
-        self._others["tally", 0, b"repeated"] += self._duplicates.repeated
-        self._duplicates = Duplicates(k=self._job.k)
+        duplicates = self._duplicates.result()
+        self._others["tally", 0, b"results"] += duplicates.results
+        self._others["tally", 0, b"repeated"] += duplicates.repeated
+        self._duplicates = DuplicateCounter(self._job.plan.k)
         yield from _batches(self._all())
         for counter in held:
             counter.clear()
 
     def _all(self) -> Iterator[tuple[Key, int]]:
-        encoded: dict[QueryScore, bytes] = {}
-        for (location, score), rows in self._scores.items():
-            if score not in encoded:
-                encoded[score] = msgspec.msgpack.encode(score)
-            yield ("score", location, encoded[score]), rows
+        encoded: dict[Outcome, bytes] = {}
+        for (number, outcome), rows in self._outcomes.items():
+            if outcome not in encoded:
+                encoded[outcome] = msgspec.msgpack.encode(outcome)
+            yield ("outcome", number, encoded[outcome]), rows
         for query_id, rows in self._unknown.items():
             yield ("unknown", 0, query_id.encode()), rows
         for milliseconds, rows in self._latencies.items():
@@ -190,9 +209,7 @@ def from_bits(whole: int) -> float:
     return float(number)
 
 
-def _batches(counts: Iterable[tuple[Key, int]]) -> Iterator["pa.RecordBatch"]:
-    import pyarrow as pa
-
+def _batches(counts: Iterable[tuple[Key, int]]) -> Iterator[pa.RecordBatch]:
     schema = pa.schema({"kind": pa.string(), "number": pa.int64(), "key": pa.binary(), "rows": pa.int64()})
     rows = [(*key, count) for key, count in counts]
     for start in range(0, len(rows), AT_ONCE):
@@ -202,11 +219,11 @@ def _batches(counts: Iterable[tuple[Key, int]]) -> Iterator["pa.RecordBatch"]:
         )
 
 
-def _file(batch: "pa.RecordBatch", number: int) -> str:
+def _file(batch: pa.RecordBatch, number: int) -> str:
     return str(batch.column(FILE)[number])
 
 
-def _id(value: "pa.Scalar") -> object:
+def _id(value: pa.Scalar) -> object:
     try:
         return value.as_py()
     except UnicodeDecodeError:

@@ -1,94 +1,39 @@
-"""``ragcontract.yml``: the limits. Every message about it names a line."""
+"""``ragcontract.yml``: its records, of which the sections of limits are made from the registry.
 
-import re
-from collections.abc import Iterator, Sequence
-from datetime import date
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
+After :func:`~ragcontract.contract.limits.gates_of` has read the limits, no code sees a generated field.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import msgspec
 from msgspec import Meta, Struct
 
-from ragcontract.core.ids import MAX_RANK, Id, Rank
-from ragcontract.files.opening import READ_ERRORS, not_readable, read_problem, read_whole
-from ragcontract.files.problems import Diagnostics
-from ragcontract.files.schema import Mismatch, dotted, mismatches
-from ragcontract.files.yaml_tree import Document, load
-from ragcontract.metrics.formulas import METRICS, Gain
-from ragcontract.model import Rule, SourceFile
+from ragcontract.core.gate import LimitKey
+from ragcontract.core.ids import Id, Rank
+from ragcontract.core.metric import Gain, RankBy
+from ragcontract.core.rule import Rule, names_of, switch_of
+from ragcontract.registry import Registry
 
 DEFAULT_K = 5
 MAX_CUTOFFS = 10
-MAX_BYTES = 1 << 20
 
-Record = TypeVar("Record", bound=Struct)
-Fraction = Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0.10")]
-Percentage = Annotated[
-    str, Meta(pattern=r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?) ?%$(?!\n)", title='a percentage of the baseline, as "10%"')
-]
-Drop = Fraction | Percentage
-Milliseconds = Annotated[float, Meta(gt=0, le=MAX_RANK, title="a number of milliseconds above 0, at most a billion")]
-Increase = (
-    Annotated[float, Meta(ge=0, le=MAX_RANK, title="a number of milliseconds of at least 0, at most a billion")]
-    | Annotated[
-        str, Meta(pattern=r"^[0-9]{1,5}(\.[0-9]{1,9})? ?%$(?!\n)", title='a percentage of the baseline, as "20%"')
-    ]
-)
-Field = tuple[str, Any, Any]
 Text = Annotated[str, Meta(min_length=1)]
-_NAMES = "|".join(metric.name for metric in METRICS)
+NonEmpty = Annotated[Text | None, Meta(description="As fail_on.mrr_drop_gt or tags.policy.minimums.recall_at_k.")]
 
 
-class Drops(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How far a metric may fall below the baseline: absolute as 0.10, or of the baseline's value as "10%".
-
-    ``recall_drop_gt`` is about the largest cut-off; ``recall_at_1_drop_gt`` about another one of ``k``.
-    """
-
-    mrr_drop_gt: Drop | None = None
-    recall_drop_gt: Drop | None = None
-    precision_drop_gt: Drop | None = None
-    hitrate_drop_gt: Drop | None = None
-    ndcg_drop_gt: Drop | None = None
-    map_drop_gt: Drop | None = None
-
-    schema_extra: ClassVar[dict[str, Any]] = {
-        "patternProperties": {f"^({_NAMES})_at_[1-9][0-9]*_drop_gt$": {"$ref": "#/$defs/Drops/properties/mrr_drop_gt"}}
-    }
-
-
-class FailOn(Drops, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits on drops, and whether one that noise explains counts."""
+class FailOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits on changes for the worse, and whether one that noise explains counts."""
 
     mode: Annotated[
         Literal["strict", "significant"],
-        Meta(description="Whether a drop over its limit fails always, or only where it is significant."),
+        Meta(description="Whether a change over its limit fails always, or only where it is significant."),
     ] = "strict"
     alpha: Annotated[float, Meta(ge=0.001, lt=1, title="a number from 0.001 up to 1, as 0.05")] = 0.05
 
 
-class Minimums(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a metric must reach, whatever the baseline was.
-
-    ``recall_at_k`` is about the largest cut-off; ``recall_at_1`` about another one of ``k``.
-    """
-
-    mrr_at_k: Fraction | None = None
-    recall_at_k: Fraction | None = None
-    precision_at_k: Fraction | None = None
-    hitrate_at_k: Fraction | None = None
-    ndcg_at_k: Fraction | None = None
-    map_at_k: Fraction | None = None
-
-    schema_extra: ClassVar[dict[str, Any]] = {
-        "patternProperties": {f"^({_NAMES})_at_[1-9][0-9]*$": {"$ref": "#/$defs/Minimums/properties/mrr_at_k"}}
-    }
-
-
 class TagLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Limits on the means over the queries with one tag."""
-
-    fail_on: Drops = Drops()
-    minimums: Minimums = Minimums()
 
 
 class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,10 +41,10 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     query: Id | None = None
     tag: Text | None = None
-    rule: Rule | None = None
-    gate: Annotated[Text | None, Meta(description="As fail_on.mrr_drop_gt or tags.policy.minimums.recall_at_k.")] = None
+    rule: str | None = None
+    gate: NonEmpty = None
     reason: Text
-    owner: Annotated[Text, Meta(description="Who answers for it.")]
+    owner: Annotated[Text, Meta(description="Who is responsible for it.")]
     expires: Annotated[
         str,
         Meta(
@@ -110,23 +55,9 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ]
 
 
-class LatencyLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long retrieving may take, in milliseconds, over the rows of the run that have ``latency_ms``."""
-
-    p50_ms: Annotated[Milliseconds | None, Meta(description="The most that the median may be.")] = None
-    p95_ms: Annotated[Milliseconds | None, Meta(description="The most that the 95th percentile may be.")] = None
-    max_ms: Annotated[Milliseconds | None, Meta(description="The most that the slowest row may have taken.")] = None
-    p95_increase_gt: Annotated[
-        Increase | None, Meta(description="How far the 95th percentile may exceed the baseline's.")
-    ] = None
-
-
 class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which of the golden queries' own rules count."""
 
-    enforce_must_rank_at_most: bool = True
-    enforce_must_include: bool = True
-    enforce_forbidden_docs: bool = True
     forbidden_within: Annotated[
         Rank | None, Meta(description="Look for forbidden documents in the first results only; in all by default.")
     ] = None
@@ -147,121 +78,100 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Gain, Meta(description="What a grade is worth in nDCG: the grade, or 2^grade - 1 (grades of at most 64 then).")
     ] = "linear"
     fail_on: FailOn = FailOn()
-    minimums: Minimums = Minimums()
-    tags: Annotated[dict[Text, TagLimits], Meta(description="Limits for the queries with a tag, by the tag.")] = (
-        msgspec.field(default_factory=dict)
-    )
-    latency: LatencyLimits = LatencyLimits()
+    tags: dict[Text, TagLimits] = msgspec.field(default_factory=dict)
     per_query: PerQuery = PerQuery()
-    waivers: Annotated[list[Waiver], Meta(description="Known failures that are accepted until a date.")] = []
+    waivers: list[Waiver] = []
     max_baseline_age: Annotated[
-        Rank | None, Meta(description="After how many days a baseline is said to be old; never by default.")
+        Rank | None, Meta(description="After how many days a baseline is reported as old; never by default.")
     ] = None
-    rank_by: Annotated[
-        Literal["results", "documents"],
-        Meta(description="Count results as exported, or each document's first result only."),
-    ] = "results"
+    rank_by: Annotated[RankBy, Meta(description="Count results as exported, or each document's first result only.")] = (
+        "results"
+    )
     missing_queries: Annotated[
         Literal["error", "zero"],
         Meta(description="A golden query without a run row: refuse the run, or score it 0."),
     ] = "error"
 
+    schema_extra: ClassVar[dict[str, Any]] = {}
 
-class LoadedConfig(Struct, frozen=True, kw_only=True):
-    """The configuration and where it came from. ``lines`` maps ``fail_on.mrr_drop_gt`` to its 1-based line."""
-
-    config: Config = Config()
-    files: list[SourceFile] = []
-    lines: dict[str, int] = {}
-
-
-def read_config(path: str, diagnostics: Diagnostics) -> LoadedConfig:
-    """Read the configuration file; the defaults if it cannot be read, which the diagnostics then know."""
-    if problem := not_readable(path):
-        diagnostics.problem(path, problem)
-        return LoadedConfig()
-    try:
-        data, source = read_whole(path, limit=MAX_BYTES)
-    except READ_ERRORS as error:
-        diagnostics.problem(path, read_problem(error))
-        return LoadedConfig()
-    if len(data) > MAX_BYTES:
-        diagnostics.problem(path, "is larger than 1 MiB, which no configuration is")
-        return LoadedConfig()
-    document = load(data, texts={"query"})  # an id: 007 is not 7
-    config = _typed(document, path, diagnostics)
-    lines = {dotted(key): line for key, line in document.lines.items()}
-    return LoadedConfig(config=config, files=[source], lines=lines) if config else LoadedConfig()
+    @property
+    def cutoffs(self) -> tuple[int, ...]:
+        """The cut-offs, largest first."""
+        return tuple(sorted({self.k} if isinstance(self.k, int) else set(self.k), reverse=True))
 
 
-def _typed(document: Document, path: str, diagnostics: Diagnostics) -> Config | None:
-    """Return the configuration, None if it is none; the diagnostics then know all that is wrong with it."""
-    found = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
-    config = None
-    if document.value is not None:
-        record = Config if _fits(document.value, Config) else _record_for(_cutoffs(document.value))
-        try:
-            config = msgspec.convert(document.value, record)
-        except msgspec.ValidationError as error:
-            told = [*map(_about_cutoffs, mismatches(document.value, record))] or [Mismatch((), str(error))]
-            found += [(document.line(mismatch.path), mismatch) for mismatch in told]
-    if config:
-        found += [(document.line(mismatch.path), mismatch) for mismatch in _wrong_waivers(config.waivers)]
-    for line, mismatch in sorted(found, key=lambda one: one[0]):
-        diagnostics.mismatch(f"{path}:{line}", mismatch)
-    return config
+SECTIONS = {
+    "minimums": ("Minimums", "What a metric must reach, whatever the baseline was."),
+    "maximums": ("Maximums", "What a metric must not exceed, whatever the baseline was."),
+    "latency": (
+        "LatencyLimits",
+        "How long retrieving may take, in milliseconds, over the rows of the run that have ``latency_ms``.",
+    ),
+}
+DROPS = (
+    "Drops",
+    'How far a metric may get worse than in the baseline: absolute as 0.10, or of the baseline\'s value as "10%".',
+)
+CUTOFFS = "``recall_at_k`` is about the largest cut-off; ``recall_at_1`` about another one of ``k``."
 
 
-def _about_cutoffs(mismatch: Mismatch) -> Mismatch:
-    """Say of a limit at a cut-off that is not scored what is wrong with it: the key is none because of ``k``."""
-    group, key = map(str, ("", "", *mismatch.path)[-2:])
-    match = re.fullmatch(rf"(?:{_NAMES})_at_([1-9][0-9]*)(_drop_gt)?", key)
-    if match and mismatch.message.startswith("unknown key") and group == ("fail_on" if match[2] else "minimums"):
-        return Mismatch(mismatch.path, f"{match[1]} is not in k; add it there, or name a cut-off that is")
-    return mismatch
-
-
-def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:
-    for number, waiver in enumerate(waivers):
-        targets = [name for name in ("query", "tag", "gate") if getattr(waiver, name) is not None]
-        if len(targets) != 1:
-            yield Mismatch(("waivers", number), "needs one of query, tag and gate, to say what it waives")
-        elif waiver.gate is not None and waiver.rule is not None:
-            yield Mismatch(("waivers", number, "rule"), "is of a query or a tag; a gate has no rules")
-        try:
-            date.fromisoformat(waiver.expires)
-        except ValueError:
-            yield Mismatch(("waivers", number, "expires"), f"expected a date that there is, found {waiver.expires!r}")
-
-
-def _fits(value: object, record: type[Config]) -> bool:
-    try:
-        msgspec.convert(value, record)
-    except msgspec.ValidationError:
-        return False
-    return True
-
-
-def _cutoffs(value: object) -> list[int]:
-    """Return the cut-offs of a file that may be wrong in any way."""
-    k = value.get("k") if isinstance(value, dict) else None
-    given = k if isinstance(k, list) else [k]
-    return sorted({cutoff for cutoff in given if type(cutoff) is int and cutoff > 0})[:MAX_CUTOFFS] or [DEFAULT_K]
-
-
-def _record_for(cutoffs: Sequence[int]) -> type[Config]:
-    """Return the record of a file with these cut-offs: limits may name them, and no others."""
-    at_k = [f"{metric.name}_at_{k}" for metric in METRICS for k in cutoffs]
-    named = [(f"{name}_drop_gt", Drop | None, None) for name in at_k]
-    drops, fail_on = _with(Drops, named), _with(FailOn, named)
-    minimums = _with(Minimums, [(name, Fraction | None, None) for name in at_k])
-    limits = _with(TagLimits, [("fail_on", drops, drops()), ("minimums", minimums, minimums())])
-    tags: Field = ("tags", dict[Text, limits], msgspec.field(default_factory=dict))  # type: ignore[valid-type]
-    return _with(Config, [("fail_on", fail_on, fail_on()), ("minimums", minimums, minimums()), tags])
-
-
-def _with(record: type[Record], fields: list[Field]) -> type[Record]:
-    made = msgspec.defstruct(
-        record.__name__, fields, bases=(record,), frozen=True, kw_only=True, forbid_unknown_fields=True
+def config_record(registry: Registry, keys: Sequence[LimitKey]) -> type[Config]:
+    """Return the record of a file that may have these limits."""
+    changes = _section(*DROPS, [key for key in keys if key.section == "fail_on"])
+    sections = {
+        name: _section(title, about, [key for key in keys if key.section == name])
+        for name, (title, about) in SECTIONS.items()
+        if any(key.section == name for key in keys)
+    }
+    tagged = {name: made for name, made in sections.items() if any(key.by_tag for key in keys if key.section == name)}
+    tag_limits = _extended(TagLimits, {"fail_on": (changes, changes()), **_fields(tagged)})
+    fail_on = msgspec.defstruct(
+        "FailOn",
+        [(field.name, FailOn.__annotations__[field.name], field.default) for field in msgspec.structs.fields(FailOn)],
+        bases=(changes,),
+        namespace={"__doc__": FailOn.__doc__},
+        **_STRICT,
     )
-    return cast("type[Record]", made)
+    names = [name for rule in registry.rules for name in names_of(rule)]
+    waiver = _extended(Waiver, {"rule": (Literal[tuple(names)] | None, None)})
+    switches = dict.fromkeys(f"enforce_{switch_of(rule)}" for rule in registry.rules)
+    per_query = _extended(PerQuery, dict.fromkeys(switches, (bool, True)))
+    about_tags = Meta(description="Limits for the queries with a tag, by the tag.")
+    about_waivers = Meta(description="Known failures that are accepted until a date.")
+    made = _extended(
+        Config,
+        {
+            "fail_on": (fail_on, fail_on()),
+            **_fields(sections),
+            "tags": (Annotated[dict[Text, tag_limits], about_tags], msgspec.field(default_factory=dict)),  # type: ignore[valid-type]
+            "per_query": (per_query, per_query()),
+            "waivers": (Annotated[list[waiver], about_waivers], []),  # type: ignore[valid-type]
+        },
+    )
+    return cast("type[Config]", made)
+
+
+_STRICT: dict[str, Any] = {"frozen": True, "kw_only": True, "forbid_unknown_fields": True}
+
+
+def _section(name: str, about: str, keys: Iterable[LimitKey]) -> type[Struct]:
+    listed = list(keys)
+    if any(key.quantity.unit == "points" for key in listed):
+        about = f"{about}\n\n    {CUTOFFS}\n    "
+    fields = [(key.name, key.type, None) for key in listed]
+    return msgspec.defstruct(name, fields, namespace={"__doc__": about}, **_STRICT)
+
+
+def _fields(sections: dict[str, type[Struct]]) -> dict[str, tuple[Any, Any]]:
+    return {name: (made, made()) for name, made in sections.items()}
+
+
+def _extended(record: type[Struct], fields: dict[str, tuple[Any, Any]]) -> type[Struct]:
+    """Return a record of the same name with further fields, or others in the place of its own."""
+    listed = [(name, kind, default) for name, (kind, default) in fields.items()]
+    return msgspec.defstruct(record.__name__, listed, bases=(record,), namespace={"__doc__": record.__doc__}, **_STRICT)
+
+
+def enforced(config: Config, rule: type[Rule]) -> bool:
+    """Say whether a rule counts: all do unless ``per_query`` turns them off."""
+    return bool(getattr(config.per_query, f"enforce_{switch_of(rule)}", True))

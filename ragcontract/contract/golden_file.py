@@ -1,15 +1,23 @@
 """``golden.jsonl``: the questions, and what must be retrieved for them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, ClassVar, Literal, cast
 
+import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, Rank, as_id, unique_ids
+from ragcontract.core.run import SourceFile
+from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.problems import Diagnostics
-from ragcontract.files.rows import rows_of
-from ragcontract.model import GoldenQuery, SourceFile
+from ragcontract.files.patterns import resolve
+from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems, Warned
+from ragcontract.files.rows import read_rows
+from ragcontract.files.schema import Mismatch
+from ragcontract.registry import Registry
 
 Text = Annotated[str, Meta(min_length=1)]
 RELEVANT_GRADE = 1
@@ -41,7 +49,7 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     severity: Annotated[
         Literal["error", "warn"] | None, Meta(description="With warn, its broken rules are shown and do not fail.")
     ] = None
-    metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; not looked at.")] = None
+    metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; not read.")] = None
     relevance: Annotated[
         dict[Text, Grade] | None,
         Meta(description="Grades of documents; with it, relevant_doc_ids may be left out: those of grade 1 or more."),
@@ -55,39 +63,105 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     }
 
 
+def golden_record(registry: Registry) -> type[GoldenRow]:
+    """Return the record of a line: with a field ``rules`` where there are rules that are written there."""
+    written = [rule for rule in registry.rules if rule.in_rows]
+    if not written:
+        return GoldenRow
+    union = reduce(or_, written[1:], cast("Any", written[0]))
+    about = Meta(description="Further rules of this query, each an object with its `type`.")
+    field = ("rules", Annotated[list[union] | None, about], None)  # type: ignore[valid-type]
+    return cast(
+        "type[GoldenRow]",
+        msgspec.defstruct(
+            GoldenRow.__name__,
+            [field],
+            bases=(GoldenRow,),
+            namespace={"__doc__": GoldenRow.__doc__},
+            frozen=True,
+            kw_only=True,
+        ),
+    )
+
+
 class Golden(Struct, frozen=True, kw_only=True):
     """The golden set, by query id in the file's order.
 
-    ``metadata`` is where the first row with metadata stands, which are not held; None where no row has any.
+    ``metadata`` is the location of the first row with metadata, which is not kept; None where no row has any.
     """
 
     queries: dict[str, GoldenQuery]
-    files: list[SourceFile]
+    files: tuple[SourceFile, ...] = ()
     metadata: str | None = None
+    problems: Problems = Problems()
 
 
-def read_golden(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress = no_progress) -> Golden:
-    """Read the golden files as one set; ids must be unique over all of them."""
-    lines = rows_of(paths, GoldenRow, diagnostics, progress=progress)
-    queries: dict[str, GoldenQuery] = {}
-    shared: dict[tuple[str, ...], tuple[str, ...]] = {}  # tags: many queries have the same
-    metadata = None
-    for rows in lines.batches():
-        for number, row in enumerate(rows, lines.number):
-            location = f"{lines.path}:{number}"
-            if row.metadata and metadata is None:
-                metadata = location
-            query = _query(row, location, shared, diagnostics)
-            if query is None:
-                continue
-            if query.id in queries:
-                first = queries[query.id].location
-                diagnostics.problem(f"{location}: id", f"{query.id!r} stands here again; it is first in {first}")
-            else:
-                queries[query.id] = query
-    for warning in contract_warnings(queries.values()):
-        diagnostics.warning(warning)
-    return Golden(queries=queries, files=lines.files, metadata=metadata)
+def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = no_progress) -> Golden:
+    """Read golden files (or globs) as one set; ids must be unique over all of them."""
+    builder = _Builder()
+    found, problems = resolve(paths)
+    for problem in problems:
+        builder.problems.add(problem)
+    for event in read_rows(found, golden_record(registry), progress=progress):
+        match event:
+            case Batch():
+                for index, row in enumerate(event.rows):
+                    builder.row(row, event.location(index))
+            case FileRead(file=file):
+                builder.files.append(file)
+            case Problem() | MoreProblems() | Warned():
+                builder.problems.add(event)
+    return builder.finish()
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.problems = Collector()
+        self.files: list[SourceFile] = []
+        self._queries: dict[str, GoldenQuery] = {}
+        self._shared: dict[Any, Any] = {}  # tags and rules: many queries have the same
+        self._metadata: str | None = None
+
+    def row(self, row: GoldenRow, location: str) -> None:
+        if row.metadata and self._metadata is None:
+            self._metadata = location
+        relevant = _relevant(row)
+        if isinstance(relevant, Mismatch):
+            self.problems.mismatch(location, relevant)
+            return
+        if row.must_rank_at_most is not None and not relevant:
+            self.problems.problem(f"{location}: must_rank_at_most", "needs at least one relevant document to rank")
+        query = self._query(row, location, relevant)
+        if query.id in self._queries:
+            first = self._queries[query.id].location
+            self.problems.problem(f"{location}: id", f"duplicate id {query.id!r}, first defined at {first}")
+        else:
+            self._queries[query.id] = query
+
+    def _query(self, row: GoldenRow, location: str, relevant: tuple[str, ...]) -> GoldenQuery:
+        tags = tuple(dict.fromkeys(row.tags)) if row.tags else ()
+        rules = tuple(getattr(row, "rules", None) or ())
+        return GoldenQuery(
+            id=as_id(row.id),
+            query=row.query,
+            relevant_doc_ids=relevant,
+            location=location,
+            must_rank_at_most=row.must_rank_at_most,
+            must_include_any=bool(row.must_include_any),
+            forbidden_doc_ids=unique_ids(row.forbidden_doc_ids),
+            weight=1.0 if row.weight is None else row.weight,
+            tags=self._shared.setdefault(tags, tags),
+            relevance=row.relevance,
+            severity=row.severity or "error",
+            rules=self._shared.setdefault(rules, rules) if rules else (),
+        )
+
+    def finish(self) -> Golden:
+        for warning in contract_warnings(self._queries.values()):
+            self.problems.warning(warning)
+        return Golden(
+            queries=self._queries, files=tuple(self.files), metadata=self._metadata, problems=self.problems.found()
+        )
 
 
 def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
@@ -101,7 +175,7 @@ def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
     if unnamed:
         others = f" (and {len(unnamed) - 1} more such rows)" if len(unnamed) > 1 else ""
         advice = "write the ids of the documents that answer the question, or [] if nothing does"
-        yield f"{unnamed[0].location}: {PLACEHOLDER!r} still stands for relevant documents{others}; {advice}"
+        yield f"{unnamed[0].location}: relevant_doc_ids still holds the placeholder {PLACEHOLDER!r}{others}; {advice}"
 
 
 def both_relevant_and_forbidden(query: GoldenQuery) -> list[str]:
@@ -109,43 +183,16 @@ def both_relevant_and_forbidden(query: GoldenQuery) -> list[str]:
     return sorted(set(query.relevant_doc_ids) & set(query.forbidden_doc_ids))
 
 
-def _query(
-    row: GoldenRow, location: str, shared: dict[tuple[str, ...], tuple[str, ...]], diagnostics: Diagnostics
-) -> GoldenQuery | None:
-    tags = tuple(dict.fromkeys(row.tags)) if row.tags else ()
-    relevant = _relevant(row, location, diagnostics)
-    if relevant is None:
-        return None
-    if row.must_rank_at_most is not None and not relevant:
-        diagnostics.problem(f"{location}: must_rank_at_most", "needs at least one relevant document to rank")
-    return GoldenQuery(
-        id=as_id(row.id),
-        query=row.query,
-        relevant_doc_ids=relevant,
-        location=location,
-        must_rank_at_most=row.must_rank_at_most,
-        must_include_any=bool(row.must_include_any),
-        forbidden_doc_ids=unique_ids(row.forbidden_doc_ids),
-        weight=1.0 if row.weight is None else row.weight,
-        tags=shared.setdefault(tags, tags),
-        relevance=row.relevance,
-        severity=row.severity or "error",
-    )
-
-
-def _relevant(row: GoldenRow, location: str, diagnostics: Diagnostics) -> tuple[str, ...] | None:
+def _relevant(row: GoldenRow) -> tuple[str, ...] | Mismatch:
+    """Return the relevant documents, or what is wrong with them."""
     if row.relevance is None:
         if row.relevant_doc_ids is None:
-            diagnostics.problem(
-                f"{location}: relevant_doc_ids",
-                "is missing; give the documents to be found, or [] if nothing answers it",
-            )
-            return None
+            message = "is missing; give the documents to be found, or [] if nothing answers it"
+            return Mismatch(("relevant_doc_ids",), message)
         return unique_ids(row.relevant_doc_ids)
     graded = tuple([doc_id for doc_id, grade in row.relevance.items() if grade >= RELEVANT_GRADE])
     listed = graded if row.relevant_doc_ids is None else unique_ids(row.relevant_doc_ids)
     if unequal := sorted(set(listed) ^ set(graded)):
         side = "only in relevant_doc_ids" if unequal[0] in listed else "of grade 1 or more only in relevance"
-        diagnostics.problem(f"{location}: relevance", f"disagrees with relevant_doc_ids: {unequal[0]!r} is {side}")
-        return None
+        return Mismatch(("relevance",), f"disagrees with relevant_doc_ids: {unequal[0]!r} is {side}")
     return listed

@@ -10,12 +10,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ragcontract.contract.config import Config
+from ragcontract.contract.config import Config, enforced
 from ragcontract.contract.golden_file import PLACEHOLDER, both_relevant_and_forbidden
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import listed, render
 from ragcontract.files.schema import nearest
-from ragcontract.judging.words import listed
-from ragcontract.model import GoldenQuery
+from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
 
 FEWEST_WITH_A_TAG = 5
 COMPARED = 2_000  # document ids that a misspelled one is compared with, which takes long
@@ -119,12 +120,12 @@ def _duplicates(queries: Queries) -> Found:
 
 
 def _contradictions(queries: Queries, config: Config) -> Found:
-    if not config.per_query.enforce_forbidden_docs:
+    if not enforced(config, ForbiddenDocs):
         return
     for query in queries.values():
         if both := both_relevant_and_forbidden(query):
             never = ", so it can never pass" if _contradicts(query, len(both), config) else ""
-            yield query, f"{query.id!r} wants and forbids {listed(both, 'and')}{never}; take one out"
+            yield query, f"{query.id!r} wants and forbids {render(listed(both, 'and'))}{never}; take one out"
 
 
 def _contradicts(query: GoldenQuery, forbidden: int, config: Config) -> bool:
@@ -132,9 +133,9 @@ def _contradicts(query: GoldenQuery, forbidden: int, config: Config) -> bool:
     rules = config.per_query
     all_forbidden = forbidden == len(query.relevant_doc_ids)
     wanted_within = []
-    if rules.enforce_must_include and (all_forbidden or not query.must_include_any):
+    if enforced(config, MustInclude) and (all_forbidden or not query.must_include_any):
         wanted_within.append(config.k if isinstance(config.k, int) else max(config.k))
-    if rules.enforce_must_rank_at_most and query.must_rank_at_most is not None and all_forbidden:
+    if enforced(config, MustRankAtMost) and query.must_rank_at_most is not None and all_forbidden:
         wanted_within.append(query.must_rank_at_most)
     return any(rules.forbidden_within is None or top <= rules.forbidden_within for top in wanted_within)
 
@@ -143,7 +144,7 @@ def _more_than_k(queries: Queries, config: Config) -> Found:
     k = config.k if isinstance(config.k, int) else max(config.k)
     for query in queries.values():
         relevant = len(query.relevant_doc_ids)
-        if config.per_query.enforce_must_include and relevant > k and not query.must_include_any:
+        if enforced(config, MustInclude) and relevant > k and not query.must_include_any:
             wants = f"{query.id!r} wants all {relevant} relevant documents in the top {k}"
             yield query, f"{wants}, so it can never pass; set must_include_any, or raise k"
 
@@ -168,13 +169,14 @@ def _never_retrieved(queries: Queries, exports: Exports) -> Found:
             explained += 1
             near = nearest(never[0], sorted(exports.doc_ids)) if explained <= EXPLAINED else None
             advice = f"did you mean {near!r}?" if near else "is the id right, and the document in the index?"
-            yield query, f"{query.id!r} wants {listed(never, 'and')}, which no run returns for any question; {advice}"
+            wanted = render(listed(never, "and"))
+            yield query, f"{query.id!r} wants {wanted}, which no run returns for any question; {advice}"
 
 
 def _beyond_depth(queries: Queries, config: Config, exports: Exports) -> Found:
     for query in queries.values():
         rank = query.must_rank_at_most
-        if rank is not None and rank > exports.depth and config.per_query.enforce_must_rank_at_most:
+        if rank is not None and rank > exports.depth and enforced(config, MustRankAtMost):
             deepest = f"no run lists more than {count(exports.depth, 'result')}"
             advice = f"export at least {rank:,}, or lower it"
             yield query, f"{query.id!r} has must_rank_at_most {rank:,}, but {deepest}; {advice}"

@@ -16,9 +16,10 @@ from ragcontract.convert import trec
 from ragcontract.convert.collection import BOM, Collection, Files, First, Pairs, Part, judged, some
 from ragcontract.convert.columns import as_grade, rows, whole_grade
 from ragcontract.core.ids import Id, as_id
-from ragcontract.files.jsonl import JsonLines
+from ragcontract.files.events import located
+from ragcontract.files.jsonl import read_jsonl
 from ragcontract.files.opening import Progress
-from ragcontract.files.problems import Diagnostics
+from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
 HEADER = ("query-id", "corpus-id", "score")
@@ -38,33 +39,33 @@ class Document(Struct, frozen=True, kw_only=True, gc=False):
     id: Id = msgspec.field(name="_id")
 
 
-def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Progress) -> Collection:
+def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
     """Read ``qrels``, ``queries``, ``corpus`` and ``run`` files, as far as they are needed for the wanted parts."""
     queries = rankings = None
     if "golden" in wanted:
-        judgments = _read_qrels(files["qrels"], diagnostics, progress)
-        queries = judged(judgments, _read_queries(files["queries"], diagnostics, progress), diagnostics)
+        judgments = _read_qrels(files["qrels"], problems, progress)
+        queries = judged(judgments, _read_queries(files["queries"], problems, progress), problems)
     if "run" in wanted:
-        rankings = trec.read_run(files["run"], diagnostics, progress)
+        rankings = trec.read_run(files["run"], problems, progress)
     collection = Collection(queries=queries, rankings=rankings)
     if files["corpus"]:
-        _compare_with_corpus(collection, files["corpus"], diagnostics, progress)
+        _compare_with_corpus(collection, files["corpus"], problems, progress)
     return collection
 
 
-def _read_qrels(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> Pairs[float]:
-    judgments = Pairs[float]("corpus-id", diagnostics)
-    for row in rows(paths, _split, QREL, diagnostics, progress, headers=1):
+def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -> Pairs[float]:
+    judgments = Pairs[float]("corpus-id", problems)
+    for row in rows(paths, _split, QREL, problems, progress, headers=1):
         if len(row.columns) != len(HEADER) or not all(row.columns):
             found = shown("\t".join(row.columns))
-            diagnostics.problem(row.location, f"expected the 3 columns `{QREL}`, found {found}")
+            problems.problem(row.location, f"expected the 3 columns `{QREL}`, found {found}")
         elif row.number == 1:
             if tuple(row.columns) != HEADER:
                 found = shown("\t".join(row.columns))
-                diagnostics.problem(row.location, f"expected the header `{QREL}`, found {found}")
+                problems.problem(row.location, f"expected the header `{QREL}`, found {found}")
         else:
             query_id, doc_id, text = row.columns
-            grade = as_grade(text, f"{row.location}: score", diagnostics)
+            grade = as_grade(text, f"{row.location}: score", problems)
             judgments.add(query_id, doc_id, grade or 0, row.location)
     return judgments
 
@@ -77,23 +78,21 @@ def _split(line: str) -> list[str]:
     return line.split("\t")
 
 
-def _read_queries(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> dict[str, str]:
+def _read_queries(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, str]:
     texts: dict[str, str] = {}
-    first = First(diagnostics)
-    rows = JsonLines(paths, Text, diagnostics, progress=progress)
-    for row in rows:
+    first = First(problems)
+    for location, row in located(read_jsonl(paths, Text, progress=progress), problems):
         query_id = as_id(row.id)
-        if first.is_new(query_id, rows.location, "_id", repr(query_id)):
+        if first.is_new(query_id, location, "_id", repr(query_id)):
             texts[query_id] = row.text
     return texts
 
 
-def _compare_with_corpus(
-    collection: Collection, paths: Sequence[str], diagnostics: Diagnostics, progress: Progress
-) -> None:
-    known = {as_id(row.id) for row in JsonLines(paths, Document, diagnostics, spell_check=0, progress=progress)}
+def _compare_with_corpus(collection: Collection, paths: Sequence[str], problems: Collector, progress: Progress) -> None:
+    documents = located(read_jsonl(paths, Document, spell_check=0, progress=progress), problems)
+    known = {as_id(row.id) for _, row in documents}
     if strange := [doc_id for doc_id in doc_ids(collection) if doc_id not in known]:
-        diagnostics.warning(f"{paths[0]}: {some(strange, 'document')} of the other files not in the corpus")
+        problems.warning(f"{paths[0]}: {some(strange, 'document')} of the other files not in the corpus")
 
 
 def doc_ids(collection: Collection) -> dict[str, None]:
@@ -106,38 +105,38 @@ def doc_ids(collection: Collection) -> dict[str, None]:
     return found
 
 
-def write_qrels(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+def write_qrels(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield the header and the judgments as lines."""
     yield "\t".join(HEADER) + "\n"
     unjudged = []
     for query in (collection.queries or {}).values():
-        _refuse_tabs(query.id, f"{query.location}: id", diagnostics)
+        _refuse_tabs(query.id, f"{query.location}: id", problems)
         if not query.grades:
             unjudged.append(query.id)
         for doc_id, grade in query.grades.items():
-            _refuse_tabs(doc_id, f"{query.location}: relevant_doc_ids", diagnostics)
+            _refuse_tabs(doc_id, f"{query.location}: relevant_doc_ids", problems)
             line = StringIO()
-            whole = whole_grade(grade, query.location, doc_id, diagnostics)
+            whole = whole_grade(grade, query.location, doc_id, problems)
             csv.writer(line, delimiter="\t", lineterminator="\n").writerow([query.id, doc_id, whole])
             yield line.getvalue()
     if unjudged:
-        diagnostics.warning(f"{some(unjudged)} without a judged document: left out, for qrels have no line for that")
+        problems.warning(f"{some(unjudged)} without a judged document: left out, for qrels have no line for that")
 
 
-def write_queries(collection: Collection, _diagnostics: Diagnostics) -> Iterator[str]:
+def write_queries(collection: Collection, _problems: Collector) -> Iterator[str]:
     """Yield the questions as lines."""
     for query in (collection.queries or {}).values():
         yield msgspec.json.encode({"_id": query.id, "text": query.text, "metadata": {}}).decode() + "\n"
 
 
-def write_corpus(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+def write_corpus(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield a line for every document that is judged or retrieved: its id, and no text, for nothing here knows that."""
-    diagnostics.warning("the corpus has the documents' ids only: their texts are not in golden queries or runs")
+    problems.warning("the corpus has the documents' ids only: their texts are not in golden queries or runs")
     for doc_id in doc_ids(collection):
         yield msgspec.json.encode({"_id": doc_id, "title": "", "text": ""}).decode() + "\n"
 
 
-def _refuse_tabs(name: str, location: str, diagnostics: Diagnostics) -> None:
+def _refuse_tabs(name: str, location: str, problems: Collector) -> None:
     if any(char in name for char in "\t\r\n\0") or name.startswith(BOM):
         message = "has a tab, a line break or an invisible character in it, which BEIR's qrels cannot hold"
-        diagnostics.problem(location, f"{shown(name)} {message}")
+        problems.problem(location, f"{shown(name)} {message}")

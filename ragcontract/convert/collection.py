@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten
-from ragcontract.files.problems import Diagnostics
+from ragcontract.files.problems import Collector
 
 Value = TypeVar("Value")
 Part = Literal["golden", "run"]
@@ -51,32 +51,32 @@ class Collection(Struct, frozen=True, kw_only=True):
 class First:
     """Refuses what stands in the files a second time."""
 
-    def __init__(self, diagnostics: Diagnostics) -> None:
+    def __init__(self, problems: Collector) -> None:
         """Start with nothing seen."""
-        self._diagnostics = diagnostics
+        self._problems = problems
         self._find_paths: dict[object, str] = {}
 
     def is_new(self, key: object, location: str, field: str, shown: str) -> bool:
-        """Tell whether ``key`` is met for the first time; if not, the diagnostics are told, and where it was."""
+        """Say whether ``key`` is met for the first time; if not, that is a problem, which names where it was."""
         first = self._find_paths.setdefault(key, location)
         if first is location:
             return True
-        self._diagnostics.problem(f"{location}: {field}", f"{shown} stands here again; it is first in {first}")
+        self._problems.problem(f"{location}: {field}", f"duplicate {shown}, first defined at {first}")
         return False
 
 
 class Pairs(Generic[Value]):
     """Collects what lines say of a query and a document: the values by both, and where each query is first."""
 
-    def __init__(self, field: str, diagnostics: Diagnostics) -> None:
+    def __init__(self, field: str, problems: Collector) -> None:
         """Start with none; ``field`` is what the format calls the document, for a pair that stands there again."""
         self.values: dict[str, dict[str, Value]] = {}
         self.places: dict[str, str] = {}
         self._field = field
-        self._first = First(diagnostics)
+        self._first = First(problems)
 
     def add(self, query_id: str, doc_id: str, value: Value, location: str) -> None:
-        """Take a pair's value; one that is there already keeps its first, and the diagnostics are told."""
+        """Take a pair's value; a pair that is there already keeps its first, and is a problem."""
         if self._first.is_new((query_id, doc_id), location, self._field, f"{doc_id!r} of query {query_id!r}"):
             self.places.setdefault(query_id, location)
             self.values.setdefault(query_id, {})[doc_id] = value
@@ -89,13 +89,13 @@ def some(ids: Iterable[str], noun: str = "query") -> str:
     return f"{count(len(every), noun)} ({', '.join([*named, '…'] if len(every) > NAMED else named)})"
 
 
-def judged(judgments: Pairs[float], texts: Mapping[str, str], diagnostics: Diagnostics) -> dict[str, Query]:
+def judged(judgments: Pairs[float], texts: Mapping[str, str], problems: Collector) -> dict[str, Query]:
     """Put together judgments and questions, in the judgments' order; a query without text has its id for one."""
     grades, places = judgments.values, judgments.places
     if nameless := [query_id for query_id in grades if not texts.get(query_id)]:
-        diagnostics.warning(f"{places[nameless[0]]}: {some(nameless)} without a text; the id stands for the question")
+        problems.warning(f"{places[nameless[0]]}: {some(nameless)} without a text; the id stands for the question")
     if hopeless := [query_id for query_id, found in grades.items() if not any(grade > 0 for grade in found.values())]:
-        diagnostics.warning(
+        problems.warning(
             f"{places[hopeless[0]]}: {some(hopeless)} without a relevant document: in trec_eval's means, not in ours"
         )
     return {

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ragcontract.files.lines import UnreadableError, lines_of
 from ragcontract.files.malformed import malformed
 from ragcontract.files.opening import READ_ERRORS, InputFile, Progress, no_progress, read_problem
-from ragcontract.files.problems import Diagnostics
+from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
 HIGHEST = 1_000_000_000  # a golden row takes no higher grade
@@ -24,12 +24,12 @@ def rows(
     paths: Sequence[str],
     split: Callable[[str], list[str]],
     expected: str,
-    diagnostics: Diagnostics,
+    problems: Collector,
     progress: Progress = no_progress,
     *,
     headers: int = 0,
 ) -> Iterator[Row]:
-    """Yield the lines that are not blank, ``split`` into columns; what cannot be read is told to the diagnostics.
+    """Yield the lines that are not blank, ``split`` into columns; ``problems`` collects what cannot be read.
 
     ``expected`` says what a line looks like, for those who gave an empty file or one that is no text. A file with
     nothing after its first ``headers`` lines is empty.
@@ -38,14 +38,14 @@ def rows(
         try:
             file = InputFile(path, progress)
         except OSError as error:
-            diagnostics.problem(path, read_problem(error))
+            problems.problem(path, read_problem(error))
             continue
         with file:
-            yield from _rows(file, split, expected, diagnostics, headers)
+            yield from _rows(file, split, expected, problems, headers)
 
 
 def _rows(
-    file: InputFile, split: Callable[[str], list[str]], expected: str, diagnostics: Diagnostics, headers: int
+    file: InputFile, split: Callable[[str], list[str]], expected: str, problems: Collector, headers: int
 ) -> Iterator[Row]:
     number, is_empty, but = 0, True, ""
     try:
@@ -55,34 +55,34 @@ def _rows(
                 text = line.decode()
             except UnicodeDecodeError as error:
                 is_empty = False
-                diagnostics.problem(location, malformed(line, error)[1])
+                problems.problem(location, malformed(line, error)[1])
                 continue
             if text.strip():
                 is_empty = is_empty and number <= headers
                 but = " but for its header"
                 yield Row(location, number, split(text))
     except UnreadableError as error:
-        diagnostics.problem(f"{file.path}:{number + error.lines_on}", str(error))
+        problems.problem(f"{file.path}:{number + error.lines_on}", str(error))
     except READ_ERRORS as error:
-        diagnostics.problem(f"{file.path}:{number + 1}", read_problem(error))
+        problems.problem(f"{file.path}:{number + 1}", read_problem(error))
     else:
         if is_empty:
-            diagnostics.problem(file.path, f"is empty{but}; expected lines of `{expected}`")
+            problems.problem(file.path, f"is empty{but}; expected lines of `{expected}`")
 
 
-def as_grade(text: str, location: str, diagnostics: Diagnostics) -> float | None:
-    """Read a grade, a whole number; one below 0 counts as 0. None if it is none, which the diagnostics then know."""
+def as_grade(text: str, location: str, problems: Collector) -> float | None:
+    """Read a grade, a whole number; one below 0 counts as 0. None if it is none, which the problems then know."""
     digits = text.removeprefix("-")
     if digits.isascii() and digits.isdecimal() and len(digits) <= len(str(HIGHEST)) and int(digits) <= HIGHEST:
         return max(0, int(text))
-    diagnostics.problem(location, f"expected a whole number of at most a billion, found {shown(text)}")
+    problems.problem(location, f"expected a whole number of at most a billion, found {shown(text)}")
     return None
 
 
-def whole_grade(grade: float, location: str, doc_id: str, diagnostics: Diagnostics) -> int:
+def whole_grade(grade: float, location: str, doc_id: str, problems: Collector) -> int:
     """Return a grade as the whole number that it must be here."""
     if grade != int(grade):
-        diagnostics.problem(
+        problems.problem(
             f"{location}: relevance",
             f"{shown(doc_id)} has the grade {grade:g}; grades are whole numbers in this format",
         )

@@ -7,10 +7,10 @@ from msgspec import Struct
 from ragcontract.convert import beir, native, ragas, trec
 from ragcontract.convert.collection import Collection, Files, Part
 from ragcontract.files.opening import Progress
-from ragcontract.files.problems import Diagnostics
+from ragcontract.files.problems import Collector
 
-Read = Callable[[Files, set[Part], Diagnostics, Progress], Collection]
-Write = Callable[[Collection, Diagnostics], Iterable[str]]
+Read = Callable[[Files, set[Part], Collector, Progress], Collection]
+Write = Callable[[Collection, Collector], Iterable[str]]
 
 OWN = "rag-contract"
 

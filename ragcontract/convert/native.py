@@ -6,32 +6,37 @@ import msgspec
 
 from ragcontract.contract.golden_file import Golden, read_golden
 from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved, some
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
+from ragcontract.core.run import RunRow, row_type
+from ragcontract.files.events import located
 from ragcontract.files.opening import Progress
-from ragcontract.files.problems import Diagnostics
-from ragcontract.files.rows import rows_of
-from ragcontract.model import GoldenQuery
-from ragcontract.runs.run_file import SPELL_CHECKED_ROWS, Result, RunRow
+from ragcontract.files.problems import Collector
+from ragcontract.files.rows import read_rows
+from ragcontract.registry import BUILT_IN
+from ragcontract.runs.readers import SPELL_CHECKED_ROWS
 
-# All that these records have and a collection does not, so that a field that is added later is told to be lost too.
+# All that these records have and a collection does not, so that a field that is added later is reported as lost too.
 GOLDEN_ONLY = [
     name
     for name in GoldenQuery.__struct_fields__
     if name not in {"id", "query", "relevant_doc_ids", "relevance", "location"}
 ]
-RUN_ONLY = [name for name in RunRow.__struct_fields__ if name not in {"query_id", "results"}]
-RESULT_ONLY = [name for name in Result.__struct_fields__ if name not in {"doc_id", "score"}]
+RUN_ROW = row_type()
+RUN_ONLY = [name for name in RUN_ROW.__struct_fields__ if name not in {"query_id", "results"}]
+RESULT_ONLY = ("chunk_id", "metadata")
 
 
-def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Progress) -> Collection:
+def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
     """Read ``golden`` and ``run`` files, as far as they are wanted; warns of fields that no other format has."""
     queries = rankings = None
     if "golden" in wanted:
-        golden = read_golden(files["golden"], diagnostics, progress)
+        golden = read_golden(files["golden"], BUILT_IN, progress)
+        problems.include(golden.problems)
         queries = {query.id: _query(query) for query in golden.queries.values()}
-        _warn_of_lost(_lost_from_golden(golden), diagnostics)
+        _warn_of_lost(_lost_from_golden(golden), problems)
     if "run" in wanted:
-        rankings = _read_run(files["run"], diagnostics, progress)
+        rankings = _read_run(files["run"], problems, progress)
     return Collection(queries=queries, rankings=rankings)
 
 
@@ -43,7 +48,7 @@ def _query(query: GoldenQuery) -> Query:
 
 
 def _lost_from_golden(golden: Golden) -> dict[str, str]:
-    """Return the fields that are used and have no place elsewhere, and where each is first."""
+    """Return the fields that are used and that no other format has, and where each is first."""
     defaults = GoldenQuery(id="", query="", relevant_doc_ids=(), location="")
     lost: dict[str, str] = {}
     for query in golden.queries.values():
@@ -55,19 +60,18 @@ def _lost_from_golden(golden: Golden) -> dict[str, str]:
     return lost
 
 
-def _warn_of_lost(fields: dict[str, str], diagnostics: Diagnostics) -> None:
+def _warn_of_lost(fields: dict[str, str], problems: Collector) -> None:
     if fields:
         location = next(iter(fields.values()))
-        diagnostics.warning(f"{location}: not in the other format, and left out: {', '.join(fields)}")
+        problems.warning(f"{location}: not in the other format, and left out: {', '.join(fields)}")
 
 
-def _read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> dict[str, Ranking]:
+def _read_run(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, Ranking]:
     rankings: dict[str, Ranking] = {}
     lost: dict[str, str] = {}
-    first = First(diagnostics)
-    rows = rows_of(paths, RunRow, diagnostics, spell_check=SPELL_CHECKED_ROWS, progress=progress)
-    for row in rows:
-        location = rows.location
+    first = First(problems)
+    events = read_rows(paths, RUN_ROW, known=RunRow, spell_check=SPELL_CHECKED_ROWS, progress=progress)
+    for location, row in located(events, problems):
         query_id = as_id(row.query_id)
         if not first.is_new(query_id, location, "query_id", repr(query_id)):
             continue
@@ -75,7 +79,7 @@ def _read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress
             lost.setdefault(name, location)
         results = [Retrieved(doc_id=as_id(result.doc_id), score=result.score) for result in row.results]
         rankings[query_id] = Ranking(query_id=query_id, results=results, location=location)
-    _warn_of_lost(lost, diagnostics)
+    _warn_of_lost(lost, problems)
     return rankings
 
 
@@ -86,7 +90,7 @@ def _lost_from_run(row: RunRow) -> Iterator[str]:
             yield f"results.{name}"
 
 
-def write_golden(collection: Collection, _diagnostics: Diagnostics) -> Iterator[str]:
+def write_golden(collection: Collection, _problems: Collector) -> Iterator[str]:
     """Yield golden rows as lines: all grades in ``relevance``, the relevant documents those of grade 1 or more."""
     for query in (collection.queries or {}).values():
         # Grades are whole numbers nearly always, and people read these rows.
@@ -94,7 +98,7 @@ def write_golden(collection: Collection, _diagnostics: Diagnostics) -> Iterator[
         yield _line({"id": query.id, "query": query.text, "relevance": relevance})
 
 
-def write_run(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield run rows as lines."""
     rankings = collection.rankings or {}
     for ranking in rankings.values():
@@ -104,7 +108,7 @@ def write_run(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]
         ]
         yield _line({"query_id": ranking.query_id, "results": results})
     if missing := [query_id for query_id in collection.queries or {} if query_id not in rankings]:
-        diagnostics.warning(
+        problems.warning(
             f"{some(missing)} not in the run: if nothing was found for them, say so with `missing_queries: zero`"
         )
 

@@ -14,7 +14,7 @@ from ragcontract.convert.collection import Collection, Files, First, Part, Query
 from ragcontract.convert.samples import Samples
 from ragcontract.core.ids import Id, as_id, as_ids, unique_ids
 from ragcontract.files.opening import Progress
-from ragcontract.files.problems import Diagnostics
+from ragcontract.files.problems import Collector
 
 
 class Sample(Struct, frozen=True, kw_only=True, gc=False):
@@ -26,33 +26,33 @@ class Sample(Struct, frozen=True, kw_only=True, gc=False):
     reference_context_ids: list[Id] | None = None
 
 
-def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Progress) -> Collection:
+def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
     """Read ``samples`` files: the references for golden queries, what was retrieved for a run."""
     queries: dict[str, Query] = {}
     rankings: dict[str, Ranking] = {}
-    first = First(diagnostics)
-    for location, sample in Samples(files["samples"], Sample, diagnostics, progress):
+    first = First(problems)
+    for location, sample in Samples(files["samples"], Sample, problems, progress):
         sample_id = sample.user_input if sample.id is None else as_id(sample.id)
         if not first.is_new(sample_id, location, "user_input" if sample.id is None else "id", repr(sample_id)):
             continue
         if "golden" in wanted:
-            relevant = _needed(sample.reference_context_ids, f"{location}: reference_context_ids", diagnostics)
+            relevant = _needed(sample.reference_context_ids, f"{location}: reference_context_ids", problems)
             grades = dict.fromkeys(unique_ids(list(relevant)), float(RELEVANT_GRADE))
             queries[sample_id] = Query(id=sample_id, text=sample.user_input, grades=grades, location=location)
         if "run" in wanted:
-            retrieved = _needed(sample.retrieved_context_ids, f"{location}: retrieved_context_ids", diagnostics)
+            retrieved = _needed(sample.retrieved_context_ids, f"{location}: retrieved_context_ids", problems)
             results = [Retrieved(doc_id=doc_id) for doc_id in as_ids(list(retrieved))]
             rankings[sample_id] = Ranking(query_id=sample_id, results=results, location=location)
     return Collection(queries=queries if "golden" in wanted else None, rankings=rankings if "run" in wanted else None)
 
 
-def _needed(ids: Sequence[str | int] | None, location: str, diagnostics: Diagnostics) -> Sequence[str | int]:
+def _needed(ids: Sequence[str | int] | None, location: str, problems: Collector) -> Sequence[str | int]:
     if ids is None:
-        diagnostics.problem(location, "is missing; expected a list of ids")
+        problems.problem(location, "is missing; expected a list of ids")
     return ids or []
 
 
-def write_samples(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+def write_samples(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield a sample for each golden query, with what was retrieved for it where there is a run."""
     queries = collection.queries or {}
     rankings = collection.rankings
@@ -63,9 +63,9 @@ def write_samples(collection: Collection, diagnostics: Diagnostics) -> Iterator[
         sample["reference_context_ids"] = [doc for doc, grade in query.grades.items() if grade >= RELEVANT_GRADE]
         yield msgspec.json.encode(sample).decode() + "\n"
     if graded := [query.id for query in queries.values() if set(query.grades.values()) - {RELEVANT_GRADE}]:
-        diagnostics.warning(f"{some(graded)} with grades other than 1: samples only say what is relevant")
+        problems.warning(f"{some(graded)} with grades other than 1: samples only say what is relevant")
     if rankings is not None:
         if missing := [query_id for query_id in queries if query_id not in rankings]:
-            diagnostics.warning(f"{some(missing)} not in the run: the samples have no retrieved_context_ids")
+            problems.warning(f"{some(missing)} not in the run: the samples have no retrieved_context_ids")
         if unknown := [query_id for query_id in rankings if query_id not in queries]:
-            diagnostics.warning(f"{some(unknown)} in the run only: left out, for a sample needs its question")
+            problems.warning(f"{some(unknown)} in the run only: left out, for a sample needs its question")

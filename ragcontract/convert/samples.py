@@ -6,7 +6,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from ragcontract.files.jsonl import UNDECODABLE, JsonLines
+from ragcontract.files.events import located
+from ragcontract.files.jsonl import UNDECODABLE, read_jsonl
 from ragcontract.files.locate import JsonLocator
 from ragcontract.files.malformed import malformed
 from ragcontract.files.opening import (
@@ -18,7 +19,7 @@ from ragcontract.files.opening import (
     read_problem,
     read_whole,
 )
-from ragcontract.files.problems import Diagnostics
+from ragcontract.files.problems import Collector
 from ragcontract.files.schema import Mismatch, mismatches
 
 PEEKED = 1024
@@ -27,30 +28,29 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Samples(Generic[T]):
-    """The objects of one or more files, each with its place, as ``samples.json:17``."""
+    """The objects of one or more files, each with its location, as ``samples.json:17``."""
 
     def __init__(
-        self, paths: Sequence[str], row_type: type[T], diagnostics: Diagnostics, progress: Progress = no_progress
+        self, paths: Sequence[str], row_type: type[T], problems: Collector, progress: Progress = no_progress
     ) -> None:
         """Read ``paths`` as objects of ``row_type``."""
         self._paths = paths
         self._type = row_type
-        self._diagnostics = diagnostics
+        self._problems = problems
         self._progress = progress
 
     def __iter__(self) -> Iterator[tuple[str, T]]:
-        """Yield each good object; a bad one is told to the diagnostics and left out."""
+        """Yield each good object; ``problems`` collects what is wrong with the others."""
         for path in self._paths:
             try:
                 if _starts_a_list(path):
                     yield from self._list(path)
                     continue
             except READ_ERRORS as error:
-                self._diagnostics.problem(path, read_problem(error))
+                self._problems.problem(path, read_problem(error))
                 continue
-            rows = JsonLines([path], self._type, self._diagnostics, spell_check=100, progress=self._progress)
-            for row in rows:
-                yield rows.location, row
+            events = read_jsonl([path], self._type, spell_check=100, progress=self._progress)
+            yield from located(events, self._problems)
 
     def _list(self, path: str) -> Iterator[tuple[str, T]]:
         data, _ = read_whole(path, self._progress)
@@ -60,10 +60,10 @@ class Samples(Generic[T]):
             msgspec.json.decode(data)  # the parts are passed over unread, and may not be JSON
         except UNDECODABLE as error:
             line, message = malformed(data, error)
-            self._diagnostics.problem(f"{path}:{line}", message)
+            self._problems.problem(f"{path}:{line}", message)
             return
         if not items:
-            self._diagnostics.problem(path, "is an empty list; expected JSON objects in it")
+            self._problems.problem(path, "is an empty list; expected JSON objects in it")
         locate = JsonLocator(text)
         at, number = 0, 1
         for index, item in enumerate(map(bytes, items)):
@@ -79,11 +79,11 @@ class Samples(Generic[T]):
             at += len(item)
 
     def _explain(self, path: str, index: int, item: bytes, error: Exception, locate: JsonLocator) -> None:
-        if self._diagnostics.full:
-            self._diagnostics.count_one()
+        if self._problems.full:
+            self._problems.count()
             return
         for mismatch in mismatches(msgspec.json.decode(item), self._type) or [Mismatch((), str(error))]:
-            self._diagnostics.mismatch(f"{path}:{locate.line((index, *mismatch.path))}", mismatch)
+            self._problems.mismatch(f"{path}:{locate.line((index, *mismatch.path))}", mismatch)
 
 
 def _starts_a_list(path: str) -> bool:

@@ -24,7 +24,7 @@ from ragcontract.convert.collection import (
 from ragcontract.convert.columns import Row, as_grade, rows, whole_grade
 from ragcontract.convert.order import in_trec_evals_order, scores_in_order
 from ragcontract.files.opening import Progress
-from ragcontract.files.problems import Diagnostics
+from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
 QREL = "qid 0 docid grade"
@@ -35,14 +35,14 @@ _SPACE = re.compile(r"[ \t\n\r\v\f]+")  # what C's isspace knows; an id may hold
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
-def read(files: Files, wanted: set[Part], diagnostics: Diagnostics, progress: Progress) -> Collection:
+def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
     """Read ``qrels``, ``queries`` and ``run`` files, as far as they are needed for the wanted parts."""
     queries = rankings = None
     if "golden" in wanted:
-        judgments = _read_qrels(files["qrels"], diagnostics, progress)
-        queries = judged(judgments, _read_topics(files["queries"], diagnostics, progress), diagnostics)
+        judgments = _read_qrels(files["qrels"], problems, progress)
+        queries = judged(judgments, _read_topics(files["queries"], problems, progress), problems)
     if "run" in wanted:
-        rankings = read_run(files["run"], diagnostics, progress)
+        rankings = read_run(files["run"], problems, progress)
     return Collection(queries=queries, rankings=rankings)
 
 
@@ -50,52 +50,52 @@ def _split(line: str) -> list[str]:
     return _SPACE.split(line.strip(" \t\n\r\v\f"))
 
 
-def _has(row: Row, expected: str, diagnostics: Diagnostics) -> bool:
+def _has(row: Row, expected: str, problems: Collector) -> bool:
     """Tell whether a row has as many columns as expected."""
     wanted = len(expected.split())
     if len(row.columns) == wanted:
         return True
     line = shown(" ".join(row.columns))
-    diagnostics.problem(row.location, f"expected the {wanted} columns `{expected}`, found {len(row.columns)}: {line}")
+    problems.problem(row.location, f"expected the {wanted} columns `{expected}`, found {len(row.columns)}: {line}")
     return False
 
 
-def _read_qrels(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> Pairs[float]:
-    judgments = Pairs[float]("docid", diagnostics)
-    for row in rows(paths, _split, QREL, diagnostics, progress):
-        if not _has(row, QREL, diagnostics):
+def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -> Pairs[float]:
+    judgments = Pairs[float]("docid", problems)
+    for row in rows(paths, _split, QREL, problems, progress):
+        if not _has(row, QREL, problems):
             continue
         query_id, _, doc_id, text = row.columns
-        grade = as_grade(text, f"{row.location}: grade", diagnostics)
+        grade = as_grade(text, f"{row.location}: grade", problems)
         judgments.add(query_id, doc_id, grade or 0, row.location)
     return judgments
 
 
-def _read_topics(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> dict[str, str]:
+def _read_topics(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, str]:
     texts: dict[str, str] = {}
-    first = First(diagnostics)
-    for row in rows(paths, lambda line: line.strip("\r\n").split("\t", 1), TOPIC, diagnostics, progress):
+    first = First(problems)
+    for row in rows(paths, lambda line: line.strip("\r\n").split("\t", 1), TOPIC, problems, progress):
         query_id = row.columns[0].strip()
         if query_id.startswith("<") and len(row.columns) == 1:
-            diagnostics.problem(row.location, f"is a topics file with tags; expected lines of `{TOPIC}`")
+            problems.problem(row.location, f"is a topics file with tags; expected lines of `{TOPIC}`")
             break
         if len(row.columns) == 1 or not query_id:
-            diagnostics.problem(row.location, f"expected `{TOPIC}`, found {shown(row.columns[0])}")
+            problems.problem(row.location, f"expected `{TOPIC}`, found {shown(row.columns[0])}")
         elif first.is_new(query_id, row.location, "qid", repr(query_id)):
             texts[query_id] = row.columns[1].strip()
     return texts
 
 
-def read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress) -> dict[str, Ranking]:
+def read_run(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, Ranking]:
     """Read runs, each query's results in trec_eval's order."""
-    retrieved = Pairs[Retrieved]("docid", diagnostics)
-    for row in rows(paths, _split, RESULT, diagnostics, progress):
-        if not _has(row, RESULT, diagnostics):
+    retrieved = Pairs[Retrieved]("docid", problems)
+    for row in rows(paths, _split, RESULT, problems, progress):
+        if not _has(row, RESULT, problems):
             continue
         query_id, _, doc_id, _, text, _ = row.columns
         score = float(text) if _NUMBER.fullmatch(text) else inf
         if not isfinite(score):
-            diagnostics.problem(f"{row.location}: score", f"expected a number, found {shown(text)}")
+            problems.problem(f"{row.location}: score", f"expected a number, found {shown(text)}")
         retrieved.add(query_id, doc_id, Retrieved(doc_id=doc_id, score=score), row.location)
     return {
         query_id: Ranking(
@@ -105,24 +105,24 @@ def read_run(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress)
     }
 
 
-def write_qrels(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+def write_qrels(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield the judgments as lines."""
     unjudged = []
     for query in (collection.queries or {}).values():
-        _refuse_spaces(query.id, f"{query.location}: id", diagnostics)
+        _refuse_spaces(query.id, f"{query.location}: id", problems)
         if not query.grades:
             unjudged.append(query.id)
         for doc_id, grade in query.grades.items():
-            _refuse_spaces(doc_id, f"{query.location}: relevant_doc_ids", diagnostics)
-            yield f"{query.id} 0 {doc_id} {whole_grade(grade, query.location, doc_id, diagnostics)}\n"
+            _refuse_spaces(doc_id, f"{query.location}: relevant_doc_ids", problems)
+            yield f"{query.id} 0 {doc_id} {whole_grade(grade, query.location, doc_id, problems)}\n"
     if unjudged:
-        diagnostics.warning(f"{some(unjudged)} without a judged document: left out, for qrels have no line for that")
+        problems.warning(f"{some(unjudged)} without a judged document: left out, for qrels have no line for that")
 
 
-def write_topics(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+def write_topics(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield the questions as lines; line breaks and tabs become spaces."""
     for query in (collection.queries or {}).values():
-        _refuse_spaces(query.id, f"{query.location}: id", diagnostics)
+        _refuse_spaces(query.id, f"{query.location}: id", problems)
         yield f"{query.id}\t{one_line(query)}\n"
 
 
@@ -131,11 +131,11 @@ def one_line(query: Query) -> str:
     return " ".join(query.text.split())
 
 
-def write_run(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]:
+def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield the results as lines, with scores by which trec_eval's order is theirs; a document only once a query."""
     empty, rescored, repeated = [], [], []
     for ranking in (collection.rankings or {}).values():
-        _refuse_spaces(ranking.query_id, f"{ranking.location}: query_id", diagnostics)
+        _refuse_spaces(ranking.query_id, f"{ranking.location}: query_id", problems)
         results = _each_once(ranking.results)
         scores, are_own = scores_in_order(results)
         if not results:
@@ -145,16 +145,16 @@ def write_run(collection: Collection, diagnostics: Diagnostics) -> Iterator[str]
         if len(results) < len(ranking.results):
             repeated.append(ranking.query_id)
         for rank, (result, score) in enumerate(zip(results, scores, strict=True), start=1):
-            _refuse_spaces(result.doc_id, f"{ranking.location}: results[{rank - 1}].doc_id", diagnostics)
+            _refuse_spaces(result.doc_id, f"{ranking.location}: results[{rank - 1}].doc_id", problems)
             yield f"{ranking.query_id} Q0 {result.doc_id} {rank} {score!r} {TAG}\n"
     if empty:
-        diagnostics.warning(f"{some(empty)} without results: left out, for a run has no line for that")
+        problems.warning(f"{some(empty)} without results: left out, for a run has no line for that")
     if rescored:
-        diagnostics.warning(
+        problems.warning(
             f"{some(rescored)} with scores that are missing or do not descend: written with scores that count down"
         )
     if repeated:
-        diagnostics.warning(f"{some(repeated)} with a document again: only its best rank is written")
+        problems.warning(f"{some(repeated)} with a document again: only its best rank is written")
 
 
 def _each_once(results: Sequence[Retrieved]) -> list[Retrieved]:
@@ -164,8 +164,8 @@ def _each_once(results: Sequence[Retrieved]) -> list[Retrieved]:
     return list(best.values())
 
 
-def _refuse_spaces(name: str, location: str, diagnostics: Diagnostics) -> None:
+def _refuse_spaces(name: str, location: str, problems: Collector) -> None:
     # All that any reader takes for a space, not C's alone: a run is read by tools in many languages.
     if name.split() != [name] or "\0" in name or name.startswith(BOM):
         message = "has whitespace or an invisible character in it, which ends a column in TREC's formats"
-        diagnostics.problem(location, f"{shown(name)} {message}")
+        problems.problem(location, f"{shown(name)} {message}")

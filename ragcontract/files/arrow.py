@@ -7,15 +7,14 @@ through, so the same limits hold. Where that refuses a batch, its rows are looke
 import math
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ragcontract.files.arrow_types import Kind, column_mismatches, is_text, kind_of, leaves
 from ragcontract.files.schema import Mismatch, mismatches
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -26,7 +25,7 @@ class Columns(Generic[T]):
     Only batches of a schema without mismatches may be asked for their rows.
     """
 
-    def __init__(self, schema: "pa.Schema", record: type[T], unread: Collection[str] = ()) -> None:
+    def __init__(self, schema: pa.Schema, record: type[T], unread: Collection[str] = ()) -> None:
         """Take a schema and the record that its rows are to be; ``unread`` fields, as ``results.metadata``, are not."""
         self._record = record
         self._kind = kind_of(record)
@@ -36,7 +35,7 @@ class Columns(Generic[T]):
         self.read = leaves(self._kind, schema)
         self.example: dict[str, Any] = {field.name: _example(field.type) for field in schema}
 
-    def rows(self, batch: "pa.RecordBatch") -> list[T | list[Mismatch]]:
+    def rows(self, batch: pa.RecordBatch) -> list[T | list[Mismatch]]:
         """Return the batch's rows, and of each bad one what is wrong with it."""
         try:
             values = self._values(batch)
@@ -49,7 +48,7 @@ class Columns(Generic[T]):
             pass
         return [self._row(value) for value in values]
 
-    def _rows_alone(self, batch: "pa.RecordBatch") -> list[T | list[Mismatch]]:
+    def _rows_alone(self, batch: pa.RecordBatch) -> list[T | list[Mismatch]]:
         try:
             return [self._row(value) for value in self._values(batch)]
         except UnicodeDecodeError as error:
@@ -64,7 +63,7 @@ class Columns(Generic[T]):
         except msgspec.ValidationError as error:
             return mismatches(value, self._record) or [Mismatch((), str(error))]
 
-    def _values(self, batch: "pa.RecordBatch") -> list[dict[str, Any]]:
+    def _values(self, batch: pa.RecordBatch) -> list[dict[str, Any]]:
         known = {name: kind for name, (kind, _) in self._kind.fields.items() if name in batch.schema.names}
         return _dicts(list(known), [_values(batch.column(name), kind) for name, kind in known.items()])
 
@@ -76,9 +75,7 @@ def _leave_out(kind: Kind, path: Sequence[str]) -> None:
     del kind.fields[path[-1]]
 
 
-def _values(array: "pa.Array", kind: Kind) -> list[Any]:
-    import pyarrow as pa
-
+def _values(array: pa.Array, kind: Kind) -> list[Any]:
     if is_text(array.type):
         texts = _texts(array)
         return [_object(text) for text in texts] if kind.is_object else texts
@@ -94,10 +91,8 @@ def _values(array: "pa.Array", kind: Kind) -> list[Any]:
     return values
 
 
-def _texts(array: "pa.Array") -> list[str | None]:
+def _texts(array: pa.Array) -> list[str | None]:
     """Decode each distinct text once: ids repeat, and the references to one text are quickly copied."""
-    import pyarrow as pa
-
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     texts = encoded.dictionary.to_pylist()
     if encoded.indices.null_count:
@@ -105,9 +100,7 @@ def _texts(array: "pa.Array") -> list[str | None]:
     return [texts[index] for index in encoded.indices.to_pylist()]
 
 
-def _lists(array: "pa.Array", kind: Kind) -> list[list[Any] | None]:
-    import pyarrow as pa
-
+def _lists(array: pa.Array, kind: Kind) -> list[list[Any] | None]:
     if pa.types.is_fixed_size_list(array.type):
         array = array.cast(pa.list_(array.type.value_type))
     offsets = array.offsets.to_pylist()  # of a slice, they do not begin at 0
@@ -117,7 +110,7 @@ def _lists(array: "pa.Array", kind: Kind) -> list[list[Any] | None]:
     return _with_nulls(cut, array)
 
 
-def _structs(array: "pa.StructArray", kind: Kind) -> list[dict[str, Any] | None]:
+def _structs(array: pa.StructArray, kind: Kind) -> list[dict[str, Any] | None]:
     present = {field.name for field in array.type}
     known = {name: inner for name, (inner, _) in kind.fields.items() if name in present}
     columns = [_values(array.field(name), inner) for name, inner in known.items()]
@@ -131,7 +124,7 @@ def _dicts(names: list[str], columns: list[list[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _with_nulls(values: list[Any], array: "pa.Array") -> list[Any]:
+def _with_nulls(values: list[Any], array: pa.Array) -> list[Any]:
     if not array.null_count:
         return values
     valid = array.is_valid().to_pylist()
@@ -146,11 +139,8 @@ def _object(text: str | None) -> Any:
         return text
 
 
-def _has_infinite(array: "pa.Array") -> bool:
+def _has_infinite(array: pa.Array) -> bool:
     """Tell whether a column has NaN or infinity, at any depth. No limit of a record asks: JSON has no word for them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_floating(array.type):
         return not pc.all(pc.is_finite(array)).as_py() if len(array) > array.null_count else False
     if pa.types.is_map(array.type):
@@ -175,10 +165,8 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _example(found: "pa.DataType") -> Any:
+def _example(found: pa.DataType) -> Any:
     """Return a value with the names that a column's values have, for those who look at names alone."""
-    import pyarrow as pa
-
     if pa.types.is_struct(found):
         return {field.name: _example(field.type) for field in found}
     return [_example(found.value_type)] if pa.types.is_list(found) or pa.types.is_large_list(found) else None

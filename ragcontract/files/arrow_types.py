@@ -1,15 +1,13 @@
 """Which Arrow types may stand for the fields of a record: a schema held against it before any row is read."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from ragcontract.core.text import shorten
 from ragcontract.files.schema import Mismatch, nearest
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LONGEST_TYPE = 80
 Path = tuple[str | int, ...]
@@ -73,7 +71,7 @@ def _alternatives(described: Any) -> Iterator[Any]:
         yield described
 
 
-def column_mismatches(kind: Kind, found: "pa.DataType | pa.Schema", path: Path = ()) -> Iterator[Mismatch]:
+def column_mismatches(kind: Kind, found: pa.DataType | pa.Schema, path: Path = ()) -> Iterator[Mismatch]:
     """Yield the fields that no column can be, and the required ones that are missing."""
     names = [field.name for field in found]
     for name, (wanted, required) in kind.fields.items():
@@ -94,9 +92,7 @@ def _instead(name: str, kind: Kind, names: list[str]) -> str:
     return f"; found instead: {', '.join(map(repr, strangers[:3]))}" if strangers else ""
 
 
-def _type_mismatches(kind: Kind, found: "pa.DataType", path: Path) -> Iterator[Mismatch]:
-    import pyarrow as pa
-
+def _type_mismatches(kind: Kind, found: pa.DataType, path: Path) -> Iterator[Mismatch]:
     if kind.items and kind.items.fields and is_list(found) and pa.types.is_struct(found.value_type):
         yield from column_mismatches(kind.items, found.value_type, path)
         return
@@ -106,9 +102,7 @@ def _type_mismatches(kind: Kind, found: "pa.DataType", path: Path) -> Iterator[M
     yield Mismatch(path, f"expected {kind.words}, found a column of type {shorten(str(found), LONGEST_TYPE)}{advice}")
 
 
-def _fits(kind: Kind, found: "pa.DataType") -> bool:
-    import pyarrow as pa
-
+def _fits(kind: Kind, found: pa.DataType) -> bool:
     if pa.types.is_null(found):
         return True
     if kind.items:
@@ -118,9 +112,7 @@ def _fits(kind: Kind, found: "pa.DataType") -> bool:
     return _is_scalar(kind, found)
 
 
-def _is_scalar(kind: Kind, found: "pa.DataType") -> bool:
-    import pyarrow as pa
-
+def _is_scalar(kind: Kind, found: pa.DataType) -> bool:
     if is_text(found):
         return "text" in kind.scalars
     if pa.types.is_integer(found):
@@ -130,33 +122,25 @@ def _is_scalar(kind: Kind, found: "pa.DataType") -> bool:
     return bool(pa.types.is_boolean(found)) and "true or false" in kind.scalars
 
 
-def is_text(found: "pa.DataType") -> bool:
+def is_text(found: pa.DataType) -> bool:
     """Tell whether a column holds text, in whatever way."""
-    import pyarrow as pa
-
     if pa.types.is_dictionary(found):
         found = found.value_type
     return bool(pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found))
 
 
-def is_list(found: "pa.DataType") -> bool:
+def is_list(found: pa.DataType) -> bool:
     """Tell whether a column holds lists."""
-    import pyarrow as pa
-
     return bool(pa.types.is_list(found) or pa.types.is_large_list(found) or pa.types.is_fixed_size_list(found))
 
 
-def is_object(found: "pa.DataType") -> bool:
+def is_object(found: pa.DataType) -> bool:
     """Tell whether a column holds objects of any fields."""
-    import pyarrow as pa
-
     return bool(pa.types.is_map(found) or pa.types.is_struct(found))
 
 
-def leaves(kind: Kind | None, found: "pa.DataType | pa.Schema") -> list[bool]:
+def leaves(kind: Kind | None, found: pa.DataType | pa.Schema) -> list[bool]:
     """Return, for each leaf column in the file's order, whether it is part of a field of the record."""
-    import pyarrow as pa
-
     is_any = kind if kind and kind.is_object else None
     if isinstance(found, pa.Schema) or pa.types.is_struct(found):
         fields = kind.fields if kind else {}

@@ -7,22 +7,22 @@ from msgspec import Struct
 
 
 def document(record: Struct, lists: Mapping[str, Iterable[object]]) -> Iterator[bytes]:
-    """Yield the record as indented JSON; ``lists`` are the items of fields of it that are empty lists, in its order."""
-    rest = msgspec.json.format(msgspec.json.encode(record), indent=2)
-    for name, items in lists.items():
-        # A line break is escaped in any text, so this is the field itself, at the outermost level.
-        start, field, rest = rest.partition(b'\n  "' + name.encode() + b'": []')
-        yield start + field.removesuffix(b"]")
-        yield from _rows(items)
-        yield b"]"
-    yield rest + b"\n"
+    """Yield the record as indented JSON; ``lists`` has the items of fields that are written an item a line."""
+    before = b"{\n"
+    for name, value in msgspec.json.decode(msgspec.json.encode(record), type=dict[str, msgspec.Raw]).items():
+        yield before + b"  " + msgspec.json.encode(name) + b": "
+        if name in lists:
+            yield from _rows(lists[name])
+        else:
+            yield msgspec.json.format(bytes(value), indent=2).replace(b"\n", b"\n  ")  # none is within a text
+        before = b",\n"
+    yield b"\n}\n"
 
 
 def _rows(items: Iterable[object]) -> Iterator[bytes]:
     encode = msgspec.json.Encoder().encode
-    before = b"\n    "
+    before = b"[\n    "
     for item in items:
         yield before + encode(item)
         before = b",\n    "
-    if before.startswith(b","):
-        yield b"\n  "
+    yield b"\n  ]" if before.startswith(b",") else b"[]"

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from ragcontract.files.opening import BUFFER, UTF8_BOM, InputFile
 
 MAX_LINE_BYTES = 64 << 20
-BLOCK = 1 << 18  # of a size that stays in a processor's cache
 HEAD = 1024  # bytes that tell binary data from text
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -17,13 +16,6 @@ class UnreadableError(Exception):
         """Keep the sentence, and how many lines on it is about."""
         super().__init__(message)
         self.lines_on = lines_on
-
-
-def blocks_of(file: InputFile) -> Iterator[bytes]:
-    """Yield what the file holds in blocks that are quick to decode; it is read in larger ones, to be hashed beside."""
-    while read := file.stream.read1(BUFFER):
-        for start in range(0, len(read), BLOCK):
-            yield read[start : start + BLOCK]
 
 
 def lines_of(file: InputFile, expected: str) -> Iterator[bytes]:
@@ -47,7 +39,7 @@ def line_blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
     if b"\0" in head:
         raise UnreadableError(f"is binary data; expected {expected} as UTF-8 text, or gzip of them", lines_on=1)
     begun: list[bytes] = []  # of a line that goes on
-    for block in blocks_of(file):
+    while block := file.stream.read1(BUFFER):
         begun.append(block)
         if b"\n" not in block:
             if sum(map(len, begun)) > MAX_LINE_BYTES:

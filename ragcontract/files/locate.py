@@ -1,5 +1,6 @@
 """Finds the lines of values in a JSON document, so that a message about one of its parts can name a line."""
 
+import json
 import re
 from collections.abc import Sequence
 
@@ -11,8 +12,6 @@ class JsonLocator:
 
     def __init__(self, text: str) -> None:
         """Take the document; nothing is looked at until a line is asked for."""
-        import json  # only where something is wrong
-
         self._text = text
         self._decode = json.JSONDecoder().raw_decode
         self._starts: dict[int, dict[str | int, int]] = {}

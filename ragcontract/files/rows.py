@@ -1,15 +1,16 @@
-"""The rows of a contract's files, in whichever format: the one place where a file's name decides how it is read."""
+"""The rows of a contract's files, in whichever format: the one module where a file's name decides how it is read."""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
-from typing import Generic, Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from ragcontract.files.jsonl import JsonLines
+from ragcontract.core.errors import OutputError
+from ragcontract.files.events import Event
+from ragcontract.files.jsonl import read_jsonl
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.problems import Diagnostics
-from ragcontract.model import SourceFile
+from ragcontract.files.problems import Problem
 
 PARQUET = ".parquet"
 INSTALL = "install it: pip install 'rag-contract[parquet]'"
@@ -17,92 +18,36 @@ INSTALL = "install it: pip install 'rag-contract[parquet]'"
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-class Rows(Protocol[T]):
-    """Typed rows, and where they stand.
-
-    ``path`` and ``number`` say where the row that came last stands, ``location`` as ``golden.jsonl:17``; ``files`` has
-    the digests once all are read.
-    """
-
-    @property
-    def files(self) -> list[SourceFile]: ...  # noqa: D102
-
-    @property
-    def path(self) -> str: ...  # noqa: D102
-
-    @property
-    def number(self) -> int: ...  # noqa: D102
-
-    @property
-    def location(self) -> str: ...  # noqa: D102
-
-    def __iter__(self) -> Iterator[T]: ...  # noqa: D105
-
-    def batches(self) -> Iterator[list[T]]:
-        """Yield rows that follow each other, of which ``path`` and ``number`` tell the first."""
-        ...
-
-
 def is_parquet(path: str) -> bool:
-    """Tell by its name whether a file is Parquet."""
+    """Say by its name whether a file is Parquet."""
     return path.lower().endswith(PARQUET)
 
 
-def rows_of(
+def read_rows(
     paths: Sequence[str],
     row_type: type[T],
-    diagnostics: Diagnostics,
     *,
+    known: type[msgspec.Struct] | None = None,
     spell_check: int | None = None,
     unread: Collection[str] = (),
     progress: Progress = no_progress,
-) -> Rows[T]:
-    """Read ``paths`` as rows of ``row_type``; see :class:`JsonLines`.
+) -> Iterator[Event[T]]:
+    """Yield the rows of files as ``row_type``, in the files' order; see :func:`~ragcontract.files.jsonl.read_jsonl`.
 
     Fields that are ``unread``, as ``results.metadata``, are not loaded where the format can do without.
     """
-    if not any(map(is_parquet, paths)):
-        return JsonLines(paths, row_type, diagnostics, spell_check=spell_check, progress=progress)
-    from ragcontract.files.parquet import ParquetRows
-
-    parts: list[Rows[T]] = []
     for parquet, group in groupby(paths, is_parquet):
         if parquet:
-            parts.append(ParquetRows(list(group), row_type, diagnostics, unread=unread, progress=progress))
+            try:
+                from ragcontract.files.parquet import read_parquet  # the border of an extra
+            except ImportError:
+                yield from (Problem(path, f"is Parquet, which pyarrow reads; {INSTALL}") for path in group)
+                continue
+            yield from read_parquet(list(group), row_type, known=known, unread=unread, progress=progress)
         else:
-            parts.append(JsonLines(list(group), row_type, diagnostics, spell_check=spell_check, progress=progress))
-    return _OneAfterTheOther(parts) if len(parts) > 1 else parts[0]
+            yield from read_jsonl(list(group), row_type, known=known, spell_check=spell_check, progress=progress)
 
 
-class _OneAfterTheOther(Generic[T]):
-    """Rows of files of several formats, in the files' order."""
-
-    def __init__(self, parts: Sequence[Rows[T]]) -> None:
-        self._parts = parts
-        self._now = parts[0]
-
-    @property
-    def files(self) -> list[SourceFile]:
-        return [file for part in self._parts for file in part.files]
-
-    @property
-    def path(self) -> str:
-        return self._now.path
-
-    @property
-    def number(self) -> int:
-        return self._now.number
-
-    @property
-    def location(self) -> str:
-        return self._now.location
-
-    def __iter__(self) -> Iterator[T]:
-        for part in self._parts:
-            self._now = part
-            yield from part
-
-    def batches(self) -> Iterator[list[T]]:
-        for part in self._parts:
-            self._now = part
-            yield from part.batches()
+def needs_pyarrow(name: str) -> OutputError:
+    """Return the error that a file cannot be written as Parquet."""
+    return OutputError([f"{name}: is to be Parquet, which pyarrow writes; {INSTALL}"])

@@ -5,6 +5,8 @@ what is expected (``Meta(title=…)``). Decoding a good row never comes here: ms
 is looked at again with jsonschema, which names everything that is wrong with it.
 """
 
+import difflib
+import json
 import math
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -76,8 +78,6 @@ def dotted(path: Iterable[str | int]) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that was probably meant, if one is near; case and hyphens make no difference."""
-    import difflib  # only where something is misspelled
-
     plain = {_plain(name): name for name in known}
     close = difflib.get_close_matches(_plain(word[:LONGEST_NAME]), list(plain), n=1, cutoff=0.75)
     return plain[close[0]] if close else None
@@ -93,8 +93,6 @@ def shown(value: object) -> str:
 
 
 def _json(value: object) -> str:
-    import json  # only where something is wrong
-
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -175,8 +173,6 @@ def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, A
 
 
 def _is_json_scalar(text: str) -> bool:
-    import json
-
     try:
         return math.isfinite(json.loads(text))
     except (ValueError, TypeError, OverflowError):

@@ -140,7 +140,7 @@ class _Tree:
                 continue
             here = (*path, key)
             if here in self.lines:
-                self._refuse(key_node.start_mark, here, f"stands here again; it is first in line {self.lines[here]}")
+                self._refuse(key_node.start_mark, here, f"duplicate key, first defined at line {self.lines[here]}")
                 continue
             self.lines[here] = key_node.start_mark.line + 1
             value = self._value(value_node, here)

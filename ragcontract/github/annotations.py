@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 
 from ragcontract.core.errors import RagContractError
+from ragcontract.core.finding import Finding, sentence
+from ragcontract.core.phrase import render
 from ragcontract.github.commands import Level, annotation
-from ragcontract.judging.words import told
-from ragcontract.model import QueryReport, Report
-from ragcontract.reports.findings import findings
+from ragcontract.reports.findings import FindingsByQuery, broken_gates
 from ragcontract.reports.rank_changes import broken_queries
+from ragcontract.reports.report import QueryReport, Report
 
 # Of each level in a step the runner shows ten and drops the rest without a word. Delivering may add five warnings.
 MOST: dict[Level, int] = {"error": 10, "warning": 5}
@@ -21,11 +22,11 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
 
     ``in_repository`` turns a place as the report has it into one relative to the repository.
     """
-    failed = [gate for gate in report.gates if gate.status == "fail"]
+    failed, findings = broken_gates(report), FindingsByQuery(report)
     broken = broken_queries(report)
     # Made one by one, as there may be many thousands: each place looks for its repository on the disk.
-    gates = (annotation(level, told(gate), title=gate.id, location=in_repository(gate.location)) for gate in failed)
-    queries = (_of_query(query, max(report.k), level, in_repository(query.location)) for query in broken)
+    gates = (_of_gate(finding, level, in_repository) for finding in failed)
+    queries = (_of_query(query, findings.failing(query.id), level, in_repository) for query in broken)
     warnings = (annotation("warning", message) for message in report.warnings)
     reasons, odd = len(failed) + len(broken), len(report.warnings)
     if level == "warning":
@@ -39,7 +40,7 @@ def of_problems(error: RagContractError, in_repository: InRepository) -> str:
     The warnings beside it often explain a problem, as a misspelled field does a missing one.
     """
     placed = [(problem, _location(problem)) for problem in error.problems]
-    told = [
+    found = [
         annotation("error", problem, location=in_repository(location) if location else "")
         for problem, location in placed
     ]
@@ -47,15 +48,20 @@ def of_problems(error: RagContractError, in_repository: InRepository) -> str:
     where = "the job's summary has more of them"  # and not always all; there is no report
     return "".join(
         [
-            *_capped(told, len(told) + error.more, "error", where),
+            *_capped(found, len(found) + error.more, "error", where),
             *_capped(odd, len(odd), "warning", where),
         ]
     )
 
 
-def _of_query(query: QueryReport, k: int, level: Level, location: str) -> str:
-    said = [f"Expected {finding.expected()}. Found: {finding.found()}." for finding in findings(query, k)]
-    return annotation(level, " ".join(said), title=f"Broken query {query.id}", location=location)
+def _of_gate(finding: Finding, level: Level, in_repository: InRepository) -> str:
+    return annotation(level, sentence(finding), title=finding.ids[0], location=in_repository(finding.location))
+
+
+def _of_query(query: QueryReport, findings: Iterable[Finding], level: Level, in_repository: InRepository) -> str:
+    parts = [f"Expected {render(one.expected)}. Found: {render(one.found)}." for one in findings]
+    location = in_repository(query.location)
+    return annotation(level, " ".join(parts), title=f"Broken query {query.id}", location=location)
 
 
 def _location(problem: str) -> str:

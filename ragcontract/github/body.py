@@ -5,9 +5,9 @@ from datetime import datetime
 
 from ragcontract.core.numbers import count
 from ragcontract.github.context import Context
-from ragcontract.model import Report
 from ragcontract.reports.markdown.document import Layout
 from ragcontract.reports.markdown.gfm import text
+from ragcontract.reports.report import Report
 
 # What goes first is what a reviewer misses least: all that is folded, then the less bad of the broken queries, then
 # all of them. Each level is whole: nothing is ever cut.
@@ -16,13 +16,11 @@ LEVELS = (
     *(Layout(rows=rows, folds=False) for rows in (100, 50, 20, 10, 5, 2, 0)),
 )
 
-CHECKED = "Checked"
-
 Render = Callable[[Layout], str]
 
 
 def fitting(render: Render, max_bytes: int) -> str:
-    """Render in the fullest level of extent that fits into ``max_bytes``; the barest if none does."""
+    """Render in the fullest layout that fits into ``max_bytes``; the barest if none does."""
     body = ""
     for level in LEVELS:
         body = render(level)
@@ -44,7 +42,7 @@ def foot(context: Context, said: str) -> str:
 
 def checked(report: Report | None, now: datetime) -> str:
     """Say when this was checked and how old the baseline was."""
-    return " · ".join(filter(None, (f"{CHECKED} {minute(now)}", _baseline_age(report))))
+    return " · ".join(filter(None, (f"Checked {minute(now)}", _baseline_age(report))))
 
 
 def minute(now: datetime) -> str:

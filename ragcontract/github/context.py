@@ -44,6 +44,7 @@ class Context(Struct, frozen=True, kw_only=True):
     event: dict[str, Any]
     event_problem: str | None
     sha: str
+    branch: str
     run: tuple[int, int]
     run_number: str
     output_file: Path | None
@@ -69,6 +70,7 @@ class Context(Struct, frozen=True, kw_only=True):
             event=event,
             event_problem=event_problem,
             sha=environ.get("GITHUB_SHA", ""),
+            branch=environ.get("GITHUB_HEAD_REF") or environ.get("GITHUB_REF_NAME", ""),
             run=(_count(environ.get("GITHUB_RUN_ID")), _count(environ.get("GITHUB_RUN_ATTEMPT"))),
             run_number=environ.get("GITHUB_RUN_NUMBER", ""),
             output_file=_path(environ.get("GITHUB_OUTPUT")),

@@ -17,8 +17,8 @@ from ragcontract.github.failure import GitHubError, Timing, within
 from ragcontract.github.paths import owned_like_workspace
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, find
 from ragcontract.github.settings import Settings
-from ragcontract.model import Report
 from ragcontract.reports.markdown.document import Layout
+from ragcontract.reports.report import Report
 
 if TYPE_CHECKING:
     import requests
@@ -30,14 +30,15 @@ MAX_BODY_FILE = MAX_BODY - 10_000  # leaves room for what the second workflow ad
 
 ADVICE = (
     "The job needs `permissions: pull-requests: write`. A pull request from a fork or by Dependabot never has it: "
-    "the summary of this job has the whole report, and the README shows how a second workflow posts the comment"
+    "the summary of this job has the whole report, and docs/github-action.md shows how a second workflow posts the "
+    "comment"
 )
 
 
-SAID = {
+RESULTS = {
     "created": "Comment posted:",
     "updated": "Comment updated:",
-    "unchanged": "The comment says so already:",
+    "unchanged": "The comment is up to date:",
     "newer": "A newer run has commented already, so this one leaves it as it is:",
     "outdated": "No comment: the pull request has a newer commit by now, which this run has not seen",
     "not-needed": "No comment: nothing is broken and none was there",
@@ -51,7 +52,7 @@ class Renderer(Protocol):
         """Return Markdown in that much extent."""
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class Delivery(Struct, frozen=True, kw_only=True):
     """What there is to deliver: a verdict's words for every place, and the exit code."""
 
     exit_code: int
@@ -72,7 +73,7 @@ class World(Struct, frozen=True, kw_only=True):
 
 
 def deliver(
-    outcome: Outcome, context: Context, settings: Settings, world: World, *, body_file: str | None = None
+    outcome: Delivery, context: Context, settings: Settings, world: World, *, body_file: str | None = None
 ) -> bool:
     """Deliver to every place; returns False where a comment was due and is not there. Whatever fails is said.
 
@@ -121,18 +122,20 @@ def comment(
     if isinstance(posted, NoPullRequest):
         world.stdout.write(printable(f"No comment: {visible(posted.reason)}.\n"))
         return True
-    world.stdout.write(printable(f"{SAID[posted.written]} {visible(posted.url)}".rstrip() + "\n"))
+    world.stdout.write(printable(f"{RESULTS[posted.written]} {visible(posted.url)}".rstrip() + "\n"))
     if posted.url:
         attempt(world, "The output comment-url", lambda: outputs(context, {"comment-url": posted.url}))
     return True
 
 
-def attempt(world: World, what: str, send: Callable[[], object]) -> None:
-    """Try to deliver; what goes wrong is a warning."""
+def attempt(world: World, what: str, send: Callable[[], object]) -> bool:
+    """Try to deliver, and say whether it worked; what goes wrong is a warning."""
     try:
         send()
     except Exception as error:  # noqa: BLE001 (the verdict stands, whatever happens to its delivery)
         world.stdout.write(annotation("warning", f"{what} could not be delivered ({type(error).__name__}: {error})"))
+        return False
+    return True
 
 
 def outputs(context: Context, values: Mapping[str, str]) -> None:
@@ -141,33 +144,30 @@ def outputs(context: Context, values: Mapping[str, str]) -> None:
         set_outputs(context.output_file, values)
 
 
-def _summary(context: Context, outcome: Outcome) -> None:
+def _summary(context: Context, outcome: Delivery) -> None:
     if context.summary_file:
         append_summary(context.summary_file, fitting(outcome.render, MAX_SUMMARY))
 
 
-def _body_file(path: str, outcome: Outcome, context: Context, world: World) -> None:
+def _body_file(path: str, outcome: Delivery, context: Context, world: World) -> None:
     text = f"{fitting(outcome.render, MAX_BODY_FILE)}\n{checked(outcome.report, world.clock())}\n"
     with owned_like_workspace([path], context):
         write_files({path: text.encode()})
 
 
-def _draft(outcome: Outcome, context: Context, settings: Settings, world: World) -> Draft:
-    tail = foot(context, checked(outcome.report, world.clock()))
+def _draft(outcome: Delivery, context: Context, settings: Settings, world: World) -> Draft:
+    return draft(outcome.state, outcome.render, context, settings.name, checked(outcome.report, world.clock()))
+
+
+def draft(state: State, render: Renderer, context: Context, name: str, when: str) -> Draft:
+    """Return the comment on a verdict, which ends with ``when`` it was made and by which run."""
+    tail = foot(context, when)
 
     def body(max_bytes: int, before: State | None) -> str:
-        recovered = outcome.state == "pass" and before in {"fail", "error"}
-        return (
-            fitting(lambda layout: outcome.render(layout, recovered=recovered), max_bytes - len(tail.encode())) + tail
-        )
+        recovered = state == "pass" and before in {"fail", "error"}
+        return fitting(lambda layout: render(layout, recovered=recovered), max_bytes - len(tail.encode())) + tail
 
-    return Draft(
-        name=settings.name,
-        state=outcome.state,
-        run=context.run,
-        content=outcome.render(Layout(inputs=False)),
-        body=body,
-    )
+    return Draft(name=name, state=state, run=context.run, content=render(Layout(inputs=False)), body=body)
 
 
 def _refusal(error: Exception) -> str:

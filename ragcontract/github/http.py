@@ -3,6 +3,7 @@
 The rules are those of GitHub's documentation: "Best practices for using the REST API", "Rate limits for the REST API".
 """
 
+import logging
 import math
 import random
 from typing import Any
@@ -22,6 +23,7 @@ FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 30.0
 MAX_TRIES = 6
 # "Resource not accessible by integration" (or "by personal access token"), "Must have admin rights to Repository."
 DENIALS = ("not accessible", "must have", "permission")
+log = logging.getLogger(__name__)
 JITTER = random.Random()  # noqa: S311 (no secret; of its own, so that a program's seeded numbers stay as they are)
 
 
@@ -65,6 +67,7 @@ class Http:
             attempt += 1
             try:
                 response = self._send(method, url, body)
+                log.debug("%s %s: %d", method, url, response.status_code)
             except (requests.ConnectTimeout, requests.exceptions.ProxyError) as error:
                 failure = GitHubError(f"GitHub could not be reached ({type(error).__name__})")
                 wait = _backoff(attempt)

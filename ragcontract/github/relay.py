@@ -1,52 +1,57 @@
 """``mode: post-comment``: a second workflow posts what a check that may not write has left in an artifact.
 
-The artifact comes from a run of somebody else's code, so it is hostile. Which pull request it is for comes from the
-event, never from the file; the text is made harmless; nothing in it is executed.
+The artifact comes from a run of somebody else's code, so it is untrusted. Which pull request it is for comes from the
+event, never from the file; the file is a ``report.json``, validated, and rendered as any report is: all text in it is
+escaped, and nothing in it is executed.
 """
 
 import os
-import re
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.files.jsonl import UNDECODABLE, explained
+from ragcontract.files.problems import SHOWN, Problem
 from ragcontract.github import annotations
-from ragcontract.github.body import CHECKED, foot, minute
+from ragcontract.github.body import minute
 from ragcontract.github.commands import annotation
-from ragcontract.github.comment import Draft, State
+from ragcontract.github.comment import MAX_BODY
 from ragcontract.github.context import Context, number_at, text_at
-from ragcontract.github.delivery import World, comment
+from ragcontract.github.delivery import Renderer, World, comment, draft
 from ragcontract.github.failure import GitHubError
-from ragcontract.github.harmless import harmless
 from ragcontract.github.paths import in_container, in_repository, outside, wrong_folder
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, of_workflow_run
 from ragcontract.github.settings import Settings
-from ragcontract.reports.markdown.folds import INPUTS
-from ragcontract.reports.markdown.gfm import fold
+from ragcontract.reports.markdown import document
+from ragcontract.reports.markdown.document import Layout
+from ragcontract.reports.report import ErrorReport, Report
 
 if TYPE_CHECKING:
     from ragcontract.github.client import Client
 
-MAX_FILE = 128 << 10  # bytes; ours has less than half of that
-INPUTS_FOLD = fold(INPUTS).partition("\n")[0]
-FOLD_END = "\n</details>\n"
-TOO_LONG = "\nThe report is too long for a comment; the summary of the job has all of it.\n"
-AGAIN = "It was broken before and holds again."
+MAX_FILE = 16 << 20  # bytes
+BAREST = Layout(rows=0, folds=False, inputs=False)
+LEFT_FOR_FOOT = 2_000
 
 
 def relay(context: Context, settings: Settings, world: World) -> int:
-    """Post the file as the contract's comment on the pull request that the workflow ran for; 0, 2 or 4."""
+    """Post the report as the contract's comment on the pull request that the workflow ran for; 0, 2 or 4."""
     try:
-        text = harmless(_read(_file(settings, context)))
+        path = _file(settings, context)
+        report = _report(path)
+        render = _renderer(report, settings.name)
+        _refuse_unrenderable(render, path)
     except InputError as error:
         world.stdout.write(annotations.of_problems(error, lambda location: in_repository(location, context)))
         return error.exit_code
+    origin = _origin(context)
     commented = comment(
         lambda client: _pull_request(context, client),
-        lambda: _draft(text, _origin(context), settings, world),
+        lambda: draft(report.verdict, render, origin, settings.name, f"Posted {minute(world.clock())}"),
         context,
         settings,
         world,
@@ -64,48 +69,13 @@ def _pull_request(context: Context, client: "Client") -> PullRequest | NoPullReq
     return of_workflow_run(context, client)
 
 
-def _draft(text: str, origin: Context, settings: Settings, world: World) -> Draft:
-    state = _state(text)
-    tail = foot(origin, f"Posted {minute(world.clock())}")
-
-    def body(max_bytes: int, before: State | None) -> str:
-        head, _, rest = text.partition("\n")
-        again = state == "pass" and before in {"fail", "error"}
-        whole = f"{head}\n\n{AGAIN}\n{rest}" if again else text
-        return _fitting(whole, max_bytes - len(tail.encode())) + tail
-
-    return Draft(name=settings.name, state=state, run=origin.run, content=_content(text), body=body)
-
-
-def _fitting(text: str, max_bytes: int) -> str:
-    """Keep whole lines from the start, where the verdict and the metrics are, and close the folds."""
-    size = len(TOO_LONG.encode())
-    if len(text.encode()) + size <= max_bytes:
-        return text
-    kept: list[str] = []
-    folds = 0
-    for line in text.splitlines(keepends=True):
-        folds_after = folds + line.startswith("<details>") - line.startswith("</details>")
-        size += len(line.encode())
-        if size + folds_after * len(FOLD_END) > max_bytes:
-            break
-        kept.append(line)
-        folds = folds_after
-    return "".join([*kept, FOLD_END * folds, TOO_LONG])
-
-
-def _content(text: str) -> str:
-    """Return what a text says but for its inputs and its time, which differ from run to run."""
-    return re.split(f"^(?:{re.escape(INPUTS_FOLD)}|{CHECKED} )", text, maxsplit=1, flags=re.MULTILINE)[0]
-
-
 def _file(settings: Settings, context: Context) -> Path:
     """Return where the file is. An artifact may be unpacked with links in it: none on the way is followed."""
     folder = in_container(settings.working_directory, context)
     problem = wrong_folder(folder, context)
     if settings.problems or problem:
         raise InputError([*settings.problems, *([problem] if problem else [])])
-    path = Path(folder) / in_container(settings.comment_body_file or "", context)
+    path = Path(folder) / in_container(settings.report_json, context)
     if problems := outside([str(path)], context):
         raise InputError(problems)
     below = Path(os.path.normpath(Path.cwd() / path))
@@ -116,23 +86,54 @@ def _file(settings: Settings, context: Context) -> Path:
     return path
 
 
-def _read(path: Path) -> str:
+def _report(path: Path) -> Report | ErrorReport:
+    """Read and validate the report; raises :class:`InputError`."""
+    data = _read(path)
+    record: type[Report | ErrorReport] = Report
+    try:
+        if msgspec.json.decode(data, type=_Verdict).verdict == "error":
+            record = ErrorReport
+        return msgspec.json.decode(data, type=record)
+    except UNDECODABLE as error:
+        found = [str(Problem.of(str(path), one)) for one in explained(data, error, record)]
+        raise InputError(found[:SHOWN], more=len(found[SHOWN:])) from error
+
+
+class _Verdict(msgspec.Struct):
+    verdict: str = ""
+
+
+def _read(path: Path) -> bytes:
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
-            raise InputError([f"{path}: is no file"])
+            raise InputError([f"{path}: is not a file"])
         with path.open("rb") as file:
             data = file.read(MAX_FILE + 1)
     except OSError as error:
         raise InputError([f"{path}: cannot be read ({error.strerror or error})"]) from error
     if len(data) > MAX_FILE:
-        raise InputError([f"{path}: is larger than 128 KiB, which no comment of ours is"])
-    return data.decode("utf-8", errors="replace")
+        raise InputError([f"{path}: is larger than 16 MiB; report-json-detail: failed makes a smaller one"])
+    return data
 
 
-def _state(text: str) -> State:
-    first = text.lstrip().partition("\n")[0]
-    states: dict[str, State] = {"✅": "pass", "❌": "fail", "⚠️": "error"}
-    return next((state for icon, state in states.items() if first.startswith(f"### {icon}")), "unknown")
+def _renderer(report: Report | ErrorReport, name: str) -> Renderer:
+    def render(layout: Layout, *, recovered: bool = False) -> str:
+        if isinstance(report, ErrorReport):
+            return document.render_error(report, name=name, max_rows=layout.rows)
+        return document.render(report, name=name, layout=layout, recovered=recovered)
+
+    return render
+
+
+def _refuse_unrenderable(render: Renderer, path: Path) -> None:
+    """Raise :class:`InputError` where a report's parts do not fit each other, as in none that a check wrote."""
+    try:
+        render(Layout())
+        size = len(render(BAREST).encode())
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise InputError([f"{path}: its parts do not fit each other ({type(error).__name__})"]) from error
+    if size > MAX_BODY - LEFT_FOR_FOOT:
+        raise InputError([f"{path}: what must be said of it is too long for a comment"])
 
 
 def _origin(context: Context) -> Context:

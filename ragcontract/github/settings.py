@@ -5,10 +5,9 @@ from typing import Literal, TypeVar, get_args
 
 from msgspec import Struct
 
-from ragcontract.contract import defaults
 from ragcontract.core.ids import MAX_RANK
 from ragcontract.files.schema import nearest
-from ragcontract.model import Detail
+from ragcontract.reports.report import Detail
 
 Mode = Literal["check", "post-comment"]
 CommentWhen = Literal["always", "on-change", "on-failure", "never"]
@@ -42,10 +41,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     config: str | None = None
     k: int | None = None
     repeats: bool = False
-    report_md: str = defaults.REPORT_MD
-    report_json: str = defaults.REPORT_JSON
+    report_md: str = "report.md"
+    report_json: str = "report.json"
     report_json_detail: Detail | None = None
-    junit: str = defaults.JUNIT
+    junit: str = "junit.xml"
     report_html: str = ""
     comment: CommentWhen = "always"
     comment_required: bool = False
@@ -69,10 +68,10 @@ class Settings(Struct, frozen=True, kw_only=True):
             config=inputs.text("config") or None,
             k=inputs.number("k", MAX_RANK),
             repeats=inputs.choice("repeats", FLAGS, default=False),
-            report_md=inputs.text("report-md") or defaults.REPORT_MD,
-            report_json=inputs.text("report-json") or defaults.REPORT_JSON,
+            report_md=inputs.text("report-md") or "report.md",
+            report_json=inputs.text("report-json") or "report.json",
             report_json_detail=inputs.choice("report-json-detail", DETAILS, None),
-            junit=inputs.text("junit") or defaults.JUNIT,
+            junit=inputs.text("junit") or "junit.xml",
             report_html=inputs.text("report-html"),
             comment=inputs.choice("comment", COMMENT_WHEN, "always"),
             comment_required=inputs.choice("comment-required", FLAGS, default=False),
@@ -121,8 +120,11 @@ class _Inputs:
             self.problems.append(
                 "input comment-required: a comment cannot be required where the input comment is never"
             )
-        if self.text("mode") == "post-comment" and not self.text("comment-body-file"):
-            self.problems.append("input comment-body-file: mode post-comment needs the file that the check wrote")
+        if self.text("mode") == "post-comment" and self.text("comment-body-file"):
+            self.problems.append(
+                "input comment-body-file: mode post-comment renders the check's report.json instead; upload that file "
+                "in the first workflow, name it here with the input report-json, and remove comment-body-file"
+            )
         if self.text("mode") == "post-comment" and self.text("comment") == "never":
             self.problems.append("input comment: mode post-comment has nothing to do where it is never")
         return tuple(self.problems)

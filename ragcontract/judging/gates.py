@@ -1,52 +1,94 @@
-"""The gates: limits on the means, absolute or against the baseline."""
+"""Observing gates: the number that a limit is about, and whether it is beyond the limit."""
 
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
-from ragcontract.contract.config import Config, Drop, TagLimits
-from ragcontract.core.numbers import SAME, digits_for, fixed, percent
-from ragcontract.metrics.formulas import MetricAtK
-from ragcontract.model import COMPARING, GateKind, GateReport, Status
-from ragcontract.statistics.aggregate import Comparison
+from ragcontract.core.gate import Gate, Kind, Unit
+from ragcontract.core.numbers import SAME, digits_for, fixed, milliseconds, ms_digits, percent
+from ragcontract.judging.evaluated import Evaluation
 
+GateKind = Literal[
+    "drop",
+    "relative_drop",
+    "rise",
+    "relative_rise",
+    "minimum",
+    "maximum",
+    "latency",
+    "latency_increase",
+    "relative_latency_increase",
+]
+GateStatus = Literal["pass", "fail", "waived"]
+Status = Literal["pass", "fail", "waived", "none"]
 WORST_FIRST: tuple[Status, ...] = ("fail", "waived", "pass")
-NO_LIMITS = {"mode", "alpha"}  # of fail_on
-NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
+# What a kind of limit is called in report.json, absolute and relative.
+NAMES: dict[tuple[Unit, Kind], tuple[GateKind, GateKind]] = {
+    ("points", "minimum"): ("minimum", "minimum"),
+    ("points", "maximum"): ("maximum", "maximum"),
+    ("points", "drop"): ("drop", "relative_drop"),
+    ("points", "rise"): ("rise", "relative_rise"),
+    ("ms", "maximum"): ("latency", "latency"),
+    ("ms", "rise"): ("latency_increase", "relative_latency_increase"),
+}
+COMPARING: frozenset[GateKind] = frozenset(
+    name for (_, kind), both in NAMES.items() if kind in {"drop", "rise"} for name in both
+)
 
 
-class Limit(Struct, frozen=True, kw_only=True):
-    """One limit that the configuration asks for; of a relative kind, a part of the baseline's value."""
+class GateReport(Struct, frozen=True, kw_only=True):
+    """One limit.
+
+    ``limit`` and ``observed`` are points of the metric (fractions from 0 to 1 for most), or milliseconds for
+    ``latency`` and ``latency_increase``. For a relative kind they are parts of the baseline's value: 10 % is 0.1. What
+    is observed of a drop or an increase is below 0 where the metric changed for the better; a relative one may be above
+    1. The ``metric`` of a limit on latency is none of the report's, but, for example, ``latency_p95_ms``.
+
+    ``location`` is where the limit stands, as ``ragcontract.yml:4``; ``tag`` the tag whose queries it is about, null
+    for all; ``p_value`` that of the change where only significant ones count, null where too few queries changed to
+    say. ``label``, ``unit``, ``now`` and ``before`` are the limited quantity's, the values over the queries that the
+    limit is about.
+    """
 
     id: str
+    location: str
+    metric: str
     kind: GateKind
     limit: float
-
-    @property
-    def compares(self) -> bool:
-        """Whether it needs a baseline."""
-        return self.kind in COMPARING
-
-    def cannot(self, why: str) -> str:
-        """Say why it cannot be judged."""
-        return f"{self.id} cannot be judged: {why}"
-
-
-class Gate(Limit, frozen=True, kw_only=True):
-    """A limit on a mean, over the queries with a ``tag``; None for all queries."""
-
-    metric: MetricAtK
+    observed: float
+    status: GateStatus
+    message: str
     tag: str | None = None
+    waived: str | None = None
+    p_value: float | None = None
+    label: str = ""
+    unit: Unit = "points"
+    now: float | None = None
+    before: float | None = None
 
 
-class NoiseVerdict(Struct, frozen=True, kw_only=True):
-    """What the sign-flip test says of a drop; ``p_value`` is None where too few queries changed to say."""
+class Observed(Struct, frozen=True, kw_only=True):
+    """What a gate is about: the ``amount`` that it limits, and the quantity's value ``now`` and ``before``.
+
+    The amount is None where it cannot be known, which ``why`` explains.
+    """
+
+    amount: float | None = None
+    now: float | None = None
+    before: float | None = None
+    why: str = ""
+
+
+class Significance(Struct, frozen=True, kw_only=True):
+    """What the sign-flip test says of a change; ``p_value`` is None where too few queries changed to say."""
 
     p_value: float | None
     counts: bool
 
-    def words(self, *, over: bool) -> str:
-        """Say so, where it matters."""
+    def note(self, *, over: bool) -> str:
+        """Return what a message adds about a change that is over its limit."""
         if not over:
             return ""
         if self.p_value is None:
@@ -55,88 +97,88 @@ class NoiseVerdict(Struct, frozen=True, kw_only=True):
         return f" (significant, {p})" if self.counts else f", which noise explains ({p}): not significant"
 
 
-def gates_of(config: Config, metrics: Sequence[MetricAtK]) -> Iterator[Gate]:
-    """Yield the gates that are asked for, metric by metric, those of all queries before those of a tag."""
-    yield from _gates(config, metrics, None)
-    for tag in config.tags:
-        yield from _gates(config.tags[tag], metrics, tag)
+def observe(gate: Gate, evaluation: Evaluation) -> Observed:
+    """Return what a gate limits, over both sides."""
+    return _of_quantity(gate, evaluation) if gate.quantity.read else _of_metric(gate, evaluation)
 
 
-def _gates(limits: Config | TagLimits, metrics: Sequence[MetricAtK], tag: str | None) -> Iterator[Gate]:
-    prefix = "" if tag is None else f"tags.{tag}."
-    largest = max(metric.k for metric in metrics)
-    for metric in metrics:
-        plain = [metric.metric.name] if metric.k == largest else []
-        for name in [*plain, metric.key]:
-            drop: Drop | None = getattr(limits.fail_on, f"{name}_drop_gt", None)
-            if drop is not None:
-                limit, is_part = of_baseline(drop)
-                yield Gate(
-                    id=f"{prefix}fail_on.{name}_drop_gt",
-                    metric=metric,
-                    kind="relative_drop" if is_part else "drop",
-                    limit=limit,
-                    tag=tag,
-                )
-        for name in [*(f"{name}_at_k" for name in plain), metric.key]:
-            minimum: float | None = getattr(limits.minimums, name, None)
-            if minimum is not None:
-                yield Gate(id=f"{prefix}minimums.{name}", metric=metric, kind="minimum", limit=minimum, tag=tag)
+def _of_quantity(gate: Gate, evaluation: Evaluation) -> Observed:
+    quantity = gate.quantity
+    if quantity.read is None:
+        raise TypeError(f"{quantity.key} is a metric")
+    now = quantity.read(evaluation.run)
+    before = quantity.read(evaluation.baseline) if evaluation.baseline else None
+    if now is None:
+        return Observed(why=quantity.absent)
+    if not gate.compares:
+        return Observed(amount=now, now=now, before=before)
+    return Observed(why=quantity.absent_before) if before is None else _change(gate, now, before)
 
 
-def of_baseline(limit: float | str) -> tuple[float, bool]:
-    """Return a limit on a change as a number, and whether it is a part of the baseline's value, as "10%" is."""
-    return (float(limit.rstrip("% ")) / 100, True) if isinstance(limit, str) else (limit, False)
+def _of_metric(gate: Gate, evaluation: Evaluation) -> Observed:
+    key, tagged = gate.quantity.key, "" if gate.tag is None else f" with the tag {gate.tag!r}"
+    means = evaluation.aggregates.comparison(key, gate.tag)
+    if not gate.compares:
+        lacking = "has relevant documents" if _ranks(gate, evaluation) else f"has {gate.quantity.label}"
+        why = f"no golden query{tagged} {lacking}"
+        return Observed(amount=means.current, now=means.current, before=means.baseline, why=why)
+    if evaluation.baseline and key in evaluation.baseline.incomparable:
+        why = f"something else computed the baseline's {gate.quantity.label}; recreate the baseline"
+        return Observed(why=why)
+    if means.current_shared is None or means.baseline is None:
+        both = f"{tagged} and with relevant documents" if tagged else " with relevant documents"
+        which = both if _ranks(gate, evaluation) else tagged
+        return Observed(why=f"no query{which} is in both the run and the baseline")
+    return _change(gate, means.current_shared, means.baseline)
 
 
-def limits_set(config: Config) -> Iterator[str]:
-    """Yield the ids of all limits that are set, also of those at a cut-off that is not scored."""
-    groups: list[tuple[str, Struct]] = [("fail_on", config.fail_on), ("minimums", config.minimums)]
-    for tag, limits in config.tags.items():
-        groups += [(f"tags.{tag}.fail_on", limits.fail_on), (f"tags.{tag}.minimums", limits.minimums)]
-    groups.append(("latency", config.latency))
-    for name, group in groups:
-        for field in group.__struct_fields__:
-            if field not in NO_LIMITS and getattr(group, field) is not None:
-                yield f"{name}.{field}"
+def _ranks(gate: Gate, evaluation: Evaluation) -> bool:
+    return any(metric.key == gate.quantity.key for metric in evaluation.contract.ranking.metrics)
 
 
-def observe(gate: Gate, means: Comparison) -> float | None:
-    """Return the number that the gate limits; None where there is nothing to average or to compare with."""
-    if gate.kind == "minimum":
-        return means.current
-    if means.delta is None or means.baseline is None:
-        return None
-    drop = 0.0 - means.delta  # not -delta: no change is 0, not minus 0
+def _change(gate: Gate, now: float, before: float) -> Observed:
+    change = before - now if gate.kind == "drop" else now - before
+    if not gate.relative:
+        return Observed(amount=change, now=now, before=before)
+    if before:
+        amount = min(change / before, sys.float_info.max)  # JSON has no infinity
+        return Observed(amount=amount, now=now, before=before)
     if gate.kind == "drop":
-        return drop
-    return drop / means.baseline if means.baseline else 0.0  # nothing falls below 0
+        return Observed(amount=0.0, now=now, before=before)  # nothing falls below 0
+    unit = "milliseconds" if gate.quantity.unit == "ms" else "points"
+    value = "0 ms" if gate.quantity.unit == "ms" else "0"
+    label = gate.quantity.label.removesuffix(" latency")
+    return Observed(why=f"the baseline's {label} is {value}, of which nothing is a part; give the limit in {unit}")
 
 
-def is_over(gate: Limit, observed: float) -> bool:
+def is_over(gate: Gate, amount: float) -> bool:
     """Compare unrounded, with a tolerance of 1e-9: exactly at the limit is not over it."""
-    excess = gate.limit - observed if gate.kind == "minimum" else observed - gate.limit
+    excess = gate.limit - amount if gate.kind == "minimum" else amount - gate.limit
     return excess > SAME
 
 
-def judge(gate: Gate, observed: float, location: str, *, noise: NoiseVerdict | None = None) -> GateReport:
-    """Say whether a limit is broken. ``location`` is where it stands.
-
-    With ``noise``, a drop over its limit that is not significant is none.
-    """
-    over = is_over(gate, observed)
-    forgiven = over and noise is not None and not noise.counts
+def report_gate(gate: Gate, seen: Observed, significance: Significance | None = None) -> GateReport:
+    """Say whether a limit is broken; with ``significance``, a change over its limit that is not significant is none."""
+    amount = seen.amount or 0.0
+    over = is_over(gate, amount)
+    excused = over and significance is not None and not significance.counts
+    found, expected = sentence(gate, amount)
+    note = significance.note(over=over) if significance else ""
     return GateReport(
         id=gate.id,
-        location=location,
+        location=gate.location,
         tag=gate.tag,
-        metric=gate.metric.key,
-        kind=gate.kind,
+        metric=gate.quantity.key,
+        kind=NAMES[gate.quantity.unit, gate.kind][gate.relative],
         limit=gate.limit,
-        observed=observed,
-        status="fail" if over and not forgiven else "pass",
-        message=message(gate, gate.metric.label, observed, _in_points) + (noise.words(over=over) if noise else ""),
-        p_value=noise.p_value if noise else None,
+        observed=amount,
+        status="fail" if over and not excused else "pass",
+        message=f"{found}, {expected}{note}",
+        p_value=significance.p_value if significance else None,
+        label=gate.quantity.label,
+        unit=gate.quantity.unit,
+        now=seen.now,
+        before=seen.before,
     )
 
 
@@ -146,38 +188,31 @@ def worst(gates: Sequence[GateReport]) -> Status:
     return next((status for status in WORST_FIRST if status in statuses), "none")
 
 
-def why_not(gate: Gate, *, has_baseline: bool, has_queries: bool = True) -> str:
-    """Say why a gate cannot be evaluated, which must never look like a pass."""
-    tagged = "" if gate.tag is None else f" with the tag {gate.tag!r}"
-    if gate.tag is not None and not has_queries:
-        reason = f"no golden query has the tag {gate.tag!r}"
-    elif gate.kind == "minimum":
-        reason = f"no golden query{tagged} has relevant documents"
-    elif not has_baseline:
-        reason = NO_BASELINE
-    else:
-        both = f"{tagged} and with relevant documents" if tagged else " with relevant documents"
-        reason = f"no query{both} is in both the run and the baseline"
-    return gate.cannot(reason)
-
-
-def message(gate: Limit, label: str, observed: float, write: Callable[[float, float], tuple[str, str]]) -> str:
-    """Say what is seen and what is allowed; ``write`` writes both, where they are no parts of the baseline's value."""
-    seen, limit = (_in_percent if gate.kind.startswith("relative") else write)(observed, gate.limit)
+def sentence(gate: Gate, amount: float) -> tuple[str, str]:
+    """Return what is observed and what is allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
+    label = gate.quantity.label
+    write: Callable[[float, float], tuple[str, str]]
+    write = _in_percent if gate.relative else _in_ms if gate.quantity.unit == "ms" else _in_points
+    seen, limit = write(amount, gate.limit)
     if not gate.compares:
-        return f"{label} is {seen}, {'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
+        return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
     limited, verb, bad, good = (
-        ("drop", "fall", "fell", "rose") if gate.kind.endswith("drop") else ("increase", "rise", "rose", "fell")
+        ("drop", "fall", "fell", "rose") if gate.kind == "drop" else ("increase", "rise", "rose", "fell")
     )
-    moved = f"did not {verb}" if abs(observed) <= SAME else f"{bad if observed > 0 else good} by {seen}"
-    return f"{label} {moved}, allowed {limited} {limit}"
+    moved = f"did not {verb}" if abs(amount) <= SAME else f"{bad if amount > 0 else good} by {seen}"
+    return f"{label} {moved}", f"allowed {limited} {limit}"
 
 
-def _in_percent(observed: float, limit: float) -> tuple[str, str]:
-    digits = digits_for([(observed * 100, limit * 100)])
-    return f"{percent(abs(observed), digits)} of the baseline", percent(limit, digits)
+def _in_percent(amount: float, limit: float) -> tuple[str, str]:
+    digits = digits_for([(amount * 100, limit * 100)])
+    return f"{percent(abs(amount), digits)} of the baseline", percent(limit, digits)
 
 
-def _in_points(observed: float, limit: float) -> tuple[str, str]:
-    digits = digits_for([(observed, limit)])
-    return fixed(abs(observed), digits), fixed(limit, digits)
+def _in_points(amount: float, limit: float) -> tuple[str, str]:
+    digits = digits_for([(amount, limit)])
+    return fixed(abs(amount), digits), fixed(limit, digits)
+
+
+def _in_ms(amount: float, limit: float) -> tuple[str, str]:
+    digits = ms_digits(amount, limit)
+    return milliseconds(abs(amount), digits), milliseconds(limit, digits)

@@ -7,14 +7,13 @@ Where a list is shorter than k, precision still divides by k, as trec_eval does.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import log2
-from typing import Literal
 
 from msgspec import Struct
 
-Gain = Literal["linear", "exponential"]
+from ragcontract.core.metric import Gain
 
 
 class Found(Struct, frozen=True, gc=False):
@@ -79,46 +78,19 @@ def gain_of(grade: float, gain: Gain) -> float:
     return grade if gain == "linear" else 2.0**grade - 1
 
 
-class Metric(Struct, frozen=True, kw_only=True):
-    """A metric: its name in files, its name for people, and how it is computed."""
+class Formula(Struct, frozen=True, kw_only=True):
+    """A formula: its name in files, its name for people, and how it is computed from what was found and a cut-off."""
 
     name: str
     label: str
-    of_query: Callable[[Found, int], float]
+    value: Callable[[Found, int], float]
 
 
-class MetricAtK(Struct, frozen=True, kw_only=True):
-    """A metric at a cut-off, as MRR@5."""
-
-    metric: Metric
-    k: int
-
-    @property
-    def key(self) -> str:
-        """As ``mrr_at_5``."""
-        return f"{self.metric.name}_at_{self.k}"
-
-    @property
-    def label(self) -> str:
-        """As ``MRR@5``."""
-        return f"{self.metric.label}@{self.k}"
-
-    def of_query(self, found: Found) -> float:
-        """Return the metric of one query."""
-        return self.metric.of_query(found, self.k)
-
-
-METRICS = (
-    Metric(name="mrr", label="MRR", of_query=reciprocal_rank),
-    Metric(name="recall", label="Recall", of_query=recall),
-    Metric(name="precision", label="Precision", of_query=precision),
-    Metric(name="hitrate", label="HitRate", of_query=hit_rate),
-    Metric(name="ndcg", label="nDCG", of_query=ndcg),
-    Metric(name="map", label="MAP", of_query=average_precision),
+FORMULAS = (
+    Formula(name="mrr", label="MRR", value=reciprocal_rank),
+    Formula(name="recall", label="Recall", value=recall),
+    Formula(name="precision", label="Precision", value=precision),
+    Formula(name="hitrate", label="HitRate", value=hit_rate),
+    Formula(name="ndcg", label="nDCG", value=ndcg),
+    Formula(name="map", label="MAP", value=average_precision),
 )
-
-
-def metrics_at(cutoffs: int | Iterable[int]) -> list[MetricAtK]:
-    """Return all metrics at each cut-off, the largest first: it is the one of what names none."""
-    ks = [cutoffs] if isinstance(cutoffs, int) else sorted(set(cutoffs), reverse=True)
-    return [MetricAtK(metric=metric, k=k) for k in ks for metric in METRICS]

@@ -1,78 +1,62 @@
-"""From the documents that a query returned to what is kept of them: ranks of the named ones, and metrics."""
+"""The family of ranking metrics: from the documents that a row returned to ranks, and the metrics of those ranks."""
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
-from ragcontract.evaluation.duplicates import Duplicates
-from ragcontract.metrics.formulas import Found, Gain, MetricAtK, gain_of
-from ragcontract.model import GoldenQuery, QueryScore
-from ragcontract.statistics.repeats import averaged
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, RankBy
+from ragcontract.core.run import RunRow
+from ragcontract.core.scores import QueryScore, Ranks, Values
+from ragcontract.metrics.formulas import FORMULAS, Found, gain_of
 
-RankBy = Literal["results", "documents"]
-RanksOf = tuple[int | None, ...]
-
-NOT_FOUND: RanksOf = (None,)
-REMEMBERED = 50_000  # kinds of scores, some 10 MB of them; queries by the million have a few hundred
+NOT_FOUND: Ranks = (None,)
+REMEMBERED = 50_000  # different scores, some 10 MB of them; queries by the million have a few hundred
+SUGGESTED = {"mrr", "recall"}  # every further limit makes the others less sharp, so suggestions start with two
 
 
-def score_rows(
-    rows: Iterable[tuple[str, list[str]]],
-    golden: Mapping[str, GoldenQuery],
-    scorer: "Scorer",
-    *,
-    duplicates: Duplicates | None = None,
-    listed: int = sys.maxsize,
-) -> tuple[dict[str, QueryScore], list[str], int]:
-    """Fold rows of ``(query_id, doc_ids)`` into a score a golden query; several rows of a query are averaged.
-
-    Returns also the first ids that no golden query has, as many as are to be ``listed``, and counts the other rows of
-    that kind: a log may have any number of them. Documents that a row repeats are counted in ``duplicates``.
-    """
-    scores: dict[str, QueryScore] = {}
-    unknown: dict[str, None] = {}
-    more = 0
-    repeats: dict[str, list[QueryScore]] = {}
-    score = scorer.score
-    for query_id, doc_ids in rows:
-        query = golden.get(query_id)
-        if query is None:
-            if len(unknown) < listed or query_id in unknown:
-                unknown[query_id] = None
-            else:
-                more += 1
-            continue
-        if duplicates is not None:
-            duplicates.note(query_id, doc_ids)
-        if query_id in scores:
-            repeats.setdefault(query_id, [scores[query_id]]).append(score(query, doc_ids))
-        else:  # under the golden query's own id: a row's copy of it need not be held
-            scores[query.id] = score(query, doc_ids)
-    scores |= {query_id: averaged(several) for query_id, several in repeats.items()}
-    return scores, list(unknown), more
+def ranking(settings: MetricSettings) -> Iterable[Family]:
+    """Provide the family: every formula at every cut-off."""
+    return [Ranking(settings.cutoffs, settings.rank_by, settings.gain)]
 
 
-class Scorer:
-    """Scores queries one by one, and gives those that fared alike one and the same score.
+class Ranking:
+    """MRR, Recall, Precision, HitRate, nDCG and MAP at each cut-off, the largest cut-off first.
 
     With ``rank_by="documents"`` a document's later results (its other chunks) take no rank. A document is never
-    credited twice either way.
+    credited twice either way. Queries with the same ranks get one and the same score.
     """
+
+    needs = frozenset({"results"})
+    from_ids = True
 
     def __init__(
         self,
-        metrics: Sequence[MetricAtK],
+        cutoffs: Sequence[int],
         rank_by: RankBy = "results",
         gain: Gain = "linear",
         *,
         remembered: int = REMEMBERED,
     ) -> None:
-        """Score with these ``metrics``; at most so many different scores are ``remembered``."""
-        self._metrics = metrics
+        """Score at these cut-offs; at most so many different scores are ``remembered``."""
+        self.k = max(cutoffs)
+        self._formulas = [(formula, k) for k in sorted(set(cutoffs), reverse=True) for formula in FORMULAS]
+        self.metrics = [
+            Metric(
+                key=f"{formula.name}_at_{k}",
+                label=f"{formula.label}@{k}",
+                aliases=(f"{formula.name}_at_k",) if k == self.k else (),
+                k=k,
+                suggested=formula.name in SUGGESTED,
+            )
+            for formula, k in self._formulas
+        ]
         self._by_document = rank_by == "documents"
         self._gain = gain
         self._remembered = remembered
-        self._scores: dict[tuple[RanksOf, RanksOf], QueryScore] = {}
+        self._scores: dict[tuple[Ranks, Ranks], QueryScore] = {}
+
+    def values(self, query: GoldenQuery, row: RunRow) -> Values:
+        """Return the metrics of one row."""
+        return self.score(query, row.doc_ids).values
 
     def score(self, query: GoldenQuery, doc_ids: Sequence[str]) -> QueryScore:
         """Score the documents returned for one query, best first."""
@@ -85,23 +69,27 @@ class Scorer:
             ranks = _ranks(doc_ids, relevant)
         forbidden_ranks = _ranks(doc_ids, forbidden) if forbidden else ()
         if query.relevance is not None and ranks:
-            values = self._values(ranks, *self._gains(query.relevance, doc_ids))
-            return QueryScore(ranks=ranks, forbidden_ranks=forbidden_ranks, values=values)
+            return self._made(ranks, forbidden_ranks, *self._gains(query.relevance, doc_ids))
         score = self._scores.get((ranks, forbidden_ranks))
         if score is None:
             if len(self._scores) >= self._remembered:
                 self._scores.clear()
-            score = QueryScore(ranks=ranks, forbidden_ranks=forbidden_ranks, values=self._values(ranks))
-            self._scores[ranks, forbidden_ranks] = score
+            score = self._scores[ranks, forbidden_ranks] = self._made(ranks, forbidden_ranks)
         return score
 
-    def _values(
-        self, ranks: RanksOf, gains: Sequence[tuple[int, float]] | None = None, ideal: Sequence[float] = ()
-    ) -> tuple[float, ...]:
-        if not ranks:
-            return ()
-        found = Found(sorted([rank for rank in ranks if rank]), len(ranks), gains, ideal)
-        return tuple([metric.of_query(found) for metric in self._metrics])
+    def _made(
+        self,
+        ranks: Ranks,
+        forbidden_ranks: Ranks,
+        gains: Sequence[tuple[int, float]] | None = None,
+        ideal: Sequence[float] = (),
+    ) -> QueryScore:
+        values: Values = ()
+        if ranks:
+            found = Found(sorted([rank for rank in ranks if rank]), len(ranks), gains, ideal)
+            values = tuple([formula.value(found, k) for formula, k in self._formulas])
+        first = first_rank(ranks, forbidden_ranks, self.k)
+        return QueryScore(ranks=ranks, forbidden_ranks=forbidden_ranks, values=values, first=first)
 
     def _gains(
         self, relevance: Mapping[str, float], doc_ids: Sequence[str]
@@ -112,7 +100,15 @@ class Scorer:
         return [(rank, gain) for rank, gain in ranked if rank], sorted(gains.values(), reverse=True)
 
 
-def _ranks(doc_ids: Sequence[str], wanted: tuple[str, ...]) -> RanksOf:
+def first_rank(ranks: Ranks, forbidden_ranks: Ranks, k: int) -> int:
+    """Return :attr:`QueryScore.first`: the best rank where all documents are in the top ``k`` and none is forbidden."""
+    within = [rank for rank in ranks if rank is not None and rank <= k]
+    if len(within) < len(ranks) or any(forbidden_ranks):
+        return 0
+    return min(within, default=1)
+
+
+def _ranks(doc_ids: Sequence[str], wanted: tuple[str, ...]) -> Ranks:
     """Return the 1-based rank of the first result of each wanted document, None for one that was not returned."""
     # list.index runs in C: quicker than a loop over the results for the few documents that a query names.
     return tuple([doc_ids.index(doc_id) + 1 if doc_id in doc_ids else None for doc_id in wanted])

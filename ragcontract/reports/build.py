@@ -1,139 +1,149 @@
-"""From a judgement to the report that every renderer reads."""
+"""From an evaluation and a decision to the report."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
-
-from msgspec import Struct
 
 from ragcontract import __version__
+from ragcontract.core.finding import Finding, sentence
+from ragcontract.core.metric import Metric
+from ragcontract.core.run import SourceFile
+from ragcontract.core.scores import Values
 from ragcontract.core.text import encodable
-from ragcontract.evaluation.scored import Scored, ScoredBaseline
+from ragcontract.evaluation.side import Side
+from ragcontract.judging.decision import Decision
+from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import worst
-from ragcontract.judging.verdict import Judgement
-from ragcontract.judging.words import told
-from ragcontract.model import (
+from ragcontract.reports.queries import query_reports, usual_detail
+from ragcontract.reports.report import (
     BaselineInput,
     ConfigInput,
     Detail,
+    ErrorReport,
     FailedCheck,
-    GateReport,
     GoldenInput,
     Inputs,
     LatencyReport,
     MetricReport,
-    QueryReport,
-    RepeatsReport,
+    Provenance,
     Report,
     RunInput,
-    SourceFile,
     TagReport,
-    Tool,
 )
-from ragcontract.reports.queries import query_reports, usual_detail
-from ragcontract.statistics.aggregate import Comparison, Group, by_tag, compare, noise_of
-from ragcontract.statistics.repeats import spread
-from ragcontract.statistics.significance import benjamini_hochberg
-
-
-class Checked(Struct, frozen=True, kw_only=True):
-    """A report, and the ``queries`` of the ``detail`` that ``report.json`` is to have: made anew each time, one by one.
-
-    The report itself lists all of up to 10,000 queries, and of more those that broke a rule or changed.
-    """
-
-    report: Report
-    detail: Detail
-    queries: Callable[[], Iterable[QueryReport]]
-
-    @classmethod
-    def of(cls, report: Report) -> "Checked":
-        """List what the report itself lists."""
-        return cls(report=report, detail=report.detail, queries=lambda: report.queries)
-
+from ragcontract.runs.stored import Tool
+from ragcontract.statistics.aggregate import Comparison
+from ragcontract.statistics.repeats import RepeatsReport, spread
+from ragcontract.statistics.significance import Noise, benjamini_hochberg
 
 TOOL = Tool(name="rag-contract", version=__version__)
 
 
-def checked(
-    scored: Scored, judgement: Judgement, warnings: list[str], now: datetime, detail: Detail | None = None
-) -> Checked:
-    """Build the report, and have ``report.json`` list the queries of this ``detail``, or of the report's own."""
-    report = build_report(scored, judgement, warnings, now)
-    if detail is None or detail == report.detail:
-        return Checked.of(report)
-    return Checked(report=report, detail=detail, queries=partial(query_reports, scored, judgement, detail))
-
-
-def build_report(scored: Scored, judgement: Judgement, warnings: list[str], now: datetime) -> Report:
-    """Bring scores and judgement together; ``now`` is when, with its time zone."""
-    detail = usual_detail(scored)
-    queries = list(query_reports(scored, judgement, detail))
+def report_of(
+    evaluation: Evaluation,
+    decision: Decision,
+    warnings: Sequence[str],
+    now: datetime,
+    *,
+    source: Provenance | None = None,
+    detail: Detail | None = None,
+) -> Report:
+    """Build the report; ``now`` is when, with its time zone. All queries are listed of up to 10,000."""
+    detail = detail or usual_detail(evaluation)
+    all_warnings = [*warnings, *decision.warnings, *_about_age(evaluation, now)]
     return Report(
         tool=TOOL,
-        verdict=judgement.verdict,
-        k=sorted({metric.k for metric in scored.metrics}),
+        verdict=decision.verdict,
+        k=sorted(evaluation.contract.config_file.cutoffs),
         created_at=now.isoformat(timespec="seconds"),
-        inputs=_inputs(scored, now),
-        metrics=_metrics(scored, judgement),
-        gates=judgement.gates,
+        inputs=_inputs(evaluation, now),
+        metrics=_metrics(evaluation, decision),
+        gates=list(decision.gates),
         detail=detail,
-        queries=queries,
-        failed_checks=_failed_checks(judgement.gates, queries),
-        tags=_tags(scored),
-        warnings=[encodable(warning) for warning in [*warnings, *_about_age(scored, now)]],
-        latency=_latency(scored),
-        repeats=_repeats(scored),
+        queries=list(query_reports(evaluation, decision, detail)),
+        failed_checks=[check for finding in decision.findings for check in _failed_checks(finding)],
+        tags=_tags(evaluation),
+        warnings=[encodable(warning) for warning in all_warnings],
+        latency=_latency(evaluation),
+        repeats=_repeats(evaluation),
+        findings=list(decision.findings),
+        source=source,
     )
 
 
-def _repeats(scored: Scored) -> RepeatsReport | None:
-    run = scored.run
-    return spread(scored.golden.queries.values(), run.scores, scored.metrics, run.missing, run.rows)
+def error_report(
+    problems: Sequence[str], more: int, warnings: Sequence[str], now: datetime, source: Provenance | None = None
+) -> ErrorReport:
+    """Report input that cannot be judged."""
+    return ErrorReport(
+        tool=TOOL,
+        created_at=now.isoformat(timespec="seconds"),
+        problems=[encodable(problem) for problem in problems],
+        more_problems=more,
+        warnings=[encodable(warning) for warning in warnings],
+        source=source,
+    )
 
 
-def _latency(scored: Scored) -> LatencyReport | None:
-    if scored.run.latency is None:
+def _failed_checks(finding: Finding) -> Iterator[FailedCheck]:
+    if finding.status == "fail":
+        message = sentence(finding)
+        for name in finding.ids:
+            yield FailedCheck(kind=finding.kind, id=name, query_id=finding.query_id, message=message)
+
+
+def _repeats(evaluation: Evaluation) -> RepeatsReport | None:
+    run, contract = evaluation.run, evaluation.contract
+    if not any(score.repeats for score in run.scores.values()):
         return None
-    return LatencyReport(current=scored.run.latency, baseline=scored.baseline.latency if scored.baseline else None)
+    rows: dict[str, list[Values]] = {
+        query.id: evaluation.rows(run, query.id) for query in contract.queries.values() if query.answerable
+    }
+    return spread(contract.queries.values(), rows, contract.metrics, run.missing, run.rows)
 
 
-def _inputs(scored: Scored, now: datetime) -> Inputs:
-    golden, run, baseline, config = scored.golden, scored.run, scored.baseline, scored.config
+def _latency(evaluation: Evaluation) -> LatencyReport | None:
+    if evaluation.run.latency is None:
+        return None
+    before = evaluation.baseline.latency if evaluation.baseline else None
+    return LatencyReport(current=evaluation.run.latency, baseline=before)
+
+
+def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
+    contract, run, baseline = evaluation.contract, evaluation.run, evaluation.baseline
     return Inputs(
         golden=GoldenInput(
-            files=_files(golden.files),
-            queries=len(golden.queries),
-            answerable=sum(kind.count for kind in scored.groups if kind.now),
+            files=_files(contract.golden.files),
+            queries=len(contract.queries),
+            answerable=sum(query.answerable for query in contract.queries.values()),
         ),
         run=RunInput(
             files=_files(run.files),
             queries=len(run.scores) - len(run.missing) + len(run.unknown) + run.more_unknown,
             versions=run.versions,
-            missing=run.missing,
-            unknown=run.unknown,
+            missing=list(run.missing),
+            unknown=list(run.unknown),
             duplicate_rate=run.duplicates.rate,
         ),
-        baseline=_baseline_input(baseline, config.config.max_baseline_age, now) if baseline else None,
-        config=ConfigInput(files=_files(config.files)) if config.files else None,
+        baseline=_baseline_input(baseline, contract.config.max_baseline_age, now) if baseline else None,
+        config=ConfigInput(files=_files(contract.config_file.files)) if contract.config_file.files else None,
     )
 
 
-def _baseline_input(baseline: ScoredBaseline, max_age: int | None, now: datetime) -> BaselineInput:
-    age = _age(baseline.created_at, now)
+def _baseline_input(baseline: Side, max_age: int | None, now: datetime) -> BaselineInput:
+    stored = baseline.stored
+    age = _age(stored.created_at, now) if stored else None
     return BaselineInput(
         files=_files(baseline.files),
-        queries=baseline.queries,
+        queries=len(baseline.scores) + len(baseline.changed) + len(baseline.unknown) + baseline.more_unknown,
         versions=baseline.versions,
-        created_at=baseline.created_at,
-        k=baseline.k,
+        created_at=stored.created_at if stored else None,
+        k=stored.k if stored else None,
         shared=len(baseline.scores),
-        new=baseline.new,
-        changed=baseline.changed,
-        gone=baseline.gone,
+        new=list(baseline.missing),
+        changed=list(baseline.changed),
+        gone=list(baseline.unknown),
         age_days=None if age is None else age.days,
         too_old=max_age is not None and age is not None and age > timedelta(days=max_age),
-        accepted=list(baseline.accepted),
+        accepted=stored.accepted if stored else [],
     )
 
 
@@ -144,93 +154,88 @@ def _age(created_at: str | None, now: datetime) -> timedelta | None:
         return None
 
 
-def _about_age(scored: Scored, now: datetime) -> Iterator[str]:
+def _about_age(evaluation: Evaluation, now: datetime) -> Iterator[str]:
     """Yield a warning where a baseline's age is limited and not known."""
-    baseline = scored.baseline
-    if baseline is None or scored.config.config.max_baseline_age is None:
+    baseline = evaluation.baseline
+    if baseline is None or evaluation.contract.config.max_baseline_age is None:
         return
-    if _age(baseline.created_at, now) is None:
+    created_at = baseline.stored.created_at if baseline.stored else None
+    if _age(created_at, now) is None:
         why = (
             "a run does not say when it was made"
-            if baseline.created_at is None
-            else f"created_at is {baseline.created_at!r}, which is no date with a time zone"
+            if created_at is None
+            else f"created_at is {created_at!r}, which is no date with a time zone"
         )
-        yield f"{baseline.files[0].path}: its age is not known, so max_baseline_age says nothing ({why})"
+        yield f"{baseline.files[0].path}: its age is not known, so max_baseline_age has no effect ({why})"
 
 
-def _files(files: list[SourceFile]) -> list[SourceFile]:
+def _files(files: Sequence[SourceFile]) -> list[SourceFile]:
     return [SourceFile(path=encodable(file.path), sha256=file.sha256) for file in files]
 
 
-def _metrics(scored: Scored, judgement: Judgement) -> dict[str, MetricReport]:
+def _metrics(evaluation: Evaluation, decision: Decision) -> dict[str, MetricReport]:
+    aggregates = evaluation.aggregates
     found = {}
-    for metric in scored.metrics:
-        compared = judgement.means[metric.key]
+    for metric in evaluation.contract.metrics:
+        compared = aggregates.comparisons[metric.key]
         found[metric.key] = MetricReport(
             label=metric.label,
             current=compared.current,
             current_shared=compared.current_shared,
             baseline=compared.baseline,
             delta=compared.delta,
-            status=worst([gate for gate in judgement.gates if gate.metric == metric.key and gate.tag is None]),
-            noise=judgement.noise.get(metric.key),
+            status=worst([gate for gate in decision.gates if gate.metric == metric.key and gate.tag is None]),
+            noise=aggregates.noise.get(metric.key),
+            k=metric.k,
+            better=metric.better,
+            scale=metric.scale,
         )
     return found
 
 
-def _failed_checks(gates: list[GateReport], queries: list[QueryReport]) -> list[FailedCheck]:
-    broken_gates = [
-        FailedCheck(kind="gate", id=gate.id, query_id=None, message=told(gate))
-        for gate in gates
-        if gate.status == "fail"
-    ]
-    broken_rules = [
-        FailedCheck(kind="rule", id=violation.rule, query_id=query.id, message=violation.message)
-        for query in queries
-        if query.status == "fail"
-        for violation in query.violations
-        if violation.waived is None
-    ]
-    return broken_gates + broken_rules
-
-
-def _tags(scored: Scored) -> dict[str, TagReport]:
-    compared = scored.baseline is not None
-    groups = by_tag(scored.groups)
-    compared_tags = {tag: compare(tagged, scored.metrics) for tag, tagged in groups.items()}
-    p_values = _p_values_of_tags(groups, compared_tags, scored)
-    found = {}
-    for tag, tagged in groups.items():
-        means = compared_tags[tag]
-        found[tag] = TagReport(
-            queries=sum(group.count for group in tagged),
+def _tags(evaluation: Evaluation) -> dict[str, TagReport]:
+    compared = evaluation.baseline is not None
+    aggregates = evaluation.aggregates
+    p_values = _p_values_of_tags(evaluation)
+    sizes = {tag: sum(group.count for group in groups) for tag, groups in aggregates.families[0].tags.items()}
+    return {
+        tag: TagReport(
+            queries=sizes[tag],
             metrics={key: mean.current for key, mean in means.items()},
             metrics_shared={key: mean.current_shared for key, mean in means.items()} if compared else None,
             baseline_metrics={key: mean.baseline for key, mean in means.items()} if compared else None,
             p_values=p_values.get(tag, {}),
         )
-    return found
-
-
-def _p_values_of_tags(
-    groups: Mapping[str, list[Group]], compared: Mapping[str, Mapping[str, Comparison]], scored: Scored
-) -> dict[str, dict[str, float]]:
-    """Test the drop of every tag that fell, metric by metric; among many tags some would seem to fall by chance alone.
-
-    A tag that did not fall has no drop to test, but is one of the many: its p-value is taken to be 1.
-    """
-    largest = [(column, metric.key) for column, metric in enumerate(scored.metrics) if metric.k == scored.k]
-    noise = {
-        tag: noise_of(
-            tagged, scored.metrics, [column for column, key in largest if (compared[tag][key].delta or 0) < 0]
-        )
-        for tag, tagged in groups.items()
+        for tag, means in aggregates.tags.items()
     }
-    found: dict[str, dict[str, float]] = {tag: {} for tag in groups}
-    for _, key in largest:
-        p_values = {tag: 1.0 for tag in groups if (compared[tag][key].delta or 0) > 0}
-        tested = {tag: p for tag, of_tag in noise.items() if key in of_tag and (p := of_tag[key].p_value) is not None}
+
+
+def _p_values_of_tags(evaluation: Evaluation) -> dict[str, dict[str, float]]:
+    """Test the change of every tag that got worse, metric by metric; among many tags some would by chance alone.
+
+    A tag that got no worse has nothing to test, but is one of the many: its p-value is taken to be 1.
+    """
+    contract, aggregates = evaluation.contract, evaluation.aggregates
+    largest = [metric for metric in contract.metrics if metric.k in {None, contract.k}]
+    gains = {
+        tag: {metric.key: _gain(metric, means[metric.key]) for metric in largest}
+        for tag, means in aggregates.tags.items()
+    }
+    noise = aggregates.noise_of_tags({tag: [key for key, gain in of.items() if gain < 0] for tag, of in gains.items()})
+    found: dict[str, dict[str, float]] = {tag: {} for tag in gains}
+    for key in [metric.key for metric in largest]:
+        p_values = {tag: 1.0 for tag, of_tag in gains.items() if of_tag[key] > 0}
+        tested = _tested(noise, key)
         for tag, adjusted in benjamini_hochberg(p_values | tested).items():
             if tag in tested:
                 found[tag][key] = adjusted
     return found
+
+
+def _gain(metric: Metric, means: Comparison) -> float:
+    delta = means.delta or 0.0
+    return delta if metric.better == "higher" else -delta
+
+
+def _tested(noise: Mapping[str, Mapping[str, Noise]], key: str) -> dict[str, float]:
+    return {tag: p for tag, of_tag in noise.items() if key in of_tag and (p := of_tag[key].p_value) is not None}

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from ragcontract.core.numbers import count
-from ragcontract.judging.words import Quote
-from ragcontract.model import VERSION_FIELDS, Report
+from ragcontract.core.phrase import Quote
+from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.reports.rank_changes import changed_versions
+from ragcontract.reports.report import Report
 
 
 def drift(report: Report, quote: Quote = str) -> Iterator[str]:
@@ -24,7 +25,7 @@ def drift(report: Report, quote: Quote = str) -> Iterator[str]:
     if baseline.too_old:
         yield (
             f"The baseline is {count(baseline.age_days or 0, 'day')} old, more than max_baseline_age allows; "
-            "make it anew with `rag-contract baseline`"
+            "recreate it with `rag-contract baseline`"
         )
     if baseline.k is not None and max(baseline.k) != max(report.k):
         yield f"The baseline was made with k = {max(baseline.k)} and is compared here at k = {max(report.k)}"

@@ -1,105 +1,49 @@
-"""What people read of a broken query: rules that are broken by one cause, merged into one finding."""
+"""The findings of a report, by what they are about."""
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
-from ragcontract.judging.words import MISSING, NOT_THERE, Quote, Where, listed, whereabouts, within
-from ragcontract.model import QueryReport, Violation
-
-
-class Finding(Struct, frozen=True, kw_only=True):
-    """Documents that are not where they should be.
-
-    ``top`` is where they should (or must not) be, ``depth`` how far down we looked before calling one missing;
-    ``one_in`` is where at least one of them should be besides.
-    """
-
-    doc_ids: Sequence[str]
-    word: str
-    top: int | None
-    depth: int
-    ranks: Where
-    before: Where | None
-    one_in: int | None = None
-
-    def expected(self, quote: Quote = str) -> str:
-        """As ``a and b in top 5``."""
-        if self.word == "no":
-            return f"no {listed(self.doc_ids, 'or', quote)} {within(self.top)}"
-        besides = f", one of them in top {self.one_in}" if self.one_in else ""
-        return f"{listed(self.doc_ids, self.word, quote)} {within(self.top)}{besides}"
-
-    def found(self, quote: Quote = str, *, with_before: bool = True) -> str:
-        """As ``missing from top 5 (was rank 1)``."""
-        before = self.before if with_before else None
-        return whereabouts(self.doc_ids, self.ranks, self.depth, before=before, absent=self.absent, quote=quote)
-
-    @property
-    def absent(self) -> str:
-        """The word for a document of this finding that is not in a run."""
-        return NOT_THERE if self.word == "no" else MISSING
+from ragcontract.core.finding import Finding, sentence
+from ragcontract.core.phrase import Quote
+from ragcontract.reports.report import Report
 
 
-def findings(query: QueryReport, k: int) -> list[Finding]:
-    """Return what is wrong with a query; ``k`` is the largest cut-off.
-
-    Where every relevant document is out of the top k, that breaks ``must_rank_at_most`` and ``must_include`` alike:
-    one finding. Where one is in the top k and too low, and another is missing, those are two.
-    """
-    counts = [violation for violation in query.violations if violation.waived is None] or query.violations
-    return _of(query, counts, k)
+def broken_gates(report: Report) -> list[Finding]:
+    """Return the findings of gates that fail."""
+    return [finding for finding in report.findings if finding.kind == "gate" and finding.status == "fail"]
 
 
-def tolerated_findings(query: QueryReport, k: int) -> list[Finding]:
-    """Return what is wrong with a query and does not fail: of one that fails for something else, what is waived."""
-    fails = query.status == "fail"
-    return _of(query, [broken for broken in query.violations if not fails or broken.waived is not None], k)
+def waived_gates(report: Report) -> list[Finding]:
+    """Return the findings of gates that are waived."""
+    return [finding for finding in report.findings if finding.kind == "gate" and finding.status != "fail"]
 
 
-def _of(query: QueryReport, violations: Sequence[Violation], k: int) -> list[Finding]:
-    broken = {violation.rule: violation for violation in violations}
-    found = []
-    if forbidden := broken.get("forbidden_docs"):
-        found.append(
-            Finding(
-                doc_ids=forbidden.doc_ids,
-                word="no",
-                top=forbidden.limit,
-                depth=k,
-                ranks=query.forbidden_ranks,
-                before=query.baseline_forbidden_ranks,
-            )
-        )
-    ranked = broken.get("must_rank_at_most")
-    included = broken.get("must_include") or broken.get("must_include_any")
-    if ranked and included and len(included.doc_ids) == len(query.ranks):
-        found.append(_merged(query, ranked, included))
-    else:
-        found += [_relevant(query, violation, k) for violation in (ranked, included) if violation]
-    return found
+class FindingsByQuery:
+    """The findings of a report's queries."""
+
+    def __init__(self, report: Report) -> None:
+        """Sort the findings by query."""
+        self._by_query: dict[str, list[Finding]] = {}
+        for finding in report.findings:
+            if finding.query_id is not None:
+                self._by_query.setdefault(finding.query_id, []).append(finding)
+
+    def of(self, query_id: str) -> Sequence[Finding]:
+        """Return all findings of a query."""
+        return self._by_query.get(query_id, [])
+
+    def failing(self, query_id: str) -> list[Finding]:
+        """Return the findings of a query that fail."""
+        return [finding for finding in self.of(query_id) if finding.status == "fail"]
+
+    def tolerated(self, query_id: str) -> list[Finding]:
+        """Return the findings of a query that do not fail."""
+        return [finding for finding in self.of(query_id) if finding.status != "fail"]
+
+    def why_tolerated(self, query_id: str) -> str:
+        """Return why findings of a query do not fail; empty where all of them do."""
+        return "; ".join(dict.fromkeys(finding.why for finding in self.tolerated(query_id)))
 
 
-def _merged(query: QueryReport, ranked: Violation, included: Violation) -> Finding:
-    n, k = ranked.limit or 0, included.limit or 0
-    all_wanted = included.rule == "must_include" and len(included.doc_ids) > 1
-    return Finding(
-        doc_ids=included.doc_ids,
-        word="and" if all_wanted else "or",
-        top=k if all_wanted else min(n, k),
-        one_in=n if all_wanted and n < k else None,
-        depth=max(n, k),
-        ranks=query.ranks,
-        before=query.baseline_ranks,
-    )
-
-
-def _relevant(query: QueryReport, violation: Violation, k: int) -> Finding:
-    return Finding(
-        doc_ids=violation.doc_ids,
-        word="and" if violation.rule == "must_include" else "or",
-        top=violation.limit,
-        depth=max(k, violation.limit or 0),
-        ranks=query.ranks,
-        before=query.baseline_ranks,
-    )
+def sentences(findings: Sequence[Finding], name: Quote = str, text: Quote = str) -> str:
+    """Return findings as one line."""
+    return "; ".join(sentence(finding, name, text) for finding in findings)

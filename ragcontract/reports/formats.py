@@ -1,31 +1,93 @@
-"""The registry of report files: a name, as of the option that asks for it, and how the bytes are made, part by part."""
+"""The seam for report formats: a name, as of the option that asks for it, and how its bytes are made, part by part.
 
-from collections.abc import Callable, Iterable
+A new one is a class here and an entry in FORMATS: the command line's option follows; ``action.yml`` and its settings,
+which a test compares with FORMATS, are written by hand.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from ragcontract.reports import json_report
-from ragcontract.reports.build import Checked
-from ragcontract.reports.markdown import document as markdown
+from ragcontract.reports.markdown import document
+from ragcontract.reports.report import Detail, QueryReport, Report
 
 
-def _junit(checked: Checked) -> Iterable[bytes]:
-    from ragcontract.reports import junit  # junit-xml is loaded by those who want its file
+class Reported(Protocol):
+    """What a format renders: a report, and a way to go through the queries that report.json is to list."""
 
-    return junit.render(checked.report)
+    @property
+    def report(self) -> Report:
+        """The report."""
+
+    @property
+    def detail(self) -> Detail:
+        """What :meth:`queries` lists."""
+
+    def queries(self) -> Iterator[QueryReport]:
+        """Return the queries, made again each time."""
 
 
-def _markdown(checked: Checked) -> Iterable[bytes]:
-    return [markdown.render(checked.report).encode()]
+class Format(Protocol):
+    """A file that a report can be written to."""
+
+    name: str
+    default: str
+    help: str
+
+    def render(self, outcome: Reported) -> Iterable[bytes]:
+        """Return the file's bytes, in parts."""
 
 
-def _html(checked: Checked) -> Iterable[bytes]:
-    from ragcontract.reports.html import page as html  # and its template read, by those who want its file
+class Markdown:
+    """``report.md``."""
 
-    return [html.render(checked.report)]
+    name = "report-md"
+    default = "report.md"
+    help = "Where to write the report for people; '' for none."
+
+    def render(self, outcome: Reported) -> Iterable[bytes]:
+        """Render the whole report."""
+        return [document.render(outcome.report).encode()]
 
 
-FORMATS: dict[str, Callable[[Checked], Iterable[bytes]]] = {
-    "report-md": _markdown,
-    "report-json": json_report.render,
-    "junit": _junit,
-    "report-html": _html,
-}
+class Json:
+    """``report.json``; alone among the formats, it goes through the queries again."""
+
+    name = "report-json"
+    default = "report.json"
+    help = "Where to write the report for programs; '' for none."
+
+    def render(self, outcome: Reported) -> Iterable[bytes]:
+        """Encode the report, a query a line."""
+        return json_report.render(outcome.report, outcome.queries(), outcome.detail)
+
+
+class JUnit:
+    """``junit.xml``."""
+
+    name = "junit"
+    default = "junit.xml"
+    help = "Where to write the report for CI systems; '' for none."
+
+    def render(self, outcome: Reported) -> Iterable[bytes]:
+        """Render a test case a gate and query."""
+        from ragcontract.reports import junit  # junit-xml is loaded where its file is asked for
+
+        return junit.render(outcome.report)
+
+
+class Html:
+    """``report.html``."""
+
+    name = "report-html"
+    default = ""
+    help = "Where to write a self-contained HTML report."
+
+    def render(self, outcome: Reported) -> Iterable[bytes]:
+        """Render the page."""
+        from ragcontract.reports.html import page  # its templates are loaded where a page is asked for
+
+        return [page.render(outcome.report)]
+
+
+FORMATS: tuple[Format, ...] = (Markdown(), Json(), JUnit(), Html())

@@ -1,20 +1,23 @@
 """The report as JSON, for machines: the record as it is; ``rag-contract schema report`` describes it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec.structs import replace
 
 from ragcontract.files.json_document import document
-from ragcontract.model import Report
-from ragcontract.reports.build import Checked
+from ragcontract.reports.report import Detail, ErrorReport, QueryReport, Report
 
 
-def render(checked: Checked) -> Iterator[bytes]:
-    """Encode the report, indented by two spaces, a query and a failed check a line, UTF-8."""
-    report = checked.report
-    rows = {"queries": checked.queries(), "failed_checks": report.failed_checks}
-    return document(replace(report, detail=checked.detail, queries=[], failed_checks=[]), rows)
+def render(report: Report, queries: Iterable[QueryReport], detail: Detail) -> Iterator[bytes]:
+    """Encode the report with these queries: indented by two spaces, an item of a long list a line, UTF-8."""
+    lists = {"queries": queries, "failed_checks": report.failed_checks, "findings": report.findings}
+    return document(replace(report, detail=detail, queries=[], failed_checks=[], findings=[]), lists)
+
+
+def render_error(report: ErrorReport) -> bytes:
+    """Encode why there is no verdict, UTF-8."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
 
 
 def render_score(report: Report) -> str:

@@ -6,11 +6,12 @@ from xml.etree import ElementTree as ET
 
 from junit_xml import TestCase, TestSuite
 
+from ragcontract.core.finding import Finding, sentence
+from ragcontract.core.phrase import render as say
 from ragcontract.core.text import visible
-from ragcontract.judging.words import told
-from ragcontract.model import GateReport, QueryReport, Report
-from ragcontract.reports.findings import findings, tolerated_findings
-from ragcontract.reports.rank_changes import why_tolerated
+from ragcontract.judging.gates import GateReport
+from ragcontract.reports.findings import FindingsByQuery
+from ragcontract.reports.report import QueryReport, Report
 
 Properties = dict[str, str]
 
@@ -22,7 +23,8 @@ def render(report: Report) -> Iterator[bytes]:
 
     Consumers show what failed: of a large set only queries with broken rules are listed, the others are counted.
     """
-    k = max(report.k)
+    findings = FindingsByQuery(report)
+    of_gates = {finding.ids[0]: finding for finding in report.findings if finding.kind == "gate"}
     complete = report.detail == "all"
     listed = [query for query in report.queries if complete or query.violations]
     properties = {key: str(metric.current) for key, metric in report.metrics.items() if metric.current is not None}
@@ -35,8 +37,10 @@ def render(report: Report) -> Iterator[bytes]:
     tests, failures = len(gates) + len(queries), [*gates, *queries].count("fail")
     yield b'<?xml version="1.0" encoding="utf-8"?>\n'
     yield f'<testsuites disabled="0" errors="0" failures="{failures}" tests="{tests}" time="0.0">\n'.encode()
-    yield from _suite("rag-contract gates", properties, gates, map(_gate, report.gates))
-    yield from _suite("rag-contract queries", of_queries, queries, (_query(query, k) for query in listed))
+    yield from _suite(
+        "rag-contract gates", properties, gates, (_gate(gate, of_gates.get(gate.id)) for gate in report.gates)
+    )
+    yield from _suite("rag-contract queries", of_queries, queries, (_query(query, findings) for query in listed))
     yield b"</testsuites>\n"
 
 
@@ -58,39 +62,36 @@ def _lines(xml: bytes) -> bytes:
     return xml.replace(b"><", b">\n<") + b"\n"
 
 
-def _gate(gate: GateReport) -> TestCase:
+def _gate(gate: GateReport, finding: Finding | None) -> TestCase:
     case = TestCase(visible(gate.id), classname="rag-contract.gates")
-    if gate.status == "fail":
-        message = told(gate, visible)
-        case.add_failure_info(message=message, output=message, failure_type=gate.kind)
-    elif gate.waived is not None:
-        case.add_skipped_info(message=visible(f"{told(gate)}; waived {gate.waived}"))
+    if finding is not None:
+        message = sentence(finding, visible, visible)
+        if finding.status == "fail":
+            case.add_failure_info(message=message, output=message, failure_type=gate.kind)
+        else:
+            case.add_skipped_info(message=f"{message}; {visible(finding.why)}")
     return case
 
 
-def _query(query: QueryReport, k: int) -> TestCase:
+def _query(query: QueryReport, findings: FindingsByQuery) -> TestCase:
     case = TestCase(visible(query.id), classname="rag-contract.queries")
-    if query.status == "fail":
-        found = [(finding.expected(visible), finding.found(visible)) for finding in findings(query, k)]
+    failing, why = findings.failing(query.id), visible(findings.why_tolerated(query.id))
+    if failing:
+        tolerated = [f"Not counted: {_expected(one)}: {_found(one)}" for one in findings.tolerated(query.id)]
+        described = [f"Expected {_expected(one)}\nFound: {_found(one)}" for one in failing]
         case.add_failure_info(
-            message="; ".join(f"expected {wanted}, found: {got}" for wanted, got in found),
-            output="\n".join(
-                [
-                    visible(query.query),
-                    *(f"Expected {wanted}\nFound: {got}" for wanted, got in found),
-                    *_waived(query, k),
-                ]
-            ),
-            failure_type=", ".join(violation.rule for violation in query.violations if violation.waived is None),
+            message="; ".join(sentence(one, visible, visible) for one in failing),
+            output="\n".join([visible(query.query), *described, *tolerated, *([why] if why else [])]),
+            failure_type=", ".join(rule for one in failing for rule in one.ids),
         )
     elif query.violations:
-        case.add_skipped_info(message=visible(why_tolerated(query)))
+        case.add_skipped_info(message=why)
     return case
 
 
-def _waived(query: QueryReport, k: int) -> Iterator[str]:
-    """Say what else is broken in a query that fails, and why that does not count."""
-    if why := why_tolerated(query):
-        for finding in tolerated_findings(query, k):
-            yield f"Not counted: {finding.expected(visible)}: {finding.found(visible)}"
-        yield visible(why)
+def _expected(finding: Finding) -> str:
+    return say(finding.expected, visible, visible)
+
+
+def _found(finding: Finding) -> str:
+    return say(finding.found, visible, visible)

@@ -1,52 +1,56 @@
 """A good run as ``baseline.json``: one query a line, so that a change to it reads well in a diff."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 from msgspec.structs import asdict, replace
 
+from ragcontract.core.finding import sentence
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.text import encodable
-from ragcontract.evaluation.scored import Scored
 from ragcontract.files.json_document import document
-from ragcontract.judging.words import told
-from ragcontract.model import COMPARING, Accepted, GateReport, GoldenQuery, Report
+from ragcontract.judging.evaluated import Evaluation
+from ragcontract.judging.gates import COMPARING, GateReport
 from ragcontract.reports.build import TOOL
-from ragcontract.reports.queries import query_metrics, relevant_ranks
-from ragcontract.runs.stored import FORMAT_VERSION, BaselineFile, BaselineQuery
-from ragcontract.statistics.aggregate import by_tag, means
+from ragcontract.reports.queries import relevant_ranks
+from ragcontract.reports.report import Report
+from ragcontract.runs.stored import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery
 
 MAX_ACCEPTED = 20
 MAX_FAILED_CHECKS = 100
 
 
-def render(scored: Scored, doc_ids: Mapping[str, list[list[str]]], now: datetime) -> Iterator[bytes]:
-    """Render the run in ``scored`` with all the ``doc_ids`` it returned: by query id, a list a row."""
-    return _written(_head(scored, now, ()), _queries(scored, doc_ids))
+def render(evaluation: Evaluation, now: datetime) -> Iterator[bytes]:
+    """Render the run of an evaluation that kept its document ids."""
+    return _written(_head(evaluation, now, ()), _queries(evaluation))
 
 
-def baseline_of(
-    scored: Scored, doc_ids: Mapping[str, list[list[str]]], now: datetime, accepted: Sequence[Accepted] = ()
-) -> BaselineFile:
+def baseline_of(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted] = ()) -> BaselineFile:
     """Return what the file is to hold; of what was ``accepted`` the last 20."""
-    return replace(_head(scored, now, accepted), queries=list(_queries(scored, doc_ids)))
+    return replace(_head(evaluation, now, accepted), queries=list(_queries(evaluation)))
 
 
-def _head(scored: Scored, now: datetime, accepted: Sequence[Accepted]) -> BaselineFile:
+def _head(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted]) -> BaselineFile:
     """Return all but the queries."""
+    contract, aggregates = evaluation.contract, evaluation.aggregates
     return BaselineFile(
         format_version=FORMAT_VERSION,
         created_at=now.isoformat(timespec="seconds"),
         created_by=TOOL,
-        golden_sha256=fingerprint(scored.golden.queries.values()),
-        k=sorted({metric.k for metric in scored.metrics}),
-        versions=scored.run.versions,
-        metrics=means(scored.groups, scored.metrics),
-        tags={tag: means(groups, scored.metrics) for tag, groups in by_tag(scored.groups).items()},
+        golden_sha256=fingerprint(contract.queries.values()),
+        k=sorted(contract.config_file.cutoffs),
+        versions=evaluation.run.versions,
+        metrics={key: means.current for key, means in aggregates.comparisons.items()},
+        tags={
+            tag: {key: means.current for key, means in of_tag.items()}
+            for tag, of_tag in sorted(aggregates.tags.items())
+        },
         accepted=list(accepted[-MAX_ACCEPTED:]),
-        latency=scored.run.latency,
+        latency=evaluation.run.latency,
+        fingerprints={metric.key: metric.fingerprint for metric in contract.metrics if metric.fingerprint},
         queries=[],
     )
 
@@ -70,7 +74,12 @@ def acceptance(report: Report, reason: str) -> Accepted:
     failed = [
         f"{check.id if check.query_id is None else check.query_id}: {check.message}" for check in report.failed_checks
     ]
-    failed += [f"{gate.id}: {told(gate)} (waived {gate.waived})" for gate in waived_drops(report)]
+    waived = {gate.id for gate in waived_changes(report)}
+    failed += [
+        f"{finding.ids[0]}: {sentence(finding)} ({finding.why})"
+        for finding in report.findings
+        if finding.kind == "gate" and finding.ids[0] in waived
+    ]
     return Accepted(
         reason=encodable(reason),
         at=report.created_at,
@@ -80,31 +89,37 @@ def acceptance(report: Report, reason: str) -> Accepted:
     )
 
 
-def waived_drops(report: Report) -> list[GateReport]:
+def waived_changes(report: Report) -> list[GateReport]:
     """Return the waived limits on changes: with the run as the baseline they would hold, also once the waiver ends."""
     return [gate for gate in report.gates if gate.status == "waived" and gate.kind in COMPARING]
 
 
 def is_same(stored: BaselineFile, new: BaselineFile) -> bool:
-    """Tell whether two baselines differ in nothing but when and by which version they were made."""
+    """Say whether two baselines differ in nothing but when and by which version they were made."""
     return new == replace(stored, created_at=new.created_at, created_by=new.created_by)
 
 
-def _queries(scored: Scored, doc_ids: Mapping[str, list[list[str]]]) -> Iterator[BaselineQuery]:
-    keys = [metric.key for metric in scored.metrics]
-    for query in scored.golden.queries.values():
-        score, rows = scored.run.scores[query.id], doc_ids.get(query.id, [])
+def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
+    run = evaluation.run
+    for query in evaluation.contract.queries.values():
+        rows = run.doc_ids.get(query.id, [])
         yield BaselineQuery(
             id=query.id,
             query=query.query,
             doc_ids=[*rows[0]] if rows else [],
             repeats=[[*row] for row in rows[1:]],
-            ranks=relevant_ranks(query, score),
-            metrics=query_metrics(score, keys),
+            ranks=relevant_ranks(query, run.scores[query.id]),
+            metrics=evaluation.metrics(run, query.id),
         )
 
 
 def fingerprint(queries: Iterable[GoldenQuery]) -> str:
     """Hash what the golden queries say, whatever their order, files, layout and spelling of defaults."""
-    rows = sorted(msgspec.json.encode({**asdict(query), "location": None}, order="sorted") for query in queries)
+    rows = sorted(msgspec.json.encode(_meaning(query), order="sorted") for query in queries)
     return hashlib.sha256(b"\n".join(rows)).hexdigest()
+
+
+def _meaning(query: GoldenQuery) -> dict[str, Any]:
+    # Without the location, whose name was "place" in the first files; rules are left out where there are none.
+    fields = asdict(query) | {"place": None}
+    return {name: value for name, value in fields.items() if name != "location" and (name != "rules" or value)}

@@ -1,62 +1,79 @@
 """What became of single queries, made one by one: a million of them need not be held to be written."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import render
+from ragcontract.core.rule import Violation
+from ragcontract.core.scores import QueryScore
 from ragcontract.core.text import encodable
-from ragcontract.evaluation.scored import Scored
-from ragcontract.judging.verdict import Judgement
-from ragcontract.model import Detail, GoldenQuery, QueryReport, QueryScore, Ranks
+from ragcontract.judging.decision import Decision
+from ragcontract.judging.evaluated import Evaluation
+from ragcontract.reports.report import Detail, QueryReport, ViolationReport
 
 ALL_UP_TO = 10_000  # golden queries: all that a report for people shows, and tools open, with ease
 
 
-def usual_detail(scored: Scored) -> Detail:
-    """Return what a report lists unless it is told otherwise."""
-    return "all" if len(scored.golden.queries) <= ALL_UP_TO else "changed"
+def usual_detail(evaluation: Evaluation) -> Detail:
+    """Return what a report lists unless it is asked for something else."""
+    return "all" if len(evaluation.contract.queries) <= ALL_UP_TO else "changed"
 
 
-def query_reports(scored: Scored, judgement: Judgement, detail: Detail) -> Iterator[QueryReport]:
+def query_reports(evaluation: Evaluation, decision: Decision, detail: Detail) -> Iterator[QueryReport]:
     """Yield the queries that a report of this ``detail`` lists, in the golden set's order."""
-    keys = [metric.key for metric in scored.metrics]
-    now = scored.run.scores
-    before = scored.baseline.scores if scored.baseline else {}
-    broken = judgement.violations
-    queries: Iterable[GoldenQuery] = scored.golden.queries.values()
-    if detail == "failed":
-        queries = [query for query in queries if query.id in broken]
-    elif detail == "changed":
-        others = {query_id for query_id, score in before.items() if score is not now[query_id]}  # mostly, one is shared
-        changed = {query_id for query_id in others if before[query_id] != now[query_id]}
+    queries: Iterable[GoldenQuery] = evaluation.contract.queries.values()
+    if detail != "all":
+        broken = decision.violations
+        changed = _changed(evaluation) if detail == "changed" else set()
         queries = [query for query in queries if query.id in broken or query.id in changed]
     for query in queries:
-        yield _query(query, now[query.id], before.get(query.id), judgement, keys)
+        yield _query(query, evaluation, decision)
 
 
-def _query(
-    query: GoldenQuery, current: QueryScore, before: QueryScore | None, judgement: Judgement, keys: Sequence[str]
-) -> QueryReport:
-    violations = judgement.violations.get(query.id, [])
+def _changed(evaluation: Evaluation) -> set[str]:
+    """Return the queries whose ranks or metrics are not the baseline's."""
+    now, before = evaluation.run, evaluation.baseline
+    if before is None:
+        return set()
+    changed = {query_id for query_id, score in before.scores.items() if score != now.scores[query_id]}
+    for column, other in zip(now.columns, before.columns, strict=True):
+        changed |= {query_id for query_id in before.scores if column[query_id] != other[query_id]}
+    return changed
+
+
+def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> QueryReport:
+    run, baseline = evaluation.run, evaluation.baseline
+    current = run.scores[query.id]
+    before = baseline.scores.get(query.id) if baseline else None
     return QueryReport(
         id=query.id,
         location=encodable(query.location),
         query=query.query,
         tags=list(query.tags),
         weight=query.weight,
-        status=judgement.status(query.id),
-        metrics=query_metrics(current, keys),
-        baseline_metrics=query_metrics(before, keys) if before else None,
+        status=decision.status(query.id),
+        metrics=evaluation.metrics(run, query.id),
+        baseline_metrics=evaluation.metrics(baseline, query.id) if baseline and before else None,
         ranks=relevant_ranks(query, current),
         baseline_ranks=relevant_ranks(query, before) if before else None,
         forbidden_ranks=_forbidden_ranks(query, current),
         baseline_forbidden_ranks=_forbidden_ranks(query, before) if before else None,
-        violations=violations,
+        violations=[_violation(one) for one in decision.violations.get(query.id, ())],
         repeated=bool(current.repeats or (before and before.repeats)),
     )
 
 
-def query_metrics(score: QueryScore, keys: Sequence[str]) -> dict[str, float | None]:
-    """Name a query's metrics; null for an unanswerable query."""
-    return dict(zip(keys, score.values or (None,) * len(keys), strict=True))
+def _violation(violation: Violation) -> ViolationReport:
+    expected, found = render(violation.expected), render(violation.found)
+    return ViolationReport(
+        rule=violation.rule,
+        message=f"expected {expected}; found: {found}",
+        expected=expected,
+        found=found,
+        doc_ids=list(violation.doc_ids),
+        limit=violation.limit,
+        waived=violation.waived,
+    )
 
 
 def relevant_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int | None]:
@@ -64,6 +81,6 @@ def relevant_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int | Non
     return dict(zip(query.relevant_doc_ids, score.ranks, strict=True))
 
 
-def _forbidden_ranks(query: GoldenQuery, score: QueryScore) -> Ranks:
+def _forbidden_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int]:
     """Give every forbidden document that was retrieved its rank."""
     return {doc_id: rank for doc_id, rank in zip(query.forbidden_doc_ids, score.forbidden_ranks, strict=True) if rank}

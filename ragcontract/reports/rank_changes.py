@@ -1,18 +1,19 @@
-"""How ranks moved between the baseline and the run."""
+"""How ranks changed between the baseline and the run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
 from ragcontract.core.numbers import SAME, fixed
-from ragcontract.judging.words import Where
-from ragcontract.model import BaselineInput, QueryReport, Report
+from ragcontract.core.run import VERSION_FIELDS
+from ragcontract.reports.report import BaselineInput, QueryReport, Report
 
 DIGITS = 4
+RanksById = Mapping[str, int | None]
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """A document that moved: its rank before and now, None where it was not retrieved."""
+    """A document whose rank changed: its rank before and now, None where it was not retrieved."""
 
     doc_id: str
     before: int | None
@@ -21,10 +22,10 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class RankChange(Struct, frozen=True, kw_only=True):
-    """A query whose documents moved, and by how much in reciprocal ranks: what relevant ones won, forbidden ones lost.
+    """A query whose ranks changed, and by how much in reciprocal ranks: what relevant ones won, forbidden ones lost.
 
     Negative is worse. The ranks of a query with several rows say little (the worst of five rows is mostly worse than a
-    single one): it moved by the ``metric`` of that key, and its steps are between worst ranks.
+    single one): it changed by the ``metric`` of that key, and its steps are between worst ranks.
     """
 
     query: QueryReport
@@ -36,7 +37,7 @@ class RankChange(Struct, frozen=True, kw_only=True):
 class RankChanges(Struct, frozen=True, kw_only=True):
     """All queries that both sides have, sorted by what happened to them.
 
-    ``even`` counts those that are neither: nothing moved, or documents changed places.
+    ``even`` counts those that are neither: nothing changed, or documents swapped ranks.
     """
 
     worse: list[RankChange]
@@ -48,30 +49,24 @@ def rank_changes(report: Report) -> RankChanges:
     """Sort queries into worse (worst first), better (best first) and even."""
     worse: list[RankChange] = []
     better: list[RankChange] = []
+    keys = [key for key, metric in report.metrics.items() if metric.k == max(report.k)]
     for query in report.queries:
         if query.baseline_ranks is None:
             continue
-        metric = _metric_that_differs(query) if query.repeated else None
+        metric = _metric_that_differs(query, keys) if query.repeated else None
         steps = [*_steps(query.baseline_ranks, query.ranks), *_steps(*_forbidden(query), forbidden=True)]
         change = _delta(query, metric) if query.repeated else sum(map(_gain, steps))
         if abs(change) > SAME:
             (better if change > 0 else worse).append(RankChange(query=query, change=change, steps=steps, metric=metric))
-    worse.sort(key=lambda moved: moved.change)
-    better.sort(key=lambda moved: -moved.change)
+    worse.sort(key=lambda one: one.change)
+    better.sort(key=lambda one: -one.change)
     shared = report.inputs.baseline.shared if report.inputs.baseline else 0
     return RankChanges(worse=worse, better=better, even=shared - len(worse) - len(better))
 
 
-def _metric_that_differs(query: QueryReport) -> str | None:
-    """Return the key of the first metric at the largest cut-off in which both sides differ."""
-    largest = max(cutoff(key) for key in query.metrics)
-    at_largest = (key for key in query.metrics if cutoff(key) == largest)
-    return next((key for key in at_largest if abs(_delta(query, key)) > SAME), None)
-
-
-def cutoff(key: str) -> int:
-    """Return the k of ``mrr_at_k``."""
-    return int(key.rpartition("_")[2])
+def _metric_that_differs(query: QueryReport, keys: Iterable[str]) -> str | None:
+    """Return the first of some metrics in which both sides differ."""
+    return next((key for key in keys if abs(_delta(query, key)) > SAME), None)
 
 
 def _delta(query: QueryReport, key: str | None) -> float:
@@ -80,7 +75,7 @@ def _delta(query: QueryReport, key: str | None) -> float:
     return 0.0 if now is None or before is None else now - before
 
 
-def _steps(before: Where, now: Where, *, forbidden: bool = False) -> list[Step]:
+def _steps(before: RanksById, now: RanksById, *, forbidden: bool = False) -> list[Step]:
     if before == now:
         return []
     return [
@@ -90,7 +85,7 @@ def _steps(before: Where, now: Where, *, forbidden: bool = False) -> list[Step]:
     ]
 
 
-def _forbidden(query: QueryReport) -> tuple[Where, Where]:
+def _forbidden(query: QueryReport) -> tuple[RanksById, RanksById]:
     return query.baseline_forbidden_ranks or {}, query.forbidden_ranks
 
 
@@ -105,19 +100,19 @@ def rank(number: int | None) -> str:
 
 
 def metric_step(item: RankChange, report: Report, arrow: str) -> str:
-    """As ``MRR@5 0.8333 → 0.6667``: the mean over its rows by which a query with several moved."""
+    """As ``MRR@5 0.8333 → 0.6667``: the mean over its rows by which a query with several changed."""
     key = item.metric or ""
     before = (item.query.baseline_metrics or {}).get(key)
     return f"{report.metrics[key].label} {fixed(before, DIGITS)} {arrow} {fixed(item.query.metrics[key], DIGITS)}"
 
 
-def _reciprocals(ranks: Where) -> float:
+def _reciprocals(ranks: RanksById) -> float:
     return sum(1 / rank for rank in ranks.values() if rank)
 
 
 def loss(query: QueryReport) -> tuple[bool, float]:
     """Order broken queries worst first: forbidden documents, then by what was lost since the baseline or is lacking."""
-    forbidden = any(violation.rule == "forbidden_docs" for violation in query.violations)
+    forbidden = any(doc_id in query.forbidden_ranks for broken in query.violations for doc_id in broken.doc_ids)
     before = len(query.ranks) if query.baseline_ranks is None else _reciprocals(query.baseline_ranks)
     return not forbidden, _reciprocals(query.ranks) - before
 
@@ -128,16 +123,9 @@ def broken_queries(report: Report) -> list[QueryReport]:
 
 
 def tolerated_queries(report: Report) -> list[QueryReport]:
-    """Return the queries with broken rules that do not fail, worst first; others of their rules may."""
-    return sorted((query for query in report.queries if why_tolerated(query)), key=loss)
-
-
-def why_tolerated(query: QueryReport) -> str:
-    """Say why a query with broken rules does not fail, or why some of them do not; nothing where all do."""
-    reasons = dict.fromkeys(violation.waived for violation in query.violations if violation.waived is not None)
-    return "; ".join(
-        [*(f"waived {reason}" for reason in reasons), *(["severity warn"] if query.status == "warn" else [])]
-    )
+    """Return the queries with findings that do not fail, worst first; others of their findings may."""
+    tolerated = {finding.query_id for finding in report.findings if finding.status != "fail"}
+    return sorted((query for query in report.queries if query.id in tolerated), key=loss)
 
 
 def not_compared(baseline: BaselineInput) -> dict[str, list[str]]:
@@ -150,6 +138,6 @@ def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[s
     """Return ``{field: (baseline's, run's)}`` of the version fields that both sides have and that differ."""
     return {
         field: (", ".join(before), ", ".join(now))
-        for field, now in run.items()
-        if (before := baseline.get(field)) and set(before) != set(now)
+        for field in VERSION_FIELDS
+        if (now := run.get(field)) and (before := baseline.get(field)) and set(before) != set(now)
     }

@@ -1,7 +1,7 @@
 """What people read of repeated exports: one line."""
 
 from ragcontract.core.numbers import fixed
-from ragcontract.model import Report
+from ragcontract.reports.report import Report
 
 DIGITS = 4
 
@@ -14,12 +14,12 @@ def note(report: Report) -> str | None:
     exports = str(repeats.most) if repeats.fewest == repeats.most else f"{repeats.fewest} to {repeats.most}"
     start = f"Means over {exports} exports of each query"
     if not repeats.metrics:
-        why = "as a query has one row only" if repeats.fewest == 1 else "as their rows stand in no order"
-        return f"{start}; their spread cannot be told, {why}."
+        why = "as a query has one row only" if repeats.fewest == 1 else "as their rows have no order"
+        return f"{start}; their spread is not known, {why}."
     k = max(report.k)
     deviations = ", ".join(
         f"{report.metrics[key].label} {fixed(spread.deviation, DIGITS)}"
         for key, spread in repeats.metrics.items()
-        if key.endswith(f"_at_{k}")
+        if report.metrics[key].k in {None, k}
     )
     return f"{start}; standard deviation of one export's means: {deviations}."

@@ -5,13 +5,15 @@ They are written here, not by click, so that the action, whose log has no colour
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ragcontract.core.numbers import count, fixed
+from ragcontract.core.numbers import count, fixed, milliseconds, ms_digits
+from ragcontract.core.phrase import render
+from ragcontract.core.run import Latency
 from ragcontract.core.text import shorten, visible
-from ragcontract.model import QueryReport, Report
 from ragcontract.reports import repeats
 from ragcontract.reports.drift import drift
-from ragcontract.reports.findings import findings, tolerated_findings
-from ragcontract.reports.latency import in_words, table_rows
+from ragcontract.reports.findings import FindingsByQuery
+from ragcontract.reports.headline import headline, shared_note
+from ragcontract.reports.metric_table import table_rows
 from ragcontract.reports.rank_changes import (
     RankChange,
     RankChanges,
@@ -22,11 +24,10 @@ from ragcontract.reports.rank_changes import (
     rank,
     rank_changes,
     tolerated_queries,
-    why_tolerated,
 )
-from ragcontract.reports.summary import headline, shared_note
+from ragcontract.reports.report import QueryReport, Report
 
-WORDS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "none": "-"}
+STATUS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "none": "-"}
 RED, GREEN, YELLOW, BOLD, END = (f"\x1b[{code}m" for code in (31, 32, 33, 1, 0))
 COLOURS = {"PASS": GREEN, "FAIL": RED, "WARN": YELLOW, "WAIVED": YELLOW}
 
@@ -40,34 +41,40 @@ def without_colours(text: str) -> str:
 
 def check_text(report: Report) -> str:
     """Render a check: every broken query, the metric table, the verdict."""
-    k = max(report.k)
-    parts = ["\n".join(_tolerated(query) for query in tolerated_queries(report) if query.status != "fail")]
-    parts += [_broken(query, k) for query in broken_queries(report)]
+    findings = FindingsByQuery(report)
+    tolerated = [query for query in tolerated_queries(report) if query.status != "fail"]
+    parts = ["\n".join(_tolerated(query, findings) for query in tolerated)]
+    parts += [_broken(query, findings) for query in broken_queries(report)]
     parts.append("\n".join([*drift(report, visible), *_metric_table(report)]))
-    verdict = WORDS[report.verdict]
-    parts.append(f"{_coloured(verdict)}  {headline(report, visible)}")
+    verdict = STATUS[report.verdict]
+    parts.append(f"{_coloured(verdict)}  {headline(report, visible, visible)}")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _broken(query: QueryReport, k: int) -> str:
+def _broken(query: QueryReport, findings: FindingsByQuery) -> str:
     lines = [f"{_coloured('FAIL')} {_bold(visible(query.id))}"]
-    for finding in findings(query, k):
-        lines += [f"  Expected {finding.expected(visible)}", f"  Found: {finding.found(visible)}"]
-    if why := why_tolerated(query):
-        waived = [f"{finding.expected(visible)}: {finding.found(visible)}" for finding in tolerated_findings(query, k)]
+    for finding in findings.failing(query.id):
+        expected, found = (render(phrase, visible, visible) for phrase in (finding.expected, finding.found))
+        lines += [f"  Expected {expected}", f"  Found: {found}"]
+    if why := findings.why_tolerated(query.id):
+        waived = [
+            f"{render(finding.expected, visible, visible)}: {render(finding.found, visible, visible)}"
+            for finding in findings.tolerated(query.id)
+        ]
         lines.append(f"  Not counted: {'; '.join(waived)} ({shorten(visible(why), 200)})")
     return "\n".join(lines)
 
 
-def _tolerated(query: QueryReport) -> str:
-    return f"{_coloured(WORDS[query.status])} {visible(query.id)}  {shorten(visible(why_tolerated(query)), 200)}"
+def _tolerated(query: QueryReport, findings: FindingsByQuery) -> str:
+    why = shorten(visible(findings.why_tolerated(query.id)), 200)
+    return f"{_coloured(STATUS[query.status])} {visible(query.id)}  {why}"
 
 
 def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
     has_baseline = report.inputs.baseline is not None
     cells = []
     for row in table_rows(report):
-        verdict = [WORDS[row.status], row.limits] if judged else []
+        verdict = [STATUS[row.status], row.limits] if judged else []
         values = [f"{row.baseline} -> {row.current}", row.change] if has_baseline else [row.current]
         label = row.label if row.tag is None else f"{row.label} {visible(row.tag)}"
         cells.append([label, *values, *verdict])
@@ -154,9 +161,16 @@ def score_text(report: Report) -> str:
     if note := repeats.note(report):
         text += f"\n{note}\n"
     if report.latency:
-        text += f"\n{in_words(report.latency.current)}\n"
+        text += f"\n{_latency(report.latency.current)}\n"
     unanswerable = golden.queries - golden.answerable
     if unanswerable:
         verb = "is" if unanswerable == 1 else "are"
         text += f"\n{count(unanswerable, 'query')} without relevant documents {verb} left out of the means.\n"
     return text
+
+
+def _latency(latency: Latency) -> str:
+    """As ``latency: p50 41 ms, p95 80 ms, max 120 ms (25 rows)``."""
+    values = {"p50": latency.p50_ms, "p95": latency.p95_ms, "max": latency.max_ms}
+    shown = [f"{name} {milliseconds(value, ms_digits(value, value))}" for name, value in values.items()]
+    return f"latency: {', '.join(shown)} ({count(latency.rows, 'row')})"

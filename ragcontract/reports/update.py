@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import listed, render
 from ragcontract.core.text import shorten, visible
-from ragcontract.judging.words import listed
-from ragcontract.model import Report
-from ragcontract.reports.new_baseline import waived_drops
+from ragcontract.reports.new_baseline import waived_changes
 from ragcontract.reports.rank_changes import not_compared, rank_changes
+from ragcontract.reports.report import Report
 from ragcontract.reports.terminal import changes, check_text, lists, sizes
 from ragcontract.runs.stored import BaselineFile
 
@@ -19,11 +19,11 @@ def update_text(
     report: Report, stored: BaselineFile, new: BaselineFile, *, out: str, reason: str | None, written: bool
 ) -> str:
     """Render an update of the baseline in ``out``; ``reason`` is why a broken contract is accepted, if it is."""
-    moved = rank_changes(report)
+    ranks = rank_changes(report)
     baseline = report.inputs.baseline
     groups = not_compared(baseline) if baseline else {}
     apart = {query_id for query_ids in groups.values() for query_id in query_ids}
-    parts = [*changes(report, moved), *_golden_changes(stored, new, apart), sizes(moved)]
+    parts = [*changes(report, ranks), *_golden_changes(stored, new, apart), sizes(ranks)]
     parts += [
         check_text(report).rstrip("\n"),
         _outcome(report, len(new.queries), visible(out), reason, written=written),
@@ -32,7 +32,7 @@ def update_text(
 
 
 def _golden_changes(stored: BaselineFile, new: BaselineFile, apart: set[str]) -> Sequence[str]:
-    """Say what else the golden set asks for now; the queries ``apart`` are listed elsewhere."""
+    """Say what else the golden set asks for now; the queries ``apart`` are listed already."""
     wanted = {as_id(query.id): query.ranks.keys() for query in stored.queries}
     shared = [(as_id(query.id), query.ranks.keys()) for query in new.queries if as_id(query.id) not in apart]
     if changed := [query_id for query_id, documents in shared if documents != wanted[query_id]]:
@@ -44,16 +44,16 @@ def _golden_changes(stored: BaselineFile, new: BaselineFile, apart: set[str]) ->
 
 
 def _outcome(report: Report, queries: int, out: str, reason: str | None, *, written: bool) -> str:
-    drops = waived_drops(report)
+    drops = waived_changes(report)
     if report.verdict == "pass" and drops and not written:
-        ids = listed([gate.id for gate in drops], "and", visible)
+        ids = render(listed([gate.id for gate in drops], "and"), visible)
         return (
-            f"refused: {out} is left as it is, for what is waived ({ids}) would be forgotten. Mend the retriever, or "
+            f"refused: {out} is left as it is, for what is waived ({ids}) would be forgotten. Fix the retriever, or "
             'store the run all the same with --accept-regressions "reason"'
         )
     if report.verdict == "fail" and not written:
         return (
-            f"refused: {out} is left as it is. Mend the retriever or the contract, or store the run all the same "
+            f"refused: {out} is left as it is. Fix the retriever or the contract, or store the run all the same "
             'with --accept-regressions "reason"'
         )
     if not written:

@@ -1,84 +1,136 @@
-"""The rules of single queries: which are broken, and what was expected and found."""
+"""The rules of ranks: where relevant documents must be, and which documents must not be there."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar, Self
 
-from ragcontract.contract.config import PerQuery
-from ragcontract.judging.words import Where, listed, whereabouts, within
-from ragcontract.model import GoldenQuery, QueryScore, Rule, Violation
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import Rank
+from ragcontract.core.phrase import NAMED, Name, Phrase, listed
+from ragcontract.core.rule import RankRule, RuleSettings, Violation
+from ragcontract.core.scores import QueryScore
 
-
-def broken_rules(query: GoldenQuery, score: QueryScore, k: int, rules: PerQuery) -> list[Violation]:
-    """Return every rule of ``query`` that its retrieved documents break, ``k`` being the largest cut-off."""
-    where = dict(zip(query.relevant_doc_ids, score.ranks, strict=True))
-    found: list[Violation] = []
-    if rules.enforce_forbidden_docs:
-        forbidden = dict(zip(query.forbidden_doc_ids, score.forbidden_ranks, strict=True))
-        found += _forbidden(forbidden, k, rules.forbidden_within)
-    if rules.enforce_must_rank_at_most:
-        found += _rank_too_low(query, where)
-    if rules.enforce_must_include:
-        found += _not_included(query, where, k)
-    return found
+RanksById = Mapping[str, int | None]  # the rank of each document, None where it was not retrieved
+MISSING, NOT_THERE = "missing", "not there"  # of a document that is wanted, and of one that is not
 
 
-def suspects(queries: Iterable[GoldenQuery], scores: Mapping[str, QueryScore], k: int) -> list[GoldenQuery]:
-    """Leave out queries, most as a rule, that cannot have broken a rule.
+class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidden_docs"):
+    """``forbidden_doc_ids``: none of them is in the first ``within`` results, in any result where that is null."""
 
-    It must let through every query that :func:`broken_rules` finds something in, whichever rules are enforced.
-    """
-    distinct = {id(score): score for score in scores.values()}  # queries that fared alike share a score
-    best = {identity: rank for identity, score in distinct.items() if (rank := _best_if_sound(score, k)) is not None}
-    return [
-        query
-        for query in queries
-        if (rank := best.get(id(scores[query.id]))) is None or rank > (query.must_rank_at_most or rank)
-    ]
+    in_rows: ClassVar[bool] = False
+    k: int
+    within: int | None = None
 
+    @classmethod
+    def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:
+        """Return the rule where the query forbids documents."""
+        return [cls(k=settings.k, within=settings.forbidden_within)] if query.forbidden_doc_ids else []
 
-def _best_if_sound(score: QueryScore, k: int) -> int | None:
-    """Return the best rank of a relevant document, where all are in the top k and no forbidden one is anywhere."""
-    ranks = [rank for rank in score.ranks if rank is not None and rank <= k]
-    if len(ranks) < len(score.ranks) or any(score.forbidden_ranks):
-        return None
-    return min(ranks, default=1)  # an unanswerable query has no rank that could be too low
-
-
-def never_satisfiable(queries: Iterable[GoldenQuery], k: int) -> Iterator[str]:
-    """Yield a warning for every query that asks for more documents in the top k than fit there."""
-    for query in queries:
-        if len(query.relevant_doc_ids) > k and not query.must_include_any:
-            relevant = len(query.relevant_doc_ids)
-            yield (
-                f"{query.location}: {query.id!r} wants all {relevant} relevant documents in the top {k}, which cannot "
-                "hold them, so it can never pass; set must_include_any, or raise k"
+    def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
+        """Yield one violation with all the forbidden documents that are there."""
+        ranks = dict(zip(query.forbidden_doc_ids, score.forbidden_ranks, strict=True))
+        present = [doc_id for doc_id, rank in ranks.items() if rank and (self.within is None or rank <= self.within)]
+        if present:
+            yield Violation(
+                rule="forbidden_docs",
+                doc_ids=tuple(present),
+                limit=self.within,
+                expected=("no ", *listed(present, "or"), f" {within(self.within)}"),
+                found=located(present, ranks, self.k),
             )
 
 
-def _forbidden(where: Where, k: int, top: int | None) -> Iterator[Violation]:
-    present = [doc_id for doc_id, rank in where.items() if rank and (top is None or rank <= top)]
-    if present:
-        expected = f"no {listed(present, 'or')} {within(top)}"
-        yield _violation("forbidden_docs", present, top, expected, whereabouts(present, where, k))
+class MustRankAtMost(RankRule, frozen=True, kw_only=True, gc=False, tag="must_rank_at_most"):
+    """``must_rank_at_most``: at least one relevant document is at this rank or better."""
+
+    in_rows: ClassVar[bool] = False
+    rank: Rank
+
+    @classmethod
+    def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (the seam's)
+        """Return the rule where the query sets a rank."""
+        return [] if query.must_rank_at_most is None else [cls(rank=query.must_rank_at_most)]
+
+    def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
+        """Yield a violation where no relevant document is high enough."""
+        if any(rank and rank <= self.rank for rank in score.ranks):
+            return
+        wanted = query.relevant_doc_ids
+        yield Violation(
+            rule="must_rank_at_most",
+            doc_ids=wanted,
+            limit=self.rank,
+            expected=(*listed(wanted, "or"), f" {within(self.rank)}"),
+            found=located(wanted, dict(zip(wanted, score.ranks, strict=True)), self.rank),
+        )
 
 
-def _rank_too_low(query: GoldenQuery, where: Where) -> Iterator[Violation]:
-    top = query.must_rank_at_most
-    if top is None or any(rank and rank <= top for rank in where.values()):
-        return
-    docs = list(where)
-    expected = f"{listed(docs, 'or')} {within(top)}"
-    yield _violation("must_rank_at_most", docs, top, expected, whereabouts(docs, where, top))
+class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_include"):
+    """Every relevant document is in the top k; with ``must_include_any``, one of them is enough."""
+
+    names: ClassVar[tuple[str, ...]] = ("must_include", "must_include_any")
+    in_rows: ClassVar[bool] = False
+    k: int
+    any: bool = False
+
+    @classmethod
+    def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:
+        """Return the rule where the query has relevant documents."""
+        return [cls(k=settings.k, any=query.must_include_any)] if query.relevant_doc_ids else []
+
+    def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
+        """Yield one violation with all the documents that are not in the top k."""
+        ranks = dict(zip(query.relevant_doc_ids, score.ranks, strict=True))
+        missing = [doc_id for doc_id, rank in ranks.items() if rank is None or rank > self.k]
+        if not missing or (self.any and len(missing) < len(ranks)):
+            return
+        yield Violation(
+            rule="must_include_any" if self.any else "must_include",
+            doc_ids=tuple(missing),
+            limit=self.k,
+            expected=(*listed(missing, "or" if self.any else "and"), f" {within(self.k)}"),
+            found=located(missing, ranks, self.k),
+        )
 
 
-def _not_included(query: GoldenQuery, where: Where, k: int) -> Iterator[Violation]:
-    missing = [doc_id for doc_id, rank in where.items() if rank is None or rank > k]
-    if not missing or (query.must_include_any and len(missing) < len(where)):
-        return
-    rule: Rule = "must_include_any" if query.must_include_any else "must_include"
-    expected = f"{listed(missing, 'or' if query.must_include_any else 'and')} {within(k)}"
-    yield _violation(rule, missing, k, expected, whereabouts(missing, where, k))
+def may_be_violated(query: GoldenQuery, score: QueryScore) -> bool:
+    """Say whether a rank rule could be violated; most queries keep all of them, which their score shows at a glance.
+
+    It holds for every query that a rule here finds something in, whichever rules are enforced, and for every query
+    with rules of its own. Looking at each rule of each of 100,000 queries would take a tenth of a check.
+    """
+    return not score.first or score.first > (query.must_rank_at_most or score.first) or bool(query.rules)
 
 
-def _violation(rule: Rule, doc_ids: list[str], limit: int | None, expected: str, found: str) -> Violation:
-    message = f"expected {expected}; found: {found}"
-    return Violation(rule=rule, doc_ids=doc_ids, limit=limit, expected=expected, found=found, message=message)
+def within(top: int | None) -> str:
+    """Return ``in top 5``, or ``in the results`` where no rank is too low."""
+    return "in the results" if top is None else f"in top {top}"
+
+
+def located(
+    doc_ids: Sequence[str], ranks: RanksById, depth: int, *, before: RanksById | None = None, absent: str = MISSING
+) -> Phrase:
+    """Say where documents are and were: ``missing from top 5 (was rank 1)``; by name where they are several.
+
+    ``absent`` is what a document is called that was not retrieved before.
+    """
+
+    def one(doc_id: str) -> str:
+        rank = ranks.get(doc_id)
+        text = f"missing from top {depth}" if rank is None else f"rank {rank}"
+        if before is None:
+            return text
+        if old := before.get(doc_id):
+            return f"{text} (was rank {old})"
+        return f"{text} (was {absent}{' too' if rank is None else ''})"
+
+    if len(doc_ids) == 1:
+        return (one(doc_ids[0]),)
+    if before is None and not any(map(ranks.get, doc_ids)):
+        return (f"all missing from top {depth}",)
+    phrase: list[str | Name] = []
+    for doc_id in doc_ids[:NAMED]:
+        phrase += [", "] if phrase else []
+        phrase += [Name(doc_id), f" {one(doc_id)}"]
+    if len(doc_ids) > NAMED:
+        phrase.append(f", {len(doc_ids) - NAMED} more")
+    return tuple(phrase)

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from ragcontract.core.errors import InputError
+from ragcontract.core.run import RunRow, row_type
 from ragcontract.core.text import shorten
 from ragcontract.files.lines import MAX_LINE_BYTES
 from ragcontract.files.schema import dotted, mismatches, shown
-from ragcontract.runs.run_file import RunRow
 
 Id = str | int
 Result = Id | Mapping[str, Any]
@@ -23,7 +23,7 @@ class RowEncoder:
         """Take the run's name, for messages, and the versions that every row is to have (None: none)."""
         self._name = name
         self._versions = {key: value for key, value in versions.items() if value is not None}
-        self._decode = msgspec.json.Decoder(RunRow).decode
+        self._decode = msgspec.json.Decoder(row_type()).decode
         self._encode = msgspec.json.Encoder(enc_hook=_plain).encode
         self._encoded({"query_id": "any", "results": []}, name)
 
@@ -62,7 +62,7 @@ class RowEncoder:
             line = self._encode(row | self._versions) + b"\n"
             decoded = self._decode(line)
         except msgspec.ValidationError as error:
-            found = mismatches(msgspec.json.decode(line), RunRow)
+            found = mismatches(msgspec.json.decode(line), row_type())
             problems = [f"{location}: {dotted(mismatch.path)}: {mismatch.message}" for mismatch in found]
             raise InputError(problems or [f"{location}: {error}"]) from error
         except (TypeError, ValueError, OverflowError, RecursionError) as error:

@@ -2,17 +2,14 @@
 
 import io
 from collections.abc import Iterable
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from ragcontract.core.errors import OutputError
 from ragcontract.core.ids import as_id
-from ragcontract.files.rows import INSTALL
-from ragcontract.model import VERSION_FIELDS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ragcontract.core.run import VERSION_FIELDS
 
 RESULTS = 500_000  # and rows without any, that a row group holds at most, as they are in memory until it is written
 
@@ -25,9 +22,7 @@ class ParquetStream:
     """
 
     def __init__(self, file: IO[bytes], *, full: int = RESULTS) -> None:
-        """Take the file, and how much a ``full`` row group holds; raises ImportError without pyarrow, and OSError."""
-        import pyarrow.parquet as pq
-
+        """Take the file, and how much a ``full`` row group holds; raises OSError."""
         self._schema = _schema()
         self._rows: list[dict[str, Any]] = []
         self._held = 0
@@ -58,29 +53,19 @@ class ParquetStream:
                 self._writer.close()
 
     def _flush(self) -> None:
-        import pyarrow as pa
-
         if self._rows:
             self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
         self._rows, self._held = [], 0
 
 
-def as_parquet(lines: Iterable[str], name: str) -> bytes:
-    """Return the lines of a run as the Parquet file that is to be called ``name``; raises OutputError."""
+def as_parquet(lines: Iterable[str]) -> bytes:
+    """Return the lines of a run as a Parquet file."""
     file = io.BytesIO()
-    try:
-        stream = ParquetStream(file)
-    except ImportError as error:
-        raise needs_pyarrow(name) from error
+    stream = ParquetStream(file)
     for line in lines:
         stream.write(line.encode())
     stream.close()
     return file.getvalue()
-
-
-def needs_pyarrow(name: str) -> OutputError:
-    """Say why a file cannot be written as Parquet."""
-    return OutputError([f"{name}: is to be Parquet, which pyarrow writes; {INSTALL}"])
 
 
 def _to_text(values: dict[str, Any], name: str) -> None:
@@ -88,9 +73,7 @@ def _to_text(values: dict[str, Any], name: str) -> None:
         values[name] = as_id(values[name])
 
 
-def _schema() -> "pa.Schema":
-    import pyarrow as pa
-
+def _schema() -> pa.Schema:
     result = {"doc_id": pa.string(), "score": pa.float64(), "chunk_id": pa.string(), "metadata": pa.string()}
     return pa.schema(
         {

@@ -9,7 +9,7 @@ from typing import IO, Protocol, Self
 
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.ids import as_id
-from ragcontract.files.rows import is_parquet
+from ragcontract.files.rows import is_parquet, needs_pyarrow
 from ragcontract.files.writing import beside, check_outputs, take_after
 from ragcontract.runs.encoder import Id, Result, RowEncoder
 
@@ -87,14 +87,13 @@ class RunWriter:
         return self
 
     def _parquet(self, file: IO[bytes]) -> Stream:
-        from ragcontract.runs.parquet_writer import ParquetStream, needs_pyarrow
-
         try:
-            return ParquetStream(file)
+            from ragcontract.runs.parquet_writer import ParquetStream  # the border of an extra
         except ImportError as error:
             self._close(quietly=True)
             self._temporary.unlink()
             raise needs_pyarrow(self._name) from error
+        return ParquetStream(file)
 
     def write(self, query_id: Id, results: Iterable[Result], latency_ms: float | None = None) -> None:
         """Write what was retrieved for one query, best first: document ids, or mappings with a ``doc_id``.

@@ -1,4 +1,4 @@
-"""What a golden set can tell: how far a metric moves by chance, and which drop it would show. Pure.
+"""What a golden set can show: how far a metric moves by chance, and which drop it would show. Pure.
 
 The normal distribution's quantiles are for a one-sided test at 0.05 that finds a real drop with a power of 0.8.
 """
@@ -10,6 +10,7 @@ from operator import mul
 
 from msgspec import Struct
 
+from ragcontract.core.metric import Metric, Scale
 from ragcontract.statistics.significance import ALPHA, fewest_changed
 
 POWER = 0.8
@@ -20,34 +21,69 @@ LENIENCE = 0.6
 
 
 class Detectable(Struct, frozen=True, kw_only=True):
-    """What is to be expected of one metric, all in the metric's own units.
+    """What is to be expected of one metric, in the metric's own units.
 
-    ``mean`` is that of all runs. ``resampled`` is how far below it other queries of the same kind would bring it once
-    in twenty times. A drop up to ``noise`` may be chance; one of ``found`` is beyond that four times in five.
+    ``mean`` is that of all runs. ``other_queries`` is how bad the mean of other queries of the same kind would be once
+    in twenty times. A change for the worse up to ``noise`` may be chance; one of ``found`` is beyond that four times in
+    five, where it ``can_be_found`` at all.
 
-    ``drop_limit`` is the limit for ``mode: significant``: three fifths of the noise. Where five queries or more
-    changed, the test says whether a drop over it is chance. Where fewer did, any drop over it counts: the noise is at
-    least what five queries are worth, so four must get worse, and none better, to be over three fifths of it.
+    ``bound`` is a minimum (or maximum) that known-good runs keep. ``change_limit`` is the limit on a change for ``mode:
+    significant``: three fifths of the noise. Where five queries or more changed, the test says whether a change over it
+    is chance. Where fewer did, any change over it counts: the noise is at least what five queries are worth, so four
+    must get worse, and none better, to be over three fifths of it.
     """
+
+    mean: float
+    other_queries: float
+    noise: float
+    found: float
+    can_be_found: bool
+    bound: float
+    change_limit: float
+
+
+def detectable(runs: Sequence[Sequence[float]], weights: Sequence[float], metric: Metric | None = None) -> Detectable:
+    """Say what a golden set can show, given a metric's value for each of its queries in known-good ``runs``.
+
+    A real change for the worse is taken to be some queries getting worse, on top of what changes between known-good
+    runs anyway (with one run: nothing). It is noise where it comes to less than five queries, the fewest that can be
+    significant, or to less than ``Z_ALPHA`` standard errors, or where the known-good runs are as far apart themselves.
+    Without a ``metric``, values are from 0 to 1 and higher is better. Raises ValueError where there is no query.
+    """
+    if not weights:
+        raise ValueError("nothing to average")
+    scale = metric.scale if metric else Scale()
+    start, span = scale.low, scale.high - scale.low
+    if metric and metric.better == "lower":
+        start, span = scale.high, -span
+    share = _of_shares([[(value - start) / span for value in run] for run in runs], weights)
+    size = abs(span)
+    digits = DIGITS + (len(weights) >= LARGE)
+    towards_worse = floor if span > 0 else ceil
+    bound = start + span * share.least
+    return Detectable(
+        mean=start + span * share.mean,
+        other_queries=start + span * max(0.0, share.mean - share.resampled),
+        noise=size * share.noise,
+        found=size * min(1.0, share.found),
+        can_be_found=share.found < share.mean,
+        bound=towards_worse(bound * 10**digits + (1e-9 if span > 0 else -1e-9)) / 10**digits,
+        change_limit=size * min(1.0, round_up(max(LENIENCE * share.noise, share.apart))),
+    )
+
+
+class _Shares(Struct, frozen=True, kw_only=True):
+    """The same in shares of the scale, 0 being the worst; ``apart`` is how far known-good runs are apart."""
 
     mean: float
     resampled: float
     noise: float
     found: float
-    minimum: float
-    drop_limit: float
+    least: float
+    apart: float
 
 
-def detectable(runs: Sequence[Sequence[float]], weights: Sequence[float]) -> Detectable:
-    """Say what a golden set can tell, given a metric's value for each of its queries in known-good ``runs``.
-
-    A real drop is taken to be some queries getting worse, on top of what changes between known-good runs anyway (with
-    one run: nothing). It is noise where it comes to less than five queries, the fewest that can be significant, or to
-    less than ``Z_ALPHA`` standard errors, or where the known-good runs are as far apart themselves. Raises ValueError
-    where there is no query.
-    """
-    if not weights:
-        raise ValueError("nothing to average")
+def _of_shares(runs: Sequence[Sequence[float]], weights: Sequence[float]) -> _Shares:
     largest = max(weights)
     shares = [weight / largest for weight in weights]
     total = fsum(shares)
@@ -60,17 +96,14 @@ def detectable(runs: Sequence[Sequence[float]], weights: Sequence[float]) -> Det
     by_test = _beyond(0.0, Z_ALPHA, variance, loss)
     apart = max(means) - min(means)
     noise = min(1.0, max(fewest_changed(ALPHA) * loss, by_test, apart))
-    found = _beyond(noise, Z_POWER, variance, loss)
     resampled = Z_ALPHA * _standard_error(typical, shares)
-    least = max(0.0, min(mean - resampled, *means))
-    digits = DIGITS + (len(weights) >= LARGE)
-    return Detectable(
+    return _Shares(
         mean=mean,
         resampled=resampled,
         noise=noise,
-        found=min(1.0, found),
-        minimum=floor(least * 10**digits + 1e-9) / 10**digits,
-        drop_limit=min(1.0, round_up(max(LENIENCE * noise, apart))),
+        found=_beyond(noise, Z_POWER, variance, loss),
+        least=max(0.0, min(mean - resampled, *means)),
+        apart=apart,
     )
 
 

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Sequence
 
-from ragcontract.model import Latency
+from ragcontract.core.run import Latency
 
 
 def nearest_rank(ascending: Sequence[float], percent: int) -> float:

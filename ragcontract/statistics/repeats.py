@@ -1,12 +1,34 @@
-"""Several exports of the same queries, from an index that does not answer alike each time: averaged. Pure."""
+"""Several exports of the same queries, from an index that does not always answer the same way: averaged. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from operator import mul
 
-from ragcontract.metrics.formulas import MetricAtK
-from ragcontract.model import GoldenQuery, QueryScore, RepeatsReport, Spread
-from ragcontract.statistics.aggregate import groups_of, means
+from msgspec import Struct
+
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Metric
+from ragcontract.core.scores import QueryScore, Values
+from ragcontract.statistics.aggregate import group, means
+
+
+class Spread(Struct, frozen=True, kw_only=True):
+    """How far the run's mean differs from export to export: the sample standard deviation, the least and the most."""
+
+    deviation: float
+    lowest: float
+    highest: float
+
+
+class RepeatsReport(Struct, frozen=True, kw_only=True):
+    """Several rows a query: how many the answerable ones have, and each metric's spread over ``fewest`` exports.
+
+    ``metrics`` is empty where a query has one row only, and where rows have no order, as on a cluster.
+    """
+
+    fewest: int
+    most: int
+    metrics: dict[str, Spread]
 
 
 def averaged(repeats: Sequence[QueryScore], rows: Sequence[int] | None = None) -> QueryScore:
@@ -17,14 +39,21 @@ def averaged(repeats: Sequence[QueryScore], rows: Sequence[int] | None = None) -
     """
     ranks = zip(*[score.ranks for score in repeats], strict=True)
     forbidden_ranks = zip(*[score.forbidden_ranks for score in repeats], strict=True)
-    rows = rows or [1] * len(repeats)
-    columns = zip(*[score.values for score in repeats], strict=True)
+    first = [score.first for score in repeats]
     return QueryScore(
         ranks=tuple(map(_worst, ranks)),
         forbidden_ranks=tuple(map(_best, forbidden_ranks)),
-        values=tuple([fsum(map(mul, column, rows)) / sum(rows) for column in columns]),
+        values=averaged_values([score.values for score in repeats], rows),
+        first=max(first) if all(first) else 0,
         repeats=tuple(repeats),
     )
+
+
+def averaged_values(repeats: Sequence[Values], rows: Sequence[int] | None = None) -> Values:
+    """Return the means of each metric's values, each of the ``repeats`` standing for so many ``rows``."""
+    rows = rows or [1] * len(repeats)
+    columns = zip(*repeats, strict=True)
+    return tuple([fsum(map(mul, column, rows)) / sum(rows) for column in columns])
 
 
 def _worst(ranks: Iterable[int | None]) -> int | None:
@@ -38,33 +67,34 @@ def _best(ranks: Iterable[int | None]) -> int | None:
 
 def spread(
     queries: Iterable[GoldenQuery],
-    scores: Mapping[str, QueryScore],
-    metrics: Sequence[MetricAtK],
+    values_of: Mapping[str, Sequence[Values]],
+    metrics: Sequence[Metric],
     missing: Iterable[str] = (),
     rows_of: Mapping[str, int] | None = None,
 ) -> RepeatsReport | None:
     """Say how far the run's means differ from export to export, the i-th being the i-th row of every query.
 
-    It is taken over as many exports as every answerable query has (the others have no part in the means); with one,
-    nothing can be said, nor where the rows are counted by query in ``rows_of`` and stand in no order. A ``missing``
-    query is 0 in all. None where none has a second row.
+    ``values_of`` has the values of each row of a query. The spread is taken over as many exports as every answerable
+    query has (the others count in no mean); with one, nothing can be said, nor where the rows are counted by query in
+    ``rows_of`` and have no order. A ``missing`` query has the values of its only entry in all exports. None where no
+    query has a second row.
     """
-    if not any(score.repeats for score in scores.values()):
+    if not rows_of and all(len(values) == 1 for values in values_of.values()):
         return None
     queries = [query for query in queries if query.answerable]
     absent = set(missing)
     there = [query.id for query in queries if query.id not in absent]
-    rows = [rows_of[query_id] if rows_of else max(1, len(scores[query_id].repeats)) for query_id in there]
+    rows = [rows_of[query_id] if rows_of else len(values_of[query_id]) for query_id in there]
     if max(rows, default=1) == 1:
         return None
     fewest = min(rows)
     if rows_of:
         return RepeatsReport(fewest=fewest, most=max(rows), metrics={})
     exports = [
-        means(groups_of(queries, {query.id: _at(scores[query.id], number) for query in queries}), metrics)
+        means(group((query.tags, query.weight, _at(values_of[query.id], number), None) for query in queries), metrics)
         for number in range(fewest)
     ]
-    from statistics import stdev  # takes long to load
+    from statistics import stdev  # 20 ms to import, and needed by few
 
     found: dict[str, Spread] = {}
     for metric in metrics if fewest > 1 else ():
@@ -74,5 +104,5 @@ def spread(
     return RepeatsReport(fewest=fewest, most=max(rows), metrics=found)
 
 
-def _at(score: QueryScore, number: int) -> QueryScore:
-    return score.repeats[number] if score.repeats else score
+def _at(rows: Sequence[Values], number: int) -> Values:
+    return rows[number] if number < len(rows) else rows[0]

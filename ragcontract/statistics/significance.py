@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.numbers import SAME
-from ragcontract.model import Noise
 
 if TYPE_CHECKING:
     import random
@@ -27,11 +27,27 @@ SAMPLES, FIRST_SAMPLES = 10_000, 1_000
 SMALLEST_SAMPLED = 1 / (SAMPLES + 1)
 CLEARLY_NOTHING = 0.2  # a p-value of this or more is settled by the first samples
 SEED = 20_070_101
-DRAWN_AS_GROUPS, GROUP = 32, 16
-DRAWN_ONE_BY_ONE = 256
+SAMPLED_AS_GROUPS, GROUP = 32, 16
+SAMPLED_ONE_BY_ONE = 256
 BYTE = 8
 DIGITS = 12
 Z_95 = 1.959963984540054  # the normal distribution's 97.5 % quantile
+UNIT = Scale()
+
+
+class Noise(Struct, frozen=True, kw_only=True):
+    """How sure a metric's change is: a paired comparison over the shared queries.
+
+    ``interval`` is the 95 % interval of the change, ``p_value`` that of a one-sided sign-flip test for a change for the
+    worse; both are null where too few queries changed to say. ``wins`` and ``losses`` count queries that got better and
+    worse.
+    """
+
+    interval: tuple[float, float] | None
+    p_value: float | None
+    wins: int
+    ties: int
+    losses: int
 
 
 def paired(before: Sequence[float], now: Sequence[float], weights: Sequence[float]) -> Noise:
@@ -57,14 +73,20 @@ class Weights(Struct, frozen=True):
         return cls(len(weights), fsum(weights), fsum(weight * weight for weight in weights))
 
 
-def noise(changes: Sequence[tuple[float, float]], weights: Weights) -> Noise:
-    """Compare as :func:`paired` does, from the weight and the difference of each query that changed."""
-    wins = sum(difference > 0 for _, difference in changes)
+def noise(
+    changes: Sequence[tuple[float, float]], weights: Weights, *, better: Direction = "higher", scale: Scale = UNIT
+) -> Noise:
+    """Compare as :func:`paired` does, from the weight and the difference of each query that changed.
+
+    Where lower values are ``better``, a rise is what the p-value is about.
+    """
+    sign = 1.0 if better == "higher" else -1.0
+    wins = sum(sign * difference > 0 for _, difference in changes)
     losses = len(changes) - wins
     interval = p_value = None
     if len(changes) >= fewest_changed(ALPHA):
-        interval = _interval(changes, weights)
-        p_value = _p_value([weight * difference for weight, difference in changes])
+        interval = _interval(changes, weights, scale.high - scale.low)
+        p_value = _p_value([sign * weight * difference for weight, difference in changes])
     return Noise(interval=interval, p_value=p_value, wins=wins, ties=weights.count - len(changes), losses=losses)
 
 
@@ -108,8 +130,8 @@ def benjamini_hochberg(p_values: Mapping[str, float]) -> dict[str, float]:
     return {name: adjusted[name] for name in p_values}
 
 
-def _interval(changed: Sequence[tuple[float, float]], weights: Weights) -> tuple[float, float]:
-    """Return the 95 % interval of the weighted mean difference, within -1 and 1.
+def _interval(changed: Sequence[tuple[float, float]], weights: Weights, most: float) -> tuple[float, float]:
+    """Return the 95 % interval of the weighted mean difference, which is at ``most`` so far from 0.
 
     The interval of Bonett and Price, *Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based
     on Paired Data*, Journal of Educational and Behavioral Statistics 37 (2012), carried over from hit or miss to any
@@ -125,7 +147,7 @@ def _interval(changed: Sequence[tuple[float, float]], weights: Weights) -> tuple
     added = [(typical, size), (typical, -size)]
     unchanged = max(weights.squares - fsum(w * w for w, _ in changed), 0.0) * mean * mean
     error = sqrt(fsum((w * (d - mean)) ** 2 for w, d in [*changed, *added]) + unchanged) / total
-    return max(-1.0, mean - Z_95 * error), min(1.0, mean + Z_95 * error)
+    return max(-most, mean - Z_95 * error), min(most, mean + Z_95 * error)
 
 
 def _p_value(contributions: Iterable[float]) -> float:
@@ -151,13 +173,13 @@ def _p_value(contributions: Iterable[float]) -> float:
         return SMALLEST_SAMPLED  # as no sample would have been as low
     import random  # by those who need it: most changes are clear, or few
 
-    draws = _drawn_sums(sizes, random.Random(SEED))  # noqa: S311
-    hits, drawn = sum(total >= enough for total in islice(draws, FIRST_SAMPLES)), FIRST_SAMPLES
+    samples = _sampled_sums(sizes, random.Random(SEED))  # noqa: S311
+    hits, sampled = sum(total >= enough for total in islice(samples, FIRST_SAMPLES)), FIRST_SAMPLES
     if hits < CLEARLY_NOTHING * FIRST_SAMPLES:
-        hits += sum(total >= enough for total in islice(draws, SAMPLES - FIRST_SAMPLES))
-        drawn = SAMPLES
+        hits += sum(total >= enough for total in islice(samples, SAMPLES - FIRST_SAMPLES))
+        sampled = SAMPLES
     # The observed assignment is one of them. Phipson and Smyth, "Permutation P-values Should Never Be Zero", 2010.
-    return (hits + 1) / (drawn + 1)
+    return (hits + 1) / (sampled + 1)
 
 
 def _chance_at_most(enough: float, sizes: Counter[float]) -> float:
@@ -177,21 +199,21 @@ def _subset_sums(sizes: Iterable[float]) -> list[float]:
     return sums
 
 
-def _drawn_sums(sizes: Counter[float], dice: "random.Random") -> Iterator[float]:
+def _sampled_sums(sizes: Counter[float], dice: "random.Random") -> Iterator[float]:
     """Yield sums of random subsets of ``sizes``, each of which is in or out by the toss of a coin.
 
     Of many equal sizes, the number that is in is binomial: the ones among so many random bits. Of the others, eight at
-    a time are a random byte and a table of its 256 sums. Where more than 256 are left, the smallest are drawn as one
+    a time are a random byte and a table of its 256 sums. Where more than 256 are left, the smallest are sampled as one
     normal number of their mean and variance. None of them being larger than any of the 256, the fourth cumulant of
     the sum is off by 0.002 of the squared variance at the most (and the odd ones by nothing), which at a p-value of
     0.05 comes to 0.00002 by Edgeworth's expansion; 10,000 samples have a standard error of 0.002 there.
     """
     ordered = sorted(sizes.items(), reverse=True)
-    groups = sorted(ordered, key=lambda group: -group[1])[:DRAWN_AS_GROUPS]
+    groups = sorted(ordered, key=lambda group: -group[1])[:SAMPLED_AS_GROUPS]
     groups = [group for group in groups if group[1] >= GROUP]
     grouped = {size for size, _ in groups}
     single = [size for size, times in ordered if size not in grouped for _ in range(times)]
-    one_by_one, rest = single[:DRAWN_ONE_BY_ONE], single[DRAWN_ONE_BY_ONE:]
+    one_by_one, rest = single[:SAMPLED_ONE_BY_ONE], single[SAMPLED_ONE_BY_ONE:]
     tables = [_subset_sums(one_by_one[at : at + BYTE]) for at in range(0, len(one_by_one), BYTE)]
     tables = [table * (256 // len(table)) for table in tables]
     mean, deviation = fsum(rest) / 2, sqrt(fsum(size * size for size in rest)) / 2

@@ -1,7 +1,7 @@
-"""``rag-contract baseline``: stores a known-good run, or with --update says what the new one accepts."""
+"""``rag-contract baseline``: stores a known-good run, or with --update shows what the new one accepts."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 from msgspec.structs import replace
@@ -16,17 +16,21 @@ from ragcontract.cli.options import (
     K,
     clock,
     find_paths,
-    large,
     out_option,
     refuse_outputs,
+    sources_of,
 )
 from ragcontract.contract import defaults
+from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import visible
+from ragcontract.evaluation.source import Local
 from ragcontract.files.writing import goes_to_stdout, write_files
-from ragcontract.reports.new_baseline import acceptance, baseline_of, encode, is_same, render, waived_drops
-from ragcontract.runs.stored import RUN_SUFFIXES
+from ragcontract.reports.new_baseline import acceptance, baseline_of, encode, is_same, render, waived_changes
+from ragcontract.reports.update import update_text
+from ragcontract.runs.readers import is_run, open_run, open_stored
+from ragcontract.runs.stored import read_stored
 
 
 def _reason(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
@@ -42,54 +46,74 @@ def _reason(_context: click.Context, _option: click.Parameter, value: str | None
 @K
 @REPEATS
 @out_option("--out", defaults.BASELINE, "Where to write the baseline.")
-@click.option("--update", is_flag=True, help="Judge the run against the baseline that is there, and show what changes.")
+@click.option("--update", is_flag=True, help="Judge the run against the existing baseline, and show what changes.")
 @click.option(
     "--accept-regressions",
     "reason",
     callback=_reason,
     metavar="REASON",
-    help="With --update, store the run though it breaks the contract, and why.",
+    help="With --update, store the run although it breaks the contract, with the reason.",
 )
-def command(k: int | None, out: str, *, update: bool, reason: str | None, **files: Any) -> int:
+def command(
+    *,
+    golden: Sequence[str],
+    run: Sequence[str],
+    config: str | None,
+    k: int | None,
+    out: str,
+    reason: str | None,
+    repeats: bool,
+    update: bool,
+) -> int:
     """Store a known-good run as the baseline.
 
-    The run must cover the whole golden set, and the file is written whole or not at all. With --update a
-    run that breaks the contract is refused (exit code 1), and a baseline that would not change is left as it is.
+    The run must cover the whole golden set. The file is written completely or not at all. With --update, a run that
+    breaks the contract is refused (exit code 1), and a baseline that would not change is left unchanged.
     """
     if reason is not None and not update:
         raise click.UsageError("--accept-regressions goes with --update: without it, nothing is judged")
-    paths = find_paths(**files)
+    paths = find_paths(golden, run, config)
     refuse_outputs([out], paths)
-    if out.lower().endswith(RUN_SUFFIXES):
+    if is_run(out):
         raise OutputError([f"{out}: a name like that is read as a run; call the baseline something.json"])
     if update:
-        return _update(paths, k=k, out=out, reason=reason)
-    with progress_over(large(paths)) as progress:
-        scored, doc_ids, warnings = pipeline.good_run(paths, k=k, progress=progress)
-    warn(warnings)
-    write_files({out: render(scored, doc_ids, clock())})
-    say(f"baseline of {count(len(scored.golden.queries), 'query')} in {visible(out)}\n", err=goes_to_stdout(out))
+        return _update(paths, k=k, repeats=repeats, out=out, reason=reason)
+    with sources_of(paths) as sources:
+        request = replace(sources.request(paths, k=k, repeats=repeats), judge=False, store=True)
+        outcome = pipeline.check(request, now=clock())
+    warn(outcome.report.warnings)
+    write_files({out: render(outcome.evaluation, clock())})
+    queries = count(len(outcome.evaluation.contract.queries), "query")
+    say(f"baseline of {queries} in {visible(out)}\n", err=goes_to_stdout(out))
     return ExitCode.PASS
 
 
-def _update(paths: pipeline.Paths, *, k: int | None, out: str, reason: str | None) -> int:
-    """Put the run in the place of the baseline in ``out``, unless it breaks the contract and nobody gives a ``reason``.
+def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason: str | None) -> int:
+    """Replace the baseline in ``out`` with the run, unless it breaks the contract and there is no ``reason``.
 
-    Returns the exit code. A file that would say the same is left as it is.
+    Returns the exit code. A file that would not change is left unchanged.
     """
     if goes_to_stdout(out) or not Path(out).is_file():
         raise InputError([f"{out}: there is no baseline to update; leave --update out to make one"])
-    from ragcontract.reports.update import update_text  # loads the terminal's report, for an update only
-
     now = clock()
-    paths = replace(paths, baseline=[out])
-    with progress_over([*paths.golden, *paths.run, out]) as progress:
-        found = pipeline.update(paths, clock=lambda: now, k=k, progress=progress)
-    report, stored = found.report, found.stored
-    broken = report.verdict == "fail" or bool(waived_drops(report))
+    with progress_over([*paths.large, out]) as progress:
+        request = pipeline.Request(
+            golden=paths.golden,
+            config=paths.config,
+            run=Local(open_run(paths.run, progress)),
+            baseline=Local(open_stored(out, progress)),
+            k=k,
+            repeats=repeats,
+            store=True,
+            progress=progress,
+        )
+        outcome = pipeline.check(request, now=now)
+    report, evaluation = outcome.report, outcome.evaluation
+    stored = read_stored(out, evaluation.baseline.files[0] if evaluation.baseline else None)
+    broken = report.verdict == "fail" or bool(waived_changes(report))
     refused = broken and reason is None
     accepted = [*stored.accepted, *([acceptance(report, reason)] if broken and reason else [])]
-    new = baseline_of(found.scored, found.doc_ids, now, accepted)
+    new = baseline_of(evaluation, now, accepted)
     written = not refused and (broken or not is_same(stored, new))
     warn(report.warnings)
     if written:

@@ -1,8 +1,10 @@
 """``rag-contract check``: the verdict on a run, and the reports."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import click
+from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import say, warn
@@ -16,16 +18,21 @@ from ragcontract.cli.options import (
     K,
     clock,
     find_paths,
-    out_option,
     refuse_outputs,
-    runs_of,
+    sources_of,
 )
-from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
 from ragcontract.files.writing import goes_to_stdout, write_files
-from ragcontract.model import Detail
 from ragcontract.reports import terminal
 from ragcontract.reports.formats import FORMATS
+from ragcontract.reports.report import Detail
+
+
+def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for form in reversed(FORMATS):
+        shown = f"{form.help} [{form.default}]" if form.default else f"{form.help} [none]"
+        command = click.option(f"--{form.name}", default=form.default, metavar="FILE", help=shown)(command)
+    return command
 
 
 @click.command("check")
@@ -36,30 +43,38 @@ from ragcontract.reports.formats import FORMATS
 @K
 @REPEATS
 @ENGINE
-@out_option("--report-md", defaults.REPORT_MD, "The report for people; '' for none.")
-@out_option("--report-json", defaults.REPORT_JSON, "The report for machines; '' for none.")
+@_report_options
 @click.option(
     "--report-json-detail",
     type=click.Choice(get_args(Detail)),
-    help="Which queries report.json lists: those with broken rules, those that changed too, or all. [all up to 10,000, "
-    "else changed]",
+    help="Which queries report.json lists: those with broken rules, also those that changed, or all. "
+    "[all up to 10,000, then changed]",
 )
-@out_option("--junit", defaults.JUNIT, "The report for CI systems; '' for none.")
-@click.option("--report-html", default="", metavar="FILE", help="A page for looking, in one file. [none]")
-def command(k: int | None, engine: str, report_json_detail: Detail | None, **files: Any) -> int:
+def command(
+    *,
+    golden: Sequence[str],
+    run: Sequence[str],
+    baseline: Sequence[str],
+    config: str | None,
+    k: int | None,
+    engine: str,
+    report_json_detail: Detail | None,
+    repeats: bool,
+    **reports: str,
+) -> int:
     """Judge a run against its contract.
 
-    Every golden query's rules count, and the limits of the config. Exit code 0 is a pass, 1 a broken contract.
+    Applies the rules of every golden query and the limits of the config. Exits 0 if the contract holds, 1 if it is
+    broken.
     """
-    wanted = {form: out for form in FORMATS if (out := files.pop(form.replace("-", "_")))}
-    paths = find_paths(**files)
-    refuse_outputs(list(wanted.values()), paths)
-    with runs_of(engine, paths) as (elsewhere, progress):
-        checked = pipeline.check_for_files(
-            paths, clock=clock, k=k, progress=progress, elsewhere=elsewhere, detail=report_json_detail
-        )
-    report = checked.report
+    wanted = [(form, out) for form in FORMATS if (out := reports[form.name.replace("-", "_")])]
+    paths = find_paths(golden, run, config, baseline)
+    refuse_outputs([out for _, out in wanted], paths)
+    with sources_of(paths, engine) as sources:
+        request = replace(sources.request(paths, k=k, repeats=repeats), detail=report_json_detail)
+        outcome = pipeline.check(request, now=clock())
+    report = outcome.report
     warn(report.warnings)
-    write_files({out: FORMATS[form](checked) for form, out in wanted.items()})
-    say(terminal.check_text(report), err=any(map(goes_to_stdout, wanted.values())))
+    write_files({out: form.render(outcome) for form, out in wanted})
+    say(terminal.check_text(report), err=any(goes_to_stdout(out) for _, out in wanted))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN

@@ -1,4 +1,4 @@
-"""``rag-contract convert``: golden queries and runs from and to the formats of other tools."""
+"""``rag-contract convert``: golden queries and runs, from and to the formats of other tools."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -11,27 +11,28 @@ from ragcontract.convert.collection import Collection, Part
 from ragcontract.convert.formats import FORMATS, OWN, Format
 from ragcontract.core.errors import ExitCode, OutputError
 from ragcontract.core.numbers import count
-from ragcontract.files.opening import Progress, resolve
-from ragcontract.files.problems import Diagnostics
-from ragcontract.files.rows import is_parquet
+from ragcontract.files.opening import Progress
+from ragcontract.files.patterns import resolve
+from ragcontract.files.problems import Collector
+from ragcontract.files.rows import is_parquet, needs_pyarrow
 from ragcontract.files.writing import check_outputs, goes_to_stdout, write_files
 
 Decorate = Callable[[Callable[..., Any]], Callable[..., Any]]
 INPUTS = {
     "golden": "Golden queries (rag-contract).",
     "qrels": "Judgments (trec, beir).",
-    "queries": "The questions' texts: `id<TAB>text` (trec), queries.jsonl (beir).",
-    "corpus": "corpus.jsonl, to warn of documents that are not in it (beir).",
-    "samples": "Samples, JSON lines or a JSON list (ragas).",
-    "run": "What was retrieved (rag-contract; for trec and beir in TREC's format).",
+    "queries": "The texts of the questions: `id<TAB>text` (trec), queries.jsonl (beir).",
+    "corpus": "corpus.jsonl, to warn about documents that are not in it (beir).",
+    "samples": "Samples, as JSON lines or a JSON list (ragas).",
+    "run": "What the retriever returned (rag-contract; for trec and beir in TREC's format).",
 }
 OUTPUTS = {
     "golden": "Where to write the golden queries (rag-contract).",
     "qrels": "Where to write the judgments (trec, beir).",
-    "queries": "Where to write the questions' texts (trec, beir).",
-    "corpus": "Where to write the documents' ids, without their texts (beir).",
+    "queries": "Where to write the texts of the questions (trec, beir).",
+    "corpus": "Where to write the ids of the documents, without their texts (beir).",
     "samples": "Where to write the samples (ragas).",
-    "run": "Where to write what was retrieved (rag-contract; for trec and beir in TREC's format).",
+    "run": "Where to write the run (rag-contract; for trec and beir in TREC's format).",
 }
 ALIASES = {"queries": "topics"}
 
@@ -62,45 +63,55 @@ FORMAT = click.Choice(list(FORMATS))
 def command(source: str, target: str, **options: Any) -> int:
     """Convert from and to TREC, BEIR and ragas.
 
-    Name the golden queries and runs to read, and with -out the files to write. Exit code 2 where that cannot be done
-    whole.
+    Give the files to read, and with the -out options the files to write. Exits 2 and writes nothing if an input has
+    problems.
     """
     if source == target:
         raise click.UsageError(f"there is nothing to convert from {source} to {target}: give --from or --to")
     given = {name: options[name] for name in INPUTS if options[name]}
     outs = {name: options[f"{name}_out"] for name in INPUTS if options[f"{name}_out"] is not None}
     wanted = _plan(source, target, given, list(outs))
-    diagnostics = Diagnostics()
-    files = {name: resolve(given.get(name, ()), diagnostics) for name in INPUTS}
+    problems = Collector()
+    files = {name: _resolved(given.get(name, ()), problems) for name in INPUTS}
     every = [path for paths in files.values() for path in paths]
-    if problems := check_outputs(outs.values(), every):
-        raise OutputError(problems)
+    if wrong := check_outputs(outs.values(), every):
+        raise OutputError(wrong)
     _refuse_parquet({out for name, out in outs.items() if (target, name) != (OWN, "run")})
     with progress_over(every) as progress:
-        collection = _read(FORMATS[source], files, wanted, diagnostics, progress)
-    contents = {out: _rendered(FORMATS[target], name, out, collection, diagnostics) for name, out in outs.items()}
-    diagnostics.raise_problems()
-    warn(diagnostics.warnings)
+        collection = _read(FORMATS[source], files, wanted, problems, progress)
+    contents = {out: _rendered(FORMATS[target], name, out, collection, problems) for name, out in outs.items()}
+    found = problems.found()
+    found.raise_if_any()
+    warn(found.warnings)
     write_files(contents)
     say(f"converted {_counts(collection)}\n", err=any(map(goes_to_stdout, contents)))
     return ExitCode.PASS
 
 
+def _resolved(patterns: Sequence[str], problems: Collector) -> list[str]:
+    found, wrong = resolve(patterns)
+    for problem in wrong:
+        problems.add(problem)
+    return found
+
+
 def _read(
-    source: Format, files: Mapping[str, Sequence[str]], wanted: set[Part], diagnostics: Diagnostics, progress: Progress
+    source: Format, files: Mapping[str, Sequence[str]], wanted: set[Part], problems: Collector, progress: Progress
 ) -> Collection:
     """Read, and raise all that is wrong with the files at once."""
-    collection = source.read(files, wanted, diagnostics, progress)
-    diagnostics.raise_problems()
+    collection = source.read(files, wanted, problems, progress)
+    problems.found().raise_if_any()
     return collection
 
 
-def _rendered(target: Format, name: str, out: str, collection: Collection, diagnostics: Diagnostics) -> bytes:
-    lines = target.outputs[name].write(collection, diagnostics)
+def _rendered(target: Format, name: str, out: str, collection: Collection, problems: Collector) -> bytes:
+    lines = target.outputs[name].write(collection, problems)
     if is_parquet(out):
-        from ragcontract.runs.parquet_writer import as_parquet
-
-        return as_parquet(lines, out)
+        try:
+            from ragcontract.runs.parquet_writer import as_parquet  # the border of an extra
+        except ImportError as error:
+            raise needs_pyarrow(out) from error
+        return as_parquet(lines)
     return "".join(lines).encode()
 
 

@@ -1,11 +1,11 @@
-"""``rag-contract diff``: how ranks moved since the baseline."""
+"""``rag-contract diff``: how ranks changed since the baseline."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import click
 
 from ragcontract.cli.console import say
-from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, K, compare, find_paths
+from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, K, find_paths, measure
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
 from ragcontract.reports import terminal
@@ -18,13 +18,22 @@ from ragcontract.reports import terminal
 @CONFIG
 @K
 @REPEATS
-def command(k: int | None, **files: Any) -> int:
-    """Print how ranks moved since the baseline.
+def command(
+    *,
+    golden: Sequence[str],
+    run: Sequence[str],
+    baseline: Sequence[str],
+    config: str | None,
+    k: int | None,
+    repeats: bool,
+) -> int:
+    """Print how ranks changed since the baseline.
 
-    Worst first, then what improved, is new, has another question or is gone. Judges nothing.
+    Lists the worst changes first, then queries that improved, are new, have another question or are gone. Gives no
+    verdict.
     """
-    paths = find_paths(**files)
+    paths = find_paths(golden, run, config, baseline)
     if paths.baseline is None:
         raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")
-    say(terminal.diff_text(compare(paths, k)))
+    say(terminal.diff_text(measure(paths, k, repeats=repeats)))
     return ExitCode.PASS

@@ -16,7 +16,8 @@ from ragcontract.contract.golden_file import PLACEHOLDER
 from ragcontract.contract.review import same_question
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count
-from ragcontract.files.opening import READ_ERRORS, not_readable, read_problem, read_whole
+from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
+from ragcontract.files.patterns import not_readable
 from ragcontract.files.writing import check_outputs, write_files
 
 WORKFLOW = ".github/workflows/rag-contract.yml"
@@ -37,12 +38,12 @@ Next:
 
 
 @click.command("init")
-@click.option("--questions", metavar="FILE", help="Questions for the golden file, one a line. [one example question]")
+@click.option("--questions", metavar="FILE", help="Questions for the golden file, one per line. [one example question]")
 def command(questions: str | None) -> int:
     """Write a golden file, a config and a workflow to start from.
 
-    They are golden.jsonl, ragcontract.yml and .github/workflows/rag-contract.yml. One that exists is never touched: it
-    is named and kept. Exit code 2, and nothing written, where all three exist, or --questions and golden.jsonl.
+    Writes golden.jsonl, ragcontract.yml and .github/workflows/rag-contract.yml. Existing files are reported and never
+    changed. Exits 2 and writes nothing if all three exist, or if --questions is given and golden.jsonl exists.
     """
     config = defaults.CONFIG_ALIAS if os.path.lexists(defaults.CONFIG_ALIAS) else defaults.CONFIG
     wanted = (defaults.GOLDEN, config, WORKFLOW)
@@ -82,7 +83,7 @@ def template(name: str) -> str:
 
 
 def read_questions(path: str) -> tuple[list[str], int]:
-    """Return the questions of a file, one a line, each once, and how many repeated others.
+    """Return the questions of a file, one per line, each once, and how many repeated others.
 
     Raises :class:`InputError` for what is no list of questions.
     """

@@ -1,34 +1,36 @@
 """``rag-contract lint``: reviews the contract itself."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import click
 
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, files_option, refuse_empty
 from ragcontract.contract import defaults
-from ragcontract.contract.config import LoadedConfig, read_config
+from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import contract_warnings, read_golden
 from ragcontract.contract.review import Finding, read_exports, review
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
-from ragcontract.files.opening import Progress, resolve
-from ragcontract.files.problems import LONGEST, Diagnostics
-from ragcontract.runs.run_file import RunRows
+from ragcontract.files.opening import Progress
+from ragcontract.files.problems import LONGEST, Collector
+from ragcontract.registry import BUILT_IN
+from ragcontract.runs.doc_ids import doc_id_rows
 
 
 @click.command("lint")
 @GOLDEN
-@files_option("--run", f"What the retriever returned; each file is a run of its own. [{defaults.RUN}, if there]")
+@files_option("--run", f"What the retriever returned; each file is a separate run. [{defaults.RUN}, if it exists]")
 @CONFIG
-@click.option("--strict", is_flag=True, help="Exit code 1 where there is anything but notes.")
+@click.option("--strict", is_flag=True, help="Exit 1 if there are findings other than notes.")
 def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, strict: bool) -> int:
-    """Review the contract itself: what is odd about its queries.
+    """Review the contract itself for likely mistakes.
 
-    Finds duplicate questions, documents that are wanted and forbidden, placeholders, small tags (a note), more wanted
-    than k holds, and with a run ids that it never returns and ranks beyond its depth. Exit code 0 without --strict.
+    Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries (a
+    note), and more relevant documents than fit into the top k. With a run, also finds relevant documents that it never
+    returns, and ranks beyond its depth. Exits 0 without --strict.
     """
     refuse_empty({"--golden": golden, "--run": run, "--config": [config]})
     paths = defaults.find_inputs(golden=golden, run=run, config=config)
@@ -46,19 +48,18 @@ def _findings(
     golden_paths: Sequence[str], run_paths: Sequence[str], config_path: str | None, progress: Progress
 ) -> tuple[list[Finding], list[str]]:
     """Read everything; raises :class:`InputError` with all that is wrong."""
-    diagnostics = Diagnostics()
-    loaded = read_config(config_path, diagnostics) if config_path is not None else LoadedConfig()
-    golden = read_golden(resolve(golden_paths, diagnostics), diagnostics, progress)
-    told = {shorten(warning, LONGEST) for warning in contract_warnings(golden.queries.values())}
-
-    def rows() -> Iterator[tuple[str, list[str]]]:
-        for path in resolve(run_paths, diagnostics):
-            yield from RunRows([path], diagnostics, progress, repeats=True)  # nothing is judged here
-
-    exports = read_exports(rows(), golden.queries, loaded.config) if run_paths else None
-    diagnostics.raise_problems()
-    warnings = [warning for warning in diagnostics.warnings if warning not in told]
-    return review(golden.queries, loaded.config, exports), warnings
+    config = read_config(config_path, BUILT_IN)
+    golden = read_golden(golden_paths, BUILT_IN, progress)
+    problems = Collector()
+    problems.include(config.problems)
+    problems.include(golden.problems)
+    rows = doc_id_rows(run_paths, problems, progress)
+    exports = read_exports(((query_id, doc_ids) for query_id, doc_ids, _ in rows), golden.queries, config.config)
+    found = problems.found()
+    found.raise_if_any()
+    reviewed = {shorten(warning, LONGEST) for warning in contract_warnings(golden.queries.values())}
+    warnings = [warning for warning in found.warnings if warning not in reviewed]
+    return review(golden.queries, config.config, exports if run_paths else None), warnings
 
 
 def _summary(serious: int, notes: int, *, with_runs: bool) -> str:

@@ -1,11 +1,11 @@
 """``rag-contract score``: the metrics of one run."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import click
 
 from ragcontract.cli.console import say
-from ragcontract.cli.options import CONFIG, ENGINE, GOLDEN, REPEATS, RUN, K, compare, find_paths
+from ragcontract.cli.options import CONFIG, ENGINE, GOLDEN, REPEATS, RUN, K, find_paths, measure
 from ragcontract.core.errors import ExitCode
 from ragcontract.reports import json_report, terminal
 
@@ -17,10 +17,21 @@ from ragcontract.reports import json_report, terminal
 @K
 @REPEATS
 @ENGINE
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="How to print. [table]")
-def command(k: int | None, engine: str, form: str, **files: Any) -> int:
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", help="The output format. [table]"
+)
+def command(
+    *,
+    golden: Sequence[str],
+    run: Sequence[str],
+    config: str | None,
+    k: int | None,
+    engine: str,
+    form: str,
+    repeats: bool,
+) -> int:
     """Print the metrics of one run, overall and by tag."""
-    report = compare(find_paths(**files), k, engine)
+    report = measure(find_paths(golden, run, config), k, repeats=repeats, engine=engine)
     if form == "json":
         say(json_report.render_score(report).replace("##[", r"##\u005b"))  # for runners, and still the same JSON
     else:

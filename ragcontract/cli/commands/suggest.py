@@ -1,103 +1,135 @@
-"""``rag-contract suggest``: limits that known-good runs would keep."""
+"""``rag-contract suggest``: limits that known-good runs would pass."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import click
-from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, REPEATS, K, files_option, find_paths
+from ragcontract.cli.options import CONFIG, GOLDEN, REPEATS, K, clock, files_option, find_paths
 from ragcontract.contract import defaults
+from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.metric import Metric
 from ragcontract.core.numbers import count, fixed
-from ragcontract.evaluation.scored import Scored
-from ragcontract.files.opening import resolve
-from ragcontract.files.problems import Diagnostics
-from ragcontract.metrics.formulas import MetricAtK
+from ragcontract.evaluation.source import Local
+from ragcontract.files.patterns import resolve
+from ragcontract.files.problems import Problems
+from ragcontract.judging.evaluated import Evaluation
+from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports.terminal import aligned
+from ragcontract.runs.readers import open_run
 from ragcontract.statistics.detectable import Detectable, detectable, round_up
 
-GATED = ("mrr", "recall")
-Suggestions = Mapping[MetricAtK, Detectable]
+Suggestions = Mapping[Metric, Detectable]
 
 
 @click.command("suggest")
 @GOLDEN
-@files_option("--run", f"Known-good runs of the same questions; every file is a run of its own. [{defaults.RUN}]")
+@files_option("--run", f"Known-good runs of the same questions; each file is a separate run. [{defaults.RUN}]")
 @CONFIG
 @K
 @REPEATS
 def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, *, repeats: bool) -> int:
     """Propose limits from known-good runs.
 
-    Says how far each metric moves by chance, which drop this golden set can show at all, and prints a configuration to
-    start from. Several runs of one retriever show how far it moves on its own.
+    Shows how much each metric varies by chance and which drop this golden set can detect, and prints a configuration to
+    start from. Several runs of one retriever show how much its own results vary.
     """
-    paths = find_paths(golden, run, config, repeats=repeats)
-    scored = list(_scored(paths, k))
-    first = scored[0]
-    queries = [query for query in first.golden.queries.values() if query.answerable]
-    if not queries:
-        raise InputError([f"{first.golden.files[0].path}: no golden query has relevant documents, so there is no mean"])
-    weights = [query.weight for query in queries]
-    found = {}
-    for column, metric in enumerate(first.metrics):
-        columns = [[one.run.scores[query.id].values[column] for query in queries] for one in scored]
-        found[metric] = detectable(columns, weights)
-    say(render(found, queries=len(queries), runs=len(scored)))
+    paths = find_paths(golden, run, config)
+    evaluations = list(good_runs(paths, k, repeats=repeats))
+    found = suggestions(evaluations)
+    queries = sum(query.answerable for query in evaluations[0].contract.queries.values())
+    say(render(found, queries=queries, runs=len(evaluations)))
     return ExitCode.PASS
 
 
-def _scored(paths: pipeline.Paths, k: int | None) -> Iterator[Scored]:
-    diagnostics = Diagnostics()
-    files = resolve(paths.run, diagnostics)
-    diagnostics.raise_problems()
+def good_runs(
+    paths: InputPaths, k: int | None, *, repeats: bool = False, registry: Registry = BUILT_IN
+) -> Iterator[Evaluation]:
+    """Evaluate each run file under the contract, without limits; prints the warnings at the end."""
+    files, wrong = resolve(paths.run)
+    Problems(problems=tuple(map(str, wrong))).raise_if_any()
     warnings: dict[str, None] = {}
     with progress_over([*list(paths.golden) * len(files), *files]) as progress:
         for file in files:
-            of_one = replace(paths, run=[file], baseline=None)
-            scored, _, more = pipeline.good_run(of_one, k=k, progress=progress)
-            warnings |= dict.fromkeys(more)
-            yield scored
+            request = pipeline.Request(
+                golden=paths.golden,
+                config=paths.config,
+                run=Local(open_run([file], progress)),
+                k=k,
+                repeats=repeats,
+                judge=False,
+                store=True,
+                progress=progress,
+            )
+            outcome = pipeline.check(request, now=clock(), registry=registry)
+            warnings |= dict.fromkeys(outcome.report.warnings)
+            yield outcome.evaluation
     warn(list(warnings))
+
+
+def suggestions(evaluations: Sequence[Evaluation]) -> dict[Metric, Detectable]:
+    """Say what each metric of some known-good runs can show; raises InputError where no query has any metric."""
+    first = evaluations[0].contract
+    found: dict[Metric, Detectable] = {}
+    for number, family in enumerate((first.ranking, *first.families)):
+        rows = zip(*[one.run.values(number, first.queries) for one in evaluations], strict=True)
+        measured = [
+            (query.weight, [values or () for values in row])
+            for query, row in zip(first.queries.values(), rows, strict=True)
+            if all(row)
+        ]
+        for column, metric in enumerate(family.metrics if measured else ()):
+            columns = [[row[run][column] for _, row in measured] for run in range(len(evaluations))]
+            found[metric] = detectable(columns, [weight for weight, _ in measured], metric)
+    if not found:
+        raise InputError([f"{first.golden.files[0].path}: no golden query has relevant documents, so there is no mean"])
+    return found
 
 
 def render(found: Suggestions, *, queries: int, runs: int) -> str:
     """Render the table, what it means, and a configuration to start from."""
-    cutoffs = sorted({metric.k for metric in found}, reverse=True)
-    at_largest = {metric: one for metric, one in found.items() if metric.k == cutoffs[0]}
-    parts = [_table(found), _in_words(at_largest, queries, runs), _config(at_largest, cutoffs)]
+    cutoffs = sorted({metric.k for metric in found if metric.k is not None}, reverse=True)
+    largest = {metric: one for metric, one in found.items() if metric.k in {None, cutoffs[0]}}
+    parts = [_table(found), _explained(largest, queries, runs), _config(largest, cutoffs)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
 def _table(found: Suggestions) -> Iterator[str]:
     cells = [["", "mean", "other queries", "noise up to", "found 4 times in 5"]]
     for metric, one in found.items():
-        spread = f"{fixed(max(0.0, one.mean - one.resampled), 4)} or more"
+        spread = f"{fixed(one.other_queries, 4)} or {'more' if metric.better == 'higher' else 'less'}"
         cells.append([metric.label, fixed(one.mean, 4), spread, fixed(one.noise, 4), fixed(one.found, 4)])
     yield from aligned(cells)
 
 
-def _in_words(found: Suggestions, queries: int, runs: int) -> Iterator[str]:
+def _explained(found: Suggestions, queries: int, runs: int) -> Iterator[str]:
     for metric, one in found.items():
-        noise = f"{metric.label}: with {count(queries, 'query')} a drop under {round_up(one.noise)} is noise"
-        if one.found < one.mean:
+        change = "drop" if metric.better == "higher" else "rise"
+        noise = f"{metric.label}: with {count(queries, 'query')} a {change} under {round_up(one.noise)} is noise"
+        if one.can_be_found:
             yield f"{noise}; one of {round_up(one.found)} is found 4 times in 5"
         else:
-            yield f"{noise}; no drop is sure to be found, so add queries"
+            yield f"{noise}; no {change} is sure to be found, so add queries"
     if runs == 1:
         yield "One run cannot show how far the retriever moves on its own; if it does, give several good runs."
 
 
 def _config(found: Suggestions, k: Sequence[int]) -> Iterator[str]:
-    gated = {metric.metric.name: one for metric, one in found.items() if metric.metric.name in GATED}
+    limited = {metric: one for metric, one in found.items() if metric.suggested}
     yield f"k: {k[0] if len(k) == 1 else list(k)}"
     yield "fail_on:  # two metrics are enough to start with: every limit more makes the others less sharp"
     yield "  mode: significant"
-    for name, one in gated.items():
-        if 0 < one.drop_limit < 1:
-            yield f"  {name}_drop_gt: {one.drop_limit}  # with mode: strict, {round_up(one.noise)}"
-    yield "minimums:"
-    for name, one in gated.items():
-        yield f"  {name}_at_k: {one.minimum}"
+    for metric, one in limited.items():
+        name = _name(metric).removesuffix("_at_k")
+        change = "drop" if metric.better == "higher" else "rise"
+        if 0 < one.change_limit < metric.scale.high - metric.scale.low:
+            yield f"  {name}_{change}_gt: {one.change_limit}  # with mode: strict, {round_up(one.noise)}"
+    for section, better in (("minimums", "higher"), ("maximums", "lower")):
+        bounds = [f"  {_name(metric)}: {one.bound}" for metric, one in limited.items() if metric.better == better]
+        yield from [f"{section}:", *bounds] if bounds else []
+
+
+def _name(metric: Metric) -> str:
+    return (*metric.aliases, metric.key)[0]

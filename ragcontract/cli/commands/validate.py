@@ -1,12 +1,12 @@
-"""``rag-contract validate``: what is wrong with the files, or what is in them."""
+"""``rag-contract validate``: what is wrong with the files, or what they contain."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import click
 
 from ragcontract import pipeline
-from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, clock, find_paths, large
+from ragcontract.cli.console import say, warn
+from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, clock, find_paths, sources_of
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 
@@ -17,14 +17,16 @@ from ragcontract.core.numbers import count
 @BASELINE
 @CONFIG
 @REPEATS
-def command(**files: Any) -> int:
-    """Say what is wrong with the files, or what is in them.
+def command(
+    *, golden: Sequence[str], run: Sequence[str], baseline: Sequence[str], config: str | None, repeats: bool
+) -> int:
+    """Report what is wrong with the files, or what they contain.
 
-    Exit code 2 where `check` could not judge either; the verdict itself is left out.
+    Exits 2 if `check` could not judge them. Gives no verdict.
     """
-    paths = find_paths(**files)
-    with progress_over(large(paths)) as progress:
-        report = pipeline.check(paths, clock=clock, progress=progress)
+    paths = find_paths(golden, run, config, baseline)
+    with sources_of(paths) as sources:
+        report = pipeline.check(sources.request(paths, repeats=repeats), now=clock()).report
     warn(report.warnings)
     inputs = report.inputs
     parts = [

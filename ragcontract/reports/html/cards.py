@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from ragcontract.core.numbers import count, signed
-from ragcontract.model import COMPARING, GateReport, MetricReport, Report
+from ragcontract.judging.gates import COMPARING, GateReport
 from ragcontract.reports.html.text import MAX_ID, badge, text
-from ragcontract.reports.latency import table_rows
-from ragcontract.reports.summary import Row
+from ragcontract.reports.metric_table import Row, table_rows
+from ragcontract.reports.report import MetricReport, Report
 
 OPEN_TAGS = 12  # cards of tags that are not folded
 INTERVAL_DIGITS = 3

@@ -4,16 +4,18 @@ Ids and questions are made visible here as they are for every other report; the 
 short because they come once a query; ``assets/queries.js`` says what they mean too.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from ragcontract.core.phrase import Phrase, render
 from ragcontract.core.text import shorten, visible
-from ragcontract.model import QueryReport, Ranks, Report
-from ragcontract.reports.findings import findings
+from ragcontract.reports.findings import FindingsByQuery
 from ragcontract.reports.html.text import STATUS
-from ragcontract.reports.rank_changes import loss, rank_changes, why_tolerated
-from ragcontract.reports.summary import at_largest_k
+from ragcontract.reports.metric_table import at_largest_k
+from ragcontract.reports.rank_changes import loss, rank_changes
+from ragcontract.reports.report import QueryReport, Report
 
 DIGITS, MAX_NAME, MAX_WHY = 4, 80, 500
 BROKEN_FIRST = {"fail": 0, "warn": 1, "waived": 1}
@@ -28,6 +30,7 @@ def encode(report: Report) -> str:
     numbers = {tag: number for number, tag in enumerate(tags)}
     keys = list(report.metrics)
     k = max(report.k)
+    findings = FindingsByQuery(report)
     data = {
         "compared": report.inputs.baseline is not None,
         "k": k,
@@ -36,7 +39,7 @@ def encode(report: Report) -> str:
         "metrics": [metric.label for metric in report.metrics.values()],
         "tags": [_name(tag) for tag in tags],
         "queries": [
-            _row(query, k, keys, numbers, changes.get(query.id, 0.0)) for query in worst_first(report, changes)
+            _row(query, findings, keys, numbers, changes.get(query.id, 0.0)) for query in worst_first(report, changes)
         ],
     }
     return msgspec.json.encode(data).decode()
@@ -53,7 +56,7 @@ def worst_first(report: Report, changes: dict[str, float]) -> list[QueryReport]:
     return sorted(report.queries, key=key)
 
 
-def _row(query: QueryReport, k: int, keys: list[str], tags: dict[str, int], change: float) -> Row:
+def _row(query: QueryReport, findings: FindingsByQuery, keys: list[str], tags: dict[str, int], change: float) -> Row:
     """Name a query's id, how it is shown if not so, place, question, tags, metrics, documents, findings, and change.
 
     And its status, where it does not pass, with why it does not fail.
@@ -72,15 +75,20 @@ def _row(query: QueryReport, k: int, keys: list[str], tags: dict[str, int], chan
     ]
     if query.status != "pass":
         row["s"] = query.status
-        row["f"] = [[finding.expected(_name), finding.found(_name)] for finding in findings(query, k)]
+        listed = findings.failing(query.id) or findings.of(query.id)
+        row["f"] = [[_say(finding.expected), _say(finding.found)] for finding in listed]
         row["r"] = [violation.rule for violation in query.violations]
-        if why := visible(why_tolerated(query)):
+        if why := visible(findings.why_tolerated(query.id)):
             row["y"] = shorten(why, MAX_WHY)
     if query.weight != 1:
         row["w"] = query.weight
     if change:
         row["c"] = round(change, DIGITS) or change
     return row
+
+
+def _say(phrase: Phrase) -> str:
+    return render(phrase, _name, visible)
 
 
 def _name(doc_id: str) -> str:
@@ -92,7 +100,7 @@ def _values(metrics: dict[str, float | None], keys: list[str]) -> list[float | N
 
 
 def _documents(
-    now: dict[str, int | None] | Ranks, before: dict[str, int | None] | Ranks | None, *, forbidden: int
+    now: Mapping[str, int | None], before: Mapping[str, int | None] | None, *, forbidden: int
 ) -> list[list[Any]]:
     """As ``[name, forbidden, rank now, rank before]``, 0 for a document that is not there; the last if compared."""
     documents = {**(before or {}), **now}

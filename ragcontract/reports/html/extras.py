@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from ragcontract.core.numbers import count, percent
-from ragcontract.model import Accepted, BaselineInput, Report, SourceFile
+from ragcontract.core.run import SourceFile
 from ragcontract.reports.drift import drift
 from ragcontract.reports.html.text import MAX_ID, code, fold, sentence, text
 from ragcontract.reports.rank_changes import not_compared
+from ragcontract.reports.report import BaselineInput, Report
+from ragcontract.runs.stored import Accepted
 
 
 def drift_notes(report: Report) -> str:

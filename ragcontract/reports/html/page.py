@@ -12,14 +12,15 @@ from html import escape
 from importlib.resources import files
 
 from ragcontract.core.text import visible
-from ragcontract.model import Report
 from ragcontract.reports import repeats
+from ragcontract.reports.headline import headline, shared_note
 from ragcontract.reports.html import cards as html_cards
 from ragcontract.reports.html import data as html_data
 from ragcontract.reports.html import extras as html_extras
 from ragcontract.reports.html import parts as html_parts
 from ragcontract.reports.html.text import paragraph
-from ragcontract.reports.summary import at_largest_k, headline, shared_note
+from ragcontract.reports.metric_table import at_largest_k
+from ragcontract.reports.report import Report
 
 TITLES = {"pass": "Retrieval contract holds", "fail": "Retrieval contract broken"}
 LEGEND = "The dot is the change, no change is in the middle; the bar is its interval, a dashed line the drop allowed."

@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Mapping
 
 from ragcontract.core.numbers import count, fixed, signed
+from ragcontract.core.phrase import Phrase, render
 from ragcontract.core.text import shorten, visible
-from ragcontract.model import MetricReport, QueryReport, Report, TagReport
-from ragcontract.reports.findings import findings
+from ragcontract.reports.findings import FindingsByQuery
 from ragcontract.reports.html.text import MAX_ID, badge, paragraph, text
-from ragcontract.reports.rank_changes import broken_queries, tolerated_queries, why_tolerated
-from ragcontract.reports.summary import at_largest_k, tag_changes, tags_worst_first
+from ragcontract.reports.metric_table import at_largest_k
+from ragcontract.reports.rank_changes import broken_queries, tolerated_queries
+from ragcontract.reports.report import MetricReport, QueryReport, Report, TagReport
+from ragcontract.reports.tag_table import tag_changes, tags_worst_first
 
 LISTED, OPEN_TAGS, MAX_TAGS, MAX_DOCS = 100, 10, 200, 5
 MAX_NAME, MAX_QUESTION, MAX_WHY = 80, 200, 500
@@ -66,8 +68,8 @@ def _tag_cells(tag: TagReport, metrics: Iterable[str]) -> Iterable[str]:
 
 def first_queries(report: Report) -> str:
     """Write the first broken queries, and tolerated ones, as rows of the table, for readers without JavaScript."""
-    k, key = max(report.k), next(iter(at_largest_k(report)))
-    return "".join(_query(query, k, key) for query in _listed(report))
+    findings, key = FindingsByQuery(report), next(iter(at_largest_k(report)))
+    return "".join(_query(query, findings, key) for query in _listed(report))
 
 
 def not_listed(report: Report) -> str | None:
@@ -88,13 +90,12 @@ def _listed(report: Report) -> list[QueryReport]:
     return [*broken_queries(report), *tolerated_queries(report)][:LISTED]
 
 
-def _query(query: QueryReport, k: int, key: str) -> str:
+def _query(query: QueryReport, findings: FindingsByQuery, key: str) -> str:
     value, before = query.metrics.get(key), (query.baseline_metrics or {}).get(key)
     change = None if value is None or before is None else value - before
-    found = "".join(
-        f"<li>{text(finding.expected(_name))}: {text(finding.found(_name))}</li>" for finding in findings(query, k)
-    )
-    why = "" if query.status == "fail" else f'<p class="why">{text(why_tolerated(query), MAX_WHY)}</p>'
+    shown = findings.failing(query.id) or findings.of(query.id)
+    found = "".join(f"<li>{text(_say(one.expected))}: {text(_say(one.found))}</li>" for one in shown)
+    why = "" if query.status == "fail" else f'<p class="why">{text(findings.why_tolerated(query.id), MAX_WHY)}</p>'
     question = f'<p class="question" dir="auto">{text(query.query, MAX_QUESTION)}</p>'
     chips = "".join(f'<bdi class="tag">{text(tag, MAX_ID)}</bdi>' for tag in query.tags)
     cells = [
@@ -108,6 +109,10 @@ def _query(query: QueryReport, k: int, key: str) -> str:
         f"<div><ul>{found}</ul>{why}</div>",
     ]
     return f'<tr role="row">{"".join(map(_cell, COLUMNS, cells))}</tr>'
+
+
+def _say(phrase: Phrase) -> str:
+    return render(phrase, _name)
 
 
 def _name(doc_id: str) -> str:

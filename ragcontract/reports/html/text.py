@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from html import escape
 
 from ragcontract.core.text import shorten, visible
-from ragcontract.model import QueryStatus, Status
+from ragcontract.judging.decision import QueryStatus
+from ragcontract.judging.gates import Status
 
 MAX_ID, MAX_NOTE, MAX_LINES = 120, 5_000, 100
 # The page's script has these words from here.

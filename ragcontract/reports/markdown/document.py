@@ -1,20 +1,22 @@
 """The report as Markdown, for a pull request: the verdict and why first, details folded."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from ragcontract.core.finding import Finding
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import render as say
 from ragcontract.core.text import shorten, visible
-from ragcontract.model import QueryReport, Report
 from ragcontract.reports import repeats
 from ragcontract.reports.drift import drift
-from ragcontract.reports.findings import Finding, findings
-from ragcontract.reports.latency import table_rows
-from ragcontract.reports.markdown.folds import MAX_DOCS, folds, inputs_fold, warnings_fold
-from ragcontract.reports.markdown.gfm import bullets, code, cut, table, text
+from ragcontract.reports.findings import FindingsByQuery
+from ragcontract.reports.headline import headline, shared_note
+from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
+from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, table, text
+from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.rank_changes import broken_queries
-from ragcontract.reports.summary import Row, headline, shared_note
+from ragcontract.reports.report import ErrorReport, QueryReport, Report
 
 MAX_ROWS = 100
 MAX_NAME, MAX_QUESTION = 100, 60
@@ -38,7 +40,7 @@ def render(report: Report, *, name: str = "", layout: Layout = FULL, recovered: 
     """Render the report; ``name`` tells several contracts apart, ``recovered`` that this one was broken before."""
     verdict = VERDICTS[report.verdict] + (" again" if recovered else "")
     parts = [
-        f"### {ICONS[report.verdict]} {_contract(name)} {verdict}: {headline(report, code)}",
+        f"### {ICONS[report.verdict]} {_contract(name)} {verdict}: {headline(report, code, inline)}",
         *_drift(report),
         *_metric_table(report, layout.rows),
         *_broken_queries(report, layout.rows),
@@ -50,20 +52,19 @@ def render(report: Report, *, name: str = "", layout: Layout = FULL, recovered: 
     return "\n\n".join(parts) + "\n"
 
 
-def render_unusable(
-    problems: Sequence[str],
+def render_error(
+    report: ErrorReport,
     *,
-    more: int = 0,
-    warnings: Sequence[str] = (),
-    advice: str = "Mend the input and run the check again.",
     name: str = "",
+    advice: str = "Fix the input and run the check again.",
     max_rows: int = MAX_ROWS,
 ) -> str:
-    """Render why there is no verdict; ``more`` counts problems that are not named, ``warnings`` may explain some."""
+    """Render why there is no verdict."""
+    problems = count(len(report.problems) + report.more_problems, "problem")
     parts = [
-        f"### ⚠️ {_contract(name)} could not be judged: {count(len(problems) + more, 'problem')}",
-        bullets(problems, max_rows, more),
-        *warnings_fold(warnings, max_rows),
+        f"### ⚠️ {_contract(name)} could not be judged: {problems}",
+        bullets(report.problems, max_rows, report.more_problems),
+        *warnings_fold(report.warnings, max_rows),
         f"No verdict was reached. {advice}",
     ]
     return "\n\n".join(parts) + "\n"
@@ -90,7 +91,7 @@ def _metric_table(report: Report, max_rows: int) -> list[str]:
         parts = [table(["Metric", "Current", "Limit", "Status"], "lrll", body)]
     if tags > max_rows:
         parts.append(f"… and {count(tags - max_rows, 'more limited mean')} of tags, in `report.json`.")
-    return parts + [note for note in (shared_note(report), repeats.note(report)) if note]
+    return parts + [text(note) for note in (shared_note(report), repeats.note(report)) if note]
 
 
 def _metric_row(row: Row, *, compared: bool) -> list[str]:
@@ -99,18 +100,19 @@ def _metric_row(row: Row, *, compared: bool) -> list[str]:
 
 
 def _label(row: Row) -> str:
-    return row.label if row.tag is None else f"{row.label} of {code(row.tag)}"
+    label = text(shorten(visible(row.label), MAX_NAME))
+    return label if row.tag is None else f"{label} of {code(row.tag)}"
 
 
 def _broken_queries(report: Report, max_rows: int) -> list[str]:
     broken = broken_queries(report)
     if not broken:
         return []
-    k = max(report.k)
+    findings = FindingsByQuery(report)
     compared = report.inputs.baseline is not None
 
     def as_table(queries: Sequence[QueryReport]) -> str:
-        body = [cells for query in queries for cells in _query_rows(query, k, compared=compared)]
+        body = [cells for query in queries for cells in _query_rows(query, findings, compared=compared)]
         head = ["Query", "Expected", "Found", "Before", "Now"] if compared else ["Query", "Expected", "Found"]
         return table(head, "l" * len(head), body)
 
@@ -118,18 +120,17 @@ def _broken_queries(report: Report, max_rows: int) -> list[str]:
     return [title, *cut(broken, max_rows, "broken query", as_table)]
 
 
-def _query_rows(query: QueryReport, k: int, *, compared: bool) -> Iterable[list[str]]:
+def _query_rows(query: QueryReport, findings: FindingsByQuery, *, compared: bool) -> Iterable[list[str]]:
     name = f"{code(query.id)}<br>{text(shorten(visible(query.query), MAX_QUESTION))}"
-    for finding in findings(query, k):
-        cells = [name, finding.expected(code), finding.found(code, with_before=False)]
+    for finding in findings.failing(query.id):
+        cells = [name, say(finding.expected, code, inline), say(finding.found_now or finding.found, code, inline)]
         if compared:
-            cells += [_ranks(finding, finding.before), _ranks(finding, finding.ranks)]
+            cells += [_ranks(finding, finding.ranks_before), _ranks(finding, finding.ranks)]
         yield cells
         name = ""
 
 
-def _ranks(finding: Finding, ranks: Mapping[str, int | None] | None) -> str:
+def _ranks(finding: Finding, ranks: Sequence[int | None] | None) -> str:
     if ranks is None:
-        return "n/a"
-    shown = [str(ranks.get(doc_id) or "–") for doc_id in finding.doc_ids[:MAX_DOCS]]
-    return ", ".join(shown) + (", …" if len(finding.doc_ids) > MAX_DOCS else "")
+        return "n/a" if finding.ranks else ""
+    return ", ".join(str(rank or "–") for rank in ranks) + (", …" if finding.more_ranks else "")

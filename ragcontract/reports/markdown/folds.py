@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+from ragcontract.core.finding import sentence
 from ragcontract.core.numbers import count, fixed, percent, signed
-from ragcontract.core.text import visible
-from ragcontract.judging.words import told
-from ragcontract.model import BaselineInput, GoldenInput, Report, RunInput, SourceFile, TagReport
-from ragcontract.reports.findings import tolerated_findings
-from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, line, table, text
+from ragcontract.core.phrase import render
+from ragcontract.core.run import SourceFile
+from ragcontract.reports.findings import FindingsByQuery, waived_gates
+from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, line, table, text
+from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import (
     RankChange,
     metric_step,
@@ -16,9 +17,9 @@ from ragcontract.reports.rank_changes import (
     rank,
     rank_changes,
     tolerated_queries,
-    why_tolerated,
 )
-from ragcontract.reports.summary import at_largest_k, tag_changes, tags_worst_first
+from ragcontract.reports.report import BaselineInput, GoldenInput, Report, RunInput, TagReport
+from ragcontract.reports.tag_table import tag_changes, tags_worst_first
 
 MAX_DOCS = 5
 TAG_DIGITS = 3
@@ -38,15 +39,19 @@ def folds(report: Report, max_rows: int) -> list[str]:
 
 
 def _tolerated(report: Report, max_rows: int) -> list[str]:
-    k = max(report.k)
+    findings = FindingsByQuery(report)
     gates = [
-        [code(gate.id), text(told(gate, visible)), text(gate.waived or "")] for gate in report.gates if gate.waived
+        [code(finding.ids[0]), sentence(finding, code, inline), line(finding.why.removeprefix("waived "))]
+        for finding in waived_gates(report)
     ]
     queries = [
         [
             code(query.id),
-            "; ".join(f"{finding.expected(code)}: {finding.found(code)}" for finding in tolerated_findings(query, k)),
-            line(why_tolerated(query)),
+            "; ".join(
+                f"{render(finding.expected, code, inline)}: {render(finding.found, code, inline)}"
+                for finding in findings.tolerated(query.id)
+            ),
+            line(findings.why_tolerated(query.id)),
         ]
         for query in tolerated_queries(report)
     ]
@@ -64,19 +69,19 @@ def _rank_changes(report: Report, max_rows: int) -> list[str]:
     baseline = report.inputs.baseline
     if baseline is None:
         return []
-    moved = rank_changes(report)
+    changes = rank_changes(report)
     parts: list[str] = []
-    for title, group in (("Worse", moved.worse), ("Better", moved.better)):
+    for title, group in (("Worse", changes.worse), ("Better", changes.better)):
         if group:
             parts += [f"**{title}**", *cut(group, max_rows, "query", partial(_moved_table, report), where="")]
     apart = not_compared(baseline)
     for name, ids in apart.items():
         rest = [f"{len(ids) - max_rows:,} more"] if len(ids) > max_rows else []
         parts.append(f"**{name.capitalize()}**: {', '.join([code(query_id) for query_id in ids[:max_rows]] + rest)}")
-    sizes = {"worse": len(moved.worse), "better": len(moved.better), "the same": moved.even}
+    sizes = {"worse": len(changes.worse), "better": len(changes.better), "the same": changes.even}
     sizes |= {name: len(ids) for name, ids in apart.items()}
     summary = ", ".join(f"{size:,} {word}" for word, size in sizes.items() if size)
-    return [fold(f"Rank movement: {summary}", *parts)] if parts else []
+    return [fold(f"Rank changes: {summary}", *parts)] if parts else []
 
 
 def _moved_table(report: Report, group: Sequence[RankChange]) -> str:
@@ -91,7 +96,7 @@ def _moved(item: RankChange, report: Report) -> list[str]:
     more = [f"{len(steps) - MAX_DOCS} more"] if len(steps) > MAX_DOCS else []
     shown = ", ".join(steps[:MAX_DOCS] + more)
     if item.metric:
-        shown = metric_step(item, report, "→") + (f"; the worst ranks of its rows: {shown}" if shown else "")
+        shown = text(metric_step(item, report, "→")) + (f"; the worst ranks of its rows: {shown}" if shown else "")
     return [code(item.query.id), shown]
 
 
@@ -101,7 +106,7 @@ def _tags(report: Report, max_rows: int) -> list[str]:
     metrics = at_largest_k(report)
 
     def as_table(tags: Sequence[tuple[str, TagReport]]) -> str:
-        labels = [metric.label for metric in metrics.values()]
+        labels = [text(metric.label) for metric in metrics.values()]
         body = [[code(name), f"{tag.queries:,}", *_tag_cells(tag, metrics)] for name, tag in tags]
         return table(["Tag", "Queries", *labels], "lr" + "r" * len(labels), body)
 
@@ -125,7 +130,7 @@ def _tag_cells(tag: TagReport, metrics: Iterable[str]) -> Iterable[str]:
 def _noise(report: Report) -> list[str]:
     body = [
         [
-            metric.label,
+            text(metric.label),
             signed(metric.delta, TAG_DIGITS),
             "-"
             if noise.interval is None
@@ -165,7 +170,7 @@ def inputs_fold(report: Report) -> str:
     if inputs.config:
         body[3] = ["config", _files(inputs.config.files), count(len(report.gates), "gate")]
     k = ", ".join(map(str, report.k))
-    foot = f"k = {k} · {report.tool.name} {report.tool.version} · {code(report.created_at)}"
+    foot = f"k = {k} · {text(f'{report.tool.name} {report.tool.version}')} · {code(report.created_at)}"
     return fold(INPUTS, table(["", "File", ""], "lll", body), *_accepted(baseline), foot)
 
 
@@ -185,6 +190,6 @@ def _queries(source: GoldenInput | RunInput | BaselineInput) -> str:
 
 
 def _files(files: Sequence[SourceFile]) -> str:
-    digest = f" (sha256 `{files[0].sha256[:12]}`)" if files[0].sha256 else ""
+    digest = f" (sha256 {code(files[0].sha256[:12])})" if files[0].sha256 else ""
     first = code(files[0].path) + digest
     return first + (f" and {count(len(files) - 1, 'more file')}" if len(files) > 1 else "")

@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 # GitHub makes links and pictures of these after Markdown is done, so no escape stops it and a zero-width space must.
 _MADE_A_LINK = re.compile(
-    r"(?<=@)"  # a user, a team, an e-mail address
+    r"(?<=@)(?!(?<=\w@)\d+(?![\w.+-]))"  # a user, a team, an e-mail address; MRR@5 is none of them
     r"|(?<=#)(?=\d)"  # an issue, also of another repository
     r"|(?<=gh)(?=-\d)|(?<=ghsa)(?=-)|(?<=cve)(?=-\d)"
     r"|(?<=:)(?=//)|(?<=www)(?=\.)"
@@ -29,13 +29,17 @@ _COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b", re.IGNORECASE)
 
 
 def text(value: str) -> str:
-    """Escape plain text."""
+    """Escape plain text that may begin a line."""
+    escaped = re.sub(r"^(\d*)([-+#.)])", r"\1\\\2", inline(value))  # a list, a heading
+    return re.sub("^ ", "&#32;", escaped)  # an indented block
+
+
+def inline(value: str) -> str:
+    """Escape plain text that stands within a line or a table's cell."""
     plain = _MADE_A_LINK.sub(ZERO_WIDTH_SPACE, visible(value))
     plain = _COMMIT.sub(lambda match: ZERO_WIDTH_SPACE.join(re.findall(".{1,6}", match[0])), plain)
     escaped = re.sub(r"[\\`*_\[\]~]", r"\\\g<0>", plain)
-    escaped = re.sub(r"^(\d*)([-+#.)])", r"\1\\\2", escaped)  # a list, a heading
     escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
-    escaped = re.sub("^ ", "&#32;", escaped)  # an indented block
     escaped = escaped.replace("$", "<span>$</span>")  # as GitHub's documentation tells dollars from formulas
     return escaped.replace(ZERO_WIDTH_SPACE, "&#8203;")
 

@@ -1,7 +1,7 @@
-"""Scores runs on a cluster, in the place of :func:`ragcontract.evaluation.scored.score_run`."""
+"""Spark as a source: carries out a plan on a cluster's workers, where the rows are, and adds up what they count."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
 
@@ -10,15 +10,14 @@ from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
-from ragcontract.cluster.collect import WHOLE, scored_run
+from ragcontract.cluster.collect import WHOLE, side_of
 from ragcontract.cluster.counts import FEW, Counts
-from ragcontract.cluster.frames import Part, Source, first_line, names_of, parts_of
+from ragcontract.cluster.frames import Part, Rows, first_line, names_of, parts_of
 from ragcontract.cluster.workers import COUNTS, Job
 from ragcontract.core.errors import InputError
-from ragcontract.evaluation.scored import ScoredBaseline, ScoredRun
-from ragcontract.files.problems import Diagnostics
-from ragcontract.metrics.ranking import Scorer
-from ragcontract.model import GoldenQuery
+from ragcontract.evaluation.plan import Plan
+from ragcontract.evaluation.side import Side
+from ragcontract.files.problems import Collector
 
 NOT_INSTALLED = (
     "rag-contract is not installed where Spark's workers run; install it there, or send it along: "
@@ -27,65 +26,26 @@ NOT_INSTALLED = (
 
 
 class OnSpark:
-    """Runs that Spark reads. The baseline is one of them, or None where it is none or a file that was stored."""
+    """A run that Spark reads."""
 
-    def __init__(
-        self,
-        session: SparkSession,
-        run: Source,
-        baseline: Source | None = None,
-        *,
-        repeats: bool = False,
-        few: int = FEW,
-    ) -> None:
-        """Take where the rows are, whether a query may have several, and how many ``few`` counts of a kind are."""
+    def __init__(self, session: SparkSession, rows: Rows, *, few: int = FEW) -> None:
+        """Take the rows, and how many ``few`` counts of a kind are: so many are brought to the driver at once."""
         self._session = session
-        self._run = run
-        self._baseline = baseline
-        self._repeats = repeats
+        self._rows = rows
         self._few = few
 
-    def score_run(
-        self, golden: Mapping[str, GoldenQuery], scorer: Scorer, k: int, diagnostics: Diagnostics
-    ) -> ScoredRun:
-        """Score the run; golden queries without a row count as having retrieved nothing."""
-        return self._scored(self._run, golden, scorer, k, diagnostics)
-
-    def score_baseline(
-        self, golden: Mapping[str, GoldenQuery], scorer: Scorer, k: int, diagnostics: Diagnostics
-    ) -> ScoredBaseline | None:
-        """Score the baseline, if it is a run."""
-        if self._baseline is None:
-            return None
-        run = self._scored(self._baseline, golden, scorer, k, diagnostics)
-        absent = set(run.missing)
-        scores = {query_id: score for query_id, score in run.scores.items() if query_id not in absent}
-        return ScoredBaseline(
-            scores=scores,
-            versions=run.versions,
-            files=run.files,
-            queries=len(scores) + len(run.unknown) + run.more_unknown,
-            created_at=None,
-            k=None,
-            new=run.missing,
-            changed=[],
-            gone=run.unknown,
-            latency=run.latency,
-        )
-
-    def _scored(
-        self, source: Source, golden: Mapping[str, GoldenQuery], scorer: Scorer, k: int, diagnostics: Diagnostics
-    ) -> ScoredRun:
-        names = names_of(source)
-        with _errors_told(names[0]):
-            parts = parts_of(self._session, source, diagnostics)
-            job = Job(golden, scorer, k)
+    def evaluate(self, plan: Plan) -> Side:
+        """Score the rows on the workers, and add up what they count."""
+        names = names_of(self._rows)
+        problems = Collector()
+        with _errors_translated(names[0]):
+            parts = parts_of(self._session, self._rows, plan, problems)
+            job = Job(plan)
             frame = self._counted(parts, job)
             # Several questions are asked of the counts, and the run is read but once.
             frame.persist(StorageLevel.MEMORY_AND_DISK)
             try:
-                counts = Counts(frame, whole=WHOLE, few=self._few)
-                return scored_run(counts, names, job, diagnostics, repeats=self._repeats)
+                return side_of(Counts(frame, whole=WHOLE, few=self._few), names, job, problems)
             finally:
                 frame.unpersist()
 
@@ -115,7 +75,7 @@ class OnSpark:
 
 
 @contextmanager
-def _errors_told(name: str) -> Iterator[None]:
+def _errors_translated(name: str) -> Iterator[None]:
     """Turn what Spark says of files that it cannot read, or of a cluster that gave up, into :class:`InputError`.
 
     An exception in a worker's Python is a bug, and goes on.

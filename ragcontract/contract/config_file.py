@@ -1,0 +1,127 @@
+"""Reading ``ragcontract.yml``. Every message about it names a line."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.contract.config import DEFAULT_K, MAX_CUTOFFS, Config, Waiver, config_record
+from ragcontract.contract.limits import explained, gates_of, limit_keys
+from ragcontract.core.errors import InputError
+from ragcontract.core.gate import Gate, LimitKey
+from ragcontract.core.run import SourceFile
+from ragcontract.core.text import encodable
+from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
+from ragcontract.files.patterns import not_readable
+from ragcontract.files.problems import Problem, Problems
+from ragcontract.files.schema import Mismatch, dotted, mismatches
+from ragcontract.registry import Registry
+
+MAX_BYTES = 1 << 20
+
+
+class ConfigFile(Struct, frozen=True, kw_only=True):
+    """The configuration, its gates, and where it came from; the defaults where there is no file, or a bad one.
+
+    ``locations`` maps ``fail_on.mrr_drop_gt`` to ``ragcontract.yml:4``. ``cutoffs`` are those in force, largest first.
+    """
+
+    config: Config = Config()
+    cutoffs: tuple[int, ...] = (DEFAULT_K,)
+    gates: tuple[Gate, ...] = ()
+    files: tuple[SourceFile, ...] = ()
+    locations: dict[str, str] = {}
+    problems: Problems = Problems()
+
+
+def read_config(path: str | None, registry: Registry, *, k: int | None = None) -> ConfigFile:
+    """Read the configuration file; ``k`` overrides its cut-offs. What is wrong with it is in ``problems``."""
+    if path is None:
+        return config_of({}, registry, k=k)
+    if problem := not_readable(path):
+        return _unusable(k, Problem(path, problem))
+    try:
+        data, source = read_whole(path, limit=MAX_BYTES)
+    except READ_ERRORS as error:
+        return _unusable(k, Problem(path, read_problem(error)))
+    if len(data) > MAX_BYTES:
+        return _unusable(k, Problem(path, "is larger than 1 MiB, which no configuration is"))
+    return _read(data, source, registry, k)
+
+
+def _unusable(k: int | None, *problems: Problem) -> ConfigFile:
+    found = sum((Problems(problems=(str(problem),)) for problem in problems), Problems())
+    return ConfigFile(cutoffs=(k or DEFAULT_K,), problems=found)
+
+
+def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) -> ConfigFile:
+    from ragcontract.files import yaml_tree  # PyYAML is loaded with a configuration only
+
+    document = yaml_tree.load(data, texts={"query"})  # an id: 007 is not 7
+    found = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
+    made = ConfigFile(cutoffs=(k or DEFAULT_K,))
+    if document.value is not None:
+        locations = {dotted(key): encodable(f"{source.path}:{line}") for key, line in document.lines.items()}
+        result = _converted(document.value, registry, k, locations)
+        if isinstance(result, ConfigFile):
+            made = msgspec.structs.replace(result, files=(source,))
+            result = list(_wrong_waivers(made.config.waivers))
+        found += [(document.line(mismatch.path), mismatch) for mismatch in result]
+    if not found:
+        return made
+    found.sort(key=lambda one: one[0])
+    return _unusable(k, *[Problem.of(f"{source.path}:{line}", mismatch) for line, mismatch in found])
+
+
+def config_of(value: object, registry: Registry, *, k: int | None = None, location: str = "") -> ConfigFile:
+    """Return the configuration that a value would be in a file, with every gate in ``location``; raises InputError."""
+    result = _converted(value, registry, k, {})
+    if not isinstance(result, ConfigFile):
+        raise InputError([str(Problem.of(location, mismatch)) for mismatch in result])
+    gates = tuple([msgspec.structs.replace(gate, location=location) for gate in result.gates])
+    return msgspec.structs.replace(result, gates=gates)
+
+
+def _converted(
+    value: object, registry: Registry, k: int | None, locations: dict[str, str]
+) -> ConfigFile | list[Mismatch]:
+    named = _cutoffs(value)
+    cutoffs = (k,) if k else named
+    keys = limit_keys(registry, cutoffs, named)
+    record = config_record(registry, keys)
+    try:
+        config = msgspec.convert(value, record)
+    except msgspec.ValidationError as error:
+        return [_explain(mismatch, keys) for mismatch in mismatches(value, record)] or [Mismatch((), str(error))]
+    gates = tuple(gates_of(config, keys, locations))
+    return ConfigFile(config=config, cutoffs=cutoffs, gates=gates, locations=locations)
+
+
+def _explain(mismatch: Mismatch, keys: Sequence[LimitKey]) -> Mismatch:
+    """Say of an unknown limit what is wrong with it: a cut-off that is not scored, the other direction."""
+    section, key = map(str, ("", "", *mismatch.path)[-2:])
+    if mismatch.message.startswith("unknown key") and (message := explained(section, key, keys)):
+        return Mismatch(mismatch.path, message)
+    return mismatch
+
+
+def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:
+    for number, waiver in enumerate(waivers):
+        targets = [name for name in ("query", "tag", "gate") if getattr(waiver, name) is not None]
+        if len(targets) != 1:
+            yield Mismatch(("waivers", number), "needs one of query, tag and gate, to say what it waives")
+        elif waiver.gate is not None and waiver.rule is not None:
+            yield Mismatch(("waivers", number, "rule"), "is of a query or a tag; a gate has no rules")
+        try:
+            date.fromisoformat(waiver.expires)
+        except ValueError:
+            yield Mismatch(("waivers", number, "expires"), f"expected a date that exists, found {waiver.expires!r}")
+
+
+def _cutoffs(value: object) -> tuple[int, ...]:
+    """Return the cut-offs of a file that may be wrong in any way, largest first."""
+    k = value.get("k") if isinstance(value, dict) else None
+    given = k if isinstance(k, list) else [k]
+    found = sorted({cutoff for cutoff in given if type(cutoff) is int and cutoff > 0})[:MAX_CUTOFFS]
+    return tuple(reversed(found)) or (DEFAULT_K,)

@@ -1,0 +1,107 @@
+"""Limit keys: which keys of ``ragcontract.yml`` limit what, and the gates that a configuration asks for with them."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta
+from msgspec.structs import replace
+
+from ragcontract.core.gate import Fraction, Gate, Kind, LimitKey, Percentage, Quantity
+from ragcontract.core.metric import Metric, MetricSettings, Scale
+from ragcontract.registry import Registry
+
+AT_K = re.compile(r"_at_([1-9][0-9]*)(?=_|$)")
+
+
+def metrics_at(registry: Registry, cutoffs: Sequence[int]) -> list[Metric]:
+    """Return all metrics of a registry at some cut-offs."""
+    settings = MetricSettings(cutoffs=tuple(cutoffs))
+    return [metric for provider in registry.metrics for family in provider(settings) for metric in family.metrics]
+
+
+def limit_keys(registry: Registry, cutoffs: Sequence[int], others: Sequence[int] = ()) -> list[LimitKey]:
+    """Return the limit keys at the cut-offs in force, and at ``others`` that a file names and ``--k`` overrides.
+
+    Raises ValueError where two have one name: a registry must not.
+    """
+    metrics = metrics_at(registry, cutoffs)
+    known = {metric.key for metric in metrics}
+    metrics += [replace(one, aliases=()) for one in metrics_at(registry, others or cutoffs) if one.key not in known]
+    keys = [key for metric in metrics for key in keys_of(metric)] + list(registry.quantities)
+    names = [(key.section, key.name) for key in keys]
+    if repeated := sorted({".".join(name) for name in names if names.count(name) > 1}):
+        raise ValueError(f"two limits have the same key: {', '.join(repeated)}")
+    return keys
+
+
+def keys_of(metric: Metric) -> Iterator[LimitKey]:
+    """Yield a metric's limit keys, by its direction: a drop and a minimum, or a rise and a maximum."""
+    quantity = Quantity(key=metric.key, label=metric.label, better=metric.better)
+    change: Kind
+    bound: Kind
+    change, section, bound = (
+        ("drop", "minimums", "minimum") if metric.better == "higher" else ("rise", "maximums", "maximum")
+    )
+    names = (*metric.aliases, metric.key)
+    for name in names:
+        key = f"{name.removesuffix('_at_k')}_{change}_gt"
+        yield LimitKey(section="fail_on", name=key, kind=change, quantity=quantity, type=_change(metric.scale) | None)
+    for name in names:
+        yield LimitKey(section=section, name=name, kind=bound, quantity=quantity, type=_value(metric.scale) | None)
+
+
+def _value(scale: Scale) -> Any:
+    if scale == Scale():
+        return Fraction
+    return Annotated[float, Meta(ge=scale.low, le=scale.high, title=f"a number from {scale.low:g} to {scale.high:g}")]
+
+
+def _change(scale: Scale) -> Any:
+    return _value(Scale(0.0, scale.high - scale.low)) | Percentage
+
+
+def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
+    """Say what is wrong with a key that is unknown because of a cut-off or a direction; None for any other.
+
+    ``section`` may also be one under a tag.
+    """
+    listed = list(keys)
+    if match := AT_K.search(name):
+        generic = [key.name for key in listed if key.section == section]
+        if any(AT_K.sub("", name) == AT_K.sub("", other) for other in generic if AT_K.search(other)):
+            return f"{match[1]} is not in k; add it there, or name a cut-off that is"
+    opposite = {"minimums": "maximums", "maximums": "minimums"}.get(section)
+    if any(key.section == opposite and key.name == name for key in listed):
+        return f"{'lower' if opposite == 'maximums' else 'higher'} is better: write {opposite}.{name}"
+    return None
+
+
+def gates_of(config: Any, keys: Sequence[LimitKey], locations: dict[str, str]) -> Iterator[Gate]:
+    """Yield a gate for every limit that is set: over all queries, then tag by tag, then limits on other quantities.
+
+    ``locations`` says where each key of the configuration stands.
+    """
+    by_tag = [key for key in keys if key.by_tag]
+    for tag, prefix, limits in [(None, "", config), *((tag, f"tags.{tag}.", one) for tag, one in config.tags.items())]:
+        yield from _gates(limits, by_tag, locations, prefix, tag)
+    yield from _gates(config, [key for key in keys if not key.by_tag], locations, "", None)
+
+
+def _gates(
+    limits: Any, keys: Sequence[LimitKey], locations: dict[str, str], prefix: str, tag: str | None
+) -> Iterator[Gate]:
+    for key in keys:
+        value: float | str | None = getattr(getattr(limits, key.section, None), key.name, None)
+        if value is None:
+            continue
+        gate_id = f"{prefix}{key.section}.{key.name}"
+        yield Gate(
+            id=gate_id,
+            location=locations.get(gate_id, ""),
+            quantity=key.quantity,
+            kind=key.kind,
+            limit=float(value.rstrip("% ")) / 100 if isinstance(value, str) else value,
+            relative=isinstance(value, str),
+            tag=tag,
+        )

@@ -1,0 +1,141 @@
+"""The contract: golden queries and configuration, resolved once into metrics, rules and gates."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragcontract.contract.config import Config, enforced
+from ragcontract.contract.config_file import ConfigFile
+from ragcontract.contract.golden_file import Golden
+from ragcontract.core.gate import Gate
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Family, Metric, MetricSettings
+from ragcontract.core.rule import RankRule, RowRule, Rule, RuleSettings
+from ragcontract.evaluation.plan import Plan
+from ragcontract.files.problems import Collector, Problems
+from ragcontract.metrics.formulas import LARGEST_EXPONENT
+from ragcontract.metrics.ranking import Ranking
+from ragcontract.registry import Registry
+
+NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
+
+
+class Contract(Struct, frozen=True, kw_only=True):
+    """What a run is judged by. ``rules`` are the classes that are enforced.
+
+    ``problems`` are those of the files, ``limit_problems`` those of limits that no run could be held against.
+    """
+
+    golden: Golden
+    config_file: ConfigFile
+    ranking: Ranking
+    families: tuple[Family, ...]
+    rules: tuple[type[Rule], ...]
+    gates: tuple[Gate, ...]
+    settings: RuleSettings
+    problems: Problems = Problems()
+    limit_problems: Problems = Problems()
+
+    @property
+    def config(self) -> Config:
+        """The configuration; its limits are in ``gates``."""
+        return self.config_file.config
+
+    @property
+    def queries(self) -> dict[str, GoldenQuery]:
+        """The golden queries by id."""
+        return self.golden.queries
+
+    @property
+    def k(self) -> int:
+        """The largest cut-off: the one of rules and limits that name none."""
+        return self.settings.k
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """All metrics, family by family."""
+        return [metric for family in (self.ranking, *self.families) for metric in family.metrics]
+
+    def plan(self, *, repeats: bool = False, keep_ids: bool = False) -> Plan:
+        """Return what is to be done with each row of a run."""
+        return Plan(
+            golden=self.queries,
+            ranking=self.ranking,
+            families=self.families,
+            row_rules=tuple(rule for rule in self.rules if issubclass(rule, RowRule)),
+            settings=self.settings,
+            repeats=repeats,
+            keep_ids=keep_ids,
+        )
+
+    def rank_rules(self, query: GoldenQuery) -> Iterator[RankRule]:
+        """Yield the rules of a query that are about ranks."""
+        for rule in self.rules:
+            if issubclass(rule, RankRule):
+                yield from rule.of(query, self.settings)
+
+    def without_limits(self) -> "Contract":
+        """Return the contract without gates and rules: every run passes, and only files can be wrong."""
+        return replace(self, rules=(), gates=(), limit_problems=Problems())
+
+
+def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool) -> Contract:
+    """Bring both files together; what no run could make good is in ``problems``."""
+    config = config_file.config
+    steep = list(_too_steep(golden.queries.values(), config))
+    settings = MetricSettings(
+        cutoffs=config_file.cutoffs,
+        rank_by=config.rank_by,
+        gain="linear" if steep else config.gain,  # so that the rest of the problems can be found
+    )
+    families = [family for provider in registry.metrics for family in provider(settings)]
+    ranking = next(family for family in families if isinstance(family, Ranking))
+    gates = config_file.gates
+    problems, limit_problems = Collector(), Collector()
+    problems.include(config_file.problems)
+    problems.include(golden.problems)
+    known = {metric.key for family in families for metric in family.metrics} | {
+        key.quantity.key for key in registry.quantities
+    }
+    for gate in gates:
+        if why := _impossible(gate, known, golden, config_file.cutoffs, has_baseline=has_baseline):
+            limit_problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
+    for query in steep:
+        limit = f"has a grade over {LARGEST_EXPONENT:.0f}, too much for `gain: exponential`"
+        problems.problem(f"{query.location}: relevance", limit)
+    rules = tuple(rule for rule in registry.rules if enforced(config, rule))
+    return Contract(
+        golden=golden,
+        config_file=config_file,
+        ranking=ranking,
+        families=tuple(family for family in families if family is not ranking),
+        rules=rules,
+        gates=gates,
+        settings=RuleSettings(k=ranking.k, forbidden_within=config.per_query.forbidden_within),
+        problems=problems.found(),
+        limit_problems=limit_problems.found(),
+    )
+
+
+def _impossible(
+    gate: Gate, known: set[str], golden: Golden, cutoffs: Sequence[int], *, has_baseline: bool
+) -> str | None:
+    """Say why no run could be held against a limit; None where one could."""
+    if gate.quantity.key not in known:
+        return f"k is {', '.join(map(str, sorted(cutoffs)))}"
+    if gate.tag is not None and not golden.problems and not _has_tag(golden.queries.values(), gate.tag):
+        return f"no golden query has the tag {gate.tag!r}"
+    return NO_BASELINE if gate.compares and not has_baseline else None
+
+
+def _has_tag(queries: Iterable[GoldenQuery], tag: str) -> bool:
+    return any(tag in query.tags for query in queries)
+
+
+def _too_steep(queries: Iterable[GoldenQuery], config: Config) -> Iterator[GoldenQuery]:
+    """Yield the queries with a grade that would overflow as an exponent."""
+    if config.gain == "exponential":
+        for query in queries:
+            if max((query.relevance or {}).values(), default=0) > LARGEST_EXPONENT:
+                yield query

@@ -1,0 +1,116 @@
+"""A run row: what the application did for one query, and the files and times around it."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Annotated, Any, TypeAlias, cast
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ragcontract.core.ids import Id, as_ids
+
+VERSION_FIELDS = ("embedding_model", "index_version", "chunking_version", "retriever_version")
+MAX_MS = 1e9
+# What every check reads. Other fields are decoded where a metric or a rule of the contract needs them.
+ALWAYS = frozenset({"query_id", "results", "latency_ms", *VERSION_FIELDS})
+RESULT_ALWAYS = frozenset({"doc_id", "score", "chunk_id", "metadata"})
+
+Json: TypeAlias = dict[str, Any]
+
+
+class Skipped(Struct, frozen=True, gc=False):
+    """An object with any fields, which are skipped: rows may carry megabytes of text."""
+
+
+# These records have room for all that an application can export; readers decode `row_type` of what is needed. Rows come
+# by the million and hold nothing that refers back to them: gc=False spares the collector looking.
+class Result(Struct, frozen=True, kw_only=True, gc=False):
+    """One retrieved item."""
+
+    doc_id: Annotated[Id, Meta(description="The document.")]
+    score: Annotated[float | None, Meta(description="The retriever's score; it never reorders the results.")] = None
+    chunk_id: Annotated[Id | None, Meta(description="The chunk, where chunks are retrieved.")] = None
+    metadata: Annotated[Skipped | None, Meta(description="Anything; not read.")] = None
+    text: Annotated[str | None, Meta(description="The text of the result.")] = None
+
+
+class RunRow(Struct, frozen=True, kw_only=True, gc=False):
+    """A line of the run file. The order of ``results`` is the ranking."""
+
+    query_id: Annotated[Id, Meta(description="The id of a golden query.")]
+    results: Annotated[list[Result], Meta(description="What was retrieved, best first.")]
+    latency_ms: Annotated[
+        Annotated[float, Meta(ge=0, le=MAX_MS, title="a number from 0 to a billion")] | None,
+        Meta(description="How long the retrieval took, in milliseconds."),
+    ] = None
+    embedding_model: Annotated[Id | None, Meta(description="The embedding model and its version.")] = None
+    index_version: Annotated[Id | None, Meta(description="The version of the index.")] = None
+    chunking_version: Annotated[Id | None, Meta(description="The version of the chunking.")] = None
+    retriever_version: Annotated[Id | None, Meta(description="The version of the retriever.")] = None
+    response: Annotated[str | None, Meta(description="What the application answered.")] = None
+    error: Annotated[str | None, Meta(description="Why there is no answer.")] = None
+    retrieved_contexts: Annotated[list[str] | None, Meta(description="The texts that the model saw.")] = None
+    tool_calls: Annotated[list[Json] | None, Meta(description="The tools that were called.")] = None
+    messages: Annotated[list[Json] | None, Meta(description="A conversation of several turns.")] = None
+    mode: Annotated[str | None, Meta(description="How the application answered.")] = None
+    label: Annotated[str | None, Meta(description="The class that the application chose.")] = None
+    refusal: Annotated[str | None, Meta(description="The model's refusal.")] = None
+    finish_reason: Annotated[str | None, Meta(description="Why the model stopped.")] = None
+    scores: Annotated[dict[str, float | None] | None, Meta(description="Metrics that something else computed.")] = None
+    checks: Annotated[dict[str, bool | Json] | None, Meta(description="Checks that something else made.")] = None
+    llm_model: Annotated[Id | None, Meta(description="The language model and its version.")] = None
+    prompt_version: Annotated[Id | None, Meta(description="The version of the prompt.")] = None
+
+    @property
+    def doc_ids(self) -> list[str]:
+        """The ids of the documents, best first."""
+        return as_ids([result.doc_id for result in self.results])
+
+
+@lru_cache(maxsize=64)
+def row_type(needs: frozenset[str] = frozenset()) -> type[RunRow]:
+    """Return the record with the fields that every check reads and those in ``needs``, and no others.
+
+    ``needs`` has names of fields, as ``response``, and of a result's, as ``results.text``. Reading a field that was not
+    asked for is an AttributeError, so a metric that forgets to name one fails its first test.
+    """
+    result = _narrow(Result, RESULT_ALWAYS | {name.removeprefix("results.") for name in needs if "." in name}, {})
+    row = _narrow(RunRow, ALWAYS | needs, {"results": Annotated[list[result], Meta(description=_ABOUT_RESULTS)]})  # type: ignore[valid-type]
+    return cast("type[RunRow]", row)
+
+
+_ABOUT_RESULTS = "What was retrieved, best first."
+
+
+def _narrow(record: type[Struct], names: Iterable[str], replaced: dict[str, Any]) -> type[Struct]:
+    kept = set(names)
+    fields = [
+        (field.name, replaced.get(field.name, record.__annotations__[field.name]), field.default)
+        if not field.required
+        else (field.name, replaced.get(field.name, record.__annotations__[field.name]))
+        for field in msgspec.structs.fields(record)
+        if field.name in kept
+    ]
+    namespace: dict[str, Any] = {"__doc__": record.__doc__}
+    if record is RunRow:
+        namespace["doc_ids"] = RunRow.doc_ids
+    return msgspec.defstruct(record.__name__, fields, namespace=namespace, frozen=True, kw_only=True, gc=False)
+
+
+class Latency(Struct, frozen=True, kw_only=True):
+    """How long retrieving took, in milliseconds, over the ``rows`` that say so; percentiles by nearest rank."""
+
+    rows: Annotated[int, Meta(ge=1)]
+    p50_ms: Annotated[float, Meta(ge=0)]
+    p95_ms: Annotated[float, Meta(ge=0)]
+    max_ms: Annotated[float, Meta(ge=0)]
+
+
+class SourceFile(Struct, frozen=True, kw_only=True):
+    """A file that was read, and the SHA-256 of its bytes as they are on disk.
+
+    Of a run that a cluster read, it is a path or a pattern as it was given, and the digest is empty.
+    """
+
+    path: str
+    sha256: str

@@ -1,0 +1,68 @@
+"""The means of all metrics on both sides, over all queries and by tag, and how sure their changes are."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from ragcontract.core.metric import Metric
+from ragcontract.evaluation.plan import Plan
+from ragcontract.evaluation.side import Side
+from ragcontract.statistics.aggregate import Comparison, Group, by_tag, compare, group, noise_of
+from ragcontract.statistics.significance import Noise
+
+
+class FamilyGroups(Struct, frozen=True, kw_only=True):
+    """Queries with the same values of one family's metrics, counted: all of them, and those with each tag."""
+
+    metrics: tuple[Metric, ...]
+    groups: list[Group]
+    tags: dict[str, list[Group]]
+
+    def of(self, tag: str | None) -> list[Group]:
+        """Return the groups with a tag, all for None."""
+        return self.groups if tag is None else self.tags.get(tag, [])
+
+
+class Aggregates(Struct, frozen=True, kw_only=True):
+    """Everything that is known of the means, by the key of a metric."""
+
+    families: tuple[FamilyGroups, ...]
+    comparisons: dict[str, Comparison]
+    tags: dict[str, dict[str, Comparison]]
+    noise: dict[str, Noise]
+
+    def comparison(self, key: str, tag: str | None) -> Comparison:
+        """Return a metric's means, over the queries with a tag or over all."""
+        empty = Comparison(current=None)
+        return self.comparisons[key] if tag is None else self.tags.get(tag, {}).get(key, empty)
+
+    def noise_of_tags(self, wanted: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Noise]]:
+        """Return how sure the changes of some metrics are, by tag; ``wanted`` names tags with the metrics' keys."""
+        return {tag: dict(self._noise_of_tag(tag, keys)) for tag, keys in wanted.items()}
+
+    def _noise_of_tag(self, tag: str, keys: Sequence[str]) -> Iterator[tuple[str, Noise]]:
+        for family in self.families:
+            columns = [column for column, metric in enumerate(family.metrics) if metric.key in keys]
+            yield from noise_of(family.of(tag), family.metrics, columns).items()
+
+
+def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
+    """Average what both sides come to."""
+    ids, queries = list(plan.golden), plan.golden.values()
+    tags, weights = [query.tags for query in queries], [query.weight for query in queries]
+    families = []
+    for number, family in enumerate((plan.ranking, *plan.families)):
+        now = [values or () for values in run.values(number, ids)]
+        before = baseline.values(number, ids) if baseline else [None] * len(ids)
+        groups = group(zip(tags, weights, now, before, strict=True))
+        families.append(FamilyGroups(metrics=tuple(family.metrics), groups=groups, tags=by_tag(groups)))
+    names = dict.fromkeys(tag for family in families for tag in family.tags)
+    return Aggregates(
+        families=tuple(families),
+        comparisons={key: one for family in families for key, one in compare(family.groups, family.metrics).items()},
+        tags={
+            tag: {key: one for family in families for key, one in compare(family.of(tag), family.metrics).items()}
+            for tag in names
+        },
+        noise={key: one for family in families for key, one in noise_of(family.groups, family.metrics).items()},
+    )

@@ -1,0 +1,229 @@
+"""Folds the rows of one side, as they are read, into what is kept of them. No run is ever held as a whole."""
+
+import sys
+from array import array
+from collections.abc import Iterable
+from operator import attrgetter
+
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import as_id
+from ragcontract.core.metric import Family, Metric
+from ragcontract.core.numbers import count
+from ragcontract.core.rule import Violation
+from ragcontract.core.run import VERSION_FIELDS, RunRow, SourceFile
+from ragcontract.core.scores import QueryScore, Values
+from ragcontract.evaluation.columns import Column
+from ragcontract.evaluation.duplicates import DuplicateCounter
+from ragcontract.evaluation.plan import LISTED, Plan, valid_values, worst_values
+from ragcontract.evaluation.side import Side
+from ragcontract.files.events import Batch, FileRead
+from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
+from ragcontract.files.schema import shown
+from ragcontract.runs.readers import RunEvent
+from ragcontract.runs.stored import StoredBatch, StoredHead, StoredRow
+from ragcontract.statistics.latency import summary
+from ragcontract.statistics.repeats import averaged
+
+FILE_BITS = 40
+_VERSIONS = attrgetter(*VERSION_FIELDS)
+
+
+def fold(plan: Plan, events: Iterable[RunEvent]) -> Side:
+    """Return what the rows come to; everything that is wrong with them is in ``problems``."""
+    builder = _Builder(plan)
+    for event in events:
+        match event:
+            case Batch():
+                builder.batch(event)
+            case StoredBatch():
+                builder.stored_batch(event)
+            case StoredHead():
+                builder.stored = event
+            case FileRead(file=file):
+                builder.files.append(file)
+            case Problem() | MoreProblems() | Warned():
+                builder.problems.add(event)
+    return builder.finish()
+
+
+class _Builder:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.files: list[SourceFile] = []
+        self.problems = Collector()
+        self.stored: StoredHead | None = None
+        self._scores: dict[str, QueryScore] = {}
+        self._repeats: dict[str, list[QueryScore]] = {}
+        numbers = {query_id: number for number, query_id in enumerate(plan.golden)} if plan.families else {}
+        self._columns = tuple(Column(len(family.metrics), numbers) for family in plan.families)
+        self._violations: dict[str, tuple[Violation, ...]] = {}
+        self._row_rules = bool(plan.row_rules)
+        self._unknown: dict[str, None] = {}
+        self._more_unknown = 0
+        self._lines: dict[str, int] = {}  # where a query's row is, file and line in one number: there may be a million
+        self._paths: list[str] = []
+        self._latencies = array("d")
+        self._unmeasured = 0
+        self._versions: dict[tuple[str | int | None, ...], None] = {}
+        self._duplicates = DuplicateCounter(plan.k)
+        self._unordered, self._first_unordered = 0, ""
+        self._questions: dict[str, str] = {}
+        self._doc_ids: dict[str, list[list[str]]] = {}
+
+    def batch(self, event: Batch[RunRow]) -> None:
+        golden, lines = self._plan.golden, self._lines
+        if event.path not in self._paths[-1:]:
+            self._paths.append(event.path)
+        first = (len(self._paths) - 1 << FILE_BITS) + event.line
+        known: list[RunRow] = []
+        for index, row in enumerate(event.rows):
+            query_id = row.query_id if type(row.query_id) is str else str(row.query_id)
+            if not descending([result.score for result in row.results]):
+                self._unordered += 1
+                self._first_unordered = self._first_unordered or location_of(event, index)
+            query = golden.get(query_id)
+            if query is None:
+                self._note_unknown(query_id)
+                continue
+            if query_id in lines and not self._plan.repeats:
+                self._refuse(query_id, location_of(event, index))
+                continue
+            lines[query.id] = first + index  # the golden query's own id: the row's copy need not be held
+            known.append(row)
+            doc_ids = row.doc_ids
+            self._note(query, doc_ids)
+            if self._columns or self._row_rules:
+                self._note_row(query, row, location_of(event, index))
+            self._duplicates.note(query.id, doc_ids)
+        latencies = [row.latency_ms for row in known if row.latency_ms is not None]
+        self._latencies.extend(latencies)
+        self._unmeasured += len(known) - len(latencies)
+        self._versions |= dict.fromkeys(map(_VERSIONS, known))
+
+    def stored_batch(self, event: StoredBatch) -> None:
+        for row in event.rows:
+            query = self._plan.golden.get(row.query_id)
+            if query is None:
+                self._note_unknown(row.query_id)
+                continue
+            if row.question != query.query:
+                self._questions[query.id] = row.question
+            self._note(query, row.doc_ids)
+            for family, column in zip(self._plan.families, self._columns, strict=True):
+                values = self._stored_values(family.metrics, row)
+                (column.repeat if query.id in self._repeats else column.note)(query.id, values)
+
+    def _note(self, query: GoldenQuery, doc_ids: list[str]) -> None:
+        score = self._plan.ranking.score(query, doc_ids)
+        if query.id in self._scores:
+            self._repeats.setdefault(query.id, [self._scores[query.id]]).append(score)
+        else:
+            self._scores[query.id] = score
+        if self._plan.keep_ids:
+            self._doc_ids.setdefault(query.id, []).append(doc_ids)
+
+    def _note_row(self, query: GoldenQuery, row: RunRow, location: str) -> None:
+        """Keep what the other families and the rules say, which need the row."""
+        for family, column in zip(self._plan.families, self._columns, strict=True):
+            values = valid_values(family, query, row)
+            if isinstance(values, str):
+                self.problems.problem(location, f"query {shown(query.id)} {values}")
+            else:
+                (column.repeat if query.id in self._repeats else column.note)(query.id, values)
+        if violations := tuple(self._plan.violations(query, row)):
+            self._violations[query.id] = merged(self._violations.get(query.id, ()), violations)
+
+    def _stored_values(self, metrics: Iterable[Metric], row: StoredRow) -> Values:
+        values = [row.metrics.get(metric.key) for metric in metrics]
+        return tuple([value for value in values if value is not None]) if None not in values else ()
+
+    def _note_unknown(self, query_id: str) -> None:
+        listed = LISTED if self._plan.score_missing else sys.maxsize
+        if len(self._unknown) < listed or query_id in self._unknown:
+            self._unknown[query_id] = None
+        else:
+            self._more_unknown += 1
+
+    def _refuse(self, query_id: str, location: str) -> None:
+        file, line = divmod(self._lines[query_id], 1 << FILE_BITS)
+        self.problems.problem(
+            f"{location}: query_id",
+            f"duplicate id {query_id!r}, first defined at {self._paths[file]}:{line} "
+            "(several rows a query are averaged with --repeats)",
+        )
+
+    def finish(self) -> Side:
+        plan, scores = self._plan, self._scores
+        scores |= {query_id: averaged(rows) for query_id, rows in self._repeats.items()}
+        missing = tuple([query_id for query_id in plan.golden if query_id not in scores])
+        if plan.score_missing:
+            self._score(missing)
+        incomparable = self._forget_changed()
+        if self._unordered:
+            self.problems.warning(
+                f"{self._first_unordered}: the scores are not in descending order "
+                f"({count(self._unordered, 'such row')}); ranks are the order of the results, scores never reorder them"
+            )
+        stored = self.stored
+        return Side(
+            scores=scores,
+            columns=self._columns,
+            violations=self._violations,
+            files=tuple(self.files),
+            versions=stored.versions if stored else versions_of(self._versions),
+            missing=missing,
+            unknown=tuple(self._unknown),
+            more_unknown=self._more_unknown,
+            latency=stored.latency if stored else summary(self._latencies),
+            unmeasured=self._unmeasured,
+            duplicates=self._duplicates.result(),
+            changed=tuple(self._questions),
+            stored=stored,
+            incomparable=incomparable,
+            doc_ids=self._doc_ids,
+            problems=self.problems.found(),
+        )
+
+    def _score(self, missing: Iterable[str]) -> None:
+        """Let golden queries without a row have found nothing, and have the worst of every other metric."""
+        for query_id in missing:
+            self._scores[query_id] = self._plan.ranking.score(self._plan.golden[query_id], ())
+            for family, column in zip(self._plan.families, self._columns, strict=True):
+                column.note(query_id, worst_values(family.metrics))
+
+    def _forget_changed(self) -> frozenset[str]:
+        """Compare nothing with a question that was another; returns metrics that were computed by something else."""
+        for query_id in self._questions:
+            del self._scores[query_id]
+            for column in self._columns:
+                column.forget(query_id)
+        prints = self.stored.fingerprints if self.stored else {}
+        families: Iterable[Family] = self._plan.families if self.stored else ()
+        metrics = [metric for family in families for metric in family.metrics]
+        return frozenset(metric.key for metric in metrics if prints.get(metric.key, "") != metric.fingerprint)
+
+
+def merged(first: Iterable[Violation], others: Iterable[Violation]) -> tuple[Violation, ...]:
+    """Return the violations of several rows of a query, each once."""
+    return tuple(dict.fromkeys([*first, *others]))
+
+
+def location_of(batch: Batch[RunRow], index: int) -> str:
+    """Return where a row stands, as ``run.jsonl:17``; by its query where it was never in a file."""
+    return batch.location(index) if batch.line else f"{batch.path}: query {shown(batch.rows[index].query_id)}"
+
+
+def versions_of(rows: Iterable[tuple[str | int | None, ...]]) -> dict[str, list[str]]:
+    """Return the distinct values of each version field that rows have."""
+    columns = zip(VERSION_FIELDS, zip(*rows, strict=True), strict=False)  # there may be no row
+    found = {name: dict.fromkeys(as_id(value) for value in column if value is not None) for name, column in columns}
+    return {name: list(values) for name, values in found.items() if values}
+
+
+def descending(scores: list[float | None]) -> bool:
+    """Say whether the scores, where there are any, are in descending order."""
+    try:
+        return scores == sorted(scores, reverse=True)  # type: ignore[type-var]
+    except TypeError:  # some results have none
+        present = [score for score in scores if score is not None]
+        return present == sorted(present, reverse=True)

@@ -1,0 +1,83 @@
+"""What is done with each row of a run, the same on both sides, on this machine and on a cluster."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Family, Metric, Missing
+from ragcontract.core.rule import RowRule, RuleSettings, Violation
+from ragcontract.core.run import RunRow, row_type
+from ragcontract.core.scores import Values
+from ragcontract.metrics.ranking import Ranking
+
+LISTED = 10_000  # ids without a golden query, of which a log may have any number
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """How rows become numbers.
+
+    ``ranking`` is the family whose ranks are kept for rules; ``families`` are the others. ``row_rules`` are the classes
+    of rules that need the row. With ``repeats`` a query may have several rows; with ``keep_ids`` their document ids are
+    kept. A baseline has no row for a ``new`` golden query, which is no defect; a run's is ``score_missing``.
+    """
+
+    golden: dict[str, GoldenQuery]
+    ranking: Ranking
+    families: tuple[Family, ...] = ()
+    row_rules: tuple[type[RowRule], ...] = ()
+    settings: RuleSettings
+    repeats: bool = False
+    keep_ids: bool = False
+    score_missing: bool = True
+
+    @property
+    def k(self) -> int:
+        """The largest cut-off."""
+        return self.ranking.k
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """All metrics, family by family."""
+        return [metric for family in (self.ranking, *self.families) for metric in family.metrics]
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The fields of a run row that metrics and rules read."""
+        of_families = (family.needs for family in (self.ranking, *self.families))
+        return frozenset().union(*of_families, *(rule.needs for rule in self.row_rules))
+
+    @property
+    def row_type(self) -> type[RunRow]:
+        """The record to decode rows as."""
+        return row_type(self.needs)
+
+    def for_baseline(self) -> "Plan":
+        """Return the plan for the other side: a baseline is not judged, and need not have every query."""
+        return replace(self, row_rules=(), keep_ids=False, score_missing=False)
+
+    def row_rules_of(self, query: GoldenQuery) -> tuple[RowRule, ...]:
+        """Return the rules of a query that need its row."""
+        return tuple(rule for rules in self.row_rules for rule in rules.of(query, self.settings))
+
+    def violations(self, query: GoldenQuery, row: RunRow) -> Iterator[Violation]:
+        """Yield what a row violates, but for rules of ranks."""
+        for rule in self.row_rules_of(query):
+            yield from rule.violations(query, row)
+
+
+def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | str:
+    """Return the values of one row, or what is wrong with them: nothing that is missing or out of range counts."""
+    values = family.values(query, row)
+    if isinstance(values, Missing):
+        return values.why
+    for metric, value in zip(family.metrics, values, strict=False):
+        if not metric.scale.low <= value <= metric.scale.high:  # nan is in no range
+            return f"{metric.key} is {value}, outside of its scale from {metric.scale.low:g} to {metric.scale.high:g}"
+    return values
+
+
+def worst_values(metrics: Iterable[Metric]) -> Values:
+    """Return the values of a query for which nothing was done."""
+    return tuple([metric.worst for metric in metrics])

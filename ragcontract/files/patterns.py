@@ -1,0 +1,101 @@
+"""Finding input files: paths and globs."""
+
+import difflib
+import glob
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ragcontract.files.opening import read_problem
+from ragcontract.files.problems import Problem
+
+
+def resolve(patterns: Sequence[str]) -> tuple[list[str], list[Problem]]:
+    """Turn paths and globs into the paths of existing files, in order, each once; and what is wrong with others.
+
+    A path that exists is taken as it is, even if it has brackets in it; a glob's matches are sorted. ``**`` goes
+    through no link to a folder, unlike the standard library's.
+    """
+    paths: dict[Path, str] = {}
+    problems = []
+    for pattern in patterns:
+        matches = [pattern]
+        if glob.has_magic(pattern) and not _exists(pattern):
+            matches = sorted(_expand(pattern))
+            if not matches:
+                problems.append(Problem(pattern, "no file matches this pattern"))
+        for path in matches:
+            if problem := not_readable(path):
+                problems.append(Problem(path or "''", problem))
+            else:
+                paths.setdefault(Path(path).resolve(), path)
+    return list(paths.values()), problems
+
+
+def not_readable(name: str) -> str | None:
+    """Say why a path leads to no file; None if it does. Whether it may be read shows when it is opened."""
+    path = Path(name)
+    if not name:
+        return "is an empty path; name a file"
+    try:
+        if stat.S_ISDIR(path.stat().st_mode):
+            kind = "parquet" if name.rstrip(os.sep).endswith(".parquet") else "jsonl"
+            return f"is a folder; name the files in it, as in 'folder/*.{kind}'"
+    except (FileNotFoundError, NotADirectoryError):
+        return _not_there(path)
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
+        return read_problem(error)
+    return None
+
+
+def _expand(pattern: str) -> list[str]:
+    # Links can lead in circles, which glob.glob's ** goes round in as many ways as there are, and out of the workspace.
+    path = Path(pattern)
+    *above, last = path.relative_to(path.anchor).parts
+    folders = [path.anchor]
+    for part in above:
+        folders = _below(folders) if part == "**" else _matches(folders, part + os.sep)
+    return [*filter(None, folders), *_matches(_below(folders), "*")] if last == "**" else _matches(folders, last)
+
+
+def _matches(folders: Iterable[str], part: str) -> list[str]:
+    return [folder + name for folder in folders for name in glob.glob(part, root_dir=folder or None)]  # noqa: PTH207 (pathlib's finds hidden files)
+
+
+def _below(folders: Iterable[str]) -> list[str]:
+    """Return folders and those in them, however deep, but no hidden ones and no links."""
+    found = dict.fromkeys(folders)
+    waiting = list(found)
+    while waiting:
+        folder = waiting.pop()
+        with suppress(OSError), os.scandir(folder or None) as entries:
+            for entry in entries:
+                name = f"{folder}{entry.name}{os.sep}"
+                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False) and name not in found:
+                    found[name] = None
+                    waiting.append(name)
+    return list(found)
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _not_there(path: Path) -> str:
+    if path.is_symlink():
+        return "is a link to a file that is not there"
+    near = _nearest_name(path)
+    return "no such file" + (f"; did you mean {near}?" if near else "")
+
+
+def _nearest_name(path: Path) -> str | None:
+    names: list[str] = []
+    with suppress(OSError):
+        names = [other.name for other in path.parent.iterdir()]
+    close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.8)
+    return str(path.parent / close[0]) if close else None

@@ -1,0 +1,41 @@
+"""Both sides under one contract: all that a verdict rests on."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ragcontract.contract.resolve import Contract
+from ragcontract.core.scores import Means, Values
+from ragcontract.evaluation.aggregates import Aggregates
+from ragcontract.evaluation.side import Side
+
+
+class Evaluation(Struct, frozen=True, kw_only=True):
+    """What was read and computed."""
+
+    contract: Contract
+    run: Side
+    baseline: Side | None
+    aggregates: Aggregates
+
+    def metrics(self, side: Side, query_id: str) -> Means:
+        """Return a query's metrics on a side, null for those that it has no part in."""
+        found: Means = {}
+        for number, family in enumerate((self.contract.ranking, *self.contract.families)):
+            keys = [metric.key for metric in family.metrics]
+            (values,) = side.values(number, [query_id])
+            found |= dict(zip(keys, values or (None,) * len(keys), strict=True))
+        return found
+
+    def rows(self, side: Side, query_id: str) -> list[Values]:
+        """Return the values of all metrics for each row of a query that is scored on a side."""
+        score = side.scores[query_id]
+        columns = [[one.values for one in score.repeats] or [score.values], *[c.rows(query_id) for c in side.columns]]
+        longest = max(map(len, columns))
+        return [
+            _joined([column[number if number < len(column) else 0] for column in columns]) for number in range(longest)
+        ]
+
+
+def _joined(values: Sequence[Values]) -> Values:
+    return tuple(value for part in values for value in part)

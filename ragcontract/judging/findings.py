@@ -1,0 +1,165 @@
+"""Findings: what people are told of everything that is broken, made here once and rendered everywhere."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ragcontract.core.finding import Finding, FindingStatus
+from ragcontract.core.gate import Gate
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import NAMED, Name, listed
+from ragcontract.core.rule import Violation
+from ragcontract.core.text import encodable
+from ragcontract.judging.evaluated import Evaluation
+from ragcontract.judging.gates import GateReport, sentence
+from ragcontract.judging.violations import Violations
+from ragcontract.rules.ranks import MISSING, NOT_THERE, RanksById, located, within
+
+
+def findings_of(
+    evaluation: Evaluation, gates: Sequence[Gate], reports: Sequence[GateReport], violations: Violations
+) -> list[Finding]:
+    """Return what is broken: gates in the configuration's order, then queries in the golden set's."""
+    found = [_of_gate(gate, report) for gate, report in zip(gates, reports, strict=True) if report.status != "pass"]
+    for query_id, broken in violations.items():
+        found += _of_query(evaluation, evaluation.contract.queries[query_id], broken)
+    return found
+
+
+def _of_gate(gate: Gate, report: GateReport) -> Finding:
+    seen, allowed = sentence(gate, report.observed)
+    note = report.message.removeprefix(f"{seen}, {allowed}")
+    return Finding(
+        kind="gate",
+        ids=(gate.id,),
+        status="waived" if report.waived is not None else "fail",
+        location=gate.location,
+        expected=(allowed + note,),
+        found=(seen,) if gate.tag is None else (Name(gate.tag), f": {seen}"),
+        why="" if report.waived is None else f"waived {report.waived}",
+    )
+
+
+def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Finding]:
+    """Yield what counts, then what is waived: causes are merged among what has the same status only."""
+    counting = [violation for violation in violations if violation.waived is None]
+    waived = [violation for violation in violations if violation.waived is not None]
+    if counting:
+        warn = query.severity == "warn"
+        yield from _merged(evaluation, query, counting, "warn" if warn else "fail", "severity warn" if warn else "")
+    if waived:
+        reasons = dict.fromkeys(f"waived {violation.waived}" for violation in waived)
+        yield from _merged(evaluation, query, waived, "waived", "; ".join(reasons))
+
+
+def _merged(
+    evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation], status: FindingStatus, why: str
+) -> Iterator[Finding]:
+    """Yield a finding for each cause.
+
+    Where every relevant document is out of the top k, that breaks ``must_rank_at_most`` and ``must_include``: one
+    finding. Where one is in the top k and too low, and another is missing, those are two.
+    """
+    cause = _Cause(evaluation, query, status, why)
+    rules = {violation.rule: violation for violation in violations}
+    forbidden = rules.pop("forbidden_docs", None)
+    ranked = rules.pop("must_rank_at_most", None)
+    included = rules.pop("must_include", None) or rules.pop("must_include_any", None)
+    if forbidden:
+        yield cause.forbidden(forbidden)
+    if ranked and included and len(included.doc_ids) == len(query.relevant_doc_ids):
+        yield cause.both(ranked, included)
+    else:
+        yield from (cause.relevant(violation) for violation in (ranked, included) if violation)
+    yield from (cause.other(violation) for violation in violations if violation.rule in rules)
+
+
+class _Cause:
+    """Makes the findings of one query."""
+
+    def __init__(self, evaluation: Evaluation, query: GoldenQuery, status: FindingStatus, why: str) -> None:
+        self._query, self._status, self._why = query, status, why
+        self._k = evaluation.contract.k
+        self._now = evaluation.run.scores[query.id]
+        self._before = evaluation.baseline.scores.get(query.id) if evaluation.baseline else None
+
+    def forbidden(self, violation: Violation) -> Finding:
+        ids = self._query.forbidden_doc_ids
+        before = _by_id(ids, self._before.forbidden_ranks) if self._before else None
+        return self._finding(
+            (violation.rule,),
+            violation.expected,
+            violation.doc_ids,
+            (_by_id(ids, self._now.forbidden_ranks), before),
+            self._k,
+            absent=NOT_THERE,
+        )
+
+    def relevant(self, violation: Violation) -> Finding:
+        depth = max(self._k, violation.limit or 0)
+        return self._finding((violation.rule,), violation.expected, violation.doc_ids, self._relevant_ranks(), depth)
+
+    def both(self, ranked: Violation, included: Violation) -> Finding:
+        n, k = ranked.limit or 0, included.limit or 0
+        all_wanted = included.rule == "must_include" and len(included.doc_ids) > 1
+        top, conjunction = (k, "and") if all_wanted else (min(n, k), "or")
+        besides = f", one of them in top {n}" if all_wanted and n < k else ""
+        expected = (*listed(included.doc_ids, conjunction), f" {within(top)}{besides}")
+        rules = (ranked.rule, included.rule)
+        return self._finding(rules, expected, included.doc_ids, self._relevant_ranks(), max(n, k))
+
+    def other(self, violation: Violation) -> Finding:
+        return self._make((violation.rule,), violation.expected, violation.found)
+
+    def _relevant_ranks(self) -> tuple[RanksById, RanksById | None]:
+        ids = self._query.relevant_doc_ids
+        return _by_id(ids, self._now.ranks), _by_id(ids, self._before.ranks) if self._before else None
+
+    def _finding(  # noqa: PLR0917 (all of what a finding about documents is made of)
+        self,
+        rules: tuple[str, ...],
+        expected: tuple[str | Name, ...],
+        doc_ids: Sequence[str],
+        ranks: tuple[RanksById, RanksById | None],
+        depth: int,
+        absent: str = MISSING,
+    ) -> Finding:
+        now, before = ranks
+        first = doc_ids[:NAMED]
+        return self._make(
+            rules,
+            expected,
+            located(doc_ids, now, depth, before=before, absent=absent),
+            found_now=located(doc_ids, now, depth),
+            ranks=tuple([now.get(doc_id) for doc_id in first]),
+            ranks_before=None if before is None else tuple([before.get(doc_id) for doc_id in first]),
+            more_ranks=len(doc_ids) > NAMED,
+        )
+
+    def _make(
+        self,
+        rules: tuple[str, ...],
+        expected: tuple[str | Name, ...],
+        found: tuple[str | Name, ...],
+        *,
+        found_now: tuple[str | Name, ...] = (),
+        ranks: tuple[int | None, ...] = (),
+        ranks_before: tuple[int | None, ...] | None = None,
+        more_ranks: bool = False,
+    ) -> Finding:
+        return Finding(
+            kind="rule",
+            ids=rules,
+            query_id=self._query.id,
+            location=encodable(self._query.location),
+            status=self._status,
+            why=self._why,
+            expected=expected,
+            found=found,
+            found_now=found_now or found,
+            ranks=ranks,
+            ranks_before=ranks_before,
+            more_ranks=more_ranks,
+        )
+
+
+def _by_id(doc_ids: Sequence[str], ranks: Sequence[int | None]) -> Mapping[str, int | None]:
+    return dict(zip(doc_ids, ranks, strict=True))

@@ -1,0 +1,102 @@
+"""What must hold between files for a verdict to be reached, beyond each of them being well-formed."""
+
+from collections.abc import Iterator, Sequence
+
+from ragcontract.contract.config import enforced
+from ragcontract.core.numbers import count
+from ragcontract.files.problems import Collector, Problems
+from ragcontract.judging.evaluated import Evaluation
+from ragcontract.judging.gates import observe
+from ragcontract.rules.ranks import MustInclude
+
+NAMED = 3
+
+
+def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
+    """Return the problems and warnings that only show with both sides at hand.
+
+    A side with bad rows is not asked for what it lacks: the bad row may be the missing one. A run must be ``complete``
+    where it is to become a baseline, whatever the configuration says.
+    """
+    problems = Collector()
+    run, baseline = evaluation.run, evaluation.baseline
+    if not run.problems:
+        _missing(evaluation, problems, complete=complete)
+        for warning in _warnings(evaluation):
+            problems.warning(warning)
+    if baseline and not baseline.problems and not baseline.scores:
+        common = (
+            "ids in common with the golden file, but no question"
+            if baseline.changed
+            else "no query in common with the golden file"
+        )
+        problems.problem(baseline.files[0].path, f"has {common}; recreate it with `rag-contract baseline`")
+    impossible = {problem.partition(": ")[0] for problem in evaluation.contract.limit_problems.problems}
+    for gate in evaluation.contract.gates if _comparable(evaluation) else ():
+        if gate.location not in impossible and (observed := observe(gate, evaluation)).amount is None:
+            problems.problem(gate.location, f"{gate.id} cannot be judged: {observed.why}")
+    for warning in _never_satisfiable(evaluation):
+        problems.warning(warning)
+    return problems.found()
+
+
+def _comparable(evaluation: Evaluation) -> bool:
+    sides = [evaluation.run, *([evaluation.baseline] if evaluation.baseline else [])]
+    return not any(side.problems or not side.scores for side in sides) and not evaluation.contract.golden.problems
+
+
+def _missing(evaluation: Evaluation, problems: Collector, *, complete: bool) -> None:
+    run, queries = evaluation.run, evaluation.contract.queries
+    if not run.missing:
+        return
+    if evaluation.contract.config.missing_queries == "error":
+        for query_id in run.missing:
+            problems.problem(
+                run.name,
+                f"has no row for golden query {query_id!r} ({queries[query_id].location}); "
+                "export it again, or have such queries scored 0 with `missing_queries: zero` in the config",
+            )
+        return
+    missing = count(len(run.missing), "golden query")
+    if complete:
+        problems.problem(run.name, f"lacks {missing} ({named(run.missing)}), so it cannot be a baseline")
+    else:
+        problems.warning(f"{run.name}: no row for {missing}, scored 0: {named(run.missing)}")
+
+
+def _warnings(evaluation: Evaluation) -> Iterator[str]:
+    run, contract = evaluation.run, evaluation.contract
+    if run.unknown:
+        unknown = len(run.unknown) + run.more_unknown
+        yield f"{run.name}: {count(unknown, 'row')} for no golden query, left out: {named(run.unknown, unknown)}"
+    duplicates = run.duplicates
+    if contract.config.rank_by == "documents" and duplicates.short:
+        yield (
+            f"{run.name}: {count(duplicates.short, 'row')} with fewer than {contract.k} distinct documents, as some "
+            f"are there more than once: {named(duplicates.named, duplicates.short)}; export more results"
+        )
+    on_latency = any(gate.quantity.unit == "ms" for gate in contract.gates)
+    if run.latency is not None and run.unmeasured and on_latency:
+        rows = count(run.latency.rows + run.unmeasured, "row")
+        yield (f"{run.name}: {run.unmeasured:,} of {rows} without latency_ms, which the limits on latency leave out")
+
+
+def _never_satisfiable(evaluation: Evaluation) -> Iterator[str]:
+    """Yield a warning for every query that asks for more documents in the top k than fit there."""
+    contract = evaluation.contract
+    if not enforced(contract.config, MustInclude):
+        return
+    for query in contract.queries.values():
+        relevant = len(query.relevant_doc_ids)
+        if relevant > contract.k and not query.must_include_any:
+            yield (
+                f"{query.location}: {query.id!r} wants all {relevant} relevant documents in the top {contract.k}, "
+                "which cannot hold them, so it can never pass; set must_include_any, or raise k"
+            )
+
+
+def named(query_ids: Sequence[str], of: int = 0) -> str:
+    """Name the first queries, of so many where ``query_ids`` are not all."""
+    more = max(of, len(query_ids)) - NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return ", ".join(repr(query_id) for query_id in query_ids[:NAMED]) + rest

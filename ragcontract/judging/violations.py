@@ -1,0 +1,43 @@
+"""The rules of single queries that are violated."""
+
+from collections.abc import Iterator
+
+from ragcontract.contract.resolve import Contract
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.rule import Violation
+from ragcontract.core.scores import QueryScore
+from ragcontract.judging.evaluated import Evaluation
+from ragcontract.rules.ranks import may_be_violated
+
+Violations = dict[str, tuple[Violation, ...]]  # by query id, of those that violate a rule
+
+
+def violations_of(evaluation: Evaluation) -> Violations:
+    """Return all violations: those of ranks, then those that were found while the rows were at hand."""
+    contract, scores, of_rows = evaluation.contract, evaluation.run.scores, evaluation.run.violations
+    found: Violations = {}
+    for query in contract.queries.values():
+        violations = of_rows.get(query.id, ()) if of_rows else ()
+        if may_be_violated(query, scores[query.id]):
+            violations = (*_of_ranks(contract, query, scores[query.id]), *violations)
+        if violations:
+            found[query.id] = violations
+    return found
+
+
+def _of_ranks(contract: Contract, query: GoldenQuery, score: QueryScore) -> list[Violation]:
+    """Return every rule of ranks that a row of the query violates, with the worst rank of each document.
+
+    One of several documents at a rank is enough for some rules, and may be another one each time: the worst ranks
+    alone would violate rules that no row violates.
+    """
+    found = list(_with_ranks(contract, query, score))
+    if not score.repeats or not found:
+        return found
+    broken = {one.rule for repeat in score.repeats for one in _with_ranks(contract, query, repeat)}
+    return [violation for violation in found if violation.rule in broken]
+
+
+def _with_ranks(contract: Contract, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
+    for rule in contract.rank_rules(query):
+        yield from rule.violations(query, score)

@@ -1,0 +1,25 @@
+"""Everything built in that has a seam: metrics, rules, quantities. Adding one is a module and a line here.
+
+The registry is a value that is handed in; nothing global changes. Report formats are listed in
+``ragcontract.reports.formats``, readers of run files in ``ragcontract.runs.readers``.
+"""
+
+from msgspec import Struct
+
+from ragcontract.core.gate import LimitKey
+from ragcontract.core.metric import Provider
+from ragcontract.core.rule import Rule
+from ragcontract.metrics.ranking import ranking
+from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
+from ragcontract.statistics.quantities import LATENCY
+
+
+class Registry(Struct, frozen=True, kw_only=True):
+    """Providers of metrics, classes of rules in the order in which people read them, limits on other quantities."""
+
+    metrics: tuple[Provider, ...]
+    rules: tuple[type[Rule], ...]
+    quantities: tuple[LimitKey, ...]
+
+
+BUILT_IN = Registry(metrics=(ranking,), rules=(ForbiddenDocs, MustRankAtMost, MustInclude), quantities=LATENCY)

@@ -1,0 +1,48 @@
+"""The first line of every report for people, and the note on what is compared."""
+
+from ragcontract.core.finding import sentence
+from ragcontract.core.numbers import count
+from ragcontract.core.phrase import Quote
+from ragcontract.reports.findings import broken_gates
+from ragcontract.reports.metric_table import metric_rows
+from ragcontract.reports.rank_changes import not_compared
+from ragcontract.reports.report import Report
+
+
+def headline(report: Report, name: Quote = str, text: Quote = str) -> str:
+    """Say in one line what the verdict rests on."""
+    gates = broken_gates(report)
+    broken = sum(query.status == "fail" for query in report.queries)
+    queries = count(report.inputs.golden.queries, "query")
+    if report.verdict == "pass":
+        limits = f" and {count(len(report.gates), 'gate')}" if report.gates else "; no gates are set"
+        return f"nothing broken in {queries}{limits}{tolerated(report)}"
+    reasons = []
+    if gates:
+        more = f" (and {count(len(gates) - 1, 'more gate')} broken)" if len(gates) > 1 else ""
+        reasons.append(sentence(gates[0], name, text) + more)
+    if broken:
+        reasons.append(f"{broken:,} of {queries} broken")
+    return "; ".join(reasons) + tolerated(report)
+
+
+def tolerated(report: Report) -> str:
+    """Count what is broken and does not fail: waived, or only to be warned of."""
+    statuses = [query.status for query in report.queries]
+    waived = statuses.count("waived") + sum(gate.status == "waived" for gate in report.gates)
+    parts = [f"{size:,} {word}" for size, word in ((waived, "waived"), (statuses.count("warn"), "to warn")) if size]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def shared_note(report: Report) -> str | None:
+    """Say over which queries a change is taken, where that is not all of them."""
+    baseline = report.inputs.baseline
+    if baseline is None or not (groups := not_compared(baseline)):
+        return None
+    differs = any(metric.current != metric.current_shared for metric in report.metrics.values())
+    apart = [f"{len(ids):,} {name}" for name, ids in groups.items()]
+    shared = ", ".join(f"{row.label} {row.current_shared}" for row in metric_rows(report))
+    end = f"; the run's means over those: {shared}" if differs else ""
+    return (
+        f"Changes are taken over the {count(baseline.shared, 'query')} that both sides have ({', '.join(apart)}){end}."
+    )

@@ -1,0 +1,39 @@
+"""The documents that runs returned, without a contract: for those who look at runs, not at what must be in them."""
+
+from collections.abc import Iterator, Sequence
+
+from ragcontract.core.ids import as_id
+from ragcontract.core.run import RunRow, row_type
+from ragcontract.files.events import located
+from ragcontract.files.opening import Progress, no_progress
+from ragcontract.files.patterns import resolve
+from ragcontract.files.problems import Collector, Problems
+from ragcontract.files.rows import read_rows
+from ragcontract.runs.readers import SPELL_CHECKED_ROWS, UNREAD
+
+
+def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
+    """Return the ids of the documents of each query, best first, which a run has once; and what is wrong with it."""
+    problems = Collector()
+    rows: dict[str, list[str]] = {}
+    first: dict[str, str] = {}
+    for query_id, doc_ids, location in doc_id_rows(paths, problems):
+        if query_id in rows:
+            problems.problem(f"{location}: query_id", f"duplicate id {query_id!r}, first defined at {first[query_id]}")
+        else:
+            rows[query_id], first[query_id] = doc_ids, location
+    return rows, problems.found()
+
+
+def doc_id_rows(
+    paths: Sequence[str], problems: Collector, progress: Progress = no_progress
+) -> Iterator[tuple[str, list[str], str]]:
+    """Yield ``(query_id, doc_ids, location)`` of every good row; ``problems`` collects what is wrong with others."""
+    found, wrong = resolve(paths)
+    for problem in wrong:
+        problems.add(problem)
+    events = read_rows(
+        found, row_type(), known=RunRow, spell_check=SPELL_CHECKED_ROWS, unread=UNREAD, progress=progress
+    )
+    for location, row in located(events, problems):
+        yield as_id(row.query_id), row.doc_ids, location

@@ -1,0 +1,114 @@
+"""Readers of runs: what yields run rows, whatever they are read from."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
+
+from ragcontract.core.errors import InputError
+from ragcontract.core.ids import as_id
+from ragcontract.core.run import RunRow, SourceFile
+from ragcontract.files.events import Batch, Event, FileRead
+from ragcontract.files.opening import Progress, no_progress
+from ragcontract.files.patterns import resolve
+from ragcontract.files.problems import Problem
+from ragcontract.files.rows import PARQUET, read_rows
+from ragcontract.runs.encoder import Id, Result, RowEncoder
+from ragcontract.runs.stored import StoredEvent, stored_events
+
+SPELL_CHECKED_ROWS = 100
+UNREAD = ("results.chunk_id", "results.metadata")  # not loaded where a format can do without
+RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", PARQUET)
+IN_MEMORY = "(in memory)"
+
+RunEvent: TypeAlias = Event[RunRow] | StoredEvent
+# Mappings are invariant in their keys: a dict[str, …] would be no Mapping[str | int, …].
+RunMapping: TypeAlias = Mapping[str, Iterable[Result]] | Mapping[int, Iterable[Result]] | Mapping[Id, Iterable[Result]]
+
+
+class Reader(Protocol):
+    """Yields the rows of one side, in order, and what is wrong with them."""
+
+    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:
+        """Yield rows as this record; a stored baseline's metrics too where they cannot be computed again."""
+
+
+class RunFiles(Struct, frozen=True, kw_only=True):
+    """Run files, JSON lines or Parquet by their names, which may be globs: one run."""
+
+    paths: Sequence[str]
+    progress: Progress = no_progress
+
+    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
+        """Yield the rows of all files."""
+        found, problems = resolve(self.paths)
+        yield from problems
+        yield from read_rows(
+            found, rows, known=RunRow, spell_check=SPELL_CHECKED_ROWS, unread=UNREAD, progress=self.progress
+        )
+
+
+class StoredFile(Struct, frozen=True, kw_only=True):
+    """A baseline that ``rag-contract baseline`` stored."""
+
+    paths: Sequence[str]
+    progress: Progress = no_progress
+
+    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
+        """Yield what the file holds."""
+        found, problems = resolve(self.paths)
+        yield from problems
+        if len(found) > 1:
+            yield Problem(found[0], "is one of several baselines; give one baseline.json, or run files (.jsonl)")
+        elif found:
+            yield from stored_events(found[0], with_metrics=with_metrics, progress=self.progress)
+
+
+class InMemory(Struct, frozen=True, kw_only=True):
+    """A mapping of query ids to what was retrieved, as :meth:`RunWriter.write` takes it."""
+
+    run: RunMapping
+
+    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
+        """Yield the rows; their file has the digest of the file that ``RunWriter`` would write."""
+        encoder = RowEncoder(IN_MEMORY, {})
+        digest = hashlib.sha256()
+        seen: set[str] = set()
+        for query_id, results in self.run.items():
+            try:
+                line, row = encoder.row(query_id, results)
+            except InputError as error:
+                yield from (Problem(*problem.split(": ", 1)) for problem in error.problems)
+                continue
+            digest.update(line)
+            if as_id(row.query_id) in seen:
+                yield Problem(encoder.location(query_id), "is there already, as text or as a number")
+                continue
+            seen.add(as_id(row.query_id))
+            yield Batch(IN_MEMORY, 0, [row])
+        if not self.run:
+            yield Problem(IN_MEMORY, "the run is empty")
+        yield FileRead(SourceFile(path=IN_MEMORY, sha256=digest.hexdigest()))
+
+
+def is_run(path: str) -> bool:
+    """Say by its name whether a baseline is a run."""
+    return path.lower().endswith(RUN_SUFFIXES)
+
+
+def open_run(paths: Sequence[str], progress: Progress = no_progress) -> Reader:
+    """Return the reader of a run."""
+    return RunFiles(paths=paths, progress=progress)
+
+
+def open_stored(path: str, progress: Progress = no_progress) -> Reader:
+    """Return the reader of a stored baseline."""
+    return StoredFile(paths=[path], progress=progress)
+
+
+def open_baseline(paths: Sequence[str], progress: Progress = no_progress) -> Reader:
+    """Return the reader of a baseline: JSON lines and Parquet are a run, by their names; all else must be stored."""
+    if all(map(is_run, paths)):
+        return RunFiles(paths=paths, progress=progress)
+    return StoredFile(paths=paths, progress=progress)

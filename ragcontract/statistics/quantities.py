@@ -1,0 +1,54 @@
+"""Quantities that can be limited and are not the mean of a metric: latency."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from msgspec import Meta
+
+from ragcontract.core.gate import AnyPercentage, LimitKey, Measured, Milliseconds, MoreMilliseconds, Quantity
+from ragcontract.core.run import Latency
+
+
+def _latency(field: str, label: str, value: Callable[[Latency], float]) -> Quantity:
+    def read(side: Measured) -> float | None:
+        return None if side.latency is None else value(side.latency)
+
+    return Quantity(
+        key=f"latency_{field}",
+        label=label,
+        unit="ms",
+        better="lower",
+        read=read,
+        absent="no row of the run has latency_ms; export it, or leave the limit out",
+        absent_before=(
+            "the baseline has no latency; recreate it with `rag-contract baseline` from a run that has latency_ms"
+        ),
+    )
+
+
+P50 = _latency("p50_ms", "p50 latency", lambda latency: latency.p50_ms)
+P95 = _latency("p95_ms", "p95 latency", lambda latency: latency.p95_ms)
+MAX = _latency("max_ms", "max latency", lambda latency: latency.max_ms)
+
+
+def _most(name: str, quantity: Quantity, description: str) -> LimitKey:
+    kind = Annotated[Milliseconds | None, Meta(description=description)]
+    return LimitKey(section="latency", name=name, kind="maximum", quantity=quantity, type=kind, by_tag=False)
+
+
+LATENCY = (
+    _most("p50_ms", P50, "The most that the median may be."),
+    _most("p95_ms", P95, "The most that the 95th percentile may be."),
+    LimitKey(
+        section="latency",
+        name="p95_increase_gt",
+        kind="rise",
+        quantity=P95,
+        type=Annotated[
+            MoreMilliseconds | AnyPercentage | None,
+            Meta(description="How far the 95th percentile may exceed the baseline's."),
+        ],
+        by_tag=False,
+    ),
+    _most("max_ms", MAX, "The most that the slowest row may have taken."),
+)
