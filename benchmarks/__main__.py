@@ -1,4 +1,6 @@
-"""Measures rag-contract beside other tools and writes docs/performance.md: `python -m benchmarks` (`make bench`).
+"""Measures rag-contract beside other tools and writes the pages on performance: `python -m benchmarks` (`make bench`).
+
+They are docs/performance.md for users and docs/contributing/performance.md for contributors.
 
 With --quick, compares what this checkout costs over the floor with the stored ratios (`make bench-quick`). Everything
 it makes is in build/benchmarks: the data, an environment for each tool, what was measured.

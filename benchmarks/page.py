@@ -1,6 +1,10 @@
-"""Writes what was measured into ``docs/performance.md``: its parts between two comments each."""
+"""Writes what was measured into two pages: what users ask, and how far off the targets it is, for contributors.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+``docs/performance.md`` is the users'; the contributors' page has the same name in ``docs/contributing/``. Only the
+parts between two comments are written; all other text stays as it is.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import data, tools
@@ -11,7 +15,8 @@ from benchmarks.rounds import Figure, Sample, middle
 
 SECONDS = {0.01: "10 ms", 0.1: "0.1 s", 1.0: "1 s", 10.0: "10 s", 100.0: "100 s", 1000.0: "1,000 s"}
 BYTES = {1e6: "1 MB", 1e7: "10 MB", 1e8: "100 MB", 1e9: "1 GB", 1e10: "10 GB"}
-PLOTTED = tuple(tool for tool in tools.TOOLS if tool != tools.BARE)
+FLOORS = (tools.FLOOR, tools.BARE)  # yardsticks for contributors: nobody could use them in place of rag-contract
+USABLE = tuple(tool for tool in tools.TOOLS if tool not in FLOORS)
 
 
 def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
@@ -30,23 +35,24 @@ def size(value: float) -> str:
     return f"{value / MEGABYTE:,.1f} MB" if value < 10 * MEGABYTE else f"{value / MEGABYTE:,.0f} MB"
 
 
-def figures(results: Results, figure: Figure) -> str:
-    """Return the table of one figure: a row a tool, a column a size."""
+def figures(results: Results, figure: Figure, shown: Collection[str] = tools.TOOLS) -> str:
+    """Return the table of one figure: a row for each tool, a column for each size."""
     write = size if figure == "peak" else seconds
     sizes = [str(number) for number in results.sizes]
-    measured = [tool for tool in tools.TOOLS if any(tool in results.samples[name] for name in sizes)]
+    measured = [tool for tool in shown if any(tool in results.samples[name] for name in sizes)]
     body = [
         [_bold(tool), *(_cell(results.samples[name].get(tool), figure, write) for name in sizes)] for tool in measured
     ]
     return table(["", *(f"{number:,}" for number in results.sizes)], body)
 
 
-def wide(results: Results) -> str:
+def wide(results: Results, shown: Collection[str] = tools.TOOLS) -> str:
     """Return the table of the wide rows."""
     measured = [
-        (tool + ("" if shape.text else ", without them"), taken)
+        (tool + ("" if shape.text else ", without text and metadata"), taken)
         for shape in (data.WIDE, data.WIDE_ALONE)
         for tool, taken in results.samples.get(shape.name, {}).items()
+        if tool in shown
     ]
     if not measured:
         return "Not measured.\n"
@@ -60,8 +66,9 @@ def wide(results: Results) -> str:
     ]
     shape = data.WIDE
     about = (
-        f"{shape.queries} queries, {shape.results:,} results a row with {shape.text} characters of text and metadata "
-        f"each, {size(results.wide_bytes)} in two runs, and the same without these texts and metadata:\n\n"
+        f"{shape.queries} queries with {shape.results:,} results each, and {shape.text} characters of text and "
+        f"metadata in every result ({size(results.wide_bytes)} in two runs), and the same without text and "
+        "metadata:\n\n"
     )
     return about + table(head, body)
 
@@ -86,7 +93,7 @@ def container(results: Results) -> str:
         ACTION: "**the action, 100 queries**",
     }
     times = [[label, seconds(middle(found.samples[name], "wall"))] for name, label in names.items()]
-    times.append(["the action over the base image", seconds(overhead(found) or 0)])
+    times.append(["**what the action adds to the base image**", seconds(overhead(found) or 0)])
     return sizes + "\n" + table(["`docker run` to exit", "time"], times)
 
 
@@ -110,9 +117,10 @@ def profile(results: Results) -> str:
 def how(results: Results) -> str:
     """Return the machine and the command."""
     where = results.machine
-    made = f"Made by `{results.command}` of rag-contract {results.version} on {where.cores} cores of {where.processor}"
-    machine = f"{where.memory / GIB:.0f} GiB, {where.system}, Python {where.python}"
-    return "\n".join([f"{made}, {machine}.", *(f"Not measured: {why}." for why in results.missing.values())]) + "\n"
+    made = f"Measured by `{results.command}` with rag-contract {results.version}"
+    cores = f"{where.cores} cores of {where.processor}"
+    machine = f"on {cores}, {where.memory / GIB:.0f} GiB, {where.system}, Python {where.python}"
+    return "\n".join([f"{made} {machine}.", *(f"Not measured: {why}." for why in results.missing.values())]) + "\n"
 
 
 def plot(results: Results) -> str:
@@ -125,7 +133,7 @@ def plot(results: Results) -> str:
                 for number in results.sizes
                 if results.samples[str(number)].get(tool)
             ]
-            for tool in PLOTTED
+            for tool in USABLE
         }
         return {tool: line for tool, line in found.items() if line}
 
@@ -137,22 +145,34 @@ def plot(results: Results) -> str:
 
 
 IMAGE = "![Time and memory against the number of queries, for each tool](images/performance.svg)\n"
-PARTS: dict[str, Callable[[Results], str]] = {
+Part = Callable[[Results], str]
+USERS: dict[str, Part] = {
     "how": how,
     "plot": lambda _: IMAGE,
-    "targets": against_targets,
-    "time": lambda results: figures(results, "wall"),
-    "cpu": lambda results: figures(results, "cpu"),
-    "memory": lambda results: figures(results, "peak"),
-    "wide": wide,
+    "time": lambda results: figures(results, "wall", USABLE),
+    "memory": lambda results: figures(results, "peak", USABLE),
+    "wide": lambda results: wide(results, USABLE),
     "container": container,
+}
+CONTRIBUTORS: dict[str, Part] = {
+    "how": how,
+    "targets": against_targets,
+    "floors: time": lambda results: figures(results, "wall", (tools.OURS, *FLOORS)),
+    "floors: memory": lambda results: figures(results, "peak", (tools.OURS, *FLOORS)),
+    "cpu": lambda results: figures(results, "cpu"),
+    "wide": lambda results: wide(results, (tools.OURS, *FLOORS)),
     "profile": profile,
 }
 
 
-def render(page: str, results: Results) -> str:
-    """Return the page with every measured part made anew."""
-    for name, make in PARTS.items():
+def contributors_page(users_page: Path) -> Path:
+    """Return where the contributors' page is, given the users' one."""
+    return users_page.parent / "contributing" / users_page.name
+
+
+def render(page: str, parts: Mapping[str, Part], results: Results) -> str:
+    """Return the page with every measured part replaced by today's."""
+    for name, make in parts.items():
         begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
         before, found, rest = page.partition(begin)
         if not found:
@@ -162,13 +182,19 @@ def render(page: str, results: Results) -> str:
 
 
 def write(results: Results, template: Path, target: Path) -> Iterator[Path]:
-    """Write the page and its plot, and yield where they are."""
+    """Write the plot, the users' page and the contributors' page, and yield where each is.
+
+    ``template`` and ``target`` are the users' page, to read and to write.
+    """
     image = target.parent / "images" / "performance.svg"
     image.parent.mkdir(parents=True, exist_ok=True)
     image.write_text(plot(results), encoding="utf-8")
     yield image
-    target.write_text(render(template.read_text(encoding="utf-8"), results), encoding="utf-8")
-    yield target
+    pages = (template, target, USERS), (contributors_page(template), contributors_page(target), CONTRIBUTORS)
+    for read, written, parts in pages:
+        written.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(render(read.read_text(encoding="utf-8"), parts, results), encoding="utf-8")
+        yield written
 
 
 def _bold(tool: str) -> str:

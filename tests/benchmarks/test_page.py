@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -6,21 +7,35 @@ from benchmarks import page
 from benchmarks.__main__ import PAGE
 from tests.benchmarks.builders import results
 
-TEMPLATE = PAGE.read_text(encoding="utf-8")
+PAGES = {PAGE: page.USERS, page.contributors_page(PAGE): page.CONTRIBUTORS}
 
 
-def test_each_part_of_the_page_is_made_anew_and_all_else_stays() -> None:
-    once = page.render(TEMPLATE, results())
-    assert page.render(once, results()) == once
-    assert page.render(once, results(sizes=(100,))) != once
-    for name in page.PARTS:
+@pytest.mark.parametrize("path", PAGES, ids=["users", "contributors"])
+def test_each_part_of_a_page_is_regenerated_and_all_else_stays(path: Path) -> None:
+    parts, template = PAGES[path], path.read_text(encoding="utf-8")
+    once = page.render(template, parts, results())
+    assert page.render(once, parts, results()) == once
+    assert page.render(once, parts, results(sizes=(100,))) != once
+    for name in parts:
         assert once.count(f"<!-- begin: {name} -->\n") == 1
-    assert once.count("<!-- end -->") == len(page.PARTS)
+    assert once.count("<!-- end -->") == len(parts)
+    outside = re.compile(r"<!-- begin: .*?<!-- end -->", re.DOTALL)
+    assert outside.sub("", once) == outside.sub("", template)
 
 
 def test_a_page_without_a_part_is_refused() -> None:
+    template = page.contributors_page(PAGE).read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="has no part 'targets'"):
-        page.render(TEMPLATE.replace("begin: targets", "begin: wishes"), results())
+        page.render(template.replace("begin: targets", "begin: wishes"), page.CONTRIBUTORS, results())
+
+
+def test_targets_and_floors_are_on_the_contributors_page_only() -> None:
+    users, contributors = (page.render(path.read_text(encoding="utf-8"), PAGES[path], results()) for path in PAGES)
+    for internal in ("missed", "decode floor", "bare imports", "a profiler"):
+        assert internal in contributors
+        assert internal not in users
+    assert "pytrec_eval" in users
+    assert "decode floor" not in page.plot(results())
 
 
 def test_a_table_has_a_row_a_tool_and_a_column_a_size() -> None:
@@ -45,7 +60,11 @@ def test_seconds_have_the_digits_that_count(value: float, text: str) -> None:
     assert page.seconds(value) == text
 
 
-def test_the_page_and_the_plot_are_written_side_by_side(tmp_path: Path) -> None:
+def test_the_pages_and_the_plot_are_written_together(tmp_path: Path) -> None:
     written = list(page.write(results(), PAGE, tmp_path / "performance.md"))
-    assert written == [tmp_path / "images" / "performance.svg", tmp_path / "performance.md"]
-    assert "(images/performance.svg)" in written[1].read_text(encoding="utf-8")
+    image, users, contributors = (
+        tmp_path / name for name in ("images/performance.svg", "performance.md", "contributing/performance.md")
+    )
+    assert written == [image, users, contributors]
+    assert "(images/performance.svg)" in users.read_text(encoding="utf-8")
+    assert "<!-- begin: targets -->" in contributors.read_text(encoding="utf-8")
