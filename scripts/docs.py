@@ -1,13 +1,13 @@
-"""Writes the parts of the documents that are made from the code: help texts, tables of fields and of the action.
+"""Writes the parts of the documents that come from the code: help texts, tables, what the quickstart prints.
 
-``make docs`` runs it; ``tests/test_docs.py`` fails where a document is not what it would write.
+``make docs`` runs it. ``PAGES`` says what each page has; ``tests/test_docs.py`` fails where a page is not up to date.
 """
 
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,49 +22,60 @@ from ragcontract.schemas import SCHEMAS
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 WORKFLOW = ROOT / "examples" / "workflow.yml"
-GUIDE = ROOT / "docs" / "github-action.md"
-HELP = ROOT / "docs" / "commands.md"
+
+Render = Callable[[str], str]  # from a page as it is to the page as it should be
+Part = Callable[[], str]
 
 
-def render(readme: str) -> str:
-    """Return the README with every part that is made from the code made anew."""
-    for name, make in PARTS.items():
-        readme = replace_part(readme, name, make())
-    output = quickstart(readme)
-    return replace_block(readme, "quickstart output", f"```text\n{output}```\n")
+def main(pages: Mapping[str, Render]) -> None:
+    """Write every page that has a generated part, or none of them."""
+    rendered = {name: render((ROOT / name).read_text()) for name, render in pages.items()}
+    for name, text in rendered.items():
+        (ROOT / name).write_text(text)
 
 
-def render_help(page: str) -> str:
-    """Return docs/commands.md with the help texts made anew."""
-    return replace_part(page, "help", _help())
+def parts(parts: Mapping[str, Part]) -> Render:
+    """Return what regenerates these parts of a page, by name."""
+
+    def render(page: str) -> str:
+        for name, make in parts.items():
+            page = replace_part(page, name, make())
+        return page
+
+    return render
 
 
-def replace_part(document: str, name: str, content: str) -> str:
-    """Put content in the place of what is after ``<!-- begin: name -->``; raises ValueError unless that is there."""
+def replace_part(page: str, name: str, content: str) -> str:
+    """Replace what follows ``<!-- begin: name -->``; raises ValueError unless the page has exactly one such part."""
     begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
-    if document.count(begin) != 1:
-        raise ValueError(f"the document has {document.count(begin)} parts {name!r}, not one")
-    before, _, rest = document.partition(begin)
+    if page.count(begin) != 1:
+        raise ValueError(f"the page has {page.count(begin)} parts {name!r}, not one")
+    before, _, rest = page.partition(begin)
     return before + begin + content + end + rest.partition(end)[2]
 
 
-def block(readme: str, name: str) -> str:
+def block(page: str, name: str) -> str:
     """Return the content of the fenced block after ``<!-- tested: name -->``."""
-    match = re.search(rf"<!-- tested: {name} -->\n```\w+\n(.*?)```\n", readme, re.DOTALL)
+    match = re.search(rf"<!-- tested: {name} -->\n```\w+\n(.*?)```\n", page, re.DOTALL)
     if not match:
-        raise ValueError(f"the README has no block {name!r}")
+        raise ValueError(f"the page has no block {name!r}")
     return match[1]
 
 
-def replace_block(readme: str, name: str, fenced: str) -> str:
-    """Put a fenced block in the place of the one after ``<!-- tested: name -->``."""
+def replace_block(page: str, name: str, fenced: str) -> str:
+    """Replace the fenced block after ``<!-- tested: name -->``."""
     return re.sub(
-        rf"(<!-- tested: {name} -->\n)```\w+\n.*?```\n", lambda match: match[1] + fenced, readme, flags=re.DOTALL
+        rf"(<!-- tested: {name} -->\n)```\w+\n.*?```\n", lambda match: match[1] + fenced, page, flags=re.DOTALL
     )
 
 
+def render_quickstart(readme: str) -> str:
+    """Return the README with the output that its quickstart has today."""
+    return replace_block(readme, "quickstart output", f"```text\n{quickstart(readme)}```\n")
+
+
 def quickstart(readme: str) -> str:
-    """Run the README's first section in an empty folder and return what its commands print.
+    """Run the README's quickstart in an empty folder and return what its commands print.
 
     Raises ValueError unless they end with the exit code that the README says.
     """
@@ -85,6 +96,15 @@ def quickstart(readme: str) -> str:
     return done.stdout
 
 
+def render_workflow(workflow: str) -> str:
+    """Return examples/workflow.yml: its own head, then what `rag-contract init` writes, for files in rag/."""
+    start = "name: rag-contract\n"
+    body = start + template("workflow.yml").partition(start)[2]
+    body = re.sub(r" ((?:requirements|export_retrieval_run|golden|ragcontract)\.\w+)", r" rag/\1", body)
+    body = body.replace("          config: ", "          baseline: rag/baseline.json\n          config: ")
+    return workflow.partition(start)[0] + body
+
+
 def _table(head: Iterable[str], body: Iterable[Iterable[str]]) -> str:
     head = list(head)
     rows = [head, ["---"] * len(head), *body]
@@ -101,16 +121,16 @@ def _inputs() -> str:
         [f"`{name}`", f"`{spec['default']}`" if spec["default"] else "", spec["description"]]
         for name, spec in _action("inputs").items()
     ]
-    return _table(["input", "default", "what it is"], body)
+    return _table(["input", "default", "description"], body)
 
 
 def _outputs() -> str:
     return _table(
-        ["output", "what it is"], [[f"`{name}`", spec["description"]] for name, spec in _action("outputs").items()]
+        ["output", "description"], [[f"`{name}`", spec["description"]] for name, spec in _action("outputs").items()]
     )
 
 
-def _fields(schema: str, record: str) -> Callable[[], str]:
+def _fields(schema: str, record: str) -> Part:
     def make() -> str:
         definitions = SCHEMAS[schema]()["$defs"]
         definition = definitions[record]
@@ -143,12 +163,12 @@ def _contexts() -> list[click.Context]:
 def _commands() -> str:
     body = [
         [
-            f"[`{context.info_name}`](docs/commands.md#{context.command_path.replace(' ', '-')})",
+            f"[`{context.info_name}`](#{context.command_path.replace(' ', '-')})",
             context.command.get_short_help_str(limit=100),
         ]
         for context in _contexts()[1:]
     ]
-    return _table(["command", "what it does"], body)
+    return _table(["command", "description"], body)
 
 
 def _help() -> str:
@@ -163,33 +183,30 @@ def _help_of(context: click.Context) -> str:
     return context.get_help()
 
 
-PARTS: dict[str, Callable[[], str]] = {
-    "action inputs": _inputs,
-    "action outputs": _outputs,
-    "fields of golden": _fields("golden", "GoldenRow"),
-    "fields of run": _fields("run", "RunRow"),
-    "fields of result": _fields("run", "Result"),
-    "commands": _commands,
+def _file(name: str) -> Part:
+    return lambda: f"```yaml\n{(ROOT / name).read_text()}```\n"
+
+
+PAGES: dict[str, Render] = {
+    "README.md": render_quickstart,
+    "docs/commands.md": parts({"commands": _commands, "help": _help}),
+    "docs/files.md": parts(
+        {
+            "fields of golden": _fields("golden", "GoldenRow"),
+            "fields of run": _fields("run", "RunRow"),
+            "fields of result": _fields("run", "Result"),
+        }
+    ),
+    "docs/github-action.md": parts(
+        {
+            "action inputs": _inputs,
+            "action outputs": _outputs,
+            "examples/workflow-comment.yml": _file("examples/workflow-comment.yml"),
+        }
+    ),
+    "examples/workflow.yml": render_workflow,
 }
 
 
-def render_guide(guide: str) -> str:
-    """Return docs/github-action.md with the example's second workflow made anew."""
-    name = "examples/workflow-comment.yml"
-    return replace_part(guide, name, f"```yaml\n{(ROOT / name).read_text()}```\n")
-
-
-def render_workflow(workflow: str) -> str:
-    """Return examples/workflow.yml made anew: its own head, and what `rag-contract init` writes, for files in rag/."""
-    start = "name: rag-contract\n"
-    body = start + template("workflow.yml").partition(start)[2]
-    body = re.sub(r" ((?:requirements|export_retrieval_run|golden|ragcontract)\.\w+)", r" rag/\1", body)
-    body = body.replace("          config: ", "          baseline: rag/baseline.json\n          config: ")
-    return workflow.partition(start)[0] + body
-
-
 if __name__ == "__main__":
-    WORKFLOW.write_text(render_workflow(WORKFLOW.read_text()))
-    README.write_text(render(README.read_text()))
-    GUIDE.write_text(render_guide(GUIDE.read_text()))
-    HELP.write_text(render_help(HELP.read_text()))
+    main(PAGES)

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 import yaml
 
+from benchmarks.page import CONTRIBUTORS, USERS
 from ragcontract.cli.main import COMMANDS
 from ragcontract.contract.config import Config, read_config
 from ragcontract.contract.golden_file import read_golden
@@ -22,22 +23,49 @@ from tests.builders import write_jsonl
 from tests.process import rag_contract, spawn
 
 README = docs.README.read_text()
+FILES = (docs.ROOT / "docs" / "files.md").read_text()
+CONFIG = (docs.ROOT / "docs" / "config.md").read_text()
+REPORTS = (docs.ROOT / "docs" / "reports.md").read_text()
+WORKFLOWS = ("workflow.yml", "workflow-comment.yml")
+DOCUMENTS = sorted([*docs.ROOT.glob("*.md"), *docs.ROOT.glob("docs/**/*.md"), *docs.ROOT.glob("examples/*.md")])
 
 
-def test_the_parts_of_the_readme_that_are_made_from_the_code_are_up_to_date() -> None:
-    assert docs.render(README) == README, "run `make docs`"
+@pytest.mark.parametrize("name", docs.PAGES)
+def test_the_generated_parts_of_every_page_are_up_to_date(name: str) -> None:
+    page = (docs.ROOT / name).read_text()
+    assert docs.PAGES[name](page) == page, "run `make docs`"
 
 
-def test_the_help_on_the_page_of_commands_is_what_the_commands_say() -> None:
-    page = docs.HELP.read_text()
-    assert docs.render_help(page) == page, "run `make docs`"
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: str(page.relative_to(docs.ROOT)))
+def test_every_part_that_a_page_marks_as_generated_is_generated(page: Path) -> None:
+    name = str(page.relative_to(docs.ROOT))
+    marked = re.findall(r"^<!-- begin: (.*) -->$", page.read_text(), re.MULTILINE)
+    by_a_benchmark = {"docs/performance.md": USERS, "docs/contributing/performance.md": CONTRIBUTORS}
+    if name in by_a_benchmark:
+        assert set(marked) == set(by_a_benchmark[name])
+    elif marked and name != "docs/choosing-limits.md":  # see test_choosing_limits.py
+        emptied = re.sub(r"(<!-- begin: .* -->\n)[^<]*?(?=<!-- end -->)", r"\1", page.read_text())
+        assert docs.PAGES[name](emptied) == page.read_text()
+
+
+def test_the_page_of_commands_has_every_command_and_what_its_help_says() -> None:
+    page = (docs.ROOT / "docs" / "commands.md").read_text()
     assert re.findall(r"^## rag-contract (\w+)$", page, re.MULTILINE) == list(COMMANDS)
     assert rag_contract("convert", "--help").out.splitlines()[0] in page
 
 
-def test_a_part_that_is_not_there_is_told() -> None:
+def test_a_missing_part_is_reported_and_no_page_is_written(tmp_path: Path) -> None:
+    broken = docs.parts({"help": lambda: "new\n"})
     with pytest.raises(ValueError, match="has 0 parts 'help', not one"):
-        docs.render_help("# Commands\n")
+        broken("# Commands\n")
+    good, bad = tmp_path / "good.md", tmp_path / "bad.md"
+    good.write_text("<!-- begin: help -->\n<!-- end -->\n")
+    bad.write_text("# Commands\n")
+    with pytest.raises(ValueError, match="has 0 parts"):
+        docs.main({str(good): broken, str(bad): broken})
+    assert "new" not in good.read_text()
+    docs.main({str(good): broken})
+    assert good.read_text() == "<!-- begin: help -->\nnew\n<!-- end -->\n"
 
 
 def test_the_first_section_fails_in_the_words_it_shows() -> None:
@@ -71,10 +99,16 @@ def test_the_example_breaks_as_many_queries_as_the_readme_says(
     assert (len(queries), sum(query["status"] == "fail" for query in queries)) == (25, broken)
 
 
-def test_the_guide_shows_the_second_workflow_as_it_is() -> None:
-    guide = docs.GUIDE.read_text()
-    assert docs.render_guide(guide) == guide, "run `make docs`"
-    assert "mode: post-comment" in guide
+def test_the_second_workflow_reads_what_the_first_one_uploads() -> None:
+    first, second = (yaml.safe_load((docs.ROOT / "examples" / name).read_text()) for name in WORKFLOWS)
+    assert second[True]["workflow_run"]["workflows"] == [first["name"]]  # YAML reads the key `on` as true
+    upload = first["jobs"]["rag-contract"]["steps"][-1]["with"]
+    download, post = (step["with"] for step in second["jobs"]["comment"]["steps"])
+    assert download["name"] == upload["name"]
+    assert post["mode"] == "post-comment"
+    folder, _, file = post["report-json"].partition("/")
+    assert folder == download["path"]
+    assert file in upload["path"].split()
 
 
 def test_every_input_of_the_action_is_a_setting_and_every_setting_an_input() -> None:
@@ -88,9 +122,9 @@ def test_every_input_and_output_is_described() -> None:
     assert all(word in action["inputs"]["comment"]["description"] for word in get_args(CommentWhen))
 
 
-def config_in_the_readme(start: str, folder: Path) -> tuple[str, Config]:
+def config_on_the_page(start: str, folder: Path) -> tuple[str, Config]:
     """Return the example that starts so, and what it is read as; fails where anything is wrong with it."""
-    example = next(text for text in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if text.startswith(start))
+    example = next(text for text in re.findall(r"```yaml\n(.*?)```", CONFIG, re.DOTALL) if text.startswith(start))
     (folder / "c.yml").write_text(example)
     diagnostics = Diagnostics()
     config = read_config(str(folder / "c.yml"), diagnostics).config
@@ -98,24 +132,41 @@ def config_in_the_readme(start: str, folder: Path) -> tuple[str, Config]:
     return example, config
 
 
-def test_the_config_in_the_readme_is_read_without_a_complaint(tmp_path: Path) -> None:
-    example, config = config_in_the_readme("k: 5", tmp_path)
+def test_the_config_on_its_page_is_read_without_a_complaint(tmp_path: Path) -> None:
+    example, config = config_on_the_page("k: 5", tmp_path)
     assert config.per_query.forbidden_within == 20
     keys = set(re.findall(r"^ *(\w+):", example, re.MULTILINE))
     assert keys >= {*Config.__struct_fields__, *config.per_query.__struct_fields__}
 
 
-def test_the_cut_offs_in_the_readme_are_what_its_comments_say(tmp_path: Path) -> None:
-    example, config = config_in_the_readme("k: [1", tmp_path)
+def test_every_key_of_the_config_is_in_its_table() -> None:
+    definitions = json.loads(rag_contract("schema", "config").out)["$defs"]
+    table = CONFIG.partition("\n## All keys\n")[2].partition("\n## ")[0]
+    keys = {key for definition in definitions.values() for key in definition["properties"]} - {"rule"}
+    metrics = {name.removesuffix("_drop_gt") for name in keys if name.endswith("_drop_gt")}
+    assert metrics
+    of_metrics = {f"{metric}{end}" for metric in metrics for end in ("_drop_gt", "_at_k")}
+    assert {key for key in keys - of_metrics if f"{key}`" not in table and f"`{key}." not in table} <= {"tags"}
+    assert all(f"`{metric}`" in CONFIG for metric in metrics)
+
+
+def test_every_key_of_the_report_is_on_its_page() -> None:
+    schema = json.loads(rag_contract("schema", "report").out)
+    report = schema["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    assert {key for key in report["properties"] if f"| `{key}` |" not in REPORTS} == set()
+
+
+def test_the_cut_offs_on_the_page_of_the_config_are_what_its_comments_say(tmp_path: Path) -> None:
+    example, config = config_on_the_page("k: [1", tmp_path)
     said = dict(re.findall(r"^  (\w+): \S+ +# (\w+@\d+)", example, re.MULTILINE))
     limits = {gate.id.partition(".")[2]: gate.metric.label for gate in gates_of(config, metrics_at(config.k))}
     assert said == {name: label for name, label in limits.items() if name != "recall_at_5"}
 
 
 @pytest.mark.parametrize("kind", ["golden", "run"])
-def test_the_example_rows_in_the_readme_are_read_without_a_complaint(kind: str, tmp_path: Path) -> None:
+def test_the_example_rows_on_the_page_of_files_are_read_without_a_complaint(kind: str, tmp_path: Path) -> None:
     key = "relevant_doc_ids" if kind == "golden" else "results"
-    row = next(row for text in re.findall(r"```json\n(.*?)```", README, re.DOTALL) if key in (row := json.loads(text)))
+    row = next(row for text in re.findall(r"```json\n(.*?)```", FILES, re.DOTALL) if key in (row := json.loads(text)))
     path = str(write_jsonl(tmp_path / "rows.jsonl", [row]))
     diagnostics = Diagnostics()
     rows = read_golden([path], diagnostics).queries if kind == "golden" else list(RunRows([path], diagnostics))
@@ -124,14 +175,24 @@ def test_the_example_rows_in_the_readme_are_read_without_a_complaint(kind: str, 
     assert diagnostics.warnings == []
 
 
-def test_every_link_inside_the_documents_leads_somewhere() -> None:
-    for document in [*docs.ROOT.glob("*.md"), *docs.ROOT.glob("docs/*.md")]:
-        for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text()):
-            if not target.startswith("https://"):
-                path, _, anchor = target.partition("#")
-                leads_to = document.parent / path if path else document
-                assert leads_to.exists(), f"{document.name}: {target}"
-                assert not anchor or anchor in anchors_of(leads_to), f"{document.name}: {target}"
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(docs.ROOT)))
+def test_every_link_inside_a_document_leads_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text()):
+        if not target.startswith("https://"):
+            path, _, anchor = target.partition("#")
+            leads_to = document.parent / path if path else document
+            assert leads_to.exists(), target
+            assert not anchor or anchor in anchors_of(leads_to), target
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, todo = set[Path](), [docs.README]
+    while todo:
+        page = todo.pop()
+        reached.add(page)
+        links = re.findall(r"\]\(([^)#\s]+\.md)", page.read_text())
+        todo += {(page.parent / link).resolve() for link in links if not link.startswith("https://")} - reached
+    assert {page for page in DOCUMENTS if "docs" in page.relative_to(docs.ROOT).parts} <= reached
 
 
 def anchors_of(document: Path) -> set[str]:
