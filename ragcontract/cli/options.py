@@ -1,4 +1,4 @@
-"""The options that several commands have, and what the commands do with them."""
+"""The options that several commands share, and what the commands do with them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,34 +38,34 @@ def out_option(option: str, default: str, what: str) -> Decorate:
     return click.option(option, default=default, metavar="FILE", help=f"{what} [{default}]")
 
 
-GOLDEN = files_option("--golden", f"Golden queries; several files and globs are one set. [{defaults.GOLDEN}]")
-RUN = files_option("--run", f"What the retriever returned; several files and globs are one run. [{defaults.RUN}]")
+GOLDEN = files_option("--golden", f"Golden queries; several files and globs form one set. [{defaults.GOLDEN}]")
+RUN = files_option("--run", f"What the retriever returned; several files and globs form one run. [{defaults.RUN}]")
 BASELINE = files_option(
     "--baseline",
-    f"A file made by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if there]",
+    f"A file written by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if it exists]",
 )
 CONFIG = click.option(
-    "--config", metavar="FILE", help=f"The configuration: k, limits, rules, waivers. [{defaults.CONFIG}, if there]"
+    "--config", metavar="FILE", help=f"The configuration: k, limits, rules, waivers. [{defaults.CONFIG}, if it exists]"
 )
 K = click.option(
-    "--k", type=int, callback=_rank, metavar="N", help="The cut-off: how many results count. [the config's k, else 5]"
+    "--k", type=int, callback=_rank, metavar="N", help="The cut-off: how many results count. [the config's k, or 5]"
 )
 ENGINE = click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),
     default="local",
-    help="Where runs are read and scored: on this machine, or by Spark. [local]",
+    help="Where runs are read and scored: on this machine or by Spark. [local]",
 )
-REPEATS = click.option("--repeats", is_flag=True, help="Allow several rows a query in a run, and average them.")
+REPEATS = click.option("--repeats", is_flag=True, help="Accept several rows per query in a run, and average them.")
 
 
 def clock() -> datetime:
-    """Return the time, which reports and baselines tell."""
+    """Return the current time, which reports and baselines contain."""
     return datetime.now(UTC)
 
 
 def refuse_empty(given: Mapping[str, Sequence[str | None]]) -> None:
-    """Raise InputError where an option was given an empty path: ``--config "$UNSET"`` is not "no limits"."""
+    """Raise InputError if an option has an empty path: ``--config "$UNSET"`` does not mean "no limits"."""
     if empty := [option for option, values in given.items() if "" in values]:
         raise InputError(
             [f"{option}: is given an empty path; name a file, or leave the option out" for option in empty]
@@ -80,7 +80,7 @@ def find_paths(
     *,
     repeats: bool = False,
 ) -> pipeline.Paths:
-    """Fill in the defaults; with a ``baseline`` of None there is none, wherever it may lie."""
+    """Fill in the defaults; with a ``baseline`` of None, no baseline is used, even if the file exists."""
     refuse_empty({"--golden": golden, "--run": run, "--baseline": baseline or (), "--config": [config]})
     paths = defaults.find_inputs(golden=golden, run=run, baseline=baseline or (), config=config, repeats=repeats)
     return paths if baseline is not None else replace(paths, baseline=None)
@@ -93,7 +93,7 @@ def large(paths: pipeline.Paths) -> list[str]:
 
 @contextmanager
 def runs_of(engine: str, paths: pipeline.Paths) -> Iterator[tuple[Elsewhere | None, Progress]]:
-    """Give what scores the runs of ``paths``, None for this machine, and what shows how far reading is."""
+    """Yield what scores the runs of ``paths`` (None for this machine), and what shows the progress of reading."""
     if engine == "spark":
         from ragcontract.cluster.session import on_spark
 
@@ -105,7 +105,7 @@ def runs_of(engine: str, paths: pipeline.Paths) -> Iterator[tuple[Elsewhere | No
 
 
 def refuse_outputs(outputs: Sequence[str], paths: pipeline.Paths) -> None:
-    """Raise OutputError where a file cannot be written, or is one of those to read."""
+    """Raise OutputError if a file cannot be written, or is one of the inputs."""
     if problems := check_outputs(outputs, resolve(defaults.named(paths), Diagnostics())):
         raise OutputError(problems)
 

@@ -1,4 +1,4 @@
-"""``rag-contract baseline``: stores a known-good run, or with --update says what the new one accepts."""
+"""``rag-contract baseline``: stores a known-good run, or with --update shows what the new one accepts."""
 
 from pathlib import Path
 from typing import Any
@@ -42,19 +42,19 @@ def _reason(_context: click.Context, _option: click.Parameter, value: str | None
 @K
 @REPEATS
 @out_option("--out", defaults.BASELINE, "Where to write the baseline.")
-@click.option("--update", is_flag=True, help="Judge the run against the baseline that is there, and show what changes.")
+@click.option("--update", is_flag=True, help="Judge the run against the existing baseline, and show what changes.")
 @click.option(
     "--accept-regressions",
     "reason",
     callback=_reason,
     metavar="REASON",
-    help="With --update, store the run though it breaks the contract, and why.",
+    help="With --update, store the run although it breaks the contract, with the reason.",
 )
 def command(k: int | None, out: str, *, update: bool, reason: str | None, **files: Any) -> int:
     """Store a known-good run as the baseline.
 
-    The run must cover the whole golden set, and the file is written whole or not at all. With --update a
-    run that breaks the contract is refused (exit code 1), and a baseline that would not change is left as it is.
+    The run must cover the whole golden set. The file is written completely or not at all. With --update, a run that
+    breaks the contract is refused (exit code 1), and a baseline that would not change is left unchanged.
     """
     if reason is not None and not update:
         raise click.UsageError("--accept-regressions goes with --update: without it, nothing is judged")
@@ -73,9 +73,9 @@ def command(k: int | None, out: str, *, update: bool, reason: str | None, **file
 
 
 def _update(paths: pipeline.Paths, *, k: int | None, out: str, reason: str | None) -> int:
-    """Put the run in the place of the baseline in ``out``, unless it breaks the contract and nobody gives a ``reason``.
+    """Replace the baseline in ``out`` with the run, unless it breaks the contract and there is no ``reason``.
 
-    Returns the exit code. A file that would say the same is left as it is.
+    Returns the exit code. A file that would not change is left unchanged.
     """
     if goes_to_stdout(out) or not Path(out).is_file():
         raise InputError([f"{out}: there is no baseline to update; leave --update out to make one"])

@@ -36,20 +36,21 @@ from ragcontract.reports.formats import FORMATS
 @K
 @REPEATS
 @ENGINE
-@out_option("--report-md", defaults.REPORT_MD, "The report for people; '' for none.")
-@out_option("--report-json", defaults.REPORT_JSON, "The report for machines; '' for none.")
+@out_option("--report-md", defaults.REPORT_MD, "Where to write the report for people; '' for none.")
+@out_option("--report-json", defaults.REPORT_JSON, "Where to write the report for programs; '' for none.")
 @click.option(
     "--report-json-detail",
     type=click.Choice(get_args(Detail)),
-    help="Which queries report.json lists: those with broken rules, those that changed too, or all. [all up to 10,000, "
-    "else changed]",
+    help="Which queries report.json lists: those with broken rules, also those that changed, or all. "
+    "[all up to 10,000, then changed]",
 )
-@out_option("--junit", defaults.JUNIT, "The report for CI systems; '' for none.")
-@click.option("--report-html", default="", metavar="FILE", help="A page for looking, in one file. [none]")
+@out_option("--junit", defaults.JUNIT, "Where to write the report for CI systems; '' for none.")
+@click.option("--report-html", default="", metavar="FILE", help="Where to write a self-contained HTML report. [none]")
 def command(k: int | None, engine: str, report_json_detail: Detail | None, **files: Any) -> int:
     """Judge a run against its contract.
 
-    Every golden query's rules count, and the limits of the config. Exit code 0 is a pass, 1 a broken contract.
+    Applies the rules of every golden query and the limits of the config. Exits 0 if the contract holds, 1 if it is
+    broken.
     """
     wanted = {form: out for form in FORMATS if (out := files.pop(form.replace("-", "_")))}
     paths = find_paths(**files)

@@ -1,4 +1,4 @@
-"""``rag-contract convert``: golden queries and runs from and to the formats of other tools."""
+"""``rag-contract convert``: golden queries and runs, from and to the formats of other tools."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -20,18 +20,18 @@ Decorate = Callable[[Callable[..., Any]], Callable[..., Any]]
 INPUTS = {
     "golden": "Golden queries (rag-contract).",
     "qrels": "Judgments (trec, beir).",
-    "queries": "The questions' texts: `id<TAB>text` (trec), queries.jsonl (beir).",
-    "corpus": "corpus.jsonl, to warn of documents that are not in it (beir).",
-    "samples": "Samples, JSON lines or a JSON list (ragas).",
-    "run": "What was retrieved (rag-contract; for trec and beir in TREC's format).",
+    "queries": "The texts of the questions: `id<TAB>text` (trec), queries.jsonl (beir).",
+    "corpus": "corpus.jsonl, to warn about documents that are not in it (beir).",
+    "samples": "Samples, as JSON lines or a JSON list (ragas).",
+    "run": "What the retriever returned (rag-contract; for trec and beir in TREC's format).",
 }
 OUTPUTS = {
     "golden": "Where to write the golden queries (rag-contract).",
     "qrels": "Where to write the judgments (trec, beir).",
-    "queries": "Where to write the questions' texts (trec, beir).",
-    "corpus": "Where to write the documents' ids, without their texts (beir).",
+    "queries": "Where to write the texts of the questions (trec, beir).",
+    "corpus": "Where to write the ids of the documents, without their texts (beir).",
     "samples": "Where to write the samples (ragas).",
-    "run": "Where to write what was retrieved (rag-contract; for trec and beir in TREC's format).",
+    "run": "Where to write the run (rag-contract; for trec and beir in TREC's format).",
 }
 ALIASES = {"queries": "topics"}
 
@@ -62,8 +62,8 @@ FORMAT = click.Choice(list(FORMATS))
 def command(source: str, target: str, **options: Any) -> int:
     """Convert from and to TREC, BEIR and ragas.
 
-    Name the golden queries and runs to read, and with -out the files to write. Exit code 2 where that cannot be done
-    whole.
+    Give the files to read, and with the -out options the files to write. Exits 2 and writes nothing if an input has
+    problems.
     """
     if source == target:
         raise click.UsageError(f"there is nothing to convert from {source} to {target}: give --from or --to")

@@ -1,4 +1,4 @@
-"""``rag-contract diff``: how ranks moved since the baseline."""
+"""``rag-contract diff``: how ranks changed since the baseline."""
 
 from typing import Any
 
@@ -19,9 +19,10 @@ from ragcontract.reports import terminal
 @K
 @REPEATS
 def command(k: int | None, **files: Any) -> int:
-    """Print how ranks moved since the baseline.
+    """Print how ranks changed since the baseline.
 
-    Worst first, then what improved, is new, has another question or is gone. Judges nothing.
+    Lists the worst changes first, then queries that improved, are new, have another question or are gone. Gives no
+    verdict.
     """
     paths = find_paths(**files)
     if paths.baseline is None:

@@ -37,12 +37,12 @@ Next:
 
 
 @click.command("init")
-@click.option("--questions", metavar="FILE", help="Questions for the golden file, one a line. [one example question]")
+@click.option("--questions", metavar="FILE", help="Questions for the golden file, one per line. [one example question]")
 def command(questions: str | None) -> int:
     """Write a golden file, a config and a workflow to start from.
 
-    They are golden.jsonl, ragcontract.yml and .github/workflows/rag-contract.yml. One that exists is never touched: it
-    is named and kept. Exit code 2, and nothing written, where all three exist, or --questions and golden.jsonl.
+    Writes golden.jsonl, ragcontract.yml and .github/workflows/rag-contract.yml. Existing files are reported and never
+    changed. Exits 2 and writes nothing if all three exist, or if --questions is given and golden.jsonl exists.
     """
     config = defaults.CONFIG_ALIAS if os.path.lexists(defaults.CONFIG_ALIAS) else defaults.CONFIG
     wanted = (defaults.GOLDEN, config, WORKFLOW)

@@ -21,14 +21,15 @@ from ragcontract.runs.run_file import RunRows
 
 @click.command("lint")
 @GOLDEN
-@files_option("--run", f"What the retriever returned; each file is a run of its own. [{defaults.RUN}, if there]")
+@files_option("--run", f"What the retriever returned; each file is a separate run. [{defaults.RUN}, if it exists]")
 @CONFIG
-@click.option("--strict", is_flag=True, help="Exit code 1 where there is anything but notes.")
+@click.option("--strict", is_flag=True, help="Exit 1 if there are findings other than notes.")
 def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, strict: bool) -> int:
-    """Review the contract itself: what is odd about its queries.
+    """Review the contract itself for likely mistakes.
 
-    Finds duplicate questions, documents that are wanted and forbidden, placeholders, small tags (a note), more wanted
-    than k holds, and with a run ids that it never returns and ranks beyond its depth. Exit code 0 without --strict.
+    Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries (a
+    note), and more relevant documents than fit into the top k. With a run, also finds relevant documents that it never
+    returns, and ranks beyond its depth. Exits 0 without --strict.
     """
     refuse_empty({"--golden": golden, "--run": run, "--config": [config]})
     paths = defaults.find_inputs(golden=golden, run=run, config=config)

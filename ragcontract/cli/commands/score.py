@@ -17,7 +17,9 @@ from ragcontract.reports import json_report, terminal
 @K
 @REPEATS
 @ENGINE
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="How to print. [table]")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", help="The output format. [table]"
+)
 def command(k: int | None, engine: str, form: str, **files: Any) -> int:
     """Print the metrics of one run, overall and by tag."""
     report = compare(find_paths(**files), k, engine)

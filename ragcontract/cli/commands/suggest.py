@@ -1,4 +1,4 @@
-"""``rag-contract suggest``: limits that known-good runs would keep."""
+"""``rag-contract suggest``: limits that known-good runs would pass."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -24,15 +24,15 @@ Suggestions = Mapping[MetricAtK, Detectable]
 
 @click.command("suggest")
 @GOLDEN
-@files_option("--run", f"Known-good runs of the same questions; every file is a run of its own. [{defaults.RUN}]")
+@files_option("--run", f"Known-good runs of the same questions; each file is a separate run. [{defaults.RUN}]")
 @CONFIG
 @K
 @REPEATS
 def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, *, repeats: bool) -> int:
     """Propose limits from known-good runs.
 
-    Says how far each metric moves by chance, which drop this golden set can show at all, and prints a configuration to
-    start from. Several runs of one retriever show how far it moves on its own.
+    Shows how much each metric varies by chance and which drop this golden set can detect, and prints a configuration to
+    start from. Several runs of one retriever show how much its own results vary.
     """
     paths = find_paths(golden, run, config, repeats=repeats)
     scored = list(_scored(paths, k))

@@ -1,4 +1,4 @@
-"""``rag-contract validate``: what is wrong with the files, or what is in them."""
+"""``rag-contract validate``: what is wrong with the files, or what they contain."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ from ragcontract.core.numbers import count
 @CONFIG
 @REPEATS
 def command(**files: Any) -> int:
-    """Say what is wrong with the files, or what is in them.
+    """Report what is wrong with the files, or what they contain.
 
-    Exit code 2 where `check` could not judge either; the verdict itself is left out.
+    Exits 2 if `check` could not judge them. Gives no verdict.
     """
     paths = find_paths(**files)
     with progress_over(large(paths)) as progress:
