@@ -15,7 +15,7 @@ from benchmarks.rounds import Figure, Sample, middle
 
 SECONDS = {0.01: "10 ms", 0.1: "0.1 s", 1.0: "1 s", 10.0: "10 s", 100.0: "100 s", 1000.0: "1,000 s"}
 BYTES = {1e6: "1 MB", 1e7: "10 MB", 1e8: "100 MB", 1e9: "1 GB", 1e10: "10 GB"}
-FLOORS = (tools.FLOOR, tools.BARE)  # yardsticks for contributors: nobody could use them in place of rag-contract
+FLOORS = (tools.FLOOR, tools.BARE)  # yardsticks for contributors: nobody could use them instead of rag-contract
 USABLE = tuple(tool for tool in tools.TOOLS if tool not in FLOORS)
 
 

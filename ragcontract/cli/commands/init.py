@@ -82,7 +82,7 @@ def template(name: str) -> str:
 
 
 def read_questions(path: str) -> tuple[list[str], int]:
-    """Return the questions of a file, one a line, each once, and how many repeated others.
+    """Return the questions of a file, one per line, each once, and how many repeated others.
 
     Raises :class:`InputError` for what is no list of questions.
     """
