@@ -118,10 +118,10 @@ def _action(section: str) -> dict[str, Any]:
 
 def _inputs() -> str:
     body = [
-        [f"`{name}`", f"`{spec['default']}`" if spec["default"] else "", spec["description"]]
+        [f"`{name}`", spec["description"] + (f" Default: `{spec['default']}`." if spec["default"] else "")]
         for name, spec in _action("inputs").items()
     ]
-    return _table(["input", "default", "description"], body)
+    return _table(["input", "description"], body)
 
 
 def _outputs() -> str:
@@ -134,15 +134,11 @@ def _fields(schema: str, record: str) -> Part:
     def make() -> str:
         definitions = SCHEMAS[schema]()["$defs"]
         definition = definitions[record]
-        body = [
-            [
-                f"`{name}`" + (" (required)" if name in definition["required"] else ""),
-                describe(field, definitions),
-                field.get("description", ""),
-            ]
-            for name, field in definition["properties"].items()
-        ]
-        return _table(["field", "value", "meaning"], body)
+        body = []
+        for name, field in definition["properties"].items():
+            value = describe(field, definitions) + ("; required" if name in definition["required"] else "")
+            body.append([f"`{name}`", f"{field.get('description', '')} *{value[0].upper()}{value[1:]}.*".strip()])
+        return _table(["field", "meaning and *value*"], body)
 
     return make
 
