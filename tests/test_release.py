@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from scripts import release
+from tests.needs import require
 
 WORKFLOWS = sorted((release.ROOT / ".github/workflows").glob("*.yml"))
 IMAGE = "ghcr.io/org/rag-contract"
@@ -282,8 +283,7 @@ def script(job: str, name: str) -> str:
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Iterator[Path]:
-    if not shutil.which("bash"):
-        pytest.skip("no bash on this machine")
+    require("bash")
     folder = tmp_path / "tools"
     folder.mkdir()
     return (yield folder)
@@ -360,8 +360,7 @@ def repository(root: Path) -> Path:
 
 
 def tag_step(repository: Path, tools: Path) -> "subprocess.CompletedProcess[str]":
-    if not shutil.which("jq"):
-        pytest.skip("no jq on this machine")
+    require("jq")
     environ = {"DIGEST": DIGEST, "IMAGE": IMAGE, "PARENT": "parent", "TAG": "v1.2.3", "VERSION": "1.2.3"}
     files = {"GITHUB_REPOSITORY": "org/rag-contract", "GITHUB_OUTPUT": str(tools / "output")}
     return shell(script("tag", "Commit the action.yml"), repository, tools, **environ, **files)
