@@ -229,9 +229,8 @@ def hostile(value: str) -> tuple[Report, str]:
     }
     questions = dict.fromkeys(before, value) | {value + "changed": value + "?"}
     versions = {"embedding_model": [value], "index_version": [value, "1"]}
-    baseline = Rows(
-        before, name=value, versions={"embedding_model": ["e"], "index_version": ["0"]}, questions=questions
-    )
+    older = {"embedding_model": [value + "0"], "index_version": ["0"]}
+    baseline = Rows(before, name=value, versions=older, questions=questions)
     baseline.created_at = value
     config = Config(fail_on=FailOn(mrr_drop_gt=0.1), minimums=Minimums(recall_at_k=0.1))
     run = Rows(now, name=value, versions=versions)
@@ -274,7 +273,8 @@ def check(value: str) -> None:
     assert worse[1][0] == tags[1][0] == identifier
     assert page.items[:2] == [
         f"The run's rows disagree about the index version: {identifier}, 1",
-        f"The likely cause: embedding model e → {identifier}, index version 0 → {shorten(written + ', 1', 80)}",
+        f"The likely cause: embedding model {shorten(written + '0', 80)} → {identifier}, "
+        f"index version 0 → {shorten(written + ', 1', 80)}",
     ]
     assert inputs[1][1] == f"{shorten(path, 80)} (sha256 cdcdcdcdcdcd)"
     assert stripped(page.items[2:]) == [shorten(path, 500).strip(" ")] * 2
