@@ -266,15 +266,14 @@ def check(value: str) -> None:
     written = visible(value)
     assert f"❌ Retrieval contract {shorten(written, 100)} broken: " in page.text.replace("\n", "")
     broken, worse, _, tags, _, inputs = page.tables[1:]
-    identifier = shorten(written, 80)
+    identifier, older = shorten(written, 80), shorten(written + "0", 80)
     path = visible(encodable(value))
     assert broken[1][0].rstrip(" ") == (identifier + shorten(written, 60)).rstrip(" ")
     assert broken[1][1] == f"no {shorten(written + '3', 80)} in the results"
     assert worse[1][0] == tags[1][0] == identifier
     assert page.items[:2] == [
         f"The run's rows disagree about the index version: {identifier}, 1",
-        f"The likely cause: embedding model {shorten(written + '0', 80)} → {identifier}, "
-        f"index version 0 → {shorten(written + ', 1', 80)}",
+        f"The likely cause: embedding model {older} → {identifier}, index version 0 → {shorten(written + ', 1', 80)}",
     ]
     assert inputs[1][1] == f"{shorten(path, 80)} (sha256 cdcdcdcdcdcd)"
     assert stripped(page.items[2:]) == [shorten(path, 500).strip(" ")] * 2
