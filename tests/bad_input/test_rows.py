@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import as_jsonl, golden, good_workspace, run
+from tests.builders import as_jsonl, golden, good_workspace, run, write_jsonl
 from tests.process import Ended, files_in, rag_contract
 
 GOLDEN = as_jsonl(golden("q1", "doc1")).encode()
@@ -129,6 +129,20 @@ def test_a_line_over_64_mib_is_refused(
     with Path("golden.jsonl").open("wb") as file:  # made here: a parameter is held as long as the tests run
         file.writelines([before, *[filler * (1 << 20)] * 64, b'"}\n'])
     assert errors(refused(tmp_path)) == [f"golden.jsonl:{line}: the line is longer than 64 MiB"]
+
+
+def test_a_repeated_query_is_told_with_the_file_and_the_line_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    for name, ids in {"a": ["q1"], "b": ["x", "y", "z", "q2"], "c": ["q2", "y"]}.items():
+        write_jsonl(Path(f"{name}.jsonl"), [run(query_id) for query_id in ids])
+    ended = rag_contract("check", "--run", "a.jsonl", "b.jsonl", "c.jsonl")
+    again = "stands here again; it is first in"
+    assert (ended.code, [line.split(" (")[0] for line in ended.err.splitlines() if again in line]) == (
+        2,
+        [f"error: c.jsonl:1: query_id: 'q2' {again} b.jsonl:4"],
+    )
 
 
 LINES = {
