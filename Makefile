@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
+DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help docs demo test test-action bench bench-quick lint types unit format clean
@@ -15,14 +16,36 @@ $(VENV)/ready: pyproject.toml requirements/dev.txt requirements/runtime.txt exam
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements/dev.txt -c requirements/runtime.txt -e .
 	@touch $@
 
-demo: $(VENV)/ready  ## Export a run from the example's retriever, check it, show where the reports are
-	@mkdir -p $(DEMO)
-	$(BIN)/python examples/export_retrieval_run.py --out $(DEMO)/current_run.jsonl
-	$(BIN)/rag-contract check --golden examples/golden.jsonl --run $(DEMO)/current_run.jsonl \
+$(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirements.txt
+	@echo "Setting up $(DEMO)/venv (once) ..."
+	@$(PYTHON) -m venv $(DEMO)/venv
+	@$(DEMO_BIN)/pip install --quiet --disable-pip-version-check --no-compile \
+		-r examples/requirements.txt -c requirements/runtime.txt -e .
+	@touch $@
+
+# $(call demo_run,FOLDER,SETTING,CODE): search with the example's retriever, check what it found, expect that exit code.
+define demo_run
+	@mkdir -p $(DEMO)/$(1)
+	@$(DEMO_BIN)/python examples/export_retrieval_run.py --setting $(2) --out $(DEMO)/$(1)/current_run.jsonl
+	@echo
+	@$(DEMO_BIN)/rag-contract check --golden examples/golden.jsonl --run $(DEMO)/$(1)/current_run.jsonl \
 		--baseline examples/baseline.json --config examples/ragcontract.yml \
-		--report-md $(DEMO)/report.md --report-json $(DEMO)/report.json --junit $(DEMO)/junit.xml \
-		--report-html $(DEMO)/report.html
-	@echo "Reports: $(DEMO)/report.md, $(DEMO)/report.json, $(DEMO)/junit.xml, $(DEMO)/report.html"
+		--report-md $(DEMO)/$(1)/report.md --report-json $(DEMO)/$(1)/report.json \
+		--junit $(DEMO)/$(1)/junit.xml --report-html $(DEMO)/$(1)/report.html; code=$$?; \
+	if [ $$code -ne $(3) ]; then echo "make demo: this check exits $$code, expected $(3)" >&2; exit 1; fi
+endef
+
+demo: $(DEMO)/venv/ready  ## Check two runs of the example's retriever, one good and one broken, and show the reports
+	@printf '\n# 1. A good run: the retriever as it is\n\n'
+	$(call demo_run,good,full,0)
+	@printf '\n# 2. A broken run: a pull request that makes the index smaller and faster to build\n\n'
+	$(call demo_run,broken,lean,1)
+	@printf '\n# What happened\n\n'
+	@echo "The contract held for the first run: exit code 0, the pull request may be merged."
+	@echo "It broke on the second: exit code 1, the pull request is stopped."
+	@printf '\n# Where the reports are\n\n'
+	@for run in good broken; do echo "$(DEMO)/$$run/report.html, and report.md, report.json and junit.xml beside it"; done
+	@echo "examples/README.md says what went wrong in the second run, and why."
 
 test: lint types unit  ## Run linters, type checker and tests
 

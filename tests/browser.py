@@ -6,7 +6,6 @@ The protocol is JSON ended by a null byte, on the descriptors 3 and 4 of the bro
 import fcntl
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -14,7 +13,8 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+from tests.needs import NEEDS, program
+
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -38,25 +38,18 @@ KEYS = {
 }
 
 
-def find() -> str:
-    """Return the path of Chromium; a machine without one cannot say whether the page works."""
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
-        raise FileNotFoundError(
-            f"the page is tested in a browser: install one of {', '.join(NAMES)} (Debian: chromium)"
-        )
-    return found
-
-
 class Browser:
     """One Chromium with one page. ``complaints`` holds errors of scripts, what was logged, and what CSP refused."""
 
     def __init__(self) -> None:
+        path = program("chromium")
+        if path is None:
+            raise FileNotFoundError(NEEDS["chromium"].why)
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
         theirs = [fcntl.fcntl(end, fcntl.F_DUPFD, ABOVE) for end in (theirs_in, theirs_out)]
-        command = [find(), *FLAGS, *QUIET, "--remote-debugging-pipe", f"--user-data-dir={self._profile.name}"]
+        command = [path, *FLAGS, *QUIET, "--remote-debugging-pipe", f"--user-data-dir={self._profile.name}"]
         self._process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{theirs[0]} 4>&{theirs[1]}', "bash", *command, "about:blank"],
             pass_fds=theirs,

@@ -146,6 +146,16 @@ def test_a_marker_that_somebody_has_planted_is_not_taken_for_ours(runner: InProc
     assert len(github.comments) == 4
 
 
+@pytest.mark.parametrize("number", ["55.", ".1", "x.1", "999999.x", "999999"])
+def test_a_comment_whose_run_cannot_be_read_is_older_than_any(number: str, runner: InProcess, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run(run=100)
+    github.add_comment(github.bodies()[0].replace("run=100.1", f"run={number}"), login=ACTIONS_BOT)
+    assert runner.run(run=101).exit_code == 1
+    assert "run=101.1" in github.bodies()[0]
+    assert len(github.comments) == 1
+
+
 def test_its_comment_is_found_on_the_third_page(runner: InProcess, github: GitHub) -> None:
     scenarios.passing(runner.workspace)
     for number in range(230):

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import get_args
 
@@ -20,7 +19,7 @@ from ragcontract.metrics.formulas import metrics_at
 from ragcontract.runs.run_file import RunRows
 from scripts import docs
 from tests.builders import write_jsonl
-from tests.process import rag_contract, spawn
+from tests.process import rag_contract
 
 README = docs.README.read_text()
 FILES = (docs.ROOT / "docs" / "files.md").read_text()
@@ -80,23 +79,6 @@ def test_the_first_section_says_how_its_commands_end() -> None:
         docs.quickstart(README.replace("The exit code is 1.", "The exit code is 0."))
     with pytest.raises(ValueError, match="'quickstart files' exits 9, not 0"):
         docs.quickstart(README.replace("cat > golden.jsonl <<'END'", "exit 9", 1))
-
-
-@pytest.mark.parametrize(("setting", "code", "broken"), [("full", 0, 0), ("lean", 1, 6)])
-def test_the_example_breaks_as_many_queries_as_the_readme_says(
-    setting: str, code: int, broken: int, tmp_path: Path
-) -> None:
-    assert "how an innocent change to it breaks six of 25 queries" in " ".join(README.split())
-    examples = docs.ROOT / "examples"
-    export = (sys.executable, str(examples / "export_retrieval_run.py"))
-    exported = spawn("--out", "current_run.jsonl", "--setting", setting, cwd=tmp_path, command=export)
-    assert exported.code == 0, exported.err
-    inputs = {"golden": "golden.jsonl", "baseline": "baseline.json", "config": "ragcontract.yml"}
-    options = [word for name, file in inputs.items() for word in (f"--{name}", str(examples / file))]
-    checked = spawn("check", *options, cwd=tmp_path)
-    assert checked.code == code, checked.err
-    queries = json.loads((tmp_path / "report.json").read_bytes())["queries"]
-    assert (len(queries), sum(query["status"] == "fail" for query in queries)) == (25, broken)
 
 
 def test_the_second_workflow_reads_what_the_first_one_uploads() -> None:

@@ -147,9 +147,17 @@ def test_a_fork_may_require_no_comment_where_it_holds(runner: Runner, github: Gi
     scenarios.passing(runner.workspace)
     result = runner.run({"comment-required": "true"}, event=FORK)
     assert result.exit_code == 4
-    assert "comment-required is true" in result.annotations[-1].message
+    assert result.annotations[-1].message.startswith("The contract holds, but comment-required is true")
     assert result.annotations[-1].level == "error"
     assert result.outputs["verdict"] == "pass"
+
+
+def test_a_missing_comment_does_not_say_that_a_broken_contract_holds(runner: Runner, github: GitHub) -> None:
+    github.may_write = False
+    scenarios.failing(runner.workspace)
+    result = runner.run({"comment-required": "true", "enforce": "false"}, event=FORK)
+    assert result.exit_code == 4
+    assert result.annotations[-1].message.startswith("The contract is broken and not enforced, but comment-required")
 
 
 @pytest.mark.parametrize(("scenario", "code"), [(scenarios.failing, 1), (scenarios.unusable, 2)])

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from scripts import release
+from tests.needs import require
 
 WORKFLOWS = sorted((release.ROOT / ".github/workflows").glob("*.yml"))
 IMAGE = "ghcr.io/org/rag-contract"
@@ -101,11 +102,7 @@ def test_a_version_that_is_none_is_refused(root: Path, version: str) -> None:
     "digest", ["sha256:12", DIGEST[:-1], DIGEST + "0", DIGEST.upper(), DIGEST[7:], DIGEST + "\n", "md5:" + DIGEST[7:]]
 )
 def test_a_digest_that_is_none_is_refused(root: Path, digest: str) -> None:
-    before = contents(root)
-    code, _, message = call(root, "--image", IMAGE, "--digest", digest)
-    assert code == 1
-    assert message.startswith(f"refused: digest {digest!r}: expected sha256:")
-    assert contents(root) == before
+    refuses(root, IMAGE, digest, f"refused: digest {digest!r}: expected sha256:")
 
 
 @pytest.mark.parametrize(
@@ -121,10 +118,14 @@ def test_a_digest_that_is_none_is_refused(root: Path, digest: str) -> None:
     ],
 )
 def test_an_image_name_that_is_none_is_refused(root: Path, image: str) -> None:
+    refuses(root, image, DIGEST, f"refused: image {image!r}: expected")
+
+
+def refuses(root: Path, image: str, digest: str, message: str) -> None:
     before = contents(root)
-    code, _, message = call(root, "--image", image, "--digest", DIGEST)
+    code, _, said = call(root, "--image", image, "--digest", digest)
     assert code == 1
-    assert message.startswith(f"refused: image {image!r}: expected")
+    assert said.startswith(message)
     assert contents(root) == before
 
 
@@ -282,8 +283,7 @@ def script(job: str, name: str) -> str:
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Iterator[Path]:
-    if not shutil.which("bash"):
-        pytest.skip("no bash on this machine")
+    require("bash")
     folder = tmp_path / "tools"
     folder.mkdir()
     return (yield folder)
@@ -360,8 +360,7 @@ def repository(root: Path) -> Path:
 
 
 def tag_step(repository: Path, tools: Path) -> "subprocess.CompletedProcess[str]":
-    if not shutil.which("jq"):
-        pytest.skip("no jq on this machine")
+    require("jq")
     environ = {"DIGEST": DIGEST, "IMAGE": IMAGE, "PARENT": "parent", "TAG": "v1.2.3", "VERSION": "1.2.3"}
     files = {"GITHUB_REPOSITORY": "org/rag-contract", "GITHUB_OUTPUT": str(tools / "output")}
     return shell(script("tag", "Commit the action.yml"), repository, tools, **environ, **files)

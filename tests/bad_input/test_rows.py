@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import as_jsonl, golden, good_workspace, run
+from tests.builders import as_jsonl, golden, good_workspace, run, write_jsonl
 from tests.process import Ended, files_in, rag_contract
 
 GOLDEN = as_jsonl(golden("q1", "doc1")).encode()
@@ -89,14 +89,6 @@ FILES = {
         GOLDEN + b'{"id": "q2", "query": "x", "note": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n",
         "golden.jsonl:2: is nested too deeply",
     ),
-    "a line over 64 MiB": (
-        GOLDEN + b'{"id": "' + b"x" * (64 << 20) + b'"}\n',
-        "golden.jsonl:2: the line is longer than 64 MiB",
-    ),
-    "a first line over 64 MiB behind a byte order mark": (
-        b"\xef\xbb\xbf" + b" " * (64 << 20),
-        "golden.jsonl:1: the line is longer than 64 MiB",
-    ),
     "gzip that is damaged": (
         gzip.compress(GOLDEN)[:10] + b"\xff" * 30,
         "golden.jsonl:1: the gzip data is damaged or cut off (Error -3 while decompressing data: invalid block type)",
@@ -123,6 +115,34 @@ def test_a_golden_file_that_is_no_json_lines_is_refused(
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("golden.jsonl").write_bytes(data)
     assert errors(refused(tmp_path)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("before", "filler", "line"),
+    [(GOLDEN + b'{"id": "', b"x", 2), (b"\xef\xbb\xbf", b" ", 1)],
+    ids=["the second line", "the first behind a byte order mark"],
+)
+def test_a_line_over_64_mib_is_refused(
+    before: bytes, filler: bytes, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    with Path("golden.jsonl").open("wb") as file:  # made here: a parameter is held as long as the tests run
+        file.writelines([before, *[filler * (1 << 20)] * 64, b'"}\n'])
+    assert errors(refused(tmp_path)) == [f"golden.jsonl:{line}: the line is longer than 64 MiB"]
+
+
+def test_a_repeated_query_is_told_with_the_file_and_the_line_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    for name, ids in {"a": ["q1"], "b": ["x", "y", "z", "q2"], "c": ["q2", "y"]}.items():
+        write_jsonl(Path(f"{name}.jsonl"), [run(query_id) for query_id in ids])
+    ended = rag_contract("check", "--run", "a.jsonl", "b.jsonl", "c.jsonl")
+    again = "stands here again; it is first in"
+    assert (ended.code, [line.split(" (")[0] for line in ended.err.splitlines() if again in line]) == (
+        2,
+        [f"error: c.jsonl:1: query_id: 'q2' {again} b.jsonl:4"],
+    )
 
 
 LINES = {

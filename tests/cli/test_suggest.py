@@ -74,6 +74,26 @@ def test_k_and_the_way_of_counting_are_the_configs() -> None:
     assert "MRR@3 " in rag_contract("suggest", "--run", "good0.jsonl", "--k", "3").out
 
 
+def test_of_several_cut_offs_limits_are_for_the_largest() -> None:
+    Path("ragcontract.yml").write_text("k: [2, 5, 1]\n")
+    rows = [run(f"q{n}", *"xyz"[: n % 4], f"d{n}") for n in range(QUERIES)]
+    write_jsonl(Path("good.jsonl"), rows)
+    ended = rag_contract("suggest", "--run", "good.jsonl")
+    assert yaml.safe_load(configuration(ended.out))["k"] == [5, 2, 1]
+    assert yaml.safe_load(configuration(ended.out))["minimums"]["recall_at_k"] > 0.9  # at 2 it is 0.5
+    assert "HitRate@5: with 40 queries" in ended.out
+    assert "HitRate@2: with 40 queries" not in ended.out
+
+
+@pytest.mark.parametrize("found", [["d0", "x"], ["x"]], ids=["all or nothing", "nothing"])
+def test_a_drop_that_no_run_can_reach_is_no_limit(found: list[str]) -> None:
+    write_jsonl(Path("one.jsonl"), [golden("q0", "d0")])
+    for doc_id in found:
+        write_jsonl(Path(f"run-{doc_id}.jsonl"), [run("q0", doc_id)])
+    ended = rag_contract("suggest", "--golden", "one.jsonl", "--run", "run-*.jsonl")
+    assert yaml.safe_load(configuration(ended.out))["fail_on"] == {"mode": "significant"}
+
+
 def test_where_no_drop_is_sure_to_be_found_it_says_so() -> None:
     write_jsonl(Path("few.jsonl"), [golden("q0", "d0"), golden("q1", "d1")])
     ended = rag_contract("suggest", "--golden", "few.jsonl", "--run", "good0.jsonl")

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.needs import require
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    require("java")
     folder = tmp_path_factory.mktemp("spark")
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_WORKER_DIR": str(folder), "SPARK_LOCAL_IP": "127.0.0.1"}
     settings: dict[str, bool | float | int | str | None] = {

@@ -145,3 +145,8 @@ def executors(spark: SparkSession) -> list[int]:
 
 def test_there_are_two_executors(spark: SparkSession) -> None:
     until(lambda: len(executors(spark)) == 2)
+
+
+def test_all_who_need_the_cluster_run_in_one_process(request: pytest.FixtureRequest) -> None:
+    if hasattr(request.config, "workerinput"):  # else there is one process
+        assert request.node.nodeid.endswith("@spark"), "every worker starts a cluster: pass --dist loadgroup"

@@ -1,8 +1,6 @@
 """GitHub's own description of its API, as npm's ``@octokit/openapi`` carries it: what may be sent, what comes back."""
 
-import os
 import re
-import shutil
 import subprocess
 from contextlib import suppress
 from functools import cache
@@ -16,19 +14,22 @@ from openapi_schema_validator import OAS30Validator
 from referencing import Registry
 from referencing.jsonschema import DRAFT4
 
+from tests.needs import here
+
 Json = Any
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = "@octokit/openapi@23.0.2"
-# npm brings the description. Outside CI a machine may lack it: the stand-in then lets every request pass.
-AVAILABLE = bool(os.environ.get("CI") or shutil.which("npm"))
 NOTHING: Json = {"paths": {}}
 DESCRIPTIONS = {"github.com": "api.github.com.json", "enterprise": "ghes-3.19.json"}
 
 
 @cache
 def description(kind: str) -> "Description":
-    """Return the description of ``github.com`` or of an ``enterprise`` server, fetched once into ``build/``."""
-    if not AVAILABLE:
+    """Return the description of ``github.com`` or of an ``enterprise`` server, fetched once into ``build/``.
+
+    Outside CI a machine may lack npm, which brings it: the stand-in then lets every request pass.
+    """
+    if not here("npm"):
         return Description(NOTHING)
     folder = ROOT / "build" / "openapi"
     file = folder / "package" / "generated" / DESCRIPTIONS[kind]

@@ -17,6 +17,14 @@ def test_an_empty_environment_is_a_context_without_anything() -> None:
     assert not context.token
 
 
+def test_the_runs_page_is_known_by_its_number_whichever_attempt() -> None:
+    environ = {"GITHUB_REPOSITORY": "octo/app", "GITHUB_RUN_ID": "55"}
+    for attempt in ("", "1", "3"):
+        context = Context.from_environ(environ | {"GITHUB_RUN_ATTEMPT": attempt})
+        assert context.run_url == "https://github.com/octo/app/actions/runs/55"
+    assert Context.from_environ(environ | {"GITHUB_RUN_ID": "", "GITHUB_RUN_ATTEMPT": "1"}).run_url == ""
+
+
 def test_an_enterprise_servers_addresses_are_taken_as_they_are() -> None:
     context = Context.from_environ(
         {"GITHUB_API_URL": "https://ghe.example/api/v3/", "GITHUB_GRAPHQL_URL": "https://ghe.example/api/graphql"}

@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 import requests
 
-from tests.github.openapi import AVAILABLE
 from tests.github.standin import TOKEN, Fault, GitHub
-
-needs_description = pytest.mark.skipif(not AVAILABLE, reason="npm, which brings GitHub's description, is not here")
+from tests.needs import require
 
 COMMENTS = "/repos/octo/app/issues/7/comments"
 GOOD = {"Authorization": f"Bearer {TOKEN}", "User-Agent": "rag-contract/0", "X-GitHub-Api-Version": "2022-11-28"}
@@ -34,7 +32,6 @@ def test_a_comment_that_was_posted_is_there(github: GitHub) -> None:
     assert github.bodies() == ["bye"]
 
 
-@needs_description
 @pytest.mark.parametrize(
     ("method", "path", "body", "why"),
     [
@@ -51,12 +48,13 @@ def test_a_comment_that_was_posted_is_there(github: GitHub) -> None:
 def test_what_the_description_does_not_allow_is_refused_and_remembered(
     github: GitHub, method: str, path: str, body: Any, why: str
 ) -> None:
+    require("npm")
     assert call(github, method, path, body).status_code == 422
     assert why in github.refused[0]
 
 
-@needs_description
 def test_a_client_that_was_refused_anything_fails_its_test() -> None:
+    require("npm")
     with pytest.raises(AssertionError, match="unknown query parameter"), GitHub() as github:
         call(github, "GET", COMMENTS + "?x=1")
 

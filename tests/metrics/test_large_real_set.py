@@ -21,6 +21,8 @@ from ragcontract import pipeline
 from ragcontract.model import Report
 from tests.builders import golden, run, write_jsonl
 
+pytestmark = pytest.mark.xdist_group("large real set")  # which takes seconds to build
+
 K = 10
 DEPTH = 20
 Lists = Mapping[str, list[str]]

@@ -1,7 +1,14 @@
-"""How sure the drops of tags are."""
+"""How sure the drops of tags are, and which tag comes first."""
+
+from pathlib import Path
+
+import pytest
 
 from ragcontract.contract.config import Config
+from tests.builders import golden, run, write_jsonl
+from tests.process import rag_contract
 from tests.records import query, report
+from tests.reports.page import Page
 
 
 def test_p_values_are_adjusted_over_all_tags_and_told_of_those_that_fell() -> None:
@@ -15,3 +22,17 @@ def test_p_values_are_adjusted_over_all_tags_and_told_of_those_that_fell() -> No
     assert tags["six"].p_values["mrr_at_5"] == tags["five"].p_values["mrr_at_5"] == 3 / 64
     assert tags["up"].p_values == {}
     assert {key for tag in tags.values() for key in tag.p_values} == {"mrr_at_5", "ndcg_at_5", "map_at_5"}
+
+
+def test_the_tag_that_lost_most_comes_first_and_of_those_alike_the_worst(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ranks = {"up": (5, 1), "same": (4, 4), "better": (2, 2), "lost": (1, 2), "slipped": (2, 3)}
+    write_jsonl(Path("golden.jsonl"), [golden(tag, "A", tags=[tag]) for tag in ranks])
+    for name, side in (("base.jsonl", 0), ("run.jsonl", 1)):
+        write_jsonl(Path(name), [run(tag, *"wxyz"[: found[side] - 1], "A") for tag, found in ranks.items()])
+    checked = rag_contract("check", "--run", "run.jsonl", "--baseline", "base.jsonl")
+    assert checked.code == 0, checked.err
+    tags = next(table for table in Page(Path("report.md").read_text()).tables if table[0][0] == "Tag")
+    assert [row[0] for row in tags[1:]] == ["lost", "slipped", "same", "better", "up"]

@@ -87,6 +87,14 @@ def test_many_changes_agree_with_scipy_within_sampling_error(
     assert ours == pytest.approx(theirs, abs=4 * error + 2 / samples)
 
 
+@pytest.mark.parametrize(("losses", "wins"), [(65, 35), (30, 10), (900, 800), (40, 0)])
+def test_changes_of_one_size_are_a_sign_test(losses: int, wins: int) -> None:
+    before, now = [1.0] * losses + [0.0] * wins, [0.0] * losses + [1.0] * wins
+    expected = scipy.stats.binomtest(losses, losses + wins, alternative="greater").pvalue
+    ours = paired(before, now, [1.0] * len(now)).p_value
+    assert ours == pytest.approx(expected, abs=4 * sqrt(expected / SAMPLES) + 2 / SAMPLES)
+
+
 @pytest.mark.parametrize("queries", [600, 5000])
 def test_a_sum_that_is_partly_drawn_as_normal_has_the_right_tail(queries: int) -> None:
     dice = random.Random(queries)

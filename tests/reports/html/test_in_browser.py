@@ -11,12 +11,14 @@ from ragcontract.model import Report
 from ragcontract.reports.html import page as html
 from ragcontract.reports.html.text import STATUS
 from tests.browser import Browser
+from tests.needs import require
 from tests.records import query, report
 from tests.reports.everything import everything
 from tests.reports.html.test_page import HOSTILE, hostile, hostile_pair
 
 IDS = "[...document.querySelectorAll('#rows .id')].map((each) => each.textContent)"
 COUNT = "document.getElementById('count').textContent"
+DRAWN = "document.getElementById('slopes').hidden || document.querySelector('.slope')"  # once its width is known
 FOCUSED = "document.activeElement.textContent"
 SORT = "document.querySelector('th[data-sort={}]').getAttribute('aria-sort')"
 PLENTY = 10_000
@@ -24,6 +26,7 @@ PLENTY = 10_000
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Browser]:
+    require("chromium")
     browser = Browser()
     yield browser
     browser.close()
@@ -72,6 +75,7 @@ def show(browser: Browser, folder: Path, made: Report, fragment: str = "") -> Pa
     file = folder / "report.html"
     file.write_bytes(html.render(made))
     browser.open(file, fragment)
+    browser.wait(DRAWN)
     return file
 
 

@@ -1,5 +1,6 @@
 """The report on a pull request: what it says, and that nothing from a file can change what it is."""
 
+import re
 from typing import Any
 
 import pytest
@@ -198,10 +199,16 @@ def test_tables_are_cut_and_the_rest_is_counted(max_rows: int, shown: int) -> No
     rows = [len(table) - 1 for table in page.tables]
     assert rows == ([6, shown, shown, shown, 6, 4] if shown else [6, 6, 4])
     rest = 4 - shown
-    for noun in ("broken quer", "quer", "tag"):
-        assert (f"… and {rest} more {noun}" in page.text) == (rest > 0)
-    assert (f"{rest} more" in page.text.split("Gone")[1]) == (rest > 0)
-    assert page.items == ["w"] * shown + ([f"… and {rest} more"] if rest else [])
+    told = re.findall(r"(\w+) more ?(broken|quer|tag|)", page.text)
+    assert told == [(str(rest), noun) for noun in ("broken", "quer", "", "tag", "")] * (rest > 0)
+    assert page.items == ["w"] * shown + [f"… and {rest} more"] * (rest > 0)
+
+
+def test_without_folds_there_are_none() -> None:
+    page = Page(render(failing(), layout=Layout(folds=False)))
+    assert "details" in Page(render(failing())).tags
+    assert "details" not in page.tags
+    assert len(page.tables) == 2
 
 
 def test_what_cannot_be_judged_says_every_problem() -> None:
@@ -229,9 +236,8 @@ def hostile(value: str) -> tuple[Report, str]:
     }
     questions = dict.fromkeys(before, value) | {value + "changed": value + "?"}
     versions = {"embedding_model": [value], "index_version": [value, "1"]}
-    baseline = Rows(
-        before, name=value, versions={"embedding_model": ["e"], "index_version": ["0"]}, questions=questions
-    )
+    older = {"embedding_model": [value + "0"], "index_version": ["0"]}
+    baseline = Rows(before, name=value, versions=older, questions=questions)
     baseline.created_at = value
     config = Config(fail_on=FailOn(mrr_drop_gt=0.1), minimums=Minimums(recall_at_k=0.1))
     run = Rows(now, name=value, versions=versions)
@@ -267,14 +273,14 @@ def check(value: str) -> None:
     written = visible(value)
     assert f"❌ Retrieval contract {shorten(written, 100)} broken: " in page.text.replace("\n", "")
     broken, worse, _, tags, _, inputs = page.tables[1:]
-    identifier = shorten(written, 80)
+    identifier, older = shorten(written, 80), shorten(written + "0", 80)
     path = visible(encodable(value))
     assert broken[1][0].rstrip(" ") == (identifier + shorten(written, 60)).rstrip(" ")
     assert broken[1][1] == f"no {shorten(written + '3', 80)} in the results"
     assert worse[1][0] == tags[1][0] == identifier
     assert page.items[:2] == [
         f"The run's rows disagree about the index version: {identifier}, 1",
-        f"The likely cause: embedding model e → {identifier}, index version 0 → {shorten(written + ', 1', 80)}",
+        f"The likely cause: embedding model {older} → {identifier}, index version 0 → {shorten(written + ', 1', 80)}",
     ]
     assert inputs[1][1] == f"{shorten(path, 80)} (sha256 cdcdcdcdcdcd)"
     assert stripped(page.items[2:]) == [shorten(path, 500).strip(" ")] * 2
