@@ -27,7 +27,7 @@ from ragcontract.reports.build import report_of
 from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.report import Detail, QueryReport, Report
 from ragcontract.runs.readers import RunEvent
-from ragcontract.runs.stored import StoredBatch, StoredHead, StoredRow, Tool
+from ragcontract.runs.stored import ComparedQuery, StoredBatch, StoredHead, Tool
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 LINE = "ragcontract.yml:7"
@@ -76,9 +76,9 @@ class Rows(Struct, frozen=True, kw_only=True):
         results = {query_id: [Result(doc_id=doc_id) for doc_id in docs] for query_id, docs in self.docs.items()}
         yield Batch(self.name, 1, [RunRow(query_id=one, results=found, **versions) for one, found in results.items()])
 
-    def _stored(self, query_id: str, doc_ids: Sequence[str]) -> StoredRow:
+    def _stored(self, query_id: str, doc_ids: Sequence[str]) -> ComparedQuery:
         question = self.questions.get(query_id, f"What about {query_id}?")
-        return StoredRow(query_id=query_id, question=question, doc_ids=list(doc_ids), metrics={})
+        return ComparedQuery(id=query_id, query=question, doc_ids=list(doc_ids))
 
 
 def score_query(

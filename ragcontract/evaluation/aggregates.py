@@ -15,6 +15,7 @@ class FamilyGroups(Struct, frozen=True, kw_only=True):
     """Queries with the same values of one family's metrics, counted: all of them, and those with each tag."""
 
     metrics: tuple[Metric, ...]
+    keys: tuple[str, ...]
     groups: list[Group]
     tags: dict[str, list[Group]]
 
@@ -55,7 +56,8 @@ def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
         now = [values or () for values in run.values(number, ids)]
         before = baseline.values(number, ids) if baseline else [None] * len(ids)
         groups = group(zip(tags, weights, now, before, strict=True))
-        families.append(FamilyGroups(metrics=tuple(family.metrics), groups=groups, tags=by_tag(groups)))
+        keys = tuple(metric.key for metric in family.metrics)
+        families.append(FamilyGroups(metrics=tuple(family.metrics), keys=keys, groups=groups, tags=by_tag(groups)))
     names = dict.fromkeys(tag for family in families for tag in family.tags)
     return Aggregates(
         families=tuple(families),

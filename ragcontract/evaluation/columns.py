@@ -34,11 +34,6 @@ class Column:
             rows.append(values)
             self.note(query_id, averaged_values(rows))
 
-    def forget(self, query_id: str) -> None:
-        """Let a query have no values."""
-        self._repeats.pop(query_id, None)
-        self.note(query_id, (nan,) * self._metrics)
-
     def __getitem__(self, query_id: str) -> Values:
         """Return a query's values, empty where it has none."""
         start = self._numbers[query_id] * self._metrics

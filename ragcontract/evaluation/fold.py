@@ -2,11 +2,11 @@
 
 import sys
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import as_id
+from ragcontract.core.ids import as_id, as_ids
 from ragcontract.core.metric import Family, Metric
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
@@ -20,11 +20,12 @@ from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
 from ragcontract.files.schema import shown
 from ragcontract.runs.readers import RunEvent
-from ragcontract.runs.stored import StoredBatch, StoredHead, StoredRow
+from ragcontract.runs.stored import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead
 from ragcontract.statistics.latency import summary
 from ragcontract.statistics.repeats import averaged
 
 FILE_BITS = 40
+Retrieved = tuple[GoldenQuery, list[str]]
 _VERSIONS = attrgetter(*VERSION_FIELDS)
 
 
@@ -67,15 +68,17 @@ class _Builder:
         self._versions: dict[tuple[str | int | None, ...], None] = {}
         self._duplicates = DuplicateCounter(plan.k)
         self._unordered, self._first_unordered = 0, ""
-        self._questions: dict[str, str] = {}
+        self._changed: list[str] = []  # queries that a stored baseline asked another question
         self._doc_ids: dict[str, list[list[str]]] = {}
 
     def batch(self, event: Batch[RunRow]) -> None:
-        golden, lines = self._plan.golden, self._lines
+        golden, lines, note_duplicates = self._plan.golden, self._lines, self._duplicates.note
         if event.path not in self._paths[-1:]:
             self._paths.append(event.path)
         first = (len(self._paths) - 1 << FILE_BITS) + event.line
+        needs_row = bool(self._columns) or self._row_rules
         known: list[RunRow] = []
+        retrieved: list[Retrieved] = []
         for index, row in enumerate(event.rows):
             query_id = row.query_id if type(row.query_id) is str else str(row.query_id)
             if not descending([result.score for result in row.results]):
@@ -85,57 +88,63 @@ class _Builder:
             if query is None:
                 self._note_unknown(query_id)
                 continue
-            if query_id in lines and not self._plan.repeats:
+            is_repeat = query_id in lines
+            if is_repeat and not self._plan.repeats:
                 self._refuse(query_id, location_of(event, index))
                 continue
             lines[query.id] = first + index  # the golden query's own id: the row's copy need not be held
             known.append(row)
             doc_ids = row.doc_ids
-            self._note(query, doc_ids)
-            if self._columns or self._row_rules:
-                self._note_row(query, row, location_of(event, index))
-            self._duplicates.note(query.id, doc_ids)
+            retrieved.append((query, doc_ids))
+            note_duplicates(query.id, doc_ids)
+            if needs_row:
+                self._note_row(query, row, location_of(event, index), is_repeat=is_repeat)
+        self._score(retrieved)
         latencies = [row.latency_ms for row in known if row.latency_ms is not None]
         self._latencies.extend(latencies)
         self._unmeasured += len(known) - len(latencies)
         self._versions |= dict.fromkeys(map(_VERSIONS, known))
 
     def stored_batch(self, event: StoredBatch) -> None:
-        for row in event.rows:
-            query = self._plan.golden.get(row.query_id)
+        golden = self._plan.golden
+        retrieved: list[Retrieved] = []
+        for stored in event.queries:
+            query_id = stored.id if type(stored.id) is str else str(stored.id)
+            query = golden.get(query_id)
             if query is None:
-                self._note_unknown(row.query_id)
+                self._note_unknown(query_id)
                 continue
-            if row.question != query.query:
-                self._questions[query.id] = row.question
-            self._note(query, row.doc_ids)
+            if stored.query != query.query:
+                self._changed.append(query.id)
+                continue
+            retrieved.append((query, as_ids(stored.doc_ids)))
+            retrieved += [(query, as_ids(doc_ids)) for doc_ids in stored.repeats]
             for family, column in zip(self._plan.families, self._columns, strict=True):
-                values = self._stored_values(family.metrics, row)
-                (column.repeat if query.id in self._repeats else column.note)(query.id, values)
+                column.note(query.id, stored_values(family.metrics, stored))
+        self._score(retrieved)
 
-    def _note(self, query: GoldenQuery, doc_ids: list[str]) -> None:
-        score = self._plan.ranking.score(query, doc_ids)
-        if query.id in self._scores:
-            self._repeats.setdefault(query.id, [self._scores[query.id]]).append(score)
-        else:
-            self._scores[query.id] = score
+    def _score(self, retrieved: Sequence[Retrieved]) -> None:
+        """Keep the scores of rows: of queries with several rows, each."""
+        score, scores = self._plan.ranking.score, self._scores
+        for query, doc_ids in retrieved:
+            if query.id in scores:
+                self._repeats.setdefault(query.id, [scores[query.id]]).append(score(query, doc_ids))
+            else:
+                scores[query.id] = score(query, doc_ids)
         if self._plan.keep_ids:
-            self._doc_ids.setdefault(query.id, []).append(doc_ids)
+            for query, doc_ids in retrieved:
+                self._doc_ids.setdefault(query.id, []).append(doc_ids)
 
-    def _note_row(self, query: GoldenQuery, row: RunRow, location: str) -> None:
+    def _note_row(self, query: GoldenQuery, row: RunRow, location: str, *, is_repeat: bool) -> None:
         """Keep what the other families and the rules say, which need the row."""
         for family, column in zip(self._plan.families, self._columns, strict=True):
             values = valid_values(family, query, row)
             if isinstance(values, str):
                 self.problems.problem(location, f"query {shown(query.id)} {values}")
             else:
-                (column.repeat if query.id in self._repeats else column.note)(query.id, values)
+                (column.repeat if is_repeat else column.note)(query.id, values)
         if violations := tuple(self._plan.violations(query, row)):
             self._violations[query.id] = merged(self._violations.get(query.id, ()), violations)
-
-    def _stored_values(self, metrics: Iterable[Metric], row: StoredRow) -> Values:
-        values = [row.metrics.get(metric.key) for metric in metrics]
-        return tuple([value for value in values if value is not None]) if None not in values else ()
 
     def _note_unknown(self, query_id: str) -> None:
         listed = LISTED if self._plan.score_missing else sys.maxsize
@@ -155,10 +164,10 @@ class _Builder:
     def finish(self) -> Side:
         plan, scores = self._plan, self._scores
         scores |= {query_id: averaged(rows) for query_id, rows in self._repeats.items()}
-        missing = tuple([query_id for query_id in plan.golden if query_id not in scores])
+        apart = {*scores, *self._changed}
+        missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
         if plan.score_missing:
-            self._score(missing)
-        incomparable = self._forget_changed()
+            self._score_missing(missing)
         if self._unordered:
             self.problems.warning(
                 f"{self._first_unordered}: the scores are not in descending order "
@@ -177,30 +186,33 @@ class _Builder:
             latency=stored.latency if stored else summary(self._latencies),
             unmeasured=self._unmeasured,
             duplicates=self._duplicates.result(),
-            changed=tuple(self._questions),
+            changed=tuple(self._changed),
             stored=stored,
-            incomparable=incomparable,
+            incomparable=self._incomparable(),
             doc_ids=self._doc_ids,
             problems=self.problems.found(),
         )
 
-    def _score(self, missing: Iterable[str]) -> None:
+    def _score_missing(self, missing: Iterable[str]) -> None:
         """Let golden queries without a row have found nothing, and have the worst of every other metric."""
         for query_id in missing:
             self._scores[query_id] = self._plan.ranking.score(self._plan.golden[query_id], ())
             for family, column in zip(self._plan.families, self._columns, strict=True):
                 column.note(query_id, worst_values(family.metrics))
 
-    def _forget_changed(self) -> frozenset[str]:
-        """Compare nothing with a question that was another; returns metrics that were computed by something else."""
-        for query_id in self._questions:
-            del self._scores[query_id]
-            for column in self._columns:
-                column.forget(query_id)
+    def _incomparable(self) -> frozenset[str]:
+        """Return the metrics of a stored baseline that something else computed."""
         prints = self.stored.fingerprints if self.stored else {}
         families: Iterable[Family] = self._plan.families if self.stored else ()
         metrics = [metric for family in families for metric in family.metrics]
         return frozenset(metric.key for metric in metrics if prints.get(metric.key, "") != metric.fingerprint)
+
+
+def stored_values(metrics: Iterable[Metric], stored: ComparedQuery) -> Values:
+    """Return the metrics that a stored baseline has for a query, none where it lacks one of them."""
+    known = stored.metrics if isinstance(stored, MeasuredQuery) else {}
+    values = [known.get(metric.key) for metric in metrics]
+    return tuple([value for value in values if value is not None]) if None not in values else ()
 
 
 def merged(first: Iterable[Violation], others: Iterable[Violation]) -> tuple[Violation, ...]:

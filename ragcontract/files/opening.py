@@ -1,10 +1,10 @@
 """Opening, unpacking and fingerprinting input files."""
 
+import gzip
 import hashlib
 import io
 import zlib
 from collections.abc import Callable
-from gzip import GzipFile
 from typing import Any, Self
 
 from ragcontract.core.run import SourceFile
@@ -47,6 +47,12 @@ class _HashingReader(io.RawIOBase):
         self._progress(count)
         return count
 
+    def readall(self) -> bytes:
+        data = self._file.readall() or b""  # at once: the inherited method asks for 8 KiB at a time
+        self.digest.update(data)
+        self._progress(len(data))
+        return data
+
     def close(self) -> None:
         self._file.close()
         super().close()
@@ -62,7 +68,7 @@ class InputFile:
         packed = io.BufferedReader(self._raw, BUFFER)
         self.stream: io.BufferedReader[Any] = packed
         if packed.peek(2)[:2] == GZIP_MAGIC:
-            self.stream = io.BufferedReader(GzipFile(fileobj=packed), BUFFER)
+            self.stream = io.BufferedReader(gzip.GzipFile(fileobj=packed), BUFFER)
 
     def source(self) -> SourceFile:
         """Return the path and the digest of the bytes on disk; call it after the file was read to its end."""
@@ -83,6 +89,11 @@ def read_whole(path: str, progress: Progress = no_progress, *, limit: int | None
 
     Raises one of ``READ_ERRORS``.
     """
-    with InputFile(path, progress) as file:
-        data = file.stream.read(-1 if limit is None else len(UTF8_BOM) + limit + 1)
-        return data.removeprefix(UTF8_BOM), file.source()
+    if limit is not None:
+        with InputFile(path, progress) as file:
+            return file.stream.read(len(UTF8_BOM) + limit + 1).removeprefix(UTF8_BOM), file.source()
+    with _HashingReader(io.FileIO(path), progress) as raw:
+        data = raw.readall()
+        source = SourceFile(path=path, sha256=raw.digest.hexdigest())
+    unpacked = gzip.decompress(data) if data.startswith(GZIP_MAGIC) else data
+    return unpacked.removeprefix(UTF8_BOM), source

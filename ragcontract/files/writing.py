@@ -6,6 +6,7 @@ sees half a report and a failure leaves what was there.
 
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -33,7 +34,7 @@ def check_outputs(outputs: Iterable[str], inputs: Iterable[str]) -> list[str]:
 
 
 def goes_to_stdout(output: str) -> bool:
-    """Tell whether a path is this process's standard output."""
+    """Say whether a path is this process's standard output."""
     return _descriptor(output) == STDOUT
 
 
@@ -85,12 +86,7 @@ class _Staged:
     def put_in_place(self) -> None:
         if self.path.exists():
             self._old = beside(self.path)
-            try:
-                self._old.hardlink_to(self.path)
-            except OSError:  # a file system without links
-                import shutil
-
-                shutil.copy2(self.path, self._old)
+            shutil.copy2(self.path, self._old)
         self._temporary.replace(self.path)
         self._is_in_place = True
 
@@ -181,7 +177,7 @@ def _descriptor(output: str) -> int | None:
 
 
 def _identity(path: Path) -> tuple[int, int] | Path:
-    """Tell a file by what it is, so that links and other spellings of its path do not hide it."""
+    """Identify a file by what it is, so that links and other spellings of its path do not hide it."""
     try:
         found = path.stat()
     except OSError:

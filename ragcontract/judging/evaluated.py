@@ -21,10 +21,9 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     def metrics(self, side: Side, query_id: str) -> Means:
         """Return a query's metrics on a side, null for those that it has no part in."""
         found: Means = {}
-        for number, family in enumerate((self.contract.ranking, *self.contract.families)):
-            keys = [metric.key for metric in family.metrics]
+        for number, family in enumerate(self.aggregates.families):
             (values,) = side.values(number, [query_id])
-            found |= dict(zip(keys, values or (None,) * len(keys), strict=True))
+            found |= dict(zip(family.keys, values, strict=True)) if values else dict.fromkeys(family.keys)
         return found
 
     def rows(self, side: Side, query_id: str) -> list[Values]:

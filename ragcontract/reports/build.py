@@ -113,7 +113,7 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
         golden=GoldenInput(
             files=_files(contract.golden.files),
             queries=len(contract.queries),
-            answerable=sum(query.answerable for query in contract.queries.values()),
+            answerable=sum(group.count for group in evaluation.aggregates.families[0].groups if group.now),
         ),
         run=RunInput(
             files=_files(run.files),

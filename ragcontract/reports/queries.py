@@ -35,7 +35,9 @@ def _changed(evaluation: Evaluation) -> set[str]:
     now, before = evaluation.run, evaluation.baseline
     if before is None:
         return set()
-    changed = {query_id for query_id, score in before.scores.items() if score != now.scores[query_id]}
+    scores = now.scores  # queries with the same ranks share one score, on both sides
+    others = [query_id for query_id, score in before.scores.items() if score is not scores[query_id]]
+    changed = {query_id for query_id in others if before.scores[query_id] != scores[query_id]}
     for column, other in zip(now.columns, before.columns, strict=True):
         changed |= {query_id for query_id in before.scores if column[query_id] != other[query_id]}
     return changed

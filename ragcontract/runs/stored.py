@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.core.errors import InputError
-from ragcontract.core.ids import Id, Rank, as_id, as_ids
+from ragcontract.core.ids import Id, Rank, as_id
 from ragcontract.core.run import Latency, SourceFile
 from ragcontract.core.scores import Means
 from ragcontract.files.events import FileRead
@@ -19,7 +19,7 @@ from ragcontract.files.problems import SHOWN, MoreProblems, Problem
 from ragcontract.files.schema import Mismatch, mismatches
 
 FORMAT_VERSION = 1
-BATCH = 1_000
+BATCH = 100  # queries that fit into a processor's cache when they are decoded
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -88,19 +88,10 @@ class BaselineFile(StoredHead, frozen=True, kw_only=True, omit_defaults=True):
     queries: list[BaselineQuery]
 
 
-class StoredRow(Struct, frozen=True, kw_only=True, gc=False):
-    """A row of a stored baseline: the question, the document ids, and the metrics where they were asked for."""
-
-    query_id: str
-    question: str
-    doc_ids: list[str]
-    metrics: Means
-
-
 class StoredBatch(Struct, frozen=True):
-    """Some rows of a stored baseline."""
+    """Some queries of a stored baseline, each once."""
 
-    rows: list[StoredRow]
+    queries: list[ComparedQuery]
 
 
 StoredEvent = StoredHead | StoredBatch | FileRead | Problem | MoreProblems
@@ -112,7 +103,7 @@ class _Packed(StoredHead, frozen=True, kw_only=True):
     queries: list[msgspec.Raw]
 
 
-class _Duplicate(Exception):  # noqa: N818 (no error for anybody but this module)
+class _DuplicateError(Exception):
     """A query is there twice: the whole file is looked at again, to report all of them."""
 
 
@@ -131,33 +122,30 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
         yield Problem(path, "is empty; make it with `rag-contract baseline`")
         return
     try:
-        header = msgspec.json.decode(data, type=_Header)
-        if header.format_version != FORMAT_VERSION:
-            yield Problem(path, _unknown_format(header))
-            return
-        head = msgspec.json.decode(data, type=_Packed)
-        yield head
-        yield from _batches(head.queries, MeasuredQuery if with_metrics else ComparedQuery)
-    except (*UNDECODABLE, _Duplicate) as error:
+        file = msgspec.json.decode(data, type=_Packed)
+    except UNDECODABLE as error:
+        yield from _not_a_baseline(data, path, error)
+        return
+    if file.format_version != FORMAT_VERSION:
+        yield Problem(path, _unknown_format(file.format_version))
+        return
+    yield file
+    try:
+        yield from _batches(file.queries, MeasuredQuery if with_metrics else ComparedQuery)
+    except (*UNDECODABLE, _DuplicateError) as error:
         yield from _explain(data, path, error)
 
 
 def _batches(queries: list[msgspec.Raw], record: type[ComparedQuery]) -> Iterator[StoredBatch]:
     decode = msgspec.json.Decoder(record).decode
-    seen: set[str] = set()
+    seen: set[str | int] = set()
     for start in range(0, len(queries), BATCH):
-        rows: list[StoredRow] = []
-        for query in map(decode, queries[start : start + BATCH]):
-            query_id = as_id(query.id)
-            if query_id in seen:
-                raise _Duplicate
-            seen.add(query_id)
-            metrics = query.metrics if isinstance(query, MeasuredQuery) else {}
-            rows += [
-                StoredRow(query_id=query_id, question=query.query, doc_ids=as_ids(doc_ids), metrics=metrics)
-                for doc_ids in (query.doc_ids, *query.repeats)
-            ]
-        yield StoredBatch(rows)
+        batch = list(map(decode, queries[start : start + BATCH]))
+        size = len(seen) + len(batch)
+        seen.update([as_id(query.id) for query in batch])
+        if len(seen) < size:
+            raise _DuplicateError
+        yield StoredBatch(batch)
 
 
 def read_stored(path: str, expected: SourceFile | None = None) -> BaselineFile:
@@ -178,21 +166,31 @@ def read_stored(path: str, expected: SourceFile | None = None) -> BaselineFile:
         raise InputError([str(problem) for problem in problems]) from error
 
 
-class _Header(msgspec.Struct):
-    format_version: int | None = None
-    per_query: msgspec.Raw = msgspec.Raw()
-
-
-def _unknown_format(header: _Header) -> str:
-    if bytes(header.per_query):
-        return "is a baseline of rag-contract 0.1.0; recreate it with `rag-contract baseline` from the good run"
-    if header.format_version is None:
-        return (
+def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Problem | MoreProblems]:
+    """Yield what is wrong with a file that does not decode: it may be of another version, or something else."""
+    try:
+        fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except UNDECODABLE:
+        yield from _explain(data, path, error)
+        return
+    if "per_query" in fields:
+        message = "is a baseline of rag-contract 0.1.0; recreate it with `rag-contract baseline` from the good run"
+        yield Problem(path, message)
+    elif "format_version" not in fields:
+        yield Problem(
+            path,
             "is no baseline: it has no format_version; make one with `rag-contract baseline`. "
-            "A run can serve as one if its name ends in .jsonl"
+            "A run can serve as one if its name ends in .jsonl",
         )
+    elif (version := msgspec.json.decode(fields["format_version"])) != FORMAT_VERSION:
+        yield Problem(path, _unknown_format(version))
+    else:
+        yield from _explain(data, path, error)
+
+
+def _unknown_format(version: object) -> str:
     return (
-        f"has format version {header.format_version}, and this rag-contract reads version {FORMAT_VERSION}; "
+        f"has format version {version}, and this rag-contract reads version {FORMAT_VERSION}; "
         "recreate it with `rag-contract baseline`, or use the version that made it"
     )
 
@@ -201,7 +199,7 @@ def _explain(data: bytes, path: str, error: Exception) -> Iterator[Problem | Mor
     """Yield all that is wrong with a file, ``error`` being the first of it."""
     found: Iterator[Mismatch] = iter(())
     value: Any = None
-    if isinstance(error, msgspec.ValidationError | _Duplicate):
+    if isinstance(error, msgspec.ValidationError | _DuplicateError):
         try:
             value = msgspec.json.decode(data)
             found = _all_mismatches(value)

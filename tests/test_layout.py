@@ -1,0 +1,117 @@
+"""How the package is laid out: imports point one way, modules are short, and each has a name of its own."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.runner import ROOT
+
+PACKAGE = ROOT / "ragcontract"
+# From the top down: what is in a line may import what is below it, and what is in its own line.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("__main__", "guard", "spark", "__init__"),
+    ("cli", "action", "cluster.python_api", "cluster.session"),
+    ("api", "schemas"),
+    ("logs",),
+    ("pipeline",),
+    ("github",),
+    ("reports",),
+    ("convert",),
+    ("cluster",),
+    ("judging",),
+    ("contract",),
+    ("registry",),
+    ("evaluation",),
+    ("rules", "metrics"),
+    ("statistics",),
+    ("runs",),
+    ("files",),
+    ("core",),
+)
+LONGEST_MODULE, LONGEST_FUNCTION = 300, 50
+# Imported where it is called for: by commands, formats and extras, or by those who have something to say to GitHub.
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    """Return a module's name within the package, as ``judging.gates``."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def layer_of(module: str) -> int:
+    """Return how far down a module is."""
+    fits = [
+        (len(prefix), number)
+        for number, layer in enumerate(LAYERS)
+        for prefix in layer
+        if module == prefix or module.startswith(f"{prefix}.")
+    ]
+    assert fits, f"{module} is in no layer"
+    return max(fits)[1]
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """Yield the modules of the package that a module imports, wherever in it."""
+    known = {name_of(other) for other in MODULES}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ragcontract":
+            base = node.module.removeprefix("ragcontract").removeprefix(".")
+            for alias in node.names:
+                full = f"{base}.{alias.name}".removeprefix(".")
+                yield full if full in known else base or "__init__"
+
+
+def only_for_types(path: Path) -> set[str]:
+    """Return what a module imports for annotations alone."""
+    tree = ast.parse(path.read_text())
+    blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    return {
+        f"{node.module}".removeprefix("ragcontract.")
+        for block in blocks
+        for node in ast.walk(block)
+        if isinstance(node, ast.ImportFrom)
+    }
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_point_down_the_layers(path: Path) -> None:
+    module = name_of(path)
+    up = [
+        target
+        for target in imports_of(path)
+        if target != "__init__" and layer_of(target) < layer_of(module) and target not in only_for_types(path)
+    ]
+    assert not up, f"{module} imports from above: {up}"
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    graph = {name_of(path): set(imports_of(path)) - only_for_types(path) - {"__init__"} for path in MODULES}
+    done: set[str] = set()
+
+    def visit(module: str, trail: tuple[str, ...]) -> None:
+        assert module not in trail, " -> ".join([*trail[trail.index(module) :], module])
+        if module not in done:
+            for target in graph.get(module, ()):
+                visit(target, (*trail, module))
+            done.add(module)
+
+    for module in graph:
+        visit(module, ())
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_a_module_fits_in_one_reading_and_a_function_on_one_screen(path: Path) -> None:
+    text = path.read_text()
+    assert text.count("\n") <= LONGEST_MODULE
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert length <= LONGEST_FUNCTION, f"{node.name} has {length} lines"
+
+
+def test_no_two_modules_have_one_name() -> None:
+    names = [name_of(path).rpartition(".")[2] for path in MODULES if path.stem != "__init__"]
+    assert not sorted({name for name in names if names.count(name) > 1})
