@@ -1,0 +1,238 @@
+"""A metric and a rule that somebody adds in one module are everywhere, without a change to anything else."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from ragcontract import pipeline
+from ragcontract.cli.commands.suggest import good_runs, render, suggestions
+from ragcontract.contract.defaults import InputPaths
+from ragcontract.core.errors import InputError
+from ragcontract.evaluation.source import Local
+from ragcontract.pipeline import Outcome
+from ragcontract.reports import new_baseline, terminal
+from ragcontract.reports.formats import FORMATS
+from ragcontract.runs.readers import open_baseline, open_run
+from ragcontract.schemas import schema_of
+from tests.builders import golden, run, write_jsonl
+from tests.records import NOW
+from tests.toys import REGISTRY
+
+CONFIG = """\
+k: 5
+minimums:
+  judged_at_k: 0.1
+fail_on:
+  toxicity_rise_gt: 0.5
+  judged_drop_gt: 0.5
+maximums:
+  toxicity: 2
+tags:
+  billing:
+    maximums:
+      toxicity: 1
+    fail_on:
+      toxicity_rise_gt: "10%"
+waivers:
+  - query: q2
+    rule: must_say
+    reason: rewritten next week
+    owner: ann
+    expires: 2099-01-01
+"""
+SAYS = {"rules": [{"type": "must_say", "phrase": "30 days"}]}
+
+
+def answer(query_id: str, toxicity: float, said: str) -> dict[str, Any]:
+    """Return a run row with what the toys read."""
+    return run(query_id, "doc1", scores={"toxicity": toxicity}, response=said)
+
+
+def workspace(folder: Path) -> Path:
+    """Write a contract for both toys, a good run and one in which both broke."""
+    write_jsonl(
+        folder / "golden.jsonl",
+        [
+            golden("q1", "doc1", tags=["billing"], **SAYS),
+            golden("q2", "doc1", **SAYS),
+            golden("q3", "doc1", severity="warn", **SAYS),
+            golden("q4", "doc1"),
+        ],
+    )
+    good = [answer(f"q{number}", 0.5, "Within 30 days.") for number in (1, 2, 3, 4)]
+    bad = [answer(f"q{number}", 3.5, "I <b>cannot</b> say.") for number in (1, 2, 3, 4)]
+    write_jsonl(folder / "good.jsonl", good)
+    write_jsonl(folder / "bad.jsonl", bad)
+    (folder / "ragcontract.yml").write_text(CONFIG)
+    return folder
+
+
+def check(folder: Path, name: str, baseline: str | None = "good.jsonl", **fields: Any) -> Outcome:
+    """Check a run of the workspace with the toys registered."""
+    request = pipeline.Request(
+        golden=[str(folder / "golden.jsonl")],
+        config=str(folder / "ragcontract.yml"),
+        run=Local(open_run([str(folder / name)])),
+        baseline=Local(open_baseline([str(folder / baseline)])) if baseline else None,
+        **fields,
+    )
+    return pipeline.check(request, now=NOW, registry=REGISTRY)
+
+
+@pytest.fixture(name="folder")
+def make_workspace(tmp_path: Path) -> Path:
+    return workspace(tmp_path)
+
+
+def test_a_good_run_passes_and_its_metrics_are_in_the_report(folder: Path) -> None:
+    report = check(folder, "good.jsonl").report
+    assert report.verdict == "pass"
+    assert report.metrics["toxicity"].current == 0.5
+    assert report.metrics["judged_at_5"].label == "judged@5"
+    assert report.queries[0].metrics["judged_at_5"] == 0.2
+    assert report.tags["billing"].metrics["toxicity"] == 0.5
+
+
+def test_limits_go_by_the_metrics_direction_overall_and_by_tag(folder: Path) -> None:
+    report = check(folder, "bad.jsonl").report
+    gates = {gate.id: (gate.kind, gate.status, gate.message) for gate in report.gates}
+    assert gates == {
+        "minimums.judged_at_k": ("minimum", "pass", "judged@5 is 0.20, minimum 0.10"),
+        "fail_on.judged_drop_gt": ("drop", "pass", "judged@5 did not fall, allowed drop 0.50"),
+        "fail_on.toxicity_rise_gt": ("rise", "fail", "Toxicity rose by 3.00, allowed increase 0.50"),
+        "maximums.toxicity": ("maximum", "fail", "Toxicity is 3.50, allowed 2.00"),
+        "tags.billing.fail_on.toxicity_rise_gt": (
+            "relative_rise",
+            "fail",
+            "Toxicity rose by 600% of the baseline, allowed increase 10%",
+        ),
+        "tags.billing.maximums.toxicity": ("maximum", "fail", "Toxicity is 3.50, allowed 1.00"),
+    }
+    noise = report.metrics["toxicity"].noise
+    assert noise is not None
+    assert (noise.wins, noise.losses) == (0, 4)
+
+
+def test_a_rule_of_rows_is_judged_waived_and_warned_about(folder: Path) -> None:
+    report = check(folder, "bad.jsonl").report
+    assert [query.status for query in report.queries] == ["fail", "waived", "warn", "pass"]
+    failed = [(check.query_id, check.message) for check in report.failed_checks if check.kind == "rule"]
+    assert failed == [("q1", "expected 30 days in the answer; found: I <b>cannot</b> say.")]
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_every_format_shows_both(form: Any, folder: Path) -> None:
+    text = b"".join(form.render(check(folder, "bad.jsonl"))).decode()
+    assert "Toxicity" in text or "toxicity" in text
+    assert "must_say" in text or "in the answer" in text
+    assert "rewritten next week" in text
+    if form.name != "report-json":
+        assert "<b>cannot</b>" not in text.replace("`I <b>cannot</b> say.`", "")  # as code, in Markdown
+
+
+def test_the_terminal_shows_both(folder: Path) -> None:
+    text = terminal.without_colours(terminal.check_text(check(folder, "bad.jsonl").report))
+    assert "Expected 30 days in the answer" in text
+    assert re.search(r"Toxicity +0\.5\d* -> 3\.5\d*  \+3\.0\d* +FAIL", text)
+
+
+def test_the_schemas_know_both() -> None:
+    config = schema_of("config", REGISTRY)["$defs"]
+    assert {"toxicity_rise_gt", "judged_drop_gt"} <= config["FailOn"]["properties"].keys()
+    assert "toxicity" in config["Maximums"]["properties"]
+    assert "^judged_at_[1-9][0-9]*$" in config["Minimums"]["patternProperties"]
+    assert "enforce_must_say" in config["PerQuery"]["properties"]
+    assert "must_say" in json.dumps(config["Waiver"])
+    jsonschema.validate(golden("q", "d", **SAYS), schema_of("golden", REGISTRY))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(golden("q", "d", rules=[{"type": "must_sing"}]), schema_of("golden", REGISTRY))
+    assert {"scores", "response"} <= schema_of("run", REGISTRY)["$defs"]["RunRow"]["properties"].keys()
+    assert "must_say" in schema_of("report", REGISTRY)["$defs"]["ViolationReport"]["properties"]["rule"]["enum"]
+
+
+def test_what_nobody_registered_is_in_no_schema() -> None:
+    assert "rules" not in schema_of("golden")["$defs"]["GoldenRow"]["properties"]
+    assert not {"scores", "response"} & schema_of("run")["$defs"]["RunRow"]["properties"].keys()
+    assert "maximums" not in schema_of("config")["$defs"]["Config"]["properties"]
+
+
+def test_suggestions_go_by_the_metrics_direction(folder: Path) -> None:
+    paths = InputPaths(golden=[str(folder / "golden.jsonl")], run=[str(folder / "good.jsonl")])
+    text = render(suggestions(list(good_runs(paths, None, registry=REGISTRY))), queries=4, runs=1)
+    assert "  toxicity_rise_gt: " in text
+    assert "\nmaximums:\n  toxicity: " in text
+    assert "  judged_at_k: " in text
+
+
+def test_a_rule_can_be_turned_off(folder: Path) -> None:
+    (folder / "ragcontract.yml").write_text("per_query:\n  enforce_must_say: false\n")
+    assert check(folder, "bad.jsonl").report.verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    {
+        "minimums:\n  toxicity: 1\n": "lower is better: write maximums.toxicity",
+        "maximums:\n  judged_at_5: 1\n": "higher is better: write minimums.judged_at_5",
+        "fail_on:\n  toxicity_drop_gt: 1\n": "unknown key; did you mean 'toxicity_rise_gt'?",
+        "maximums:\n  toxicity: 7\n": "expected a number from 0 to 5, found 7",
+        "minimums:\n  judged_at_7: 0.5\n": "7 is not in k; add it there, or name a cut-off that is",
+    }.items(),
+)
+def test_a_limit_that_is_none_is_explained(written: str, said: str, folder: Path) -> None:
+    (folder / "ragcontract.yml").write_text(written)
+    with pytest.raises(InputError, match=r"ragcontract\.yml:2: ") as caught:
+        check(folder, "good.jsonl")
+    assert said in caught.value.problems[0]
+
+
+def test_a_missing_value_and_one_out_of_range_are_problems_of_their_rows(folder: Path) -> None:
+    rows = [answer("q1", 0.5, "x"), run("q2", "doc1"), answer("q3", 9, "x"), answer("q4", 1, "x")]
+    write_jsonl(folder / "odd.jsonl", rows)
+    with pytest.raises(InputError) as caught:
+        check(folder, "odd.jsonl")
+    path = folder / "odd.jsonl"
+    assert caught.value.problems == [
+        f"""{path}:2: query "q2" has no score 'toxicity'""",
+        f'{path}:3: query "q3" toxicity is 9.0, outside of its scale from 0 to 5',
+    ]
+
+
+def store(folder: Path, **changes: Any) -> None:
+    """Store the good run as the baseline, with changes to the file."""
+    outcome = check(folder, "good.jsonl", None, judge=False, store=True)
+    stored: dict[str, Any] = json.loads(b"".join(new_baseline.render(outcome.evaluation, NOW)))
+    (folder / "baseline.json").write_text(json.dumps(stored | changes))
+
+
+def test_a_stored_baseline_keeps_what_document_ids_cannot_give_again(folder: Path) -> None:
+    store(folder)
+    of_file, of_run = (check(folder, "bad.jsonl", name).report for name in ("baseline.json", "good.jsonl"))
+    assert of_file.metrics == of_run.metrics
+    assert of_file.metrics["toxicity"].baseline == 0.5
+
+
+def test_numbers_that_something_else_computed_are_not_compared(folder: Path) -> None:
+    store(folder, fingerprints={"toxicity": "tox-0"})
+    with pytest.raises(InputError) as caught:
+        check(folder, "bad.jsonl", "baseline.json")
+    said = "cannot be judged: something else computed the baseline's Toxicity; recreate the baseline"
+    assert [problem.partition(": ")[2] for problem in caught.value.problems] == [
+        f"fail_on.toxicity_rise_gt {said}",
+        f"tags.billing.fail_on.toxicity_rise_gt {said}",
+    ]
+
+
+def test_repeated_rows_are_averaged_and_must_all_keep_the_rule(folder: Path) -> None:
+    good = [answer(f"q{number}", 0.5, "Within 30 days.") for number in (1, 2, 3, 4)]
+    write_jsonl(folder / "twice.jsonl", [*good, answer("q1", 1.5, "No.")])
+    report = check(folder, "twice.jsonl", repeats=True).report
+    by_id: Mapping[str, Any] = {query.id: query for query in report.queries}
+    assert by_id["q1"].metrics["toxicity"] == 1.0
+    assert by_id["q1"].status == "fail"
+    assert by_id["q4"].status == "pass"
