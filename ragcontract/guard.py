@@ -1,7 +1,9 @@
 """The one place where exceptions become exit codes. Imports nothing that could be missing."""
 
 import gc
+import platform
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
@@ -42,9 +44,6 @@ def guarded(run: Callable[[], int], stderr: TextIO | None) -> int:
 
 def _bug() -> list[str]:
     """Describe the exception that is being handled."""
-    import platform  # both cost milliseconds that a run without a bug need not spend
-    import traceback
-
     # not platform.platform(): that runs a program, which would be handed the environment and the token in it
     machine = f"{platform.system()} {platform.release()} {platform.machine()}"
     bug = BUG.format(version=__version__, python=platform.python_version(), platform=machine)

@@ -1,6 +1,6 @@
 """A golden query as everything but its reader sees it."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -28,7 +28,7 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     tags: tuple[str, ...] = ()
     relevance: dict[str, float] | None = None
     severity: Severity = "error"
-    rules: "tuple[Rule, ...] | tuple[Any, ...]" = ()
+    rules: "tuple[Rule, ...]" = ()
 
     @property
     def answerable(self) -> bool:

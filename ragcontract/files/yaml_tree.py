@@ -9,6 +9,7 @@ from collections.abc import Container
 from contextlib import suppress
 from typing import Any
 
+import yaml
 from msgspec import Struct
 
 from ragcontract.core.text import encodable
@@ -79,8 +80,6 @@ class _Tree:
         self._met: set[int] = set()
 
     def root(self, text: str) -> Any:
-        import yaml  # here, so that a check without a configuration does not load it
-
         try:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -59,8 +60,6 @@ class _Found(Struct, frozen=True, kw_only=True):
 
 def head(name: str) -> str:
     """Return how the marker of a contract begins; a name cannot end it early, nor leave no room for the rest."""
-    from urllib.parse import quote  # only where there is something to say to GitHub
-
     written = quote(name, safe="", errors="surrogateescape")
     if len(written) > MAX_NAME:
         written = f"sha256%3A{hashlib.sha256(written.encode()).hexdigest()}"

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
 from typing import TypeVar
 
 from msgspec import Struct
@@ -42,9 +44,6 @@ def within(seconds: float, talk: Callable[[], T]) -> T:
     Socket timeouts count from one byte to the next, so an answer that drips could go on for ever, and looking up a name
     knows no timeout at all: nothing short of a thread that is left behind ends that.
     """
-    from concurrent.futures import Future  # only where there is something to say to GitHub
-    from threading import Thread
-
     answer: Future[T] = Future()
 
     def run() -> None:

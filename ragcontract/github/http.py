@@ -10,6 +10,7 @@ from typing import Any
 
 import requests
 from requests.auth import AuthBase
+from urllib3.exceptions import NewConnectionError
 
 from ragcontract import __version__
 from ragcontract.core.text import shorten, visible
@@ -130,8 +131,6 @@ def _backoff(attempt: int) -> float:
 
 def _refused(error: requests.RequestException) -> bool:
     """Whether the connection was never made, so that nothing was sent."""
-    from urllib3.exceptions import NewConnectionError
-
     return any(isinstance(getattr(cause, "reason", None), NewConnectionError) for cause in error.args)
 
 

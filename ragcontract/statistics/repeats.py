@@ -1,7 +1,7 @@
 """Several exports of the same queries, from an index that does not always answer the same way: averaged. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import fsum
+from math import fsum, sqrt
 from operator import mul
 
 from msgspec import Struct
@@ -94,14 +94,17 @@ def spread(
         means(group((query.tags, query.weight, _at(values_of[query.id], number), None) for query in queries), metrics)
         for number in range(fewest)
     ]
-    from statistics import stdev  # 20 ms to import, and needed by few
-
     found: dict[str, Spread] = {}
     for metric in metrics if fewest > 1 else ():
         values = [value for export in exports if (value := export[metric.key]) is not None]
         if values:
-            found[metric.key] = Spread(deviation=stdev(values), lowest=min(values), highest=max(values))
+            found[metric.key] = Spread(deviation=_sample_deviation(values), lowest=min(values), highest=max(values))
     return RepeatsReport(fewest=fewest, most=max(rows), metrics=found)
+
+
+def _sample_deviation(values: Sequence[float]) -> float:
+    mean = fsum(values) / len(values)
+    return sqrt(fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def _at(rows: Sequence[Values], number: int) -> Values:

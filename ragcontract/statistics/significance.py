@@ -6,20 +6,17 @@ Significance Tests for Information Retrieval Evaluation* (CIKM 2007), one-sided,
 All is deterministic: equal input gives equal output, in whatever order the queries come.
 """
 
+import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import exp, fsum, sqrt
 from operator import getitem
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.numbers import SAME
-
-if TYPE_CHECKING:
-    import random
 
 ALPHA = 0.05
 EXACT_UP_TO = 16  # 65,536 assignments of signs
@@ -171,8 +168,6 @@ def _p_value(contributions: Iterable[float]) -> float:
         return sum(total >= enough for total in sums) / len(sums)
     if _chance_at_most(enough, sizes) < 1 / SAMPLES**2:
         return SMALLEST_SAMPLED  # as no sample would have been as low
-    import random  # by those who need it: most changes are clear, or few
-
     samples = _sampled_sums(sizes, random.Random(SEED))  # noqa: S311
     hits, sampled = sum(total >= enough for total in islice(samples, FIRST_SAMPLES)), FIRST_SAMPLES
     if hits < CLEARLY_NOTHING * FIRST_SAMPLES:
@@ -199,7 +194,7 @@ def _subset_sums(sizes: Iterable[float]) -> list[float]:
     return sums
 
 
-def _sampled_sums(sizes: Counter[float], dice: "random.Random") -> Iterator[float]:
+def _sampled_sums(sizes: Counter[float], dice: random.Random) -> Iterator[float]:
     """Yield sums of random subsets of ``sizes``, each of which is in or out by the toss of a coin.
 
     Of many equal sizes, the number that is in is binomial: the ones among so many random bits. Of the others, eight at
