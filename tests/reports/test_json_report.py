@@ -9,14 +9,13 @@ import jsonschema
 import pytest
 
 from ragcontract import __version__
-from ragcontract.contract.config import Config, FailOn, Minimums
-from ragcontract.model import Report
 from ragcontract.reports.build import Checked
 from ragcontract.reports.json_report import render, render_score
+from ragcontract.reports.report import Report
 from ragcontract.schemas import SCHEMAS
 from tests.records import Rows, query, report
 
-CONFIG = Config(fail_on=FailOn(mrr_drop_gt=0.1, recall_drop_gt="50%"), minimums=Minimums(mrr_at_k=0.9))
+CONFIG = {"fail_on": {"mrr_drop_gt": 0.1, "recall_drop_gt": "50%"}, "minimums": {"mrr_at_k": 0.9}}
 
 
 def written(made: Report) -> bytes:
@@ -32,12 +31,19 @@ def checked() -> Report:
         query("silent", "A"),
     ]
     run = Rows(
-        {"silent": [], "reworded": ["A"], "new": ["A"], "leak": ["x", "F"], "lost": ["x", "x", "x", "A"], "odd": []},
+        docs={
+            "silent": [],
+            "reworded": ["A"],
+            "new": ["A"],
+            "leak": ["x", "F"],
+            "lost": ["x", "x", "x", "A"],
+            "odd": [],
+        },
         name="run.jsonl",
         versions={"embedding_model": ["e5@2"]},
     )
     before = Rows(
-        {"lost": ["A", "B"], "leak": [], "reworded": ["A"], "silent": ["A"], "gone": ["A"]},
+        docs={"lost": ["A", "B"], "leak": [], "reworded": ["A"], "silent": ["A"], "gone": ["A"]},
         name="baseline.json",
         versions={"embedding_model": ["e5@1"]},
         questions={"reworded": "What else?"},
@@ -244,7 +250,7 @@ def test_a_passing_check_without_baseline_and_config() -> None:
 
 
 def test_a_status_is_pass_where_every_gate_is() -> None:
-    made = report([query("q", "A")], {"q": ["A"]}, config=Config(minimums=Minimums(recall_at_k=0.5)))
+    made = report([query("q", "A")], {"q": ["A"]}, config={"minimums": {"recall_at_k": 0.5}})
     assert read(made)["metrics"]["recall_at_5"]["status"] == "pass"
 
 

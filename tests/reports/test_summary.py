@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from ragcontract.contract.config import Config, Drops, FailOn, Minimums, TagLimits, read_config
-from ragcontract.files.problems import Diagnostics
-from ragcontract.model import Report
 from ragcontract.reports.summary import Row, headline, rows, shared_note, tags_worst_first
+
+from ragcontract.files.problems import Diagnostics
+from ragcontract.reports.report import Report
 from tests.records import Rows, query, report
 
 LOW = {"mrr_drop_gt": 0.1}
@@ -24,10 +23,10 @@ def ranked(*ranks: int | None) -> dict[str, list[str]]:
 
 def checked(now: list[int | None], before: list[int | None] | None = None, **config: Any) -> Report:
     queries = [query(f"q{number}", "A", must_include_any=True) for number in range(1, len(now) + 1)]
-    fail_on = FailOn(**config.pop("fail_on", {}))
-    minimums = Minimums(**config.pop("minimums", {}))
+    fail_on = {**config.pop("fail_on", {})}
+    minimums = {**config.pop("minimums", {})}
     baseline = None if before is None else ranked(*before)
-    return report(queries, ranked(*now), baseline, Config(fail_on=fail_on, minimums=minimums, **config))
+    return report(queries, ranked(*now), baseline, {"fail_on": fail_on, "minimums": minimums, **config})
 
 
 def row(report: Report, label: str = "MRR@5") -> Row:
@@ -126,7 +125,9 @@ def test_a_comparison_over_all_queries_needs_no_note() -> None:
 def test_a_comparison_over_some_queries_says_so() -> None:
     queries = [query("q1", "A"), query("q2", "A"), query("q3", "A")]
     before = Rows(
-        {"q1": ["A"], "q2": ["A"], "gone": []}, name="b", questions={"q1": "What about q1?", "q2": "?", "gone": "?"}
+        docs={"q1": ["A"], "q2": ["A"], "gone": []},
+        name="b",
+        questions={"q1": "What about q1?", "q2": "?", "gone": "?"},
     )
     note = shared_note(report(queries, {"q1": ["x", "A"], "q2": ["A"], "q3": ["A"]}, before))
     assert note == (
@@ -150,13 +151,13 @@ def tagged(**config: Any) -> Report:
     now = {
         f"{tag}{number}": ["A"] * (rank or 0) for tag, ranks in found.items() for number, rank in enumerate(ranks, 1)
     }
-    return report(queries, now, {name: ["A"] for name in names}, Config(**config))
+    return report(queries, now, {name: ["A"] for name in names}, {**config})
 
 
 def test_limited_tags_follow_the_means_over_all_with_the_worst_first() -> None:
-    limits = TagLimits(minimums=Minimums(mrr_at_k=0.4))
-    drop = TagLimits(minimums=Minimums(recall_at_k=0.9), fail_on=Drops(recall_drop_gt=0.3))
-    made = tagged(tags={"good": limits, "poor": drop, "bad": limits}, minimums=Minimums(mrr_at_k=0.1))
+    limits = {"minimums": {"mrr_at_k": 0.4}}
+    drop = {"minimums": {"recall_at_k": 0.9}, "fail_on": {"recall_drop_gt": 0.3}}
+    made = tagged(tags={"good": limits, "poor": drop, "bad": limits}, minimums={"mrr_at_k": 0.1})
     found = list(rows(made))
     assert [row.tag for row in found[:6]] == [None] * 6
     # By how far they are beyond the limit: 0.4, 0.4 and 0.2, and 0.6 on the right side.
@@ -170,7 +171,7 @@ def test_limited_tags_follow_the_means_over_all_with_the_worst_first() -> None:
 
 
 def test_the_headline_names_the_tag() -> None:
-    made = tagged(tags={"bad": TagLimits(minimums=Minimums(mrr_at_k=0.4))})
+    made = tagged(tags={"bad": {"minimums": {"mrr_at_k": 0.4}}})
     assert headline(made, "<{}>".format) == "<bad>: MRR@5 is 0.00, minimum 0.40; 3 of 6 queries broken"
 
 
@@ -181,7 +182,7 @@ def test_of_smaller_cut_offs_only_what_is_limited_is_shown(tmp_path: Path) -> No
     labels = ["MRR@5", "Recall@5", "Precision@5", "HitRate@5", "nDCG@5", "MAP@5"]
     assert [row.label for row in rows(made)] == [*labels, "MRR@3"]
     assert row(made, "MRR@3").limits == row(made, "MAP@5").limits == "minimum 0.10"
-    assert [row.label for row in rows(report([query("q", "A")], {"q": ["A"]}, config=Config(k=[1, 5])))] == labels
+    assert [row.label for row in rows(report([query("q", "A")], {"q": ["A"]}, config={"k": [1, 5]}))] == labels
     assert len(made.metrics) == 18
 
 
@@ -191,7 +192,7 @@ def test_tags_are_ordered_by_the_worst_change_of_any_metric_at_the_largest_cut_o
     queries = [query(name, *(["A"] if name != "nothing" else []), tags=(name,)) for name in names]
     before = {"good": ["A"], "poor": ["x", "A"], "first": ["A"], "lost": ["x", "x", "A"], "nothing": []}
     now = before | {"first": ["x", "A"], "lost": []}
-    made = report(queries, now, before, Config(k=[1, 5]))
+    made = report(queries, now, before, {"k": [1, 5]})
     assert [name for name, _ in tags_worst_first(made)] == ["lost", "first", "poor", "good", "nothing"]
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.contract.config import Config
 from tests.builders import golden, run, write_jsonl
 from tests.process import rag_contract
 from tests.records import query, report
@@ -17,7 +16,7 @@ def test_p_values_are_adjusted_over_all_tags_and_told_of_those_that_fell() -> No
     good, bad = ["A"], ["x", "A"]
     run = {one.id: good if one.tags == ("up",) else bad for one in queries}
     before = {one.id: bad if one.tags == ("up",) else good for one in queries}
-    tags = report(queries, run, before, Config(k=[1, 5])).tags
+    tags = report(queries, run, before, {"k": [1, 5]}).tags
     # By hand: 2^-6 * 3 / 1 and 2^-5 * 3 / 2, of three tests one of which found nothing.
     assert tags["six"].p_values["mrr_at_5"] == tags["five"].p_values["mrr_at_5"] == 3 / 64
     assert tags["up"].p_values == {}
