@@ -244,7 +244,7 @@ def test_every_failed_check_flat_and_gates_first(found: Any) -> None:
     assert messages[5] == "expected no F in the results; found: rank 2 (was not there)"
 
 
-def test_the_findings_in_words_and_with_names(found: Any) -> None:
+def test_the_findings_as_text_and_names(found: Any) -> None:
     drop, *_, ranked, included, leak, silent = found["findings"]
     assert drop == {
         "kind": "gate",

@@ -56,7 +56,7 @@ def test_a_pass_without_a_baseline() -> None:
     )
 
 
-def test_the_words_that_count_are_coloured() -> None:
+def test_statuses_are_coloured() -> None:
     passed = check_text(report([query("q", "A")], {"q": ["A"]}, config={"minimums": {"mrr_at_k": 0.5}}))
     failed = check_text(report([query("q", "A")], {"q": ["x"]}))
     assert passed.count(click.style("PASS", fg="green", bold=True)) == 2
