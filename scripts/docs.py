@@ -17,7 +17,7 @@ import yaml
 from ragcontract.cli.commands.init import template
 from ragcontract.cli.main import COMMANDS, cli
 from ragcontract.files.schema import describe
-from ragcontract.schemas import SCHEMAS
+from ragcontract.schemas import schema_of
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -132,7 +132,7 @@ def _outputs() -> str:
 
 def _fields(schema: str, record: str) -> Part:
     def make() -> str:
-        definitions = SCHEMAS[schema]()["$defs"]
+        definitions = schema_of(schema)["$defs"]
         definition = definitions[record]
         body = []
         for name, field in definition["properties"].items():

@@ -27,7 +27,7 @@ from ragcontract.reports.build import report_of
 from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.report import Detail, QueryReport, Report
 from ragcontract.runs.readers import RunEvent
-from ragcontract.runs.stored import ComparedQuery, StoredBatch, StoredHead, Tool
+from ragcontract.runs.stored import Accepted, ComparedQuery, StoredBatch, StoredHead, Tool
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 LINE = "ragcontract.yml:7"
@@ -44,7 +44,8 @@ def query(query_id: str = "q1", *relevant: str, **fields: Any) -> GoldenQuery:
 class Rows(Struct, frozen=True, kw_only=True):
     """A run or a baseline in memory: document ids by query id.
 
-    With ``questions`` it is a stored baseline, which knows what was asked; so it is with a ``latency``.
+    With ``questions`` it is a stored baseline, which knows what was asked; so it is with any field that follows them.
+    The rows of a run have one value each of what ``versions`` lists, in order, and the last ones the last.
     """
 
     docs: Docs
@@ -52,29 +53,34 @@ class Rows(Struct, frozen=True, kw_only=True):
     versions: Mapping[str, list[str]] = {}
     questions: Mapping[str, str] = {}
     latency: Latency | None = None
+    created_at: str | None = None
+    k: Sequence[int] | None = None
+    accepted: Sequence[Accepted] = ()
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
         """Yield what a file would have held."""
         yield FileRead(SourceFile(path=self.name, sha256="ab" * 32))
-        if self.questions or self.latency:
+        if self.questions or self.latency or self.created_at or self.k or self.accepted:
             yield StoredHead(
                 format_version=1,
-                created_at=NOW.isoformat(),
+                created_at=self.created_at or NOW.isoformat(),
                 created_by=Tool(name="rag-contract", version="1"),
                 golden_sha256="",
-                k=[5],
+                k=list(self.k or [5]),
                 versions=dict(self.versions),
                 metrics={},
                 tags={},
+                accepted=list(self.accepted),
                 latency=self.latency,
             )
             yield StoredBatch([self._stored(query_id, doc_ids) for query_id, doc_ids in self.docs.items()])
             return
-        versions: dict[str, Any] = {
-            field: ", ".join(values) for field, values in self.versions.items() if field in VERSION_FIELDS
-        }
-        results = {query_id: [Result(doc_id=doc_id) for doc_id in docs] for query_id, docs in self.docs.items()}
-        yield Batch(self.name, 1, [RunRow(query_id=one, results=found, **versions) for one, found in results.items()])
+        yield Batch(self.name, 1, [self._row(number, query_id) for number, query_id in enumerate(self.docs)])
+
+    def _row(self, number: int, query_id: str) -> RunRow:
+        given = {field: values for field, values in self.versions.items() if field in VERSION_FIELDS and values}
+        versions: dict[str, Any] = {field: values[min(number, len(values) - 1)] for field, values in given.items()}
+        return RunRow(query_id=query_id, results=[Result(doc_id=one) for one in self.docs[query_id]], **versions)
 
     def _stored(self, query_id: str, doc_ids: Sequence[str]) -> ComparedQuery:
         question = self.questions.get(query_id, f"What about {query_id}?")

@@ -10,13 +10,12 @@ import yaml
 
 from benchmarks.page import CONTRIBUTORS, USERS
 from ragcontract.cli.main import COMMANDS
-from ragcontract.contract.config import Config, read_config
+from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.golden_file import read_golden
-from ragcontract.files.problems import Diagnostics
+from ragcontract.files.problems import Problems
 from ragcontract.github.settings import CommentWhen, Settings
-from ragcontract.judging.gates import gates_of
-from ragcontract.metrics.formulas import metrics_at
-from ragcontract.runs.run_file import RunRows
+from ragcontract.registry import BUILT_IN
+from ragcontract.runs.doc_ids import read_doc_ids
 from scripts import docs
 from tests.builders import write_jsonl
 from tests.process import rag_contract
@@ -67,7 +66,7 @@ def test_a_missing_part_is_reported_and_no_page_is_written(tmp_path: Path) -> No
     assert good.read_text() == "<!-- begin: help -->\nnew\n<!-- end -->\n"
 
 
-def test_the_first_section_fails_in_the_words_it_shows() -> None:
+def test_the_first_section_fails_with_the_message_it_shows() -> None:
     output = docs.block(README, "quickstart output")
     assert (
         "FAIL refund_policy\n  Expected doc_refund_policy in top 3\n  Found: missing from top 5 (was rank 1)" in output
@@ -104,21 +103,21 @@ def test_every_input_and_output_is_described() -> None:
     assert all(word in action["inputs"]["comment"]["description"] for word in get_args(CommentWhen))
 
 
-def config_on_the_page(start: str, folder: Path) -> tuple[str, Config]:
+def config_on_the_page(start: str, folder: Path) -> tuple[str, ConfigFile]:
     """Return the example that starts so, and what it is read as; fails where anything is wrong with it."""
     example = next(text for text in re.findall(r"```yaml\n(.*?)```", CONFIG, re.DOTALL) if text.startswith(start))
     (folder / "c.yml").write_text(example)
-    diagnostics = Diagnostics()
-    config = read_config(str(folder / "c.yml"), diagnostics).config
-    diagnostics.raise_problems()
-    return example, config
+    read = read_config(str(folder / "c.yml"), BUILT_IN)
+    assert read.problems == Problems()
+    return example, read
 
 
 def test_the_config_on_its_page_is_read_without_a_complaint(tmp_path: Path) -> None:
-    example, config = config_on_the_page("k: 5", tmp_path)
+    example, read = config_on_the_page("k: 5", tmp_path)
+    config = read.config
     assert config.per_query.forbidden_within == 20
     keys = set(re.findall(r"^ *(\w+):", example, re.MULTILINE))
-    assert keys >= {*Config.__struct_fields__, *config.per_query.__struct_fields__}
+    assert keys >= {*config.__struct_fields__, *config.per_query.__struct_fields__}
 
 
 def test_every_key_of_the_config_is_in_its_table() -> None:
@@ -134,14 +133,14 @@ def test_every_key_of_the_config_is_in_its_table() -> None:
 
 def test_every_key_of_the_report_is_on_its_page() -> None:
     schema = json.loads(rag_contract("schema", "report").out)
-    report = schema["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-    assert {key for key in report["properties"] if f"| `{key}` |" not in REPORTS} == set()
+    judged, error = (schema["$defs"][one["$ref"].rpartition("/")[2]]["properties"] for one in schema["anyOf"])
+    assert {key for key in {**judged, **error} if f"| `{key}` |" not in REPORTS} == set()
 
 
 def test_the_cut_offs_on_the_page_of_the_config_are_what_its_comments_say(tmp_path: Path) -> None:
-    example, config = config_on_the_page("k: [1", tmp_path)
+    example, read = config_on_the_page("k: [1", tmp_path)
     said = dict(re.findall(r"^  (\w+): \S+ +# (\w+@\d+)", example, re.MULTILINE))
-    limits = {gate.id.partition(".")[2]: gate.metric.label for gate in gates_of(config, metrics_at(config.k))}
+    limits = {gate.id.partition(".")[2]: gate.quantity.label for gate in read.gates}
     assert said == {name: label for name, label in limits.items() if name != "recall_at_5"}
 
 
@@ -150,11 +149,10 @@ def test_the_example_rows_on_the_page_of_files_are_read_without_a_complaint(kind
     key = "relevant_doc_ids" if kind == "golden" else "results"
     row = next(row for text in re.findall(r"```json\n(.*?)```", FILES, re.DOTALL) if key in (row := json.loads(text)))
     path = str(write_jsonl(tmp_path / "rows.jsonl", [row]))
-    diagnostics = Diagnostics()
-    rows = read_golden([path], diagnostics).queries if kind == "golden" else list(RunRows([path], diagnostics))
-    diagnostics.raise_problems()
+    golden = read_golden([path], BUILT_IN)
+    rows, problems = (golden.queries, golden.problems) if kind == "golden" else read_doc_ids([path])
     assert len(rows) == 1
-    assert diagnostics.warnings == []
+    assert problems == Problems()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(docs.ROOT)))

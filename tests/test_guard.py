@@ -12,7 +12,7 @@ from ragcontract.guard import guarded
 from scripts.docs import README
 
 
-def told(error: BaseException) -> tuple[int, str]:
+def reported(error: BaseException) -> tuple[int, str]:
     """Return the exit code and what is said when a command raises an error."""
 
     def run() -> int:
@@ -29,35 +29,38 @@ def test_the_exit_code_of_a_command_is_passed_on(code: int) -> None:
     assert stderr.getvalue() == ""
 
 
-def test_problems_are_told_one_a_line_behind_the_warnings() -> None:
+def test_problems_are_reported_one_a_line_behind_the_warnings() -> None:
     error = InputError(["a.jsonl:1: is bad", "b"], more=3, warnings=["odd"])
-    assert told(error) == (2, "warning: odd\nerror: a.jsonl:1: is bad\nerror: b\nerror: … and 3 more like these\n")
+    assert reported(error) == (2, "warning: odd\nerror: a.jsonl:1: is bad\nerror: b\nerror: … and 3 more like these\n")
 
 
 def test_an_output_that_cannot_be_written_is_unusable_input_too() -> None:
-    assert told(OutputError(["x: no"])) == (2, "error: x: no\n")
+    assert reported(OutputError(["x: no"])) == (2, "error: x: no\n")
 
 
-def test_what_is_told_cannot_act_on_a_terminal_or_a_runner() -> None:
-    assert told(InputError(["\x1b[2J\n::error::x ##[group]"])) == (2, "error: \\x1b[2J\\n::error::x ##\\x5bgroup]\n")
+def test_what_is_reported_cannot_act_on_a_terminal_or_a_runner() -> None:
+    assert reported(InputError(["\x1b[2J\n::error::x ##[group]"])) == (
+        2,
+        "error: \\x1b[2J\\n::error::x ##\\x5bgroup]\n",
+    )
 
 
 def test_an_interrupt_is_not_a_verdict() -> None:
-    assert told(KeyboardInterrupt()) == (130, "")
+    assert reported(KeyboardInterrupt()) == (130, "")
 
 
 @pytest.mark.parametrize(
     "error", [ImportError("no"), ZeroDivisionError(), MemoryError(), RecursionError(), UnicodeError()]
 )
 def test_everything_else_is_a_bug_of_ours(error: BaseException) -> None:
-    code, text = told(error)
+    code, text = reported(error)
     assert code == 3
     assert type(error).__name__ in text
     assert f"rag-contract {__version__}, Python {platform.python_version()}" in text
 
 
 def test_a_bug_cannot_act_on_a_runner_either() -> None:
-    _, text = told(ValueError("\n::error::x\n\x1b[31m##[error]"))
+    _, text = reported(ValueError("\n::error::x\n\x1b[31m##[error]"))
     assert "\n::" not in text
     assert "\x1b" not in text
     assert "##[" not in text
@@ -77,7 +80,7 @@ def test_exit_codes_are_those_of_the_readme() -> None:
     assert all(meanings[code].startswith(start) for code, start in starts.items())
 
 
-def test_a_bug_that_cannot_be_told_is_none_of_the_contract() -> None:
+def test_a_bug_that_cannot_be_reported_is_none_of_the_contract() -> None:
     class Hostile(Exception):  # noqa: N818
         def __str__(self) -> str:
             raise KeyError

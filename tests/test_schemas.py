@@ -8,13 +8,17 @@ import jsonschema
 import pytest
 import yaml
 
-from ragcontract.contract.config import Config
-from ragcontract.contract.golden_file import GoldenRow
+from ragcontract.contract.config import config_record
+from ragcontract.contract.golden_file import golden_record
+from ragcontract.contract.limits import limit_keys
+from ragcontract.core.run import row_type
 from ragcontract.files.schema import mismatches
-from ragcontract.runs.run_file import RunRow
+from ragcontract.registry import BUILT_IN
 from ragcontract.runs.stored import BaselineFile
-from tests.builders import baseline, golden, good_workspace, run
+from tests.builders import baseline, golden, good_workspace, run, write_jsonl
+from tests.github.standin import GitHub
 from tests.process import rag_contract
+from tests.runner import InProcess
 
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "cases"
@@ -29,7 +33,7 @@ def schema(name: str) -> Any:
 
 
 def accepts(name: str, value: object) -> bool:
-    """Tell whether a value is valid under a printed schema."""
+    """Say whether a value is valid under a printed schema."""
     return bool(jsonschema.Draft202012Validator(schema(name)).is_valid(value))
 
 
@@ -73,10 +77,10 @@ def test_every_report_and_baseline_that_is_written_is_accepted(tmp_path: Path, m
 
 
 RECORDS: dict[str, tuple[type, dict[str, Any]]] = {
-    "golden": (GoldenRow, golden()),
-    "run": (RunRow, run()),
+    "golden": (golden_record(BUILT_IN), golden()),
+    "run": (row_type(), run()),
     "baseline": (BaselineFile, baseline()),
-    "config": (Config, {}),
+    "config": (config_record(BUILT_IN, limit_keys(BUILT_IN, [5])), {}),
 }
 REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("golden", {"id": None}),
@@ -138,3 +142,39 @@ def test_null_means_absent_in_optional_fields() -> None:
 def test_fields_that_are_not_known_are_accepted_in_rows() -> None:
     assert accepts("golden", golden(owner="me"))
     assert accepts("run", run(cost=0.1))
+
+
+def test_the_schema_of_reports_is_of_a_judged_one_or_of_an_error() -> None:
+    printed = schema("report")
+    judged, error = (printed["$defs"][one["$ref"].rpartition("/")[2]] for one in printed["anyOf"])
+    assert (judged["title"], error["title"]) == ("Report", "ErrorReport")
+    assert judged["properties"]["verdict"]["enum"] == ["fail", "pass"]
+    assert error["properties"]["verdict"] == {"enum": ["error"], "default": "error"}
+    assert {"findings", "source"} <= judged["properties"].keys()
+
+
+def test_the_schema_of_reports_lists_the_rules() -> None:
+    rules = schema("report")["$defs"]["ViolationReport"]["properties"]["rule"]["enum"]
+    assert rules == ["forbidden_docs", "must_include", "must_include_any", "must_rank_at_most"]
+
+
+def test_the_report_of_an_action_that_cannot_judge_is_accepted(tmp_path: Path, github: GitHub) -> None:
+    runner = InProcess(tmp_path, github)
+    write_jsonl(runner.workspace / "golden.jsonl", [golden("q1", weight=-1)])
+    write_jsonl(runner.workspace / "current_run.jsonl", [run("q1")])
+    assert runner.run({"comment": "never"}).exit_code == 2
+    written = json.loads((runner.workspace / "report.json").read_bytes())
+    assert written["verdict"] == "error"
+    assert accepts("report", written)
+    assert not accepts("report", written | {"problems": "one"})
+    assert not accepts("report", written | {"verdict": "fail"})
+
+
+@pytest.mark.parametrize("section", ["fail_on", "minimums"])
+def test_limits_at_a_cut_off_are_as_strict_as_those_at_the_largest(section: str) -> None:
+    for metric in ("mrr", "recall", "precision", "hitrate", "ndcg", "map"):
+        key = f"{metric}_at_3" + ("_drop_gt" if section == "fail_on" else "")
+        assert accepts("config", {section: {key: 0.5}, "tags": {"t": {section: {key: 0.5}}}})
+        assert not accepts("config", {section: {key: 2}})
+        assert not accepts("config", {"tags": {"t": {section: {key: 2}}}})
+        assert not accepts("config", {section: {key.replace("_3", "_0"): 0.5}})

@@ -112,7 +112,7 @@ DROPS = (
     "Drops",
     'How far a metric may get worse than in the baseline: absolute as 0.10, or of the baseline\'s value as "10%".',
 )
-CUTOFFS = "``recall_at_k`` is about the largest cut-off; ``recall_at_1`` about another one of ``k``."
+CUTOFFS = "``recall{0}`` is about the largest cut-off; ``recall_at_1{1}`` about another one of ``k``."
 
 
 def config_record(registry: Registry, keys: Sequence[LimitKey]) -> type[Config]:
@@ -157,7 +157,8 @@ _STRICT: dict[str, Any] = {"frozen": True, "kw_only": True, "forbid_unknown_fiel
 def _section(name: str, about: str, keys: Iterable[LimitKey]) -> type[Struct]:
     listed = list(keys)
     if any(key.quantity.unit == "points" for key in listed):
-        about = f"{about}\n\n    {CUTOFFS}\n    "
+        ends = ("_drop_gt", "_drop_gt") if name == DROPS[0] else ("_at_k", "")
+        about = f"{about}\n\n    {CUTOFFS.format(*ends)}\n    "
     fields = [(key.name, key.type, None) for key in listed]
     return msgspec.defstruct(name, fields, namespace={"__doc__": about}, **_STRICT)
 

@@ -35,5 +35,6 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
 
 def sentence(finding: Finding, name: Quote = str, text: Quote = str) -> str:
     """Return the finding as one sentence."""
-    expected, found = (render(phrase, name, text) for phrase in (finding.expected, finding.found))
-    return f"{found}, {expected}" if finding.kind == "gate" else f"expected {expected}; found: {found}"
+    expected, found = finding.expected, finding.found
+    gate, rule = (*found, ", ", *expected), ("expected ", *expected, "; found: ", *found)
+    return render(gate if finding.kind == "gate" else rule, name, text)

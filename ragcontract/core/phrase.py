@@ -23,8 +23,19 @@ Quote: TypeAlias = Callable[[str], str]
 
 
 def render(phrase: Phrase, name: Quote = str, text: Quote = str) -> str:
-    """Return a phrase as one string, its names passed through ``name`` and the rest through ``text``."""
-    return "".join([name(part.name) if isinstance(part, Name) else text(part) for part in phrase])
+    """Return a phrase as one string, its names passed through ``name`` and the rest through ``text``.
+
+    Parts that touch are escaped as one: what is harmful may have been cut in two.
+    """
+    rendered: list[str] = []
+    plain = ""
+    for part in phrase:
+        if isinstance(part, Name):
+            rendered += [text(plain), name(part.name)] if plain else [name(part.name)]
+            plain = ""
+        else:
+            plain += part
+    return "".join([*rendered, text(plain)] if plain else rendered)
 
 
 def listed(names: Sequence[str], conjunction: str) -> Phrase:

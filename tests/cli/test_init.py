@@ -7,8 +7,11 @@ import pytest
 import yaml
 
 from ragcontract.cli.commands.init import WORKFLOW, template
-from ragcontract.contract.config import Config, FailOn, Minimums, PerQuery, read_config
-from ragcontract.files.problems import Diagnostics
+from ragcontract.contract.config import config_record
+from ragcontract.contract.config_file import read_config
+from ragcontract.contract.limits import AT_K, limit_keys
+from ragcontract.files.problems import Problems
+from ragcontract.registry import BUILT_IN
 from scripts import docs
 from tests.builders import run, write_jsonl
 from tests.process import files_in, rag_contract
@@ -29,7 +32,7 @@ def ask(text: str) -> list[dict[str, Any]]:
     return rows()
 
 
-def test_three_files_are_written_and_the_next_steps_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_three_files_are_written_and_the_next_steps_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ended = rag_contract("init")
     assert (ended.code, ended.err) == (0, "")
@@ -70,7 +73,7 @@ def test_a_question_that_repeats_another_is_left_out_and_said(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("existing", [*WRITTEN, "ragcontract.yaml"])
-def test_what_exists_is_kept_and_the_rest_written(
+def test_what_exists_is_left_and_the_rest_written(
     existing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -94,9 +97,9 @@ def test_the_workflow_names_the_config_that_is_there(tmp_path: Path, monkeypatch
 
 def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("golden.jsonl").symlink_to("elsewhere.jsonl")
+    Path("golden.jsonl").symlink_to("nowhere.jsonl")
     assert "kept golden.jsonl" in rag_contract("init").out
-    assert not Path("elsewhere.jsonl").exists()
+    assert not Path("nowhere.jsonl").exists()
 
 
 def test_where_all_exist_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,8 +176,8 @@ def test_a_contract_that_is_not_filled_in_fails_and_says_why(tmp_path: Path, mon
     ended = rag_contract("check")
     assert ended.code == 1
     assert ended.err == (
-        "warning: golden.jsonl:1: 'TODO' still stands for relevant documents (and 2 more such rows); write the ids of "
-        "the documents that answer the question, or [] if nothing does\n"
+        "warning: golden.jsonl:1: relevant_doc_ids still holds the placeholder 'TODO' (and 2 more such rows); "
+        "write the ids of the documents that answer the question, or [] if nothing does\n"
     )
     assert "Expected TODO in top 5" in ended.out
     assert "3 of 3 queries broken" in ended.out
@@ -200,12 +203,13 @@ def test_the_config_is_valid_and_shows_every_key(tmp_path: Path) -> None:
     path = tmp_path / "ragcontract.yml"
     for text in (template("ragcontract.yml"), uncommented(template("ragcontract.yml"))):
         path.write_text(text)
-        diagnostics = Diagnostics()
-        config = read_config(str(path), diagnostics)
-        diagnostics.raise_problems()
-    records = {"": Config, "fail_on.": FailOn, "minimums.": Minimums, "per_query.": PerQuery}
-    keys = {f"{above}{name}" for above, record in records.items() for name in record.__struct_fields__}
-    assert config.lines.keys() == keys
+        config = read_config(str(path), BUILT_IN)
+        assert config.problems == Problems()
+    cut_off = [key for key in limit_keys(BUILT_IN, config.cutoffs) if not AT_K.search(key.name)]
+    record = config_record(BUILT_IN, cut_off)
+    sections = {"": record()} | {f"{name}.": getattr(record(), name) for name in ("fail_on", "minimums", "per_query")}
+    keys = {f"{above}{name}" for above, section in sections.items() for name in section.__struct_fields__}
+    assert config.locations.keys() == keys
 
 
 def uncommented(config: str) -> str:

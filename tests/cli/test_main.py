@@ -5,7 +5,7 @@ import pytest
 
 from ragcontract import __version__
 from tests.builders import as_jsonl, golden, good_workspace, run
-from tests.process import files_in, rag_contract, shell
+from tests.process import files_in, rag_contract, shell, spawn
 
 
 def test_a_passing_check_writes_its_reports_and_exits_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_a_baseline_is_written_and_good_for_the_next_check(tmp_path: Path, monke
     assert rag_contract("check", "--baseline", "new/base.json").code == 0
 
 
-def test_diff_prints_movement_and_judges_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_diff_prints_what_changed_and_judges_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("current_run.jsonl").write_text(as_jsonl(run("q1", "x", "doc1"), run("q2", "doc2")))
     before = files_in(tmp_path)
@@ -167,7 +167,7 @@ def test_the_list_of_commands_says_whole_sentences() -> None:
     assert "..." not in rag_contract("--help").out.partition("Commands:")[2]
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert rag_contract("--version") == (0, f"rag-contract, version {__version__}\n", "")
 
 
@@ -186,3 +186,29 @@ def test_wrong_usage_cannot_act_on_a_terminal_or_a_runner(tmp_path: Path) -> Non
     assert "\x1b" not in ended.err
     assert "##[" not in ended.err
     assert not any(line.strip().startswith("::") for line in ended.err.splitlines())
+
+
+def test_verbose_logs_to_standard_error_and_changes_nothing_that_is_printed(tmp_path: Path) -> None:
+    good_workspace(tmp_path)
+    quiet = spawn("check", cwd=tmp_path)
+    verbose = spawn("--verbose", "check", cwd=tmp_path)
+    assert (quiet.code, quiet.err) == (0, "")
+    assert (verbose.code, verbose.out) == (0, quiet.out)
+    assert verbose.err.splitlines() == [
+        "ragcontract.pipeline: loaded: 2 golden queries, 1 gates",
+        "ragcontract.pipeline: evaluated: 2 queries of the run",
+        "ragcontract.pipeline: decided: pass, 0 findings",
+    ]
+
+
+def test_verbose_stands_before_the_command() -> None:
+    ended = rag_contract("check", "--verbose")
+    assert ended.code == 2
+    assert "No such option" in ended.err
+    assert "--verbose" in rag_contract("--help").out
+
+
+def test_verbose_logs_nothing_where_the_shell_closed_standard_error(tmp_path: Path) -> None:
+    good_workspace(tmp_path)
+    ended = shell("rag-contract --verbose check 2>&-", cwd=tmp_path)
+    assert (ended.code, ended.out) == (0, shell("rag-contract check", cwd=tmp_path).out)

@@ -1,20 +1,19 @@
 """A report with everything in it that a report can have: of each kind of row, note and status at least one."""
 
 from collections.abc import Callable
-from datetime import date
-from pathlib import Path
+from functools import lru_cache
 from random import Random
-from tempfile import TemporaryDirectory
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-import msgspec
+import yaml
+from msgspec import Struct
+from msgspec.structs import fields, replace
 
-from ragcontract.contract.config import LoadedConfig, read_config
-from ragcontract.files.problems import Diagnostics
-from ragcontract.judging.verdict import judge
-from ragcontract.judging.waivers import with_waivers
-from ragcontract.model import Accepted, Latency, RepeatsReport, Report, SourceFile, Spread
-from ragcontract.reports.build import build_report
-from tests.records import NOW, Rows, query, score
+from ragcontract.core.run import Latency, SourceFile
+from ragcontract.reports.report import ConfigInput, Provenance, Report
+from ragcontract.runs.stored import Accepted
+from ragcontract.statistics.repeats import RepeatsReport, Spread
+from tests.records import Rows, query, report
 
 TAGS = ("billing", "policy", "shipping", "accounts", "legal", "mobile", "returns", "security", "api", "fraud", "tax")
 CONFIG = """
@@ -27,13 +26,14 @@ tags:
 latency: {p50_ms: 60, p95_ms: 150, p95_increase_gt: "10%"}
 max_baseline_age: 30
 waivers:
-  - {gate: minimums.map_at_k, reason: "The index is rebuilt, see #41", owner: "@search", expires: 2026-12-31}
-  - {tag: legal, reason: "New contracts are not chunked yet", owner: "@legal", expires: 2026-12-31}
+  - {gate: minimums.map_at_k, reason: "The index is rebuilt, see #41", owner: "@search", expires: "2026-12-31"}
+  - {tag: legal, reason: "New contracts are not chunked yet", owner: "@legal", expires: "2026-12-31"}
 """
 REASON = "The new chunking loses two questions that nobody asks"
+Mark = Callable[[str], str]
 
 
-def everything(size: int = 12, mark: Callable[[str], str] = str) -> Report:
+def everything(size: int = 12, mark: Mark = str) -> Report:
     """Return the report on ``size`` queries; ``mark`` changes every name and text that comes from a file."""
     random = Random(7)
     queries, now, before = [], {}, {}
@@ -55,46 +55,40 @@ def everything(size: int = 12, mark: Callable[[str], str] = str) -> Report:
         now[name] = _ranked(random, wanted, lost=0.15) + ([mark("secret")] if number % 9 == 3 else [])
     del before[queries[-1].id]
     before[mark("gone")] = ["x"]
+    questions = {one.id: one.query for one in queries}
     run = Rows(
-        now,
+        docs=now,
         name=mark("run.jsonl"),
         versions={"embedding_model": [mark("e5-large@2")], "index_version": [mark("8"), mark("9")]},
+        questions=questions,
         latency=Latency(rows=size, p50_ms=41.2, p95_ms=180, max_ms=950),
     )
     base = Rows(
-        before,
+        docs=before,
         name=mark("baseline.json"),
         versions={"embedding_model": [mark("e5-large@1")], "index_version": [mark("8")]},
+        questions=questions,
         latency=Latency(rows=size, p50_ms=40, p95_ms=120, max_ms=900),
+        created_at="2026-01-02T03:04:05+00:00",
+        accepted=[Accepted(reason=mark(REASON), at="2026-01-02T03:04:05+00:00", failed=2, failed_checks=[])],
     )
-    base.created_at, base.k = "2026-01-02T03:04:05+00:00", [5]
-    base.accepted = [Accepted(reason=mark(REASON), at="2026-01-02T03:04:05+00:00", failed=2, failed_checks=[])]
-    config = _config(mark)
-    scored = msgspec.structs.replace(score(queries, run, base, config.config), config=config)
-    judgement, warnings = with_waivers(judge(scored), scored, date(2026, 7, 1))
-    made = build_report(scored, judgement, [*warnings, mark("golden.jsonl:3: a question twice")], NOW)
+    made = report(queries, run, base, _config(mark), warnings=[mark("golden.jsonl:3: a question twice")])
     spread = {key: Spread(deviation=0.0123, lowest=0.5, highest=0.6) for key in made.metrics}
-    return msgspec.structs.replace(made, repeats=RepeatsReport(fewest=3, most=3, metrics=spread))
-
-
-def _config(mark: Callable[[str], str]) -> LoadedConfig:
-    with TemporaryDirectory() as folder:
-        (Path(folder) / "ragcontract.yml").write_text(CONFIG)
-        loaded = read_config(str(Path(folder) / "ragcontract.yml"), Diagnostics())
-    config = loaded.config
-    waivers = [
-        msgspec.structs.replace(waiver, reason=mark(waiver.reason), tag=waiver.tag and mark(waiver.tag))
-        for waiver in config.waivers
-    ]
-    tags = {mark(tag): limits for tag, limits in config.tags.items()}
-    return LoadedConfig(
-        config=msgspec.structs.replace(config, waivers=waivers, tags=tags),
-        files=[SourceFile(path=mark("ragcontract.yml"), sha256="ef" * 32)],
-        lines={
-            **loaded.lines,
-            **{limit.replace(f"tags.{tag}.", f"tags.{mark(tag)}."): 1 for limit in loaded.lines for tag in TAGS},
-        },
+    config = ConfigInput(files=[SourceFile(path=mark("ragcontract.yml"), sha256="ef" * 32)])
+    return replace(
+        made,
+        repeats=RepeatsReport(fewest=3, most=3, metrics=spread),
+        inputs=replace(made.inputs, config=config),
+        source=Provenance(repository="octo/app", commit="5ca1ab1e" * 5, branch=mark("main"), pull_request=7),
     )
+
+
+def _config(mark: Mark) -> dict[str, Any]:
+    config: dict[str, Any] = yaml.safe_load(CONFIG)
+    config["tags"] = {mark(tag): limits for tag, limits in config["tags"].items()}
+    for waiver in config["waivers"]:
+        waiver |= {name: mark(waiver[name]) for name in ("reason", "tag") if name in waiver}
+    return config
 
 
 def _ranked(random: Random, wanted: list[str], *, lost: float) -> list[str]:
@@ -104,3 +98,33 @@ def _ranked(random: Random, wanted: list[str], *, lost: float) -> list[str]:
         if random.random() > lost:
             ranking.insert(min(int(random.expovariate(0.6)), 9), doc_id)
     return ranking
+
+
+def untrusted(made: Report, mark: Mark) -> Report:
+    """Return a report as somebody else may have written it: every text and key in it is marked that a record allows."""
+    marked: Report = _marked(made, mark)
+    return marked
+
+
+def _marked(value: Any, mark: Mark) -> Any:
+    if isinstance(value, str):
+        return mark(value)
+    if isinstance(value, dict):
+        return {_marked(key, mark): _marked(one, mark) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_marked(one, mark) for one in value)
+    if isinstance(value, Struct):
+        chosen = _chosen(type(value))
+        given = {field.name: getattr(value, field.name) for field in fields(value)}
+        return type(value)(**{name: one if name in chosen else _marked(one, mark) for name, one in given.items()})
+    return value
+
+
+@lru_cache
+def _chosen(record: type[Struct]) -> frozenset[str]:
+    """Return the fields that have one of a few values."""
+    return frozenset(name for name, hint in get_type_hints(record).items() if _is_literal(hint))
+
+
+def _is_literal(hint: Any) -> bool:
+    return get_origin(hint) is Literal or any(map(_is_literal, get_args(hint)))

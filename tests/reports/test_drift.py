@@ -5,10 +5,9 @@ from datetime import timedelta
 import click
 import pytest
 
-from ragcontract.contract.config import Config
-from ragcontract.model import Report
 from ragcontract.reports.drift import drift
 from ragcontract.reports.markdown.document import render
+from ragcontract.reports.report import Report
 from ragcontract.reports.terminal import check_text
 from tests.records import NOW, Rows, query, report
 
@@ -16,8 +15,15 @@ ONE = [query("q", "A")]
 
 
 def versions(old: dict[str, list[str]], new: dict[str, list[str]], *, moved: bool = True) -> Report:
-    before = Rows({"q": ["A"]}, name="base.jsonl", versions=old)
-    return report(ONE, Rows({"q": ["x", "A"] if moved else ["A"]}, name="run.jsonl", versions=new), before)
+    before = Rows(docs={"q": ["A"]}, name="base.jsonl", versions=old)
+    return report(ONE, Rows(docs={"q": ["x", "A"] if moved else ["A"]}, name="run.jsonl", versions=new), before)
+
+
+def disagreeing(values: str) -> list[str]:
+    """Return what is said of a run whose rows have one letter each as the version of their index."""
+    queries = [query(f"q{number}", "A") for number in range(len(values))]
+    rows = Rows(docs={one.id: ["A"] for one in queries}, name="r", versions={"index_version": list(values)})
+    return list(drift(report(queries, rows)))
 
 
 def test_versions_that_changed_are_the_likely_cause_where_numbers_moved() -> None:
@@ -29,23 +35,23 @@ def test_versions_that_changed_are_the_likely_cause_where_numbers_moved() -> Non
     assert list(drift(versions(old, old))) == []
 
 
-def test_rows_of_one_run_that_disagree_are_told() -> None:
-    found = list(drift(report(ONE, Rows({"q": ["A"]}, name="r", versions={"index_version": list("abcde")}))))
-    assert found == ["The run's rows disagree about the index version: a, b, c, 2 more"]
+def test_rows_of_one_run_that_disagree_are_reported() -> None:
+    assert disagreeing("abcde") == ["The run's rows disagree about the index version: a, b, c, 2 more"]
 
 
 def with_baseline(age: timedelta, max_age: int | None, k: list[int] | None = None) -> list[str]:
-    before = Rows({"q": ["A"]}, name="baseline.json")
-    before.created_at, before.k = (NOW - age).isoformat(), k
-    return list(drift(report(ONE, {"q": ["A"]}, before, Config(max_baseline_age=max_age))))
+    before = Rows(docs={"q": ["A"]}, name="baseline.json", created_at=(NOW - age).isoformat(), k=k)
+    return list(drift(report(ONE, {"q": ["A"]}, before, {"max_baseline_age": max_age})))
 
 
 @pytest.mark.parametrize(
-    ("days", "max_age", "told"), [(30, 30, False), (31, 30, True), (31, None, False), (-1, 1, False)]
+    ("days", "max_age", "reported"), [(30, 30, False), (31, 30, True), (31, None, False), (-1, 1, False)]
 )
-def test_an_old_baseline_is_told_where_the_config_says_what_is_old(days: int, max_age: int | None, told: bool) -> None:
+def test_an_old_baseline_is_reported_where_the_config_says_what_is_old(
+    days: int, max_age: int | None, reported: bool
+) -> None:
     found = with_baseline(timedelta(days=days), max_age)
-    assert bool(found) == told
+    assert bool(found) == reported
     assert all(note.startswith("The baseline is 31 days old, more than max_baseline_age allows") for note in found)
 
 
@@ -58,16 +64,15 @@ def test_an_old_baseline_is_told_where_the_config_says_what_is_old(days: int, ma
     ],
 )
 def test_an_age_that_is_limited_and_not_known_is_warned_about(created_at: str | None, why: str) -> None:
-    before = Rows({"q": ["A"]}, name="b.json")
-    before.created_at = created_at
-    said = [f"b.json: its age is not known, so max_baseline_age says nothing ({why})"]
-    assert report(ONE, {"q": ["A"]}, before, Config(max_baseline_age=9)).warnings == said
-    assert report(ONE, {"q": ["A"]}, before, Config()).warnings == []
-    before.created_at = NOW.isoformat()
-    assert report(ONE, {"q": ["A"]}, before, Config(max_baseline_age=9)).warnings == []
+    before = Rows(docs={"q": ["A"]}, name="b.json", created_at=created_at)
+    said = [f"b.json: its age is not known, so max_baseline_age has no effect ({why})"]
+    assert report(ONE, {"q": ["A"]}, before, {"max_baseline_age": 9}).warnings == said
+    assert report(ONE, {"q": ["A"]}, before, {}).warnings == []
+    dated = Rows(docs={"q": ["A"]}, name="b.json", created_at=NOW.isoformat())
+    assert report(ONE, {"q": ["A"]}, dated, {"max_baseline_age": 9}).warnings == []
 
 
-def test_a_baseline_of_another_k_is_told() -> None:
+def test_a_baseline_of_another_k_is_reported() -> None:
     assert with_baseline(timedelta(), None, [10]) == ["The baseline was made with k = 10 and is compared here at k = 5"]
     assert with_baseline(timedelta(), None, [3]) == ["The baseline was made with k = 3 and is compared here at k = 5"]
     assert with_baseline(timedelta(), None, [1, 5]) == []
@@ -78,10 +83,7 @@ def test_some_hours_over_the_limit_are_over_it() -> None:
 
 
 def test_of_four_values_that_rows_disagree_about_one_is_counted() -> None:
-    three, four = (
-        next(drift(report(ONE, Rows({"q": ["A"]}, name="r", versions={"index_version": list(values)}))))
-        for values in ("abc", "abcd")
-    )
+    [three], [four] = disagreeing("abc"), disagreeing("abcd")
     assert (three[-7:], four[-6:]) == ("a, b, c", "1 more")
 
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from ragcontract.core.text import visible
-from ragcontract.model import Report
 from ragcontract.reports import terminal
-from ragcontract.reports.latency import table_rows
-from ragcontract.reports.summary import headline
+from ragcontract.reports.headline import headline
+from ragcontract.reports.metric_table import table_rows
+from ragcontract.reports.report import Report
 from tests.records import query, rendered, report
 from tests.reports.everything import everything
 

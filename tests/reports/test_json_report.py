@@ -1,29 +1,38 @@
-"""report.json: the design's section 6, field by field."""
+"""report.json, field by field."""
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
+from hypothesis import given
 
 from ragcontract import __version__
-from ragcontract.contract.config import Config, FailOn, Minimums
-from ragcontract.model import Report
-from ragcontract.reports.build import Checked
-from ragcontract.reports.json_report import render, render_score
-from ragcontract.schemas import SCHEMAS
-from tests.records import Rows, query, report
+from ragcontract.core.finding import sentence
+from ragcontract.core.phrase import render as say
+from ragcontract.reports.build import error_report
+from ragcontract.reports.findings import FindingsByQuery, broken_gates
+from ragcontract.reports.json_report import render, render_error, render_score
+from ragcontract.reports.markdown import document as markdown
+from ragcontract.reports.rank_changes import broken_queries, tolerated_queries
+from ragcontract.reports.report import Provenance, Report
+from ragcontract.schemas import schema_of
+from tests.records import NOW, Rows, query, report
+from tests.reports.generated import reports
+from tests.reports.page import Page
 
-CONFIG = Config(fail_on=FailOn(mrr_drop_gt=0.1, recall_drop_gt="50%"), minimums=Minimums(mrr_at_k=0.9))
+CONFIG = {"fail_on": {"mrr_drop_gt": 0.1, "recall_drop_gt": "50%"}, "minimums": {"mrr_at_k": 0.9}}
 
 
 def written(made: Report) -> bytes:
-    return b"".join(render(Checked.of(made)))
+    return b"".join(render(made, made.queries, made.detail))
 
 
-def checked() -> Report:
+def judged() -> Report:
     queries = [
         query("lost", "A", "B", must_rank_at_most=3, tags=("policy", "eu"), weight=2.0, query="Lost?"),
         query("leak", forbidden_doc_ids=("F",)),
@@ -32,17 +41,25 @@ def checked() -> Report:
         query("silent", "A"),
     ]
     run = Rows(
-        {"silent": [], "reworded": ["A"], "new": ["A"], "leak": ["x", "F"], "lost": ["x", "x", "x", "A"], "odd": []},
+        docs={
+            "silent": [],
+            "reworded": ["A"],
+            "new": ["A"],
+            "leak": ["x", "F"],
+            "lost": ["x", "x", "x", "A"],
+            "odd": [],
+        },
         name="run.jsonl",
         versions={"embedding_model": ["e5@2"]},
     )
     before = Rows(
-        {"lost": ["A", "B"], "leak": [], "reworded": ["A"], "silent": ["A"], "gone": ["A"]},
+        docs={"lost": ["A", "B"], "leak": [], "reworded": ["A"], "silent": ["A"], "gone": ["A"]},
         name="baseline.json",
         versions={"embedding_model": ["e5@1"]},
-        questions={"reworded": "What else?"},
+        questions={"lost": "Lost?", "reworded": "What else?"},
+        created_at="2026-06-01T00:00:00+00:00",
+        k=[5],
     )
-    before.created_at, before.k = "2026-06-01T00:00:00+00:00", [5]
     return report(queries, run, before, CONFIG, warnings=["careful"])
 
 
@@ -52,7 +69,7 @@ def read(made: Report) -> Any:
 
 @pytest.fixture(scope="module")
 def found() -> Any:
-    return read(checked())
+    return read(judged())
 
 
 def test_the_head(found: Any) -> None:
@@ -72,6 +89,8 @@ def test_the_head(found: Any) -> None:
         "warnings",
         "latency",
         "repeats",
+        "findings",
+        "source",
     ]
     assert found["schema_version"] == 1
     assert found["tool"] == {"name": "rag-contract", "version": __version__}
@@ -120,6 +139,9 @@ def test_the_metrics(found: Any) -> None:
         "delta": pytest.approx(1 / 6 - 1),
         "status": "fail",
         "noise": mrr["noise"],
+        "k": 5,
+        "better": "higher",
+        "scale": {"low": 0.0, "high": 1.0},
     }
     assert (mrr["noise"]["wins"], mrr["noise"]["ties"], mrr["noise"]["losses"]) == (0, 0, 2)
     assert {key: metric["status"] for key, metric in found["metrics"].items()} == {
@@ -146,6 +168,10 @@ def test_the_gates(found: Any) -> None:
         "tag": None,
         "p_value": None,
         "waived": None,
+        "label": "MRR@5",
+        "unit": "points",
+        "now": pytest.approx(1 / 6),
+        "before": pytest.approx(1.0),
     }
     assert (minimum["id"], minimum["kind"], minimum["limit"]) == ("minimums.mrr_at_k", "minimum", 0.9)
     assert minimum["observed"] == found["metrics"]["mrr_at_5"]["current"]
@@ -215,7 +241,34 @@ def test_every_failed_check_flat_and_gates_first(found: Any) -> None:
     ]
     messages = [check["message"] for check in found["failed_checks"]]
     assert messages[0] == found["gates"][0]["message"]
-    assert messages[5] == "expected no F in the results; found: rank 2"
+    assert messages[5] == "expected no F in the results; found: rank 2 (was not there)"
+
+
+def test_the_findings_as_text_and_names(found: Any) -> None:
+    drop, *_, ranked, included, leak, silent = found["findings"]
+    assert drop == {
+        "kind": "gate",
+        "ids": ["fail_on.mrr_drop_gt"],
+        "status": "fail",
+        "location": "ragcontract.yml:7",
+        "expected": ["allowed drop 0.10"],
+        "found": ["MRR@5 fell by 0.83"],
+    }
+    assert ranked == {
+        "kind": "rule",
+        "ids": ["must_rank_at_most"],
+        "status": "fail",
+        "location": "golden.jsonl:lost",
+        "query_id": "lost",
+        "expected": [{"name": "A"}, " or ", {"name": "B"}, " in top 3"],
+        "found": [{"name": "A"}, " rank 4 (was rank 1)", ", ", {"name": "B"}, " missing from top 5 (was rank 2)"],
+        "found_now": [{"name": "A"}, " rank 4", ", ", {"name": "B"}, " missing from top 5"],
+        "ranks": [4, None],
+        "ranks_before": [1, 2],
+    }
+    assert (included["ids"], included["query_id"]) == (["must_include"], "lost")
+    assert (leak["ids"], leak["ranks"], leak["ranks_before"]) == (["forbidden_docs"], [2], [None])
+    assert (silent["ids"], silent["query_id"]) == (["must_include"], "silent")
 
 
 def test_the_tags(found: Any) -> None:
@@ -239,12 +292,15 @@ def test_a_passing_check_without_baseline_and_config() -> None:
         "delta": None,
         "status": "none",
         "noise": None,
+        "k": 5,
+        "better": "higher",
+        "scale": {"low": 0.0, "high": 1.0},
     }
     assert found["tags"]["t"]["metrics_shared"] is found["tags"]["t"]["baseline_metrics"] is None
 
 
 def test_a_status_is_pass_where_every_gate_is() -> None:
-    made = report([query("q", "A")], {"q": ["A"]}, config=Config(minimums=Minimums(recall_at_k=0.5)))
+    made = report([query("q", "A")], {"q": ["A"]}, config={"minimums": {"recall_at_k": 0.5}})
     assert read(made)["metrics"]["recall_at_5"]["status"] == "pass"
 
 
@@ -267,7 +323,7 @@ def leaves(value: Any) -> Iterator[Any]:
 @pytest.mark.parametrize(
     "made",
     [
-        checked(),
+        judged(),
         report([query("q", "A")], {"q": ["A"]}),
         report([query("q")], {"q": []}),
         report([query("q"), query("new", "A")], {"q": [], "new": ["A"]}, {"q": []}),
@@ -280,15 +336,15 @@ def leaves(value: Any) -> Iterator[Any]:
 )
 def test_every_report_fits_its_schema_and_has_real_numbers(made: Report) -> None:
     found = read(made)
-    jsonschema.Draft202012Validator(SCHEMAS["report"]()).validate(found)
+    jsonschema.Draft202012Validator(schema_of("report")).validate(found)
     numbers = [leaf for leaf in leaves(found) if isinstance(leaf, float)]
     assert all(math.isfinite(number) for number in numbers)
     assert written(made).endswith(b"}\n")
 
 
 def test_the_schema_refuses_what_is_no_report() -> None:
-    found = read(checked())
-    schema = jsonschema.Draft202012Validator(SCHEMAS["report"]())
+    found = read(judged())
+    schema = jsonschema.Draft202012Validator(schema_of("report"))
     assert schema.is_valid(found)
     assert not schema.is_valid({**found, "verdict": "maybe"})
     assert not schema.is_valid({**found, "schema_version": 2})
@@ -323,3 +379,78 @@ def test_the_scores_of_one_run() -> None:
         "warnings": ["w"],
     }
     assert render_score(made).endswith("}\n")
+
+
+@given(reports())
+def test_the_findings_cover_exactly_what_is_broken_and_failed_checks_are_those_that_fail(made: Report) -> None:
+    found = msgspec.json.decode(written(made), type=Report)
+    assert found == made
+    covered = Counter((one.kind, name, one.query_id) for one in found.findings for name in one.ids)
+    gates = [("gate", gate.id, None) for gate in found.gates if gate.status != "pass"]
+    rules = [("rule", broken.rule, query.id) for query in found.queries for broken in query.violations]
+    assert covered == Counter([*gates, *rules])
+    failing = [one for one in found.findings if one.status == "fail"]
+    assert [(check.kind, check.id, check.query_id, check.message) for check in found.failed_checks] == [
+        (one.kind, name, one.query_id, sentence(one)) for one in failing for name in one.ids
+    ]
+    assert {check.id for check in found.failed_checks if check.kind == "gate"} == {
+        gate.id for gate in found.gates if gate.status == "fail"
+    }
+    assert {(check.query_id, check.id) for check in found.failed_checks if check.kind == "rule"} == {
+        (query.id, broken.rule)
+        for query in found.queries
+        for broken in query.violations
+        if query.status == "fail" and broken.waived is None
+    }
+    assert found.verdict == ("fail" if failing else "pass")
+
+
+@given(reports())
+def test_the_findings_say_the_same_as_the_markdown_comment(made: Report) -> None:
+    found = msgspec.json.decode(written(made), type=Report)
+    page = Page(markdown.render(found))
+    findings = FindingsByQuery(found)
+    broken = [row[1:3] for table in page.tables if table[0][:2] == ["Query", "Expected"] for row in table[1:]]
+    failing = [one for query in broken_queries(found) for one in findings.failing(query.id)]
+    assert broken == [[say(one.expected), say(one.found_now)] for one in failing]
+    assert len(failing) == sum(one.kind == "rule" and one.status == "fail" for one in found.findings)
+    tolerated = [row[:2] for table in page.tables if table[0][:2] == ["", "Broken"] for row in table[1:]]
+    waived = [[one.ids[0], sentence(one)] for one in found.findings if (one.kind, one.status) == ("gate", "waived")]
+    by_query = [(query.id, findings.tolerated(query.id)) for query in tolerated_queries(found)]
+    assert tolerated == [
+        *waived,
+        *([name, "; ".join(f"{say(one.expected)}: {say(one.found)}" for one in items)] for name, items in by_query),
+    ]
+    assert sum(len(items) for _, items in by_query) == sum(
+        one.kind == "rule" and one.status != "fail" for one in found.findings
+    )
+    first, *_ = [sentence(one) for one in broken_gates(found)] or [""]
+    assert first.removeprefix("t") in page.text.splitlines()[0]  # the name of a tag is code
+
+
+def test_why_there_is_no_verdict() -> None:
+    source = Provenance(repository="octo/app", pull_request=7)
+    made = render_error(error_report(["g\udcff.jsonl:1: id: is missing"], 3, ["odd"], NOW, source))
+    assert made.endswith(b"}\n")
+    found = json.loads(made)
+    assert found == {
+        "schema_version": 1,
+        "tool": {"name": "rag-contract", "version": __version__},
+        "verdict": "error",
+        "created_at": "2026-07-01T12:00:00+00:00",
+        "problems": [r"g\udcff.jsonl:1: id: is missing"],
+        "more_problems": 3,
+        "warnings": ["odd"],
+        "source": {
+            "repository": "octo/app",
+            "commit": None,
+            "branch": None,
+            "pull_request": 7,
+            "run_url": None,
+            "contract": None,
+        },
+    }
+    schema = jsonschema.Draft202012Validator(schema_of("report"))
+    schema.validate(found)
+    assert not schema.is_valid(found | {"verdict": "pass"})
+    assert not schema.is_valid({key: value for key, value in found.items() if key != "problems"})

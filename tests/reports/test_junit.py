@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.contract.config import Config, FailOn, Minimums
 from ragcontract.core.text import visible
-from ragcontract.model import Report
 from ragcontract.reports.junit import render
 from ragcontract.reports.queries import ALL_UP_TO
+from ragcontract.reports.report import Report
 from tests.records import query, report
 
 # What an XML 1.0 document may hold.
@@ -36,7 +35,7 @@ def properties(suite: junitparser.TestSuite) -> dict[str, str]:
 
 
 def failing() -> Report:
-    config = Config(fail_on=FailOn(mrr_drop_gt=0.1, recall_drop_gt="90%"), minimums=Minimums(hitrate_at_k=0.9))
+    config = {"fail_on": {"mrr_drop_gt": 0.1, "recall_drop_gt": "90%"}, "minimums": {"hitrate_at_k": 0.9}}
     asked = [query("lost", "A", must_rank_at_most=3), query("fine", "A"), query("leak", "A", forbidden_doc_ids=("F",))]
     now = {"lost": ["x"], "fine": ["A"], "leak": ["F"]}
     return report(asked, now, {"lost": ["A"], "fine": ["A"], "leak": ["A"]}, config)
@@ -61,13 +60,13 @@ def test_failures_have_a_type_and_a_message_and_say_more() -> None:
     lost, _, leak = queries
     (failure,) = lost.result
     assert failure.type == "must_rank_at_most, must_include"
-    assert failure.message == "expected A in top 3, found: missing from top 5 (was rank 1)"
+    assert failure.message == "expected A in top 3; found: missing from top 5 (was rank 1)"
     assert failure.text == "What about lost?\nExpected A in top 3\nFound: missing from top 5 (was rank 1)"
     (failure,) = leak.result
     assert failure.type == "forbidden_docs, must_include"
     assert failure.message == (
-        "expected no F in the results, found: rank 1 (was not there); "
-        "expected A in top 5, found: missing from top 5 (was rank 1)"
+        "expected no F in the results; found: rank 1 (was not there); "
+        "expected A in top 5; found: missing from top 5 (was rank 1)"
     )
 
 
@@ -138,7 +137,7 @@ def check(value: str) -> None:
     shown = visible(value)
     assert [case.name for case in queries] == [shown, visible(value + "2")]
     (failure,) = next(iter(queries)).result
-    assert failure.message == f"expected {visible(value + '1')} in top 5, found: missing from top 5"
+    assert failure.message == f"expected {visible(value + '1')} in top 5; found: missing from top 5"
     assert failure.text == f"{shown}\nExpected {visible(value + '1')} in top 5\nFound: missing from top 5"
 
 

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from ragcontract import __version__, pipeline
-from ragcontract.reports import new_baseline as baseline_file
+from ragcontract.evaluation.source import Local
+from ragcontract.reports import new_baseline
+from ragcontract.runs.readers import open_run
 from tests.builders import golden, run, write_jsonl
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -12,12 +14,14 @@ NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 def made_of(folder: Path, golden_rows: list[dict[str, Any]], run_rows: list[dict[str, Any]]) -> bytes:
     """Return the baseline file of a run."""
-    paths = pipeline.Paths(
+    request = pipeline.Request(
         golden=[str(write_jsonl(folder / "golden.jsonl", golden_rows))],
-        run=[str(write_jsonl(folder / "run.jsonl", run_rows))],
+        run=Local(open_run([str(write_jsonl(folder / "run.jsonl", run_rows))])),
+        k=2,
+        judge=False,
+        store=True,
     )
-    scored, doc_ids, _ = pipeline.good_run(paths, k=2)
-    return b"".join(baseline_file.render(scored, doc_ids, NOW))
+    return b"".join(new_baseline.render(pipeline.check(request, now=NOW).evaluation, NOW))
 
 
 def test_it_holds_what_was_returned_and_what_it_came_to(tmp_path: Path) -> None:

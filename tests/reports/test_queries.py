@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from ragcontract.contract.config import Config, PerQuery
-from ragcontract.judging.verdict import judge
-from ragcontract.model import Detail
-from ragcontract.reports.build import Checked, checked
+from ragcontract.judging.decision import decide
+from ragcontract.pipeline import Outcome
 from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.markdown import document as markdown
 from ragcontract.reports.queries import ALL_UP_TO
-from tests.records import NOW, query, score
+from ragcontract.reports.report import Detail
+from tests.records import NOW, evaluate, query, report_on
 
 QUERIES = [
     query("same", "A"),
@@ -39,7 +38,7 @@ NOW_FOUND = {
     "to-warn": ["x"],
     "forbidden-moved": ["A", "x", "F"],
 }
-RULES = Config(per_query=PerQuery(forbidden_within=1))
+RULES = {"per_query": {"forbidden_within": 1}}
 LISTED: dict[Detail, list[str]] = {
     "failed": ["broken", "to-warn"],
     "changed": ["worse", "better", "broken", "to-warn", "forbidden-moved"],
@@ -47,16 +46,19 @@ LISTED: dict[Detail, list[str]] = {
 }
 
 
-def made(detail: Detail | None, *, more: int = 0) -> Checked:
+def made(detail: Detail | None, *, more: int = 0, compared: bool = True) -> Outcome:
     """Check, with so many ``more`` queries that did not move."""
     others = [query(f"q{number}", "A") for number in range(more)]
     found = {one.id: ["A"] for one in others}
-    scored = score([*QUERIES, *others], NOW_FOUND | found, BEFORE | found, RULES)
-    return checked(scored, judge(scored), [], NOW, detail)
+    evaluation = evaluate([*QUERIES, *others], NOW_FOUND | found, BEFORE | found if compared else None, RULES)
+    report = report_on(evaluation)
+    decision = decide(evaluation, NOW.date())
+    return Outcome(report=report, evaluation=evaluation, decision=decision, detail=detail or report.detail)
 
 
-def as_json(one: Checked) -> dict[str, object]:
-    loaded: dict[str, object] = json.loads(b"".join(FORMATS["report-json"](one)))
+def as_json(one: Outcome) -> dict[str, object]:
+    form = next(form for form in FORMATS if form.name == "report-json")
+    loaded: dict[str, object] = json.loads(b"".join(form.render(one)))
     return loaded
 
 
@@ -84,10 +86,8 @@ def test_all_of_many_queries_are_listed_where_that_is_asked_for() -> None:
 def test_what_people_read_counts_all_queries_whatever_is_listed(more: int) -> None:
     text = markdown.render(made("failed", more=more).report)
     assert f"1 of {len(QUERIES) + more:,} queries broken (1 to warn)" in text
-    assert f"Rank movement: 1 worse, 2 better, {3 + more:,} the same, 1 new" in text
+    assert f"Rank changes: 1 worse, 2 better, {3 + more:,} the same, 1 new" in text
 
 
 def test_a_run_without_a_baseline_has_nothing_that_changed() -> None:
-    scored = score(QUERIES, NOW_FOUND, None, RULES)
-    listed = checked(scored, judge(scored), [], NOW, "changed").queries()
-    assert [one.id for one in listed] == LISTED["failed"]
+    assert [one.id for one in made("changed", compared=False).queries()] == LISTED["failed"]

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from ragcontract.model import Report
 from ragcontract.reports.rank_changes import Step, broken_queries, changed_versions, rank_changes
+from ragcontract.reports.report import Report
 from tests.records import query, report
 
 

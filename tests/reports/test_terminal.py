@@ -3,7 +3,6 @@
 import click
 import pytest
 
-from ragcontract.contract.config import Config, FailOn, Minimums, TagLimits
 from ragcontract.reports.terminal import aligned, check_text, diff_text, score_text
 from tests.records import Rows, query, report
 
@@ -23,7 +22,7 @@ def test_a_whole_check() -> None:
     queries = [query("good", "A"), query("leak", "A", forbidden_doc_ids=("F",)), query("lost", "A", "B")]
     now = {"good": ["x", "A"], "leak": ["A", "F"], "lost": ["x"]}
     before = {"good": ["A"], "leak": ["A"], "lost": ["A", "B"]}
-    config = Config(fail_on=FailOn(mrr_drop_gt=0.1), minimums=Minimums(recall_at_k=0.5))
+    config = {"fail_on": {"mrr_drop_gt": 0.1}, "minimums": {"recall_at_k": 0.5}}
     assert click.unstyle(check_text(report(queries, now, before, config))) == (
         "FAIL leak\n"
         "  Expected no F in the results\n"
@@ -57,8 +56,8 @@ def test_a_pass_without_a_baseline() -> None:
     )
 
 
-def test_the_words_that_count_are_coloured() -> None:
-    passed = check_text(report([query("q", "A")], {"q": ["A"]}, config=Config(minimums=Minimums(mrr_at_k=0.5))))
+def test_statuses_are_coloured() -> None:
+    passed = check_text(report([query("q", "A")], {"q": ["A"]}, config={"minimums": {"mrr_at_k": 0.5}}))
     failed = check_text(report([query("q", "A")], {"q": ["x"]}))
     assert passed.count(click.style("PASS", fg="green", bold=True)) == 2
     assert failed.count(click.style("FAIL", fg="red", bold=True)) == 2
@@ -67,8 +66,8 @@ def test_the_words_that_count_are_coloured() -> None:
 
 def test_what_comes_from_files_is_made_visible_and_printed_as_it_is() -> None:
     queries = [query(NASTY, NASTY + "1", NASTY + "4", forbidden_doc_ids=(NASTY + "2",), tags=(NASTY,), query=NASTY)]
-    before = Rows({NASTY: [NASTY + "1"], NASTY + "gone": []}, name="b", versions={"index_version": [NASTY]})
-    now = Rows({NASTY: [NASTY + "2"]}, name="r", versions={"index_version": [NASTY + "3"]})
+    before = Rows(docs={NASTY: [NASTY + "1"], NASTY + "gone": []}, name="b", versions={"index_version": [NASTY]})
+    now = Rows(docs={NASTY: [NASTY + "2"]}, name="r", versions={"index_version": [NASTY + "3"]})
     made = report(queries, now, before)
     shown = click.unstyle(check_text(made))
     assert f"FAIL {SHOWN}\n  Expected no {SHOWN}2 in the results\n" in shown
@@ -87,9 +86,7 @@ def test_what_comes_from_files_is_made_visible_and_printed_as_it_is() -> None:
 
 
 def test_a_limited_tag_has_a_row_with_its_name_made_visible() -> None:
-    config = Config(
-        tags={NASTY: TagLimits(minimums=Minimums(mrr_at_k=0.9)), "eu": TagLimits(minimums=Minimums(map_at_k=1))}
-    )
+    config = {"tags": {NASTY: {"minimums": {"mrr_at_k": 0.9}}, "eu": {"minimums": {"map_at_k": 1}}}}
     shown = click.unstyle(check_text(report([query("q", "A", tags=(NASTY, "eu"))], {"q": ["x", "A"]}, config=config)))
     lines = shown.splitlines()
     assert [line.split("  ")[0] for line in lines[5:8]] == ["MAP@5", "MAP@5 eu", f"MRR@5 {SHOWN}"]
@@ -107,12 +104,12 @@ def test_a_diff() -> None:
     queries = [query(name, "A", "B", query=f"{name}? " + "x" * 100) for name in ("same", "down", "up", "lost")]
     now = {"same": ["A"], "down": ["x", "A"], "up": ["A", "B"], "lost": ["x"], "new": ["A"], "other": ["A"]}
     before = Rows(
-        {"same": ["A"], "down": ["A"], "up": ["A", "x", "B"], "lost": ["A"], "gone": [], "other": []},
+        docs={"same": ["A"], "down": ["A"], "up": ["A", "x", "B"], "lost": ["A"], "gone": [], "other": []},
         name="b",
-        questions={"other": "Something else?"},
+        questions={one.id: one.query for one in queries} | {"other": "Something else?"},
         versions={"index_version": ["1"]},
     )
-    run = Rows(now, name="r", versions={"index_version": ["2"]})
+    run = Rows(docs=now, name="r", versions={"index_version": ["2"]})
     queries += [query("new", "A"), query("other", "A")]
     found = click.unstyle(diff_text(report(queries, run, before)))
     cut = "x" * 74 + "…"
@@ -129,7 +126,7 @@ def test_a_diff() -> None:
 
 
 def test_a_diff_judges_nothing() -> None:
-    made = report([query("q", "A")], {"q": ["A"]}, {"q": ["A"]}, Config(minimums=Minimums(mrr_at_k=0.5)))
+    made = report([query("q", "A")], {"q": ["A"]}, {"q": ["A"]}, {"minimums": {"mrr_at_k": 0.5}})
     assert diff_text(made) == (
         "MRR@5        1.00 -> 1.00  0.00\n"
         "Recall@5     1.00 -> 1.00  0.00\n"

@@ -4,13 +4,18 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from msgspec.structs import replace
 
-from ragcontract.contract.config import Config, FailOn, Minimums, TagLimits
+from ragcontract.core.phrase import Phrase
+from ragcontract.core.run import SourceFile
 from ragcontract.core.text import encodable, shorten, visible
-from ragcontract.model import Report
-from ragcontract.reports.markdown.document import Layout, render, render_unusable
-from tests.records import Rows, query, report
+from ragcontract.reports.build import error_report
+from ragcontract.reports.markdown.document import Layout, render, render_error
+from ragcontract.reports.report import ErrorReport, Report
+from ragcontract.runs.stored import Tool
+from tests.records import NOW, Rows, query, report
+from tests.reports.everything import everything, untrusted
 from tests.reports.markdown.test_gfm import NASTY, nasty
 from tests.reports.page import Page
 
@@ -24,11 +29,15 @@ def failing(**config: Any) -> Report:
     ]
     now = {"refund_policy": ["x"], "secret": ["A", "F"], "fine": ["A"], "up": ["A"]}
     before = {"refund_policy": ["doc_refund_policy"], "secret": ["A"], "fine": ["A"], "up": ["x", "A"], "gone": ["A"]}
-    return report(queries, now, before, Config(fail_on=FailOn(mrr_drop_gt=0.1, recall_drop_gt="50%"), **config))
+    return report(queries, now, before, {"fail_on": {"mrr_drop_gt": 0.1, "recall_drop_gt": "50%"}, **config})
 
 
 def headline(markdown: str) -> str:
     return markdown.splitlines()[0]
+
+
+def unusable(*problems: str, more: int = 0, warnings: tuple[str, ...] = ()) -> ErrorReport:
+    return error_report(problems, more, warnings, NOW)
 
 
 def test_the_verdict_and_why_is_the_first_line() -> None:
@@ -39,9 +48,9 @@ def test_the_verdict_and_why_is_the_first_line() -> None:
     assert headline(render(passing)) == "### ✅ Retrieval contract holds: nothing broken in 1 query; no gates are set"
 
 
-def test_a_name_tells_contracts_apart() -> None:
+def test_a_name_sets_contracts_apart() -> None:
     assert headline(render(failing(), name="docs_en")).startswith(r"### ❌ Retrieval contract docs\_en broken: ")
-    assert headline(render_unusable(["x"], name="docs")) == (
+    assert headline(render_error(unusable("x"), name="docs")) == (
         "### ⚠️ Retrieval contract docs could not be judged: 1 problem"
     )
 
@@ -60,9 +69,9 @@ def test_the_metric_table() -> None:
 
 
 def with_limited_tags(value: str) -> Page:
-    low, high = TagLimits(minimums=Minimums(mrr_at_k=0.1)), TagLimits(minimums=Minimums(mrr_at_k=0.9))
+    low, high = {"minimums": {"mrr_at_k": 0.1}}, {"minimums": {"mrr_at_k": 0.9}}
     queries = [query("q", "A", tags=(value,)), query("p", "A", tags=(value + "2",))]
-    config = Config(tags={value + "2": low, value: high})
+    config = {"tags": {value + "2": low, value: high}}
     return Page(render(report(queries, {"q": ["x", "A"], "p": ["A"]}, config=config)))
 
 
@@ -73,7 +82,7 @@ def test_a_limited_tag_has_a_row_and_its_name_is_code(value: str) -> None:
         [f"MRR@5 of {shorten(visible(value), 80)}", "0.50", "minimum 0.90", "❌ fail"],
         [f"MRR@5 of {shorten(visible(value + '2'), 80)}", "1.00", "minimum 0.10", "✅ pass"],
     ]
-    assert page.tags == with_limited_tags("harmless").tags
+    assert page.tags == with_limited_tags("plain").tags
     assert page.text.startswith("❌ Retrieval contract broken: : MRR@5 is 0.50, minimum 0.90\n")  # the name is code
     assert page.links() == []
 
@@ -81,9 +90,9 @@ def test_a_limited_tag_has_a_row_and_its_name_is_code(value: str) -> None:
 @pytest.mark.parametrize("max_rows", [0, 1, 2, 3])
 def test_of_many_limited_tags_the_worst_are_shown(max_rows: int) -> None:
     worst_first = ["t2", "t0", "t1"]
-    limits = {f"t{number}": TagLimits(minimums=Minimums(mrr_at_k=low)) for number, low in enumerate([0.5, 0.1, 0.9])}
+    limits = {f"t{number}": {"minimums": {"mrr_at_k": low}} for number, low in enumerate([0.5, 0.1, 0.9])}
     queries = [query("q", "A", tags=("t0", "t1", "t2"))]
-    made = report(queries, {"q": ["A"]}, config=Config(tags=limits))
+    made = report(queries, {"q": ["A"]}, config={"tags": limits})
     page = Page(render(made, layout=Layout(rows=max_rows)))
     assert [row[0] for row in page.tables[0][7:]] == [f"MRR@5 of {tag}" for tag in worst_first[:max_rows]]
     assert (f"… and {3 - max_rows} more limited mean" in page.text) == (max_rows < 3)
@@ -99,15 +108,15 @@ def test_the_broken_queries() -> None:
 
 
 def test_the_parts_that_are_folded() -> None:
-    now = Rows({"refund_policy": ["x"], "new": ["A"]}, name="run.jsonl", versions={"embedding_model": ["e5@2"]})
-    before = Rows({"refund_policy": ["D"], "gone": []}, name="base.jsonl", versions={"embedding_model": ["e5@1"]})
+    now = Rows(docs={"refund_policy": ["x"], "new": ["A"]}, name="run.jsonl", versions={"embedding_model": ["e5@2"]})
+    before = Rows(docs={"refund_policy": ["D"], "gone": []}, name="base.jsonl", versions={"embedding_model": ["e5@1"]})
     queries = [query("refund_policy", "D", tags=("policy",)), query("new", "A", tags=("policy",))]
-    made = report(queries, now, before, Config(), warnings=["golden.jsonl:3: odd"])
+    made = report(queries, now, before, {}, warnings=["golden.jsonl:3: odd"])
     page = Page(render(made))
     summaries = [part for part in page.prose if part.startswith(("Rank", "1 ", "Versions", "Inputs"))]
     assert summaries == [
         "1 broken query",
-        "Rank movement: 1 worse, 1 new, 1 gone",
+        "Rank changes: 1 worse, 1 new, 1 gone",
         "1 tag",
         "1 warning",
         "Inputs",
@@ -148,14 +157,15 @@ def test_without_a_baseline_nothing_is_compared() -> None:
         ["config", "-", "none given: rules on, no gates"],
     ]
     assert "since the baseline" not in page.text
-    assert "Rank movement" not in page.text
+    assert "Rank changes" not in page.text
 
 
 def test_inputs_in_several_files_and_of_another_day() -> None:
-    now, before = Rows({"q1": ["A"]}, name="run-0.jsonl"), Rows({"q1": ["A"]}, name="baseline.json")
-    now.files *= 3
-    before.created_at = "2026-06-01T00:00:00+00:00"
-    inputs = Page(render(report([query("q1", "A"), query("q2")], now, before))).tables[-1]
+    before = Rows(docs={"q1": ["A"]}, name="baseline.json", created_at="2026-06-01T00:00:00+00:00")
+    made = report([query("q1", "A"), query("q2")], {"q1": ["A"]}, before)
+    files = [SourceFile(path=f"run-{number}.jsonl", sha256="ab" * 32) for number in range(3)]
+    read = replace(made.inputs, run=replace(made.inputs.run, files=files))
+    inputs = Page(render(replace(made, inputs=read))).tables[-1]
     assert inputs[1][2] == "2 queries, 1 with relevant documents"
     assert inputs[2] == ["run", "run-0.jsonl (sha256 abababababab) and 2 more files", "1 query, 1 missing"]
     assert inputs[3][2] == "1 query, 1 shared, made 2026-06-01T00:00:00+00:00"
@@ -181,7 +191,7 @@ def test_several_findings_of_a_query_stand_under_its_name() -> None:
 
 def test_long_lists_are_cut() -> None:
     docs = [f"doc{number}" for number in range(8)]
-    made = report([query("q", *docs, query="y" * 100)], {"q": []}, {"q": docs}, Config(k=8))
+    made = report([query("q", *docs, query="y" * 100)], {"q": []}, {"q": docs}, {"k": 8})
     (_, broken), (_, worse) = Page(render(made)).tables[1:3]
     assert broken[0] == "q" + "y" * 59 + "…"
     assert broken[1] == "doc0, doc1, doc2, doc3, doc4 and 3 more in top 8"
@@ -212,11 +222,11 @@ def test_without_folds_there_are_none() -> None:
 
 
 def test_what_cannot_be_judged_says_every_problem() -> None:
-    page = Page(render_unusable(["golden.jsonl:1: id: is missing", "x" * 600]))
+    page = Page(render_error(unusable("golden.jsonl:1: id: is missing", "x" * 600)))
     assert page.text.startswith("⚠️ Retrieval contract could not be judged: 2 problems")
     assert page.items == ["golden.jsonl:1: id: is missing", "x" * 499 + "…"]
     assert "No verdict was reached." in page.text
-    assert Page(render_unusable(["a", "b", "c"], max_rows=1)).items == ["a", "… and 2 more"]
+    assert Page(render_error(unusable("a", "b", "c"), max_rows=1)).items == ["a", "… and 2 more"]
 
 
 def hostile(value: str) -> tuple[Report, str]:
@@ -237,22 +247,21 @@ def hostile(value: str) -> tuple[Report, str]:
     questions = dict.fromkeys(before, value) | {value + "changed": value + "?"}
     versions = {"embedding_model": [value], "index_version": [value, "1"]}
     older = {"embedding_model": [value + "0"], "index_version": ["0"]}
-    baseline = Rows(before, name=value, versions=older, questions=questions)
-    baseline.created_at = value
-    config = Config(fail_on=FailOn(mrr_drop_gt=0.1), minimums=Minimums(recall_at_k=0.1))
-    run = Rows(now, name=value, versions=versions)
+    baseline = Rows(docs=before, name=value, versions=older, questions=questions, created_at=value)
+    config = {"fail_on": {"mrr_drop_gt": 0.1}, "minimums": {"recall_at_k": 0.1}}
+    run = Rows(docs=now, name=value, versions=versions)
     return report(asked, run, baseline, config, warnings=[value, value], path=value), value
 
 
-HARMLESS = Page(render(hostile("harmless")[0], name="harmless"))
-UNUSABLE = Page(render_unusable(["harmless"] * 2, name="harmless"))
+PLAIN = Page(render(hostile("plain")[0], name="plain"))
+UNUSABLE = Page(render_error(unusable("plain", "plain", warnings=("plain",)), name="plain"))
 
 
-def test_a_harmless_report_has_every_part() -> None:
-    assert HARMLESS.tags.count("table") == HARMLESS.tags.count("/table") == 7
-    assert HARMLESS.tags.count("details") == HARMLESS.tags.count("/details") == 5
-    assert {"a", "img", "script", "input"} & set(HARMLESS.tags) == set()
-    assert HARMLESS.links() == UNUSABLE.links() == []
+def test_a_plain_report_has_every_part() -> None:
+    assert PLAIN.tags.count("table") == PLAIN.tags.count("/table") == 7
+    assert PLAIN.tags.count("details") == PLAIN.tags.count("/details") == 5
+    assert {"a", "img", "script", "input"} & set(PLAIN.tags) == set()
+    assert PLAIN.links() == UNUSABLE.links() == []
 
 
 @pytest.mark.parametrize("value", NASTY)
@@ -268,7 +277,7 @@ def test_any_report_has_the_same_parts(value: str) -> None:
 def check(value: str) -> None:
     made, name = hostile(value)
     page = Page(render(made, name=name))
-    assert page.tags == HARMLESS.tags
+    assert page.tags == PLAIN.tags
     assert page.links() == []
     written = visible(value)
     assert f"❌ Retrieval contract {shorten(written, 100)} broken: " in page.text.replace("\n", "")
@@ -285,11 +294,86 @@ def check(value: str) -> None:
     assert inputs[1][1] == f"{shorten(path, 80)} (sha256 cdcdcdcdcdcd)"
     assert stripped(page.items[2:]) == [shorten(path, 500).strip(" ")] * 2
 
-    unusable = Page(render_unusable([value] * 2, name=name))
-    assert unusable.tags == UNUSABLE.tags
-    assert unusable.links() == []
-    assert stripped(unusable.items) == [shorten(written, 500).strip(" ")] * 2
+    error = Page(render_error(unusable(value, value, warnings=(value,)), name=name))
+    assert error.tags == UNUSABLE.tags
+    assert error.links() == []
+    assert stripped(error.items) == [shorten(path, 500).strip(" ")] * 3
 
 
 def stripped(items: list[str]) -> list[str]:
     return [item.strip(" ") for item in items]
+
+
+def test_problems_that_are_not_named_are_counted_and_warnings_stand_below() -> None:
+    page = Page(render_error(unusable("a", "b", more=3, warnings=("odd",)), max_rows=1))
+    assert page.text.startswith("⚠️ Retrieval contract could not be judged: 5 problems")
+    assert page.items == ["a", "… and 4 more", "odd"]
+    assert "1 warning" in page.prose
+
+
+EVERYTHING = everything()
+
+
+def downloaded(value: str) -> Page:
+    """Render a report that somebody else wrote: ``value`` stands in every text of it, also in those that we write."""
+    made = untrusted(EVERYTHING, lambda text: f"{value}{text}")
+    return Page(render(made, name=value))
+
+
+DOWNLOADED = downloaded("plain")
+
+
+def test_a_plain_report_of_somebody_else_has_every_part() -> None:
+    assert DOWNLOADED.tags.count("table") == len(Page(render(EVERYTHING)).tables) == 8
+    assert DOWNLOADED.tags.count("details") == 6
+    assert DOWNLOADED.links() == []
+    cells = {cell for table in DOWNLOADED.tables for row in table for cell in row}
+    assert {"plainMRR@10", "plainp95 latency", "plainminimums.map_at_k", "plainquestion-001"} <= cells
+    assert "plainMRR@10 fell by 0.24, plainallowed drop 0.01" in DOWNLOADED.text
+
+
+@pytest.mark.parametrize("value", NASTY)
+def test_a_nasty_report_of_somebody_else_has_the_same_parts(value: str) -> None:
+    check_downloaded(value)
+
+
+@settings(max_examples=30)
+@given(nasty)
+def test_any_report_of_somebody_else_has_the_same_parts(value: str) -> None:
+    check_downloaded(value)
+
+
+def check_downloaded(value: str) -> None:
+    page = downloaded(value)
+    assert page.tags == DOWNLOADED.tags
+    assert page.links() == []
+    assert cut_up(value).tags == CUT_UP.tags
+    assert cut_up(value).links() == []
+    error = untrusted_error(value)
+    assert error.tags == UNTRUSTED_ERROR.tags
+    assert error.links() == []
+
+
+def cut_up(value: str) -> Page:
+    """Render a report whose sentences come letter by letter, so that no part of them looks like anything."""
+
+    def letters(phrase: Phrase) -> Phrase:
+        return tuple(letter for part in phrase for letter in (value if isinstance(part, str) else (part, value)))
+
+    findings = [
+        replace(one, expected=letters(one.expected), found=letters(one.found), found_now=letters(one.found_now))
+        for one in EVERYTHING.findings
+    ]
+    return Page(render(replace(EVERYTHING, findings=findings)))
+
+
+CUT_UP = cut_up("plain")
+
+
+def untrusted_error(value: str) -> Page:
+    made = error_report([f"{value}1", f"{value}2"], 1, [value], NOW)
+    tool = Tool(name=value, version=value)
+    return Page(render_error(replace(made, tool=tool, created_at=value, problems=[value, value]), name=value))
+
+
+UNTRUSTED_ERROR = untrusted_error("plain")

@@ -4,27 +4,27 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.contract.config import Config
+from ragcontract.reports.tag_table import tags_worst_first
 from tests.builders import golden, run, write_jsonl
 from tests.process import rag_contract
 from tests.records import query, report
 from tests.reports.page import Page
 
 
-def test_p_values_are_adjusted_over_all_tags_and_told_of_those_that_fell() -> None:
+def test_p_values_are_adjusted_over_all_tags_and_given_for_those_that_fell() -> None:
     sizes = {"five": 5, "six": 6, "up": 5}
     queries = [query(f"{tag}{number}", "A", tags=(tag,)) for tag, size in sizes.items() for number in range(size)]
     good, bad = ["A"], ["x", "A"]
     run = {one.id: good if one.tags == ("up",) else bad for one in queries}
     before = {one.id: bad if one.tags == ("up",) else good for one in queries}
-    tags = report(queries, run, before, Config(k=[1, 5])).tags
+    tags = report(queries, run, before, {"k": [1, 5]}).tags
     # By hand: 2^-6 * 3 / 1 and 2^-5 * 3 / 2, of three tests one of which found nothing.
     assert tags["six"].p_values["mrr_at_5"] == tags["five"].p_values["mrr_at_5"] == 3 / 64
     assert tags["up"].p_values == {}
     assert {key for tag in tags.values() for key in tag.p_values} == {"mrr_at_5", "ndcg_at_5", "map_at_5"}
 
 
-def test_the_tag_that_lost_most_comes_first_and_of_those_alike_the_worst(
+def test_the_tag_that_lost_most_comes_first_and_of_equal_losses_the_worst(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -32,7 +32,23 @@ def test_the_tag_that_lost_most_comes_first_and_of_those_alike_the_worst(
     write_jsonl(Path("golden.jsonl"), [golden(tag, "A", tags=[tag]) for tag in ranks])
     for name, side in (("base.jsonl", 0), ("run.jsonl", 1)):
         write_jsonl(Path(name), [run(tag, *"wxyz"[: found[side] - 1], "A") for tag, found in ranks.items()])
-    checked = rag_contract("check", "--run", "run.jsonl", "--baseline", "base.jsonl")
-    assert checked.code == 0, checked.err
+    ended = rag_contract("check", "--run", "run.jsonl", "--baseline", "base.jsonl")
+    assert ended.code == 0, ended.err
     tags = next(table for table in Page(Path("report.md").read_text()).tables if table[0][0] == "Tag")
     assert [row[0] for row in tags[1:]] == ["lost", "slipped", "same", "better", "up"]
+
+
+def test_tags_are_ordered_by_the_worst_change_of_any_metric_at_the_largest_cut_off() -> None:
+    # "first" loses half of its MRR@5 and all of its MRR@1, "lost" all of its recall too; "poor" and "good" stay.
+    names = ["good", "poor", "first", "lost", "nothing"]
+    queries = [query(name, *(["A"] if name != "nothing" else []), tags=(name,)) for name in names]
+    before = {"good": ["A"], "poor": ["x", "A"], "first": ["A"], "lost": ["x", "x", "A"], "nothing": []}
+    now = before | {"first": ["x", "A"], "lost": []}
+    made = report(queries, now, before, {"k": [1, 5]})
+    assert [name for name, _ in tags_worst_first(made)] == ["lost", "first", "poor", "good", "nothing"]
+
+
+def test_tags_without_a_baseline_are_ordered_by_where_they_stand() -> None:
+    queries = [query("q1", "A", tags=("good",)), query("q2", "A", tags=("poor",))]
+    made = report(queries, {"q1": ["A"], "q2": ["x", "A"]})
+    assert [name for name, _ in tags_worst_first(made)] == ["poor", "good"]

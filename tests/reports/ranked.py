@@ -1,0 +1,33 @@
+"""Reports on queries that find their document at given ranks."""
+
+from typing import Any
+
+from ragcontract.reports.report import Report
+from tests.records import query, report
+
+LOW = {"mrr_drop_gt": 0.1}
+
+
+def ranked(*ranks: int | None) -> dict[str, list[str]]:
+    """Return a run whose queries q1, q2, … find their document A at these ranks."""
+    return {
+        f"q{number}": ["x"] * ((rank or 9) - 1) + ["A"] * (rank is not None)
+        for number, rank in enumerate(ranks, start=1)
+    }
+
+
+def found_at(now: list[int | None], before: list[int | None] | None = None, **config: Any) -> Report:
+    """Return a report on queries that find their document at these ranks, under these limits."""
+    queries = [query(f"q{number}", "A", must_include_any=True) for number in range(1, len(now) + 1)]
+    return report(queries, ranked(*now), None if before is None else ranked(*before), config)
+
+
+def tagged(**config: Any) -> Report:
+    """Return a report on a tag of each name: of ``bad``, ``poor`` and ``good``, 0, half and all is found at rank 1."""
+    found: dict[str, list[int | None]] = {"bad": [None, None], "poor": [1, None], "good": [1, 1]}
+    names = [f"{tag}{number}" for tag in found for number in (1, 2)]
+    queries = [query(name, "A", tags=(name[:-1],)) for name in names]
+    now = {
+        f"{tag}{number}": ["A"] * (rank or 0) for tag, ranks in found.items() for number, rank in enumerate(ranks, 1)
+    }
+    return report(queries, now, {name: ["A"] for name in names}, config)

@@ -1,0 +1,72 @@
+"""The headline, and the note on what is compared."""
+
+import pytest
+
+from ragcontract.reports.headline import headline, shared_note
+from ragcontract.reports.report import Report
+from tests.records import Rows, query, report
+from tests.reports.ranked import LOW, found_at, tagged
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (found_at([1, 1]), "nothing broken in 2 queries; no gates are set"),
+        (found_at([1], minimums={"mrr_at_k": 0.5}), "nothing broken in 1 query and 1 gate"),
+        (found_at([1, None]), "1 of 2 queries broken"),
+        (found_at([None]), "1 of 1 query broken"),
+        (found_at([2, 2], [1, 1], fail_on=LOW), "MRR@5 fell by 0.50, allowed drop 0.10"),
+        (
+            found_at([2, None], [1, 1], fail_on={**LOW, "hitrate_drop_gt": 0.9}),
+            "MRR@5 fell by 0.75, allowed drop 0.10; 1 of 2 queries broken",
+        ),
+        (
+            found_at([None, 1], [1, 1], fail_on={**LOW, "recall_drop_gt": 0.1}, minimums={"hitrate_at_k": 0.8}),
+            "MRR@5 fell by 0.50, allowed drop 0.10 (and 2 more gates broken); 1 of 2 queries broken",
+        ),
+        (
+            found_at([2, 2], [1, 1], fail_on=LOW, minimums={"mrr_at_k": 0.8}),
+            "MRR@5 fell by 0.50, allowed drop 0.10 (and 1 more gate broken)",
+        ),
+        (
+            found_at([1, None], [None, 1], fail_on=LOW, minimums={"hitrate_at_k": 0.8}),
+            "HitRate@5 is 0.50, minimum 0.80; 1 of 2 queries broken",
+        ),
+        (found_at([None] * 1200), "1,200 of 1,200 queries broken"),
+    ],
+)
+def test_the_headline_says_what_the_verdict_rests_on(made: Report, expected: str) -> None:
+    assert headline(made) == expected
+
+
+def test_a_comparison_over_all_queries_needs_no_note() -> None:
+    assert shared_note(found_at([1, 2])) is None
+    assert shared_note(found_at([1, 2], [1, 2])) is None
+
+
+def test_a_comparison_over_some_queries_says_so() -> None:
+    queries = [query("q1", "A"), query("q2", "A"), query("q3", "A")]
+    before = Rows(
+        docs={"q1": ["A"], "q2": ["A"], "gone": []},
+        name="b",
+        questions={"q1": "What about q1?", "q2": "?", "gone": "?"},
+    )
+    note = shared_note(report(queries, {"q1": ["x", "A"], "q2": ["A"], "q3": ["A"]}, before))
+    assert note == (
+        "Changes are taken over the 1 query that both sides have (1 new, 1 with another question, 1 gone); "
+        "the run's means over those: MRR@5 0.50, Recall@5 1.00, Precision@5 0.20, HitRate@5 1.00, "
+        "nDCG@5 0.63, MAP@5 0.50."
+    )
+
+
+def test_where_only_the_baseline_has_more_the_means_are_the_same() -> None:
+    before = {"q1": ["A"]} | {f"gone{number}": ["A"] for number in range(1000)}
+    note = shared_note(report([query("q1", "A")], {"q1": ["A"]}, before))
+    assert note == "Changes are taken over the 1 query that both sides have (1,000 gone)."
+
+
+def test_the_headline_names_the_tag() -> None:
+    made = tagged(tags={"bad": {"minimums": {"mrr_at_k": 0.4}}})
+    assert headline(made, "<{}>".format) == "<bad>: MRR@5 is 0.00, minimum 0.40; 3 of 6 queries broken"
+    shouted = headline(made, "<{}>".format, str.upper)
+    assert shouted == "<bad>: MRR@5 IS 0.00, MINIMUM 0.40; 3 of 6 queries broken"

@@ -1,0 +1,140 @@
+"""The metric table: its rows, their limits, and how many decimals they have."""
+
+from typing import Any
+
+from ragcontract.core.run import Latency
+from ragcontract.reports.metric_table import Row, metric_rows, table_rows
+from ragcontract.reports.report import Report
+from tests.records import Rows, query, report
+from tests.reports.ranked import LOW, found_at, tagged
+
+
+def row(report: Report, label: str = "MRR@5") -> Row:
+    return next(row for row in table_rows(report) if row.label == label)
+
+
+def test_the_issues_example() -> None:
+    # MRR 0.82 before and 0.68 now, over 25 queries.
+    before: list[int | None] = [1] * 19 + [2, 2, 2] + [None] * 3
+    now: list[int | None] = [1] * 14 + [2] * 6 + [None] * 5
+    found = row(found_at(now, before, fail_on=LOW))
+    assert (found.baseline, found.current, found.change, found.status) == ("0.82", "0.68", "-0.14", "fail")
+    assert found.limits == "allowed drop 0.10"
+
+
+def test_without_a_baseline_there_is_no_change_and_no_status_without_a_gate() -> None:
+    found = row(found_at([1, 2]))
+    assert (found.label, found.tag, found.limits, found.status) == ("MRR@5", None, "", "none")
+    assert (found.baseline, found.current, found.current_shared, found.change) == ("-", "0.75", "-", "-")
+    assert not found.compared
+
+
+def test_every_limit_of_a_metric_is_named() -> None:
+    config = {"fail_on": {"mrr_drop_gt": "10%", "recall_drop_gt": 0.05}, "minimums": {"mrr_at_k": 0.5}}
+    found = found_at([1, 2], [1, 1], **config)
+    assert row(found).limits == "allowed drop 10% (0.10), minimum 0.50"
+    assert row(found).status == "fail"
+    assert (row(found, "Recall@5").limits, row(found, "Recall@5").status) == ("allowed drop 0.05", "pass")
+    assert (row(found, "HitRate@5").limits, row(found, "HitRate@5").status) == ("", "none")
+
+
+def test_a_percentage_is_also_given_in_points() -> None:
+    assert row(found_at([2, 2], [2, 2], fail_on={"mrr_drop_gt": "12.5%"})).limits == "allowed drop 12.5% (0.06)"
+
+
+def test_a_limit_broken_by_a_hair_does_not_read_as_met() -> None:
+    found = row(found_at([1, 2], minimums={"mrr_at_k": 0.7504}))
+    assert (found.current, found.limits) == ("0.7500", "minimum 0.7504")
+    relative = row(found_at([None], [5], fail_on={"mrr_drop_gt": "98%"}))
+    assert (relative.change, relative.limits) == ("-0.200", "allowed drop 98% (0.196)")
+
+
+def test_a_limit_is_shown_as_it_was_given() -> None:
+    found = row(found_at([1, 2], minimums={"mrr_at_k": 0.7499}))
+    assert (found.current, found.limits) == ("0.7500", "minimum 0.7499")
+
+
+def test_a_small_change_is_shown_and_leaves_the_other_rows_alone() -> None:
+    before: list[int | None] = [1] * 400
+    found = found_at([2, *before[1:]], before)
+    assert (row(found).baseline, row(found).current, row(found).change) == ("1.000", "0.999", "-0.001")
+    assert (row(found, "Recall@5").baseline, row(found, "Recall@5").change) == ("1.00", "0.00")
+
+
+def test_an_unanswerable_set_has_no_numbers() -> None:
+    found = row(report([query("q")], {"q": []}, {"q": []}))
+    assert (found.current, found.baseline, found.change, found.status) == ("-", "-", "-", "none")
+
+
+def test_limited_tags_follow_the_means_over_all_with_the_worst_first() -> None:
+    limits = {"minimums": {"mrr_at_k": 0.4}}
+    drop = {"minimums": {"recall_at_k": 0.9}, "fail_on": {"recall_drop_gt": 0.3}}
+    made = tagged(tags={"good": limits, "poor": drop, "bad": limits}, minimums={"mrr_at_k": 0.1})
+    found = table_rows(made)
+    assert [row.tag for row in found[:6]] == [None] * 6
+    # By how far they are beyond the limit: 0.4, 0.4 and 0.2, and 0.6 on the right side.
+    assert [(row.tag, row.label, row.current, row.limits, row.status) for row in found[6:]] == [
+        ("poor", "Recall@5", "0.50", "minimum 0.90, allowed drop 0.30", "fail"),
+        ("bad", "MRR@5", "0.00", "minimum 0.40", "fail"),
+        ("good", "MRR@5", "1.00", "minimum 0.40", "pass"),
+    ]
+    assert (found[6].baseline, found[6].current_shared, found[6].change) == ("1.00", "0.50", "-0.50")
+    assert (found[0].limits, found[0].status) == ("minimum 0.10", "pass")
+
+
+def test_of_smaller_cut_offs_only_what_is_limited_is_shown() -> None:
+    config = {"k": [1, 3, 5], "minimums": {"mrr_at_3": 0.1, "map_at_k": 0.1}}
+    made = report([query("q", "A")], {"q": ["A"]}, config=config)
+    labels = ["MRR@5", "Recall@5", "Precision@5", "HitRate@5", "nDCG@5", "MAP@5"]
+    assert [row.label for row in table_rows(made)] == [*labels, "MRR@3"]
+    assert row(made, "MRR@3").limits == row(made, "MAP@5").limits == "minimum 0.10"
+    assert [row.label for row in table_rows(report([query("q", "A")], {"q": ["A"]}, config={"k": [1, 5]}))] == labels
+    assert len(made.metrics) == 18
+
+
+NOW_MS, BEFORE_MS = (
+    Latency(rows=2, p50_ms=41.2, p95_ms=180, max_ms=950),
+    Latency(rows=2, p50_ms=40, p95_ms=120, max_ms=900),
+)
+
+
+def timed(latency: dict[str, Any], *, before: bool = True, **config: Any) -> Report:
+    """Return a report on a run whose latencies are limited."""
+    now, then = (Rows(docs={"q": ["A"]}, name="r", latency=ms) for ms in (NOW_MS, BEFORE_MS))
+    asked = [query("q", "A", tags=("t",))]
+    return report(asked, now, then if before else None, {"latency": latency, **config})
+
+
+def test_limited_latencies_stand_between_the_metrics_and_the_tags() -> None:
+    limits = {"p50_ms": 60, "p95_ms": 150, "p95_increase_gt": "10%", "max_ms": 949.5}
+    made = timed(limits, tags={"t": {"minimums": {"mrr_at_k": 0.5}}})
+    found = table_rows(made)
+    assert [(row.label, row.tag) for row in found[6:]] == [
+        ("p50 latency", None),
+        ("p95 latency", None),
+        ("max latency", None),
+        ("MRR@5", "t"),
+    ]
+    assert found[:6] == list(metric_rows(made))
+    values = [(row.baseline, row.current, row.change, row.limits, row.status) for row in found[6:9]]
+    assert values == [
+        ("40 ms", "41.2 ms", "+1.2 ms", "allowed 60 ms", "pass"),
+        ("120 ms", "180 ms", "+60 ms", "allowed 150 ms, allowed increase 10%", "fail"),
+        ("900 ms", "950 ms", "+50 ms", "allowed 949.5 ms", "fail"),
+    ]
+    assert all(row.metric is None and row.compared for row in found[6:9])
+
+
+def test_a_latency_without_a_limit_has_no_row() -> None:
+    assert len(table_rows(timed({}))) == 6
+
+
+def test_a_latency_without_a_baseline_is_compared_with_nothing() -> None:
+    found = table_rows(timed({"p95_ms": 179.5}, before=False))[6]
+    assert (found.baseline, found.current, found.change, found.compared) == ("-", "180 ms", "-", False)
+    assert (found.limits, found.status) == ("allowed 179.5 ms", "fail")
+
+
+def test_latencies_stand_in_the_order_of_their_quantities_whatever_is_limited() -> None:
+    found = table_rows(timed({"max_ms": 1000, "p95_increase_gt": 70, "p50_ms": 60}))[6:]
+    assert [row.label for row in found] == ["p50 latency", "p95 latency", "max latency"]
