@@ -6,7 +6,6 @@ sees half a report and a failure leaves what was there.
 
 import os
 import re
-import shutil
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -86,7 +85,8 @@ class _Staged:
     def put_in_place(self) -> None:
         if self.path.exists():
             self._old = beside(self.path)
-            shutil.copy2(self.path, self._old)
+            self._old.write_bytes(self.path.read_bytes())
+            take_after(self._old, self.path)
         self._temporary.replace(self.path)
         self._is_in_place = True
 
