@@ -7,10 +7,10 @@ from operator import attrgetter
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
-from ragcontract.core.metric import Family, Metric
+from ragcontract.core.metric import Family
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import VERSION_FIELDS, RunRow, SourceFile
+from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.duplicates import DuplicateCounter
@@ -110,7 +110,7 @@ class _Builder:
                 self._questions[query.id] = row.question
             self._note(query, row.doc_ids)
             for family, column in zip(self._plan.families, self._columns, strict=True):
-                values = self._stored_values(family.metrics, row)
+                values = self._stored_values(family, query, row)
                 (column.repeat if query.id in self._repeats else column.note)(query.id, values)
 
     def _note(self, query: GoldenQuery, doc_ids: list[str]) -> None:
@@ -133,8 +133,12 @@ class _Builder:
         if violations := tuple(self._plan.violations(query, row)):
             self._violations[query.id] = merged(self._violations.get(query.id, ()), violations)
 
-    def _stored_values(self, metrics: Iterable[Metric], row: StoredRow) -> Values:
-        values = [row.metrics.get(metric.key) for metric in metrics]
+    def _stored_values(self, family: Family, query: GoldenQuery, row: StoredRow) -> Values:
+        if family.from_ids:
+            results = [Result(doc_id=doc_id) for doc_id in row.doc_ids]
+            again = valid_values(family, query, RunRow(query_id=query.id, results=results))
+            return () if isinstance(again, str) else again
+        values = [row.metrics.get(metric.key) for metric in family.metrics]
         return tuple([value for value in values if value is not None]) if None not in values else ()
 
     def _note_unknown(self, query_id: str) -> None:
@@ -199,7 +203,7 @@ class _Builder:
                 column.forget(query_id)
         prints = self.stored.fingerprints if self.stored else {}
         families: Iterable[Family] = self._plan.families if self.stored else ()
-        metrics = [metric for family in families for metric in family.metrics]
+        metrics = [metric for family in families if not family.from_ids for metric in family.metrics]
         return frozenset(metric.key for metric in metrics if prints.get(metric.key, "") != metric.fingerprint)
 
 
