@@ -249,7 +249,7 @@ def test_a_limit_at_a_cut_off_that_is_not_scored_is_refused(tmp_path: Path) -> N
     ]
 
 
-def test_an_argument_takes_the_place_of_the_files_cut_offs_but_not_of_its_limits(tmp_path: Path) -> None:
+def test_an_argument_replaces_the_cut_offs_of_a_file_and_none_of_its_limits(tmp_path: Path) -> None:
     found = read(tmp_path, "k: [1, 5]\nminimums: {recall_at_k: 0.5, recall_at_1: 0.4, recall_at_5: 0.3}", k=3)
     assert (found.cutoffs, found.config.k) == ((3,), [1, 5])
     assert {gate.id: gate.quantity.key for gate in found.gates} == {
