@@ -31,13 +31,13 @@ def main(argv: list[str]) -> int:
         return quick.main(BUILD / "data", store=asked.store)
     whole = tuple(asked.sizes) == SIZES
     target = asked.page or (PAGE if whole else BUILD / "performance.md")
-    kept = BUILD / "results.json"
+    stored = BUILD / "results.json"
     if asked.again:
-        results = msgspec.json.decode(kept.read_bytes(), type=Results)
+        results = msgspec.json.decode(stored.read_bytes(), type=Results)
     else:
         command = "make bench" if not argv else "python -m benchmarks " + " ".join(argv)
         results = measure_all(asked.sizes, asked.rounds, command)
-        kept.write_bytes(msgspec.json.encode(results))
+        stored.write_bytes(msgspec.json.encode(results))
     for path in page.write(results, PAGE, target):
         print(path)
     print(page.against_targets(results))

@@ -23,7 +23,7 @@ finally:
 
 
 def hotspots(command: Command, python: Path) -> list[Cost]:
-    """Run a check of ours under the profiler and return the most costly places."""
+    """Run a check of ours under the profiler and return the most costly modules."""
     stats = Path(command.folder) / "profile"
     with Path(command.log).open("wb") as log:
         subprocess.run(

@@ -2,9 +2,9 @@
 
 Draws pairs of runs from a model of a retriever, judges each pair by every contract, and writes the shares that fail
 into docs/choosing-limits.md. The model: one relevant document a query, at rank 1 to 5 or missing, as often as ``RANKS``
-says. In a run of an index that is as good but not the same, a share of the queries (``CHURN``) has its rank drawn anew.
-A real drop is queries that, on top of that, lose their document altogether, so many that HitRate@5 falls by ``DROPS``
-on average. The limits of `rag-contract suggest` are made from three good runs. All is seeded.
+says. In a run of an index that is as good but not the same, a share of the queries (``CHURN``) has its rank sampled
+again. A real drop is queries that, on top of that, lose their document altogether, so many that HitRate@5 falls by
+``DROPS`` on average. The limits of `rag-contract suggest` are made from three good runs. All is seeded.
 """
 
 import random
@@ -48,7 +48,7 @@ class Contract(Struct, frozen=True, kw_only=True):
         """Return the limit on one metric."""
         if self.limit is not None:
             return self.limit
-        return suggested.drop_limit if self.mode == "significant" else round_up(suggested.noise)
+        return suggested.change_limit if self.mode == "significant" else round_up(suggested.noise)
 
 
 CONTRACTS = [Contract(mode=mode, limit=limit) for mode, limit in product(("strict", "significant"), LIMITS)]

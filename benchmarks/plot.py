@@ -97,7 +97,7 @@ def _panel(panel: Panel, names: Sequence[str]) -> Iterator[str]:
 
 
 def _labels(panel: Panel, names: Sequence[str], across: _Scale, up: _Scale) -> Iterator[str]:
-    """Name each line at its end, those that end in one place below each other."""
+    """Name each line at its end, those that end at one height below each other."""
     ends = {name: (across(line[-1][0]), up(line[-1][1])) for name, line in panel.lines.items()}
     for name, y in spread({name: y for name, (_, y) in ends.items()}, LABEL_HEIGHT).items():
         look = f"c{names.index(name) % len(COLOURS)}" + (" first" if name == names[0] else "")
@@ -108,17 +108,17 @@ def _labels(panel: Panel, names: Sequence[str], across: _Scale, up: _Scale) -> I
             yield f'<path class="{look}" style="stroke-width:1;stroke-dasharray:1 3" d="{lead}"/>'
 
 
-def spread(places: Mapping[str, float], least: float) -> dict[str, float]:
-    """Move places apart until all are ``least`` from each other, each as little as may be."""
+def spread(heights: Mapping[str, float], least: float) -> dict[str, float]:
+    """Move heights apart until all are ``least`` from each other, each as little as may be."""
     groups: list[list[str]] = []
     middles: list[float] = []
-    for name in sorted(places, key=lambda name: places[name]):
+    for name in sorted(heights, key=lambda name: heights[name]):
         groups.append([name])
-        middles.append(places[name])
+        middles.append(heights[name])
         while len(groups) > 1 and middles[-1] - middles[-2] < least * (len(groups[-1]) + len(groups[-2])) / 2:
             last, _ = groups.pop(), middles.pop()
             groups[-1] += last
-            middles[-1] = sum(places[member] for member in groups[-1]) / len(groups[-1])
+            middles[-1] = sum(heights[member] for member in groups[-1]) / len(groups[-1])
     return {
         name: centre + least * (location - (len(group) - 1) / 2)
         for group, centre in zip(groups, middles, strict=True)

@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 MEASURE = Path(__file__).parent / "measure.py"
-KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG")
+PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG")
 ENOUGH = 30.0  # seconds: a command that has taken so long in all, in LEAST rounds, is not run again
 LEAST = 3
 
@@ -45,7 +45,7 @@ def measure(command: Command) -> Sample:
     """Run a command once. Raises RuntimeError if it fails."""
     done = subprocess.run(
         [sys.executable, "-I", "-S", str(MEASURE), command.folder, command.log, *command.arguments],
-        env={name: os.environ[name] for name in KEPT if name in os.environ} | dict(command.environ),
+        env={name: os.environ[name] for name in PASSED_ON if name in os.environ} | dict(command.environ),
         stdout=subprocess.PIPE,
         text=True,
         check=True,

@@ -21,7 +21,7 @@ def write_run(path: Path, *latencies: float | None) -> None:
     path.write_text(as_jsonl(*(run(f"q{n}", latency_ms=latency) for n, latency in enumerate(latencies))))
 
 
-def checked(folder: Path, config: str) -> Ended:
+def check_with(folder: Path, config: str) -> Ended:
     (folder / "ragcontract.yml").write_text(config)
     return rag_contract("check")
 
@@ -32,7 +32,7 @@ def report(folder: Path) -> dict[str, object]:
 
 
 def test_a_limit_fails_or_passes_the_check(folder: Path) -> None:
-    ended = checked(folder, "latency:\n  p50_ms: 20\n  max_ms: 39")
+    ended = check_with(folder, "latency:\n  p50_ms: 20\n  max_ms: 39")
     assert ended.code == 1
     assert "p50 latency  20 ms  PASS  allowed 20 ms" in ended.out
     assert "FAIL  max latency is 40 ms, allowed 39 ms" in ended.out
@@ -40,30 +40,30 @@ def test_a_limit_fails_or_passes_the_check(folder: Path) -> None:
         "current": {"rows": 4, "p50_ms": 20.0, "p95_ms": 40.0, "max_ms": 40.0},
         "baseline": None,
     }
-    assert checked(folder, "latency:\n  max_ms: 40").code == 0
+    assert check_with(folder, "latency:\n  max_ms: 40").code == 0
 
 
 def test_rows_for_no_golden_query_have_no_part(folder: Path) -> None:
     with (folder / "current_run.jsonl").open("a") as file:
         file.write(as_jsonl(run("else", latency_ms=999)))
-    assert checked(folder, "latency: {max_ms: 40}").code == 0
+    assert check_with(folder, "latency: {max_ms: 40}").code == 0
 
 
 def test_rows_without_one_are_counted(folder: Path) -> None:
     write_run(folder / "current_run.jsonl", 10, None, 0, None)
-    ended = checked(folder, "latency: {max_ms: 40}")
+    ended = check_with(folder, "latency: {max_ms: 40}")
     assert ended.code == 0
     assert "current_run.jsonl: 2 of 4 rows without latency_ms, which the limits on latency leave out" in ended.err
-    assert "latency" not in checked(folder, "k: 5").err
+    assert "latency" not in check_with(folder, "k: 5").err
 
 
 def test_a_run_without_any_cannot_be_judged(folder: Path) -> None:
     write_run(folder / "current_run.jsonl", None, None, None, None)
-    ended = checked(folder, "k: 5\nlatency:\n  p50_ms: 1\n  p95_ms: 1")
+    ended = check_with(folder, "k: 5\nlatency:\n  p50_ms: 1\n  p95_ms: 1")
     assert ended.code == 2
     for line, gate in ((3, "p50_ms"), (4, "p95_ms")):
         assert f"ragcontract.yml:{line}: latency.{gate} cannot be judged: no row of the run has" in ended.err
-    assert checked(folder, "k: 5").code == 0
+    assert check_with(folder, "k: 5").code == 0
     assert report(folder)["latency"] is None
 
 
@@ -72,20 +72,23 @@ def test_the_baseline_remembers_them(folder: Path) -> None:
     stored = json.loads((folder / "baseline.json").read_bytes())
     assert stored["latency"] == {"rows": 4, "p50_ms": 20.0, "p95_ms": 40.0, "max_ms": 40.0}
     write_run(folder / "current_run.jsonl", 10, 20, 30, 50)
-    assert checked(folder, 'latency: {p95_increase_gt: "25%"}').code == 0
-    ended = checked(folder, 'latency: {p95_increase_gt: "24%"}')
+    assert check_with(folder, 'latency: {p95_increase_gt: "25%"}').code == 0
+    ended = check_with(folder, 'latency: {p95_increase_gt: "24%"}')
     assert ended.code == 1
     assert "p95 latency rose by 25% of the baseline, allowed increase 24%" in ended.out
 
 
-def test_an_older_baseline_reads_and_has_to_be_made_anew_for_an_increase(folder: Path) -> None:
+def test_an_older_baseline_reads_and_has_to_be_recreated_for_an_increase(folder: Path) -> None:
     write_run(folder / "good.jsonl", None, None, None, None)
     assert rag_contract("baseline", "--run", "good.jsonl").code == 0
     assert "latency" not in json.loads((folder / "baseline.json").read_bytes())
-    assert checked(folder, "latency: {p95_ms: 40}").code == 0
-    ended = checked(folder, "latency:\n  p95_increase_gt: 5")
+    assert check_with(folder, "latency: {p95_ms: 40}").code == 0
+    ended = check_with(folder, "latency:\n  p95_increase_gt: 5")
     assert ended.code == 2
-    assert "ragcontract.yml:2: latency.p95_increase_gt cannot be judged: the baseline has no latency; make" in ended.err
+    assert (
+        "ragcontract.yml:2: latency.p95_increase_gt cannot be judged: the baseline has no latency; recreate"
+        in ended.err
+    )
 
 
 def test_a_run_as_baseline_has_its_own(folder: Path) -> None:
@@ -95,16 +98,16 @@ def test_a_run_as_baseline_has_its_own(folder: Path) -> None:
     assert (ended.code, "p95 latency rose by 5 ms, allowed increase 4 ms" in ended.out) == (1, True)
 
 
-def test_an_increase_without_a_baseline_is_told_with_the_rest(folder: Path) -> None:
+def test_an_increase_without_a_baseline_is_reported_with_the_rest(folder: Path) -> None:
     (folder / "golden.jsonl").write_text("{}")
-    ended = checked(folder, "latency:\n  p95_increase_gt: 5")
+    ended = check_with(folder, "latency:\n  p95_increase_gt: 5")
     assert "ragcontract.yml:2: latency.p95_increase_gt cannot be judged: there is no baseline" in ended.err
     assert "golden.jsonl:1: id: is missing" in ended.err
 
 
 @pytest.mark.parametrize("limit", ["p95_ms: 0", "p95_ms: -1", "max_ms: .inf", "p95_increase_gt: -1", 'p50_ms: "9%"'])
 def test_a_limit_that_is_none_is_refused(limit: str, folder: Path) -> None:
-    ended = checked(folder, f"latency:\n  {limit}")
+    ended = check_with(folder, f"latency:\n  {limit}")
     assert ended.code == 2
     name = limit.split(":", maxsplit=1)[0]
     assert f"ragcontract.yml:2: latency.{name}: expected a number of milliseconds" in ended.err

@@ -1,6 +1,7 @@
 """``baseline --update``: judged like a check, refused with the old file untouched, or stored with a reason."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragcontract import __version__, pipeline
-from ragcontract.core.errors import InputError
+from ragcontract.pipeline import Outcome, Request
 from tests.builders import as_jsonl, golden, good_workspace, run, write_jsonl
 from tests.process import files_in, rag_contract
-from tests.records import NOW
 
 BROKEN = [run("q1", "x", "doc1"), run("q2", "x")]
 IDS = st.lists(st.sampled_from(["doc1", "doc2", "x", "y"]), unique=True, max_size=4)
@@ -42,7 +42,7 @@ def test_a_broken_contract_is_refused_and_nothing_is_written(workspace: Path) ->
     ended = rag_contract("baseline", "--update")
     assert (ended.code, ended.err) == (1, "")
     assert files_in(workspace) == before
-    for told in (
+    for said in (
         "Worse (2)\n  q2  What about q2?\n    doc2: 1 -> missing\n  q1  What about q1?\n    doc1: 1 -> 2\n",
         "2 worse, 0 better, 0 the same\n",
         "FAIL q2\n  Expected doc2 in top 5\n",
@@ -51,7 +51,7 @@ def test_a_broken_contract_is_refused_and_nothing_is_written(workspace: Path) ->
         "\nrefused: baseline.json is left as it is. ",
         '--accept-regressions "reason"\n',
     ):
-        assert told in ended.out
+        assert said in ended.out
 
 
 def test_a_broken_contract_is_stored_with_the_reason_and_what_was_broken() -> None:
@@ -71,7 +71,7 @@ def test_a_broken_contract_is_stored_with_the_reason_and_what_was_broken() -> No
             "failed": 2,
             "failed_checks": [
                 "fail_on.mrr_drop_gt: MRR@5 fell by 0.75, allowed drop 0.10",
-                "q2: expected doc2 in top 5; found: missing from top 5",
+                "q2: expected doc2 in top 5; found: missing from top 5 (was rank 1)",
             ],
         }
     ]
@@ -108,7 +108,7 @@ def test_a_waived_rule_needs_no_reason_as_it_fails_again_by_itself() -> None:
     assert "accepted" not in stored()
 
 
-def test_what_was_accepted_is_told_by_the_next_check() -> None:
+def test_what_was_accepted_is_shown_by_the_next_check() -> None:
     returned(*BROKEN)
     rag_contract("baseline", "--update", "--accept-regressions", "new\x1b | <b>@me")
     assert rag_contract("check").code == 1  # the drop is accepted, the broken rule of q2 is not
@@ -130,7 +130,7 @@ def test_a_report_without_acceptances_says_nothing_of_them() -> None:
     assert "accepted" not in Path("report.md").read_text()
 
 
-def test_acceptances_are_kept_the_last_twenty() -> None:
+def test_of_acceptances_the_last_twenty_are_stored() -> None:
     returned(*BROKEN)
     for number in range(22):
         assert rag_contract("baseline", "--update", "--accept-regressions", f"reason {number}").code == 0
@@ -141,7 +141,7 @@ def test_acceptances_are_kept_the_last_twenty() -> None:
     assert "reason 21 (19 earlier acceptances in `report.json`)" in Path("report.md").read_text()
 
 
-def test_the_first_hundred_failed_checks_are_kept_and_all_are_counted() -> None:
+def test_the_first_hundred_failed_checks_are_stored_and_all_are_counted() -> None:
     write_jsonl(Path("golden.jsonl"), [golden(f"q{n}") for n in range(150)])
     returned(*(run(f"q{n}", "doc1") for n in range(150)))
     assert rag_contract("baseline").code == 0
@@ -193,7 +193,7 @@ def test_queries_that_came_went_and_changed_are_listed() -> None:
     assert "The golden set has other" not in out
 
 
-def test_a_change_of_rules_alone_is_told() -> None:
+def test_a_change_of_rules_alone_is_reported() -> None:
     write_jsonl(Path("golden.jsonl"), [golden("q1", must_rank_at_most=3), golden("q2", "doc2")])
     ended = rag_contract("baseline", "--update")
     assert "The golden set has other rules, weights, tags or grades than the baseline's.\n" in ended.out
@@ -207,12 +207,6 @@ def test_the_fingerprint_of_another_version_says_nothing() -> None:
     assert "The golden set has" not in rag_contract("baseline", "--update").out
 
 
-def test_only_a_stored_baseline_can_be_updated() -> None:
-    paths = pipeline.Paths(golden=["golden.jsonl"], run=["current_run.jsonl"], baseline=["current_run.jsonl"])
-    with pytest.raises(InputError, match="no stored baseline"):
-        pipeline.update(paths, clock=lambda: NOW)
-
-
 def test_the_cut_off_is_the_one_given() -> None:
     assert "MRR@2" in rag_contract("baseline", "--update", "--k", "2").out
     assert stored()["k"] == [2]
@@ -224,17 +218,18 @@ REFUSED = {
         "there is no baseline to update; leave --update out to make one",
     ),
     "standard output": (("--update", "--out", "/dev/stdout"), "there is no baseline to update"),
+    "a run": (("--update", "--out", "base.jsonl"), "a name like that is read as a run"),
     "a reason without --update": (("--accept-regressions", "why"), "--accept-regressions goes with --update"),
     "an empty reason": (("--update", "--accept-regressions", " \n"), "say why the regressions are accepted"),
 }
 
 
-@pytest.mark.parametrize(("options", "told"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_cannot_be_updated(options: tuple[str, ...], told: str, workspace: Path) -> None:
+@pytest.mark.parametrize(("options", "said"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_updated(options: tuple[str, ...], said: str, workspace: Path) -> None:
     before = files_in(workspace)
     ended = rag_contract("baseline", *options)
     assert (ended.code, ended.out) == (2, "")
-    assert told in ended.err
+    assert said in ended.err
     assert files_in(workspace) == before
 
 
@@ -246,7 +241,7 @@ def test_what_is_no_baseline_or_no_whole_run_is_not_replaced(more: tuple[str, ..
     before = files_in(workspace)
     ended = rag_contract("baseline", "--update", *more)
     assert (ended.code, files_in(workspace)) == (2, before)
-    assert "so it can be no baseline" in ended.err
+    assert "so it cannot be a baseline" in ended.err
     returned(run("q1"), run("q2"))
     Path("baseline.json").write_text('{"accepted": [{"reason": ""}], "format_version": 1}')
     before = files_in(workspace)
@@ -271,16 +266,22 @@ def test_the_reason_and_names_cannot_act_on_a_terminal() -> None:
     assert stored()["accepted"][0]["reason"] == "a\x1b[31m\n::error::b\\udcff ##[c]"
 
 
-def test_each_file_is_read_once() -> None:
-    read = 0
+def test_a_baseline_that_changes_while_it_is_read_is_refused(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check = pipeline.check
 
-    def progress(size: int) -> None:
-        nonlocal read
-        read += size
+    def meanwhile(request: Request, *, now: datetime) -> Outcome:
+        outcome = check(request, now=now)
+        with Path("baseline.json").open("a") as file:
+            file.write(" ")
+        return outcome
 
-    paths = pipeline.Paths(golden=["golden.jsonl"], run=["current_run.jsonl"], baseline=["baseline.json"])
-    pipeline.update(paths, clock=lambda: NOW, progress=progress)
-    assert read == sum(Path(name).stat().st_size for name in ("golden.jsonl", "current_run.jsonl", "baseline.json"))
+    monkeypatch.setattr(pipeline, "check", meanwhile)
+    returned(run("q1", "doc1", "x"), run("q2", "doc2"))
+    before = files_in(workspace)
+    ended = rag_contract("baseline", "--update")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "error: baseline.json: it changed while it was read; run again\n"
+    assert files_in(workspace) == before | {"baseline.json": before["baseline.json"] + b" "}
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -295,18 +296,18 @@ def test_an_update_is_refused_where_a_check_fails(first: list[str], second: list
     ]
     returned(*rows)
     before = Path("baseline.json").read_bytes()
-    checked = rag_contract("check").code
-    assert rag_contract("baseline", "--update").code == checked
+    code = rag_contract("check").code
+    assert rag_contract("baseline", "--update").code == code
     after = Path("baseline.json").read_bytes()
-    assert (after == before) == (checked == 1 or (first, second) == (["doc1"], ["doc2"]))
-    if checked == 1:
+    assert (after == before) == (code == 1 or (first, second) == (["doc1"], ["doc2"]))
+    if code == 1:
         assert rag_contract("baseline", "--update", "--accept-regressions", "why").code == 0
         assert [one["reason"] for one in stored()["accepted"]] == ["why"]
     assert [query["doc_ids"] for query in stored()["queries"]] == [first, second]
 
 
 @pytest.mark.parametrize("wrong", [{"metrics": "x"}, {"ranks": {"doc1": -3}}])
-def test_what_only_an_update_reads_of_the_old_baseline_is_told_too(wrong: dict[str, Any], workspace: Path) -> None:
+def test_what_only_an_update_reads_of_the_old_baseline_is_reported_too(wrong: dict[str, Any], workspace: Path) -> None:
     old = stored()
     old["queries"][0] |= wrong
     Path("baseline.json").write_text(json.dumps(old, indent=2))

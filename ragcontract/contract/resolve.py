@@ -24,7 +24,8 @@ NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or l
 class Contract(Struct, frozen=True, kw_only=True):
     """What a run is judged by. ``rules`` are the classes that are enforced.
 
-    ``problems`` are those of the files, ``limit_problems`` those of limits that no run could be held against.
+    ``problems`` are those of the files, ``limit_problems`` those of limits that no run could be held against: the ids
+    of those gates are ``impossible``.
     """
 
     golden: Golden
@@ -36,6 +37,7 @@ class Contract(Struct, frozen=True, kw_only=True):
     settings: RuleSettings
     problems: Problems = Problems()
     limit_problems: Problems = Problems()
+    impossible: frozenset[str] = frozenset()
 
     @property
     def config(self) -> Config:
@@ -98,8 +100,10 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
     known = {metric.key for family in families for metric in family.metrics} | {
         key.quantity.key for key in registry.quantities
     }
+    impossible = set()
     for gate in gates:
         if why := _impossible(gate, known, golden, config_file.cutoffs, has_baseline=has_baseline):
+            impossible.add(gate.id)
             limit_problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
     for query in steep:
         limit = f"has a grade over {LARGEST_EXPONENT:.0f}, too much for `gain: exponential`"
@@ -115,6 +119,7 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
         settings=RuleSettings(k=ranking.k, forbidden_within=config.per_query.forbidden_within),
         problems=problems.found(),
         limit_problems=limit_problems.found(),
+        impossible=frozenset(impossible),
     )
 
 

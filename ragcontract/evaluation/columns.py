@@ -28,9 +28,10 @@ class Column:
             self._values[start : start + self._metrics] = array("d", values)
 
     def repeat(self, query_id: str, values: Values) -> None:
-        """Keep the values of one more row of a query."""
+        """Keep the values of one more row of a query; a row without values has no part in the means."""
         if values:
-            rows = self._repeats.setdefault(query_id, [self[query_id]])
+            first = self[query_id]
+            rows = self._repeats.setdefault(query_id, [first] if first else [])
             rows.append(values)
             self.note(query_id, averaged_values(rows))
 

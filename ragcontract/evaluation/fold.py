@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import as_id, as_ids
+from ragcontract.core.ids import Id, as_id, as_ids
 from ragcontract.core.metric import Family, Metric
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import VERSION_FIELDS, RunRow, SourceFile
+from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.duplicates import DuplicateCounter
@@ -120,7 +120,10 @@ class _Builder:
             retrieved.append((query, as_ids(stored.doc_ids)))
             retrieved += [(query, as_ids(doc_ids)) for doc_ids in stored.repeats]
             for family, column in zip(self._plan.families, self._columns, strict=True):
-                column.note(query.id, stored_values(family.metrics, stored))
+                if family.from_ids:
+                    self._note_again(family, column, query, [stored.doc_ids, *stored.repeats])
+                else:
+                    column.note(query.id, stored_values(family.metrics, stored))
         self._score(retrieved)
 
     def _score(self, retrieved: Sequence[Retrieved]) -> None:
@@ -145,6 +148,14 @@ class _Builder:
                 (column.repeat if is_repeat else column.note)(query.id, values)
         if violations := tuple(self._plan.violations(query, row)):
             self._violations[query.id] = merged(self._violations.get(query.id, ()), violations)
+
+    def _note_again(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
+        """Compute the metrics of a stored query again, from the documents of each of its rows."""
+        for number, doc_ids in enumerate(rows):
+            results = [Result(doc_id=doc_id) for doc_id in doc_ids]
+            values = valid_values(family, query, RunRow(query_id=query.id, results=results))
+            if not isinstance(values, str):
+                (column.repeat if number else column.note)(query.id, values)
 
     def _note_unknown(self, query_id: str) -> None:
         listed = LISTED if self._plan.score_missing else sys.maxsize
@@ -204,7 +215,7 @@ class _Builder:
         """Return the metrics of a stored baseline that something else computed."""
         prints = self.stored.fingerprints if self.stored else {}
         families: Iterable[Family] = self._plan.families if self.stored else ()
-        metrics = [metric for family in families for metric in family.metrics]
+        metrics = [metric for family in families if not family.from_ids for metric in family.metrics]
         return frozenset(metric.key for metric in metrics if prints.get(metric.key, "") != metric.fingerprint)
 
 

@@ -141,10 +141,10 @@ def _change(gate: Gate, now: float, before: float) -> Observed:
     if not gate.relative:
         return Observed(amount=change, now=now, before=before)
     if before:
-        amount = min(change / before, sys.float_info.max)  # JSON has no infinity
+        amount = min(change / abs(before), sys.float_info.max)  # JSON has no infinity
         return Observed(amount=amount, now=now, before=before)
-    if gate.kind == "drop":
-        return Observed(amount=0.0, now=now, before=before)  # nothing falls below 0
+    if gate.kind == "drop" and change <= 0:  # as no metric's does whose scale starts at 0
+        return Observed(amount=0.0, now=now, before=before)
     unit = "milliseconds" if gate.quantity.unit == "ms" else "points"
     value = "0 ms" if gate.quantity.unit == "ms" else "0"
     label = gate.quantity.label.removesuffix(" latency")

@@ -46,14 +46,15 @@ def waive_rules(contract: Contract, violations: Violations, today: date) -> tupl
 def waive_gates(
     contract: Contract, gates: Iterable[GateReport], today: date
 ) -> tuple[tuple[GateReport, ...], frozenset[int]]:
-    """Mark the broken gates that are waived today; returns also the numbers of the waivers that name a gate."""
+    """Mark the broken gates that are waived today; returns also the numbers of the waivers that match a broken one."""
     waivers = contract.config.waivers
     used: set[int] = set()
     marked = []
     for gate in gates:
-        matching = [number for number, waiver in enumerate(waivers) if waiver.gate == gate.id]
+        broken = gate.status == "fail"
+        matching = [number for number, waiver in enumerate(waivers) if broken and waiver.gate == gate.id]
         used.update(matching)
-        why = _reason([waivers[number] for number in matching], today) if gate.status == "fail" else None
+        why = _reason([waivers[number] for number in matching], today)
         marked.append(gate if why is None else replace(gate, status="waived", waived=why))
     return tuple(marked), frozenset(used)
 

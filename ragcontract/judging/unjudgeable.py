@@ -31,9 +31,9 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
             else "no query in common with the golden file"
         )
         problems.problem(baseline.files[0].path, f"has {common}; recreate it with `rag-contract baseline`")
-    impossible = {problem.partition(": ")[0] for problem in evaluation.contract.limit_problems.problems}
-    for gate in evaluation.contract.gates if _comparable(evaluation) else ():
-        if gate.location not in impossible and (observed := observe(gate, evaluation)).amount is None:
+    contract = evaluation.contract
+    for gate in contract.gates if _comparable(evaluation) else ():
+        if gate.id not in contract.impossible and (observed := observe(gate, evaluation)).amount is None:
             problems.problem(gate.location, f"{gate.id} cannot be judged: {observed.why}")
     for warning in _never_satisfiable(evaluation):
         problems.warning(warning)

@@ -76,10 +76,11 @@ def means(groups: Iterable[Group], metrics: Sequence[Metric], *, before: bool = 
 
 
 def compare(groups: Sequence[Group], metrics: Sequence[Metric]) -> dict[str, Comparison]:
-    """Average each metric, and on either side over the queries that both have with the same question."""
+    """Average each metric, and on either side over the queries that have it on both, with the same question."""
     current = means(groups, metrics)
-    shared = [one for one in groups if one.before is not None]
-    current_shared = current if len(shared) == len(groups) else means(shared, metrics)
+    having = [one for one in groups if one.now]
+    shared = [one for one in having if one.before]
+    current_shared = current if len(shared) == len(having) else means(shared, metrics)
     baseline = means(shared, metrics, before=True)
     return {
         key: Comparison(current=value, current_shared=current_shared[key], baseline=baseline[key])

@@ -37,10 +37,10 @@ def test_few_sizes_can_be_plotted_too(sizes: tuple[int, ...]) -> None:
 
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(0, 300), min_size=1, max_size=8))
-def test_names_never_overlap_and_keep_their_order(places: dict[str, float]) -> None:
-    found = spread(places, 15)
-    assert found.keys() == places.keys()
+def test_names_never_overlap_and_keep_their_order(heights: dict[str, float]) -> None:
+    found = spread(heights, 15)
+    assert found.keys() == heights.keys()
     order = sorted(found, key=lambda name: found[name])
     for above, below in pairwise(order):
         assert found[below] - found[above] > 15 - 1e-6
-        assert places[below] >= places[above]
+        assert heights[below] >= heights[above]

@@ -16,7 +16,7 @@ def test_a_peer_that_computes_the_same_is_compared() -> None:
     assert tools.disagreements(["ranx"], lambda _: log, REPORT) == []
 
 
-def test_a_peer_that_computes_something_else_is_told() -> None:
+def test_a_peer_that_computes_something_else_is_reported() -> None:
     log = logs({"mrr": 0.5, "recall": 1}, {"mrr": 0.5, "recall": 1})
     assert tools.disagreements(["ranx"], lambda _: log, REPORT) == [
         "ranx: mrr of the baseline run is 0.5, ours is 0.75",

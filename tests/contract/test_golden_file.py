@@ -1,18 +1,23 @@
 from pathlib import Path
 from typing import Any
 
-from ragcontract.contract.golden_file import read_golden
-from ragcontract.files.problems import Diagnostics
-from ragcontract.model import GoldenQuery
+import pytest
+
+from ragcontract.contract.golden_file import Golden, read_golden
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.registry import BUILT_IN
 from tests.builders import golden, write_jsonl
+
+
+def read_all(folder: Path, *rows: dict[str, Any]) -> Golden:
+    return read_golden([str(write_jsonl(folder / "golden.jsonl", rows))], BUILT_IN)
 
 
 def read(folder: Path, *rows: dict[str, Any]) -> tuple[dict[str, GoldenQuery], list[str]]:
     """Return the queries of a good golden file, and the warnings."""
-    diagnostics = Diagnostics()
-    found = read_golden([str(write_jsonl(folder / "golden.jsonl", rows))], diagnostics)
-    diagnostics.raise_problems()
-    return found.queries, [warning.replace(f"{folder}/", "") for warning in diagnostics.warnings]
+    found = read_all(folder, *rows)
+    found.problems.raise_if_any()
+    return found.queries, [warning.replace(f"{folder}/", "") for warning in found.problems.warnings]
 
 
 def test_defaults_are_filled_in(tmp_path: Path) -> None:
@@ -28,6 +33,8 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
         weight=1.0,
         tags=(),
         relevance=None,
+        severity="error",
+        rules=(),
     )
     assert warnings == []
 
@@ -39,7 +46,7 @@ def test_null_is_as_absent(tmp_path: Path) -> None:
     assert with_null == without
 
 
-def test_every_field_is_kept(tmp_path: Path) -> None:
+def test_every_field_is_read(tmp_path: Path) -> None:
     row = golden(
         "q",
         "a",
@@ -75,7 +82,7 @@ def test_grades_of_1_and_more_make_the_relevant_documents(tmp_path: Path) -> Non
         assert query.relevance == {"a": 3, "b": 0.5, "c": 1, "d": 0}
 
 
-def test_a_query_that_nothing_answers_is_kept(tmp_path: Path) -> None:
+def test_a_query_that_nothing_answers_is_one_all_the_same(tmp_path: Path) -> None:
     queries, _ = read(tmp_path, golden("q") | {"relevant_doc_ids": []}, golden("p"))
     assert [(query.id, query.answerable) for query in queries.values()] == [("q", False), ("p", True)]
 
@@ -88,3 +95,21 @@ def test_a_document_that_is_relevant_and_forbidden_is_warned_about(tmp_path: Pat
 def test_the_order_is_the_files(tmp_path: Path) -> None:
     queries, _ = read(tmp_path, golden("b"), golden("a"), golden("c"))
     assert list(queries) == ["b", "a", "c"]
+
+
+def test_problems_are_collected_with_the_rows_that_are_good(tmp_path: Path) -> None:
+    first, again, never = golden("q"), golden("q"), golden("p", must_rank_at_most=1) | {"relevant_doc_ids": []}
+    found = read_all(tmp_path, first, again, {"id": "r", "query": "?"}, never, golden("s"))
+    assert [problem.replace(f"{tmp_path}/", "") for problem in found.problems.problems] == [
+        "golden.jsonl:2: id: duplicate id 'q', first defined at golden.jsonl:1",
+        "golden.jsonl:3: relevant_doc_ids: is missing; give the documents to be found, or [] if nothing answers it",
+        "golden.jsonl:4: must_rank_at_most: needs at least one relevant document to rank",
+    ]
+    assert list(found.queries) == ["q", "p", "s"]
+    assert [Path(file.path).name for file in found.files] == ["golden.jsonl"]
+
+
+@pytest.mark.parametrize(("rows", "line"), [([{}, {"a": 1}, {"b": 2}], 2), ([{}, {}, {}], None)])
+def test_the_first_row_with_metadata_is_known(rows: list[dict[str, int]], line: int | None, tmp_path: Path) -> None:
+    found = read_all(tmp_path, *(golden(f"q{n}", metadata=metadata) for n, metadata in enumerate(rows)))
+    assert found.metadata == (line and f"{tmp_path}/golden.jsonl:{line}")

@@ -6,19 +6,20 @@ import pytest
 
 from ragcontract import load_golden
 from ragcontract.contract import review as lint
-from ragcontract.contract.config import Config, PerQuery
+from ragcontract.contract.config_file import config_of
 from ragcontract.contract.review import read_exports, review, same_question
+from ragcontract.registry import BUILT_IN
 from tests.builders import Row, golden, write_jsonl
 
 
 def findings(
-    folder: Path, rows: Iterable[Row], *exported: list[str], config: Config | None = None
+    folder: Path, rows: Iterable[Row], *exported: list[str], config: Row | None = None
 ) -> list[tuple[str, str, str]]:
     """Return line, rule and message of each finding; without ``exported`` results there is no run."""
     queries = load_golden(write_jsonl(folder / "golden.jsonl", rows))
-    config = config or Config()
-    exports = read_exports([("q", doc_ids) for doc_ids in exported], queries, config) if exported else None
-    found = review(queries, config, exports)
+    read = config_of(config or {}, BUILT_IN).config
+    exports = read_exports([("q", doc_ids) for doc_ids in exported], queries, read) if exported else None
+    found = review(queries, read, exports)
     assert all(finding.line() == f"{finding.location}: [{finding.rule}] {finding.message}" for finding in found)
     return [(finding.location.rpartition(":")[2], finding.rule, finding.message) for finding in found]
 
@@ -93,17 +94,17 @@ def test_what_is_wanted_and_forbidden_can_pass_where_the_rules_leave_room(
     rules: dict[str, Any], fields: Row, said: str | None, tmp_path: Path
 ) -> None:
     rows = [golden("q", "a", "b", **{"forbidden_doc_ids": ["a"], **fields})]
-    found = findings(tmp_path, rows, config=Config(per_query=PerQuery(**rules)))
+    found = findings(tmp_path, rows, config={"per_query": rules})
     assert [message for *_, message in found] == ([f"'q' wants and forbids {said}; take one out"] if said else [])
 
 
 def test_more_documents_than_k_holds_can_never_pass(tmp_path: Path) -> None:
     rows = [golden("q1", *"ab"), golden("q2", *"abc"), golden("q3", *"abc", must_include_any=True)]
-    [found] = findings(tmp_path, rows, config=Config(k=2))
+    [found] = findings(tmp_path, rows, config={"k": 2})
     assert found[:2] == ("2", "more-than-k")
     assert "wants all 3 relevant documents in the top 2" in found[2]
-    assert findings(tmp_path, rows, config=Config(k=3)) == []
-    assert findings(tmp_path, rows, config=Config(k=2, per_query=PerQuery(enforce_must_include=False))) == []
+    assert findings(tmp_path, rows, config={"k": [1, 3]}) == []
+    assert findings(tmp_path, rows, config={"k": 2, "per_query": {"enforce_must_include": False}}) == []
 
 
 def test_documents_that_no_row_returns_are_named_once_there_is_a_run(tmp_path: Path) -> None:
@@ -133,14 +134,14 @@ def test_a_rank_is_held_against_the_deepest_list_of_all(tmp_path: Path) -> None:
             "'q2' has must_rank_at_most 4, but no run lists more than 3 results; export at least 4, or lower it",
         )
     ]
-    off = Config(per_query=PerQuery(enforce_must_rank_at_most=False))
+    off = {"per_query": {"enforce_must_rank_at_most": False}}
     assert findings(tmp_path, rows, ["a"], config=off) == []
 
 
 def test_a_documents_later_chunks_have_no_rank_where_documents_are_ranked(tmp_path: Path) -> None:
     rows = [golden("q1", "a", must_rank_at_most=3)]
     assert findings(tmp_path, rows, ["a", "b", "a"]) == []
-    [found] = findings(tmp_path, rows, ["a", "b", "a"], config=Config(rank_by="documents"))
+    [found] = findings(tmp_path, rows, ["a", "b", "a"], config={"rank_by": "documents"})
     assert found[1] == "rank-beyond-depth"
 
 
@@ -150,7 +151,9 @@ def test_a_tag_with_few_queries_is_noted_at_its_first(tmp_path: Path) -> None:
     assert [one[:2] for one in found] == [("2", "small-tag"), ("3", "small-tag")]
     assert "tag 'four' is on 4 queries only" in found[0][2]
     assert "tag 'one' is on one query only" in found[1][2]
-    assert [finding.is_note for finding in review(load_golden(tmp_path / "golden.jsonl"), Config())] == [True, True]
+    assert [
+        finding.is_note for finding in review(load_golden(tmp_path / "golden.jsonl"), config_of({}, BUILT_IN).config)
+    ] == [True, True]
 
 
 @pytest.mark.filterwarnings("ignore:.*TODO")
@@ -164,11 +167,13 @@ def test_findings_come_in_the_files_order(tmp_path: Path) -> None:
     ]
 
 
-def test_only_so_many_ids_are_kept_and_so_many_findings_explained(tmp_path: Path) -> None:
+def test_only_so_many_ids_are_held_and_so_many_findings_explained(tmp_path: Path) -> None:
     rows = [golden(f"q{n}", f"document-{n}x") for n in range(lint.EXPLAINED + 1)]
     found = findings(tmp_path, rows, ["document-0"])
     assert ["did you mean" in message for _, _, message in found] == [True] * lint.EXPLAINED + [False]
     queries = load_golden(tmp_path / "golden.jsonl")
-    exports = read_exports((("q", [str(n), "document-0x"]) for n in range(lint.COMPARED * 2)), queries, Config())
+    exports = read_exports(
+        (("q", [str(n), "document-0x"]) for n in range(lint.COMPARED * 2)), queries, config_of({}, BUILT_IN).config
+    )
     assert len(exports.doc_ids) <= lint.COMPARED + 1
     assert "document-0x" not in exports.never

@@ -1,4 +1,4 @@
-"""Text from files, made visible and harmless for a log."""
+"""Text from files, made visible, so that it cannot act in a log."""
 
 import re
 import sys

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from ragcontract import pipeline
-from ragcontract.evaluation.duplicates import Duplicates
-from ragcontract.model import Report
+from ragcontract.evaluation.duplicates import DuplicateCounter
+from ragcontract.evaluation.source import Local
 from ragcontract.reports.markdown import document as markdown
+from ragcontract.reports.report import Report
+from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, run, write_jsonl
 
 
@@ -25,25 +27,26 @@ from tests.builders import golden, run, write_jsonl
     ],
 )
 def test_the_rate_is_of_the_top_k_and_a_row_is_short_by_all_of_it(rows: list[str], rate: float, short: int) -> None:
-    found = Duplicates(k=3)
+    counter = DuplicateCounter(3)
     for number, row in enumerate(rows):
-        found.note(f"q{number}", list(row))
+        counter.note(f"q{number}", list(row))
+    found = counter.result()
     assert (found.rate, found.short) == (rate, short)
 
 
-def checked(folder: Path, config: str, *rows: str) -> Report:
+def reported(folder: Path, config: str, *rows: str) -> Report:
     (folder / "c.yml").write_text(config)
-    paths = pipeline.Paths(
-        golden=[str(write_jsonl(folder / "g.jsonl", (golden(f"q{n}", "a") for n in range(len(rows)))))],
-        run=[str(write_jsonl(folder / "r.jsonl", (run(f"q{n}", *row) for n, row in enumerate(rows))))],
-        config=str(folder / "c.yml"),
+    golden_file = write_jsonl(folder / "g.jsonl", (golden(f"q{n}", "a") for n in range(len(rows))))
+    run_file = write_jsonl(folder / "r.jsonl", (run(f"q{n}", *row) for n, row in enumerate(rows)))
+    request = pipeline.Request(
+        golden=[str(golden_file)], run=Local(RunFiles(paths=[str(run_file)])), config=str(folder / "c.yml")
     )
-    return pipeline.check(paths, clock=lambda: datetime(2026, 7, 1, tzinfo=UTC))
+    return pipeline.check(request, now=datetime(2026, 7, 1, tzinfo=UTC)).report
 
 
 def test_one_warning_counts_the_rows_and_names_three(tmp_path: Path) -> None:
     rows = ["abc", "aab", "aba", "aaa", "abb", "ab"]
-    report = checked(tmp_path, "{k: 3, rank_by: documents}", *rows)
+    report = reported(tmp_path, "{k: 3, rank_by: documents}", *rows)
     (warning,) = report.warnings
     assert warning.replace(f"{tmp_path}/", "") == (
         "r.jsonl: 4 rows with fewer than 3 distinct documents, as some are there more than once: "
@@ -53,7 +56,14 @@ def test_one_warning_counts_the_rows_and_names_three(tmp_path: Path) -> None:
     assert "6 queries, 29.41% of the results repeat a document |" in markdown.render(report)
 
 
-def test_ranking_by_results_tells_the_rate_and_warns_of_nothing(tmp_path: Path) -> None:
-    report = checked(tmp_path, "k: 3", "aab")
+def test_ranking_by_results_counts_the_rate_and_warns_of_nothing(tmp_path: Path) -> None:
+    report = reported(tmp_path, "k: 3", "aab")
     assert (report.warnings, report.inputs.run.duplicate_rate) == ([], 1 / 3)
-    assert "repeat a document" not in markdown.render(checked(tmp_path, "k: 3", "abc"))
+    assert "repeat a document" not in markdown.render(reported(tmp_path, "k: 3", "abc"))
+
+
+def test_a_query_with_several_such_rows_is_named_once() -> None:
+    counter = DuplicateCounter(3)
+    assert [counter.note(query_id, list("aab")) for query_id in ("q1", "q1", "q2", "q3", "q4")] == [True] * 5
+    assert (counter.result().short, counter.result().named) == (5, ("q1", "q2", "q3"))
+    assert not counter.note("q5", list("abc"))

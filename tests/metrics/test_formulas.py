@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.metrics.formulas import METRICS, Found, Gain, MetricAtK, gain_of, metrics_at
+from ragcontract.core.metric import Gain
+from ragcontract.metrics.formulas import FORMULAS, Formula, Found, gain_of
 from tests.records import query, score_query
 
 DOCS = [f"d{number}" for number in range(12)]
@@ -17,9 +18,8 @@ cutoffs = st.integers(min_value=1, max_value=25)
 
 
 def values(relevant: Sequence[str], found: Sequence[str], k: int) -> dict[str, float]:
-    metrics = metrics_at(k)
-    score = score_query(query("q", *relevant), found, metrics)
-    return {metric.metric.name: value for metric, value in zip(metrics, score.values, strict=True)}
+    score = score_query(query("q", *relevant), found, k)
+    return {formula.name: value for formula, value in zip(FORMULAS, score.values, strict=True)}
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def values(relevant: Sequence[str], found: Sequence[str], k: int) -> dict[str, f
         ("AB", "A", 10, {"mrr": 1.0, "recall": 1 / 2, "precision": 1 / 10, "hitrate": 1.0}),
         # More relevant documents than fit into the top k: recall cannot be 1.
         ("ABCD", "ABCD", 2, {"mrr": 1.0, "recall": 1 / 2, "precision": 1.0, "hitrate": 1.0}),
-        # A document that comes twice is credited once, but its second result takes a place.
+        # A document that comes twice is credited once, but its second result takes a rank.
         ("AB", "AAB", 2, {"mrr": 1.0, "recall": 1 / 2, "precision": 1 / 2, "hitrate": 1.0}),
         ("AB", "AAB", 3, {"mrr": 1.0, "recall": 1.0, "precision": 2 / 3, "hitrate": 1.0}),
         ("A", "", 5, {"mrr": 0.0, "recall": 0.0, "precision": 0.0, "hitrate": 0.0}),
@@ -83,7 +83,7 @@ GRADES = {"A": 3.0, "B": 1.0, "C": 0.5, "D": 0.0}  # C and D are not relevant, a
 )
 def test_worked_examples_with_grades(found: str, k: int, gain: Gain, expected: float) -> None:
     asked = query("q", "A", "B", relevance=GRADES)
-    _, recall, _, _, ndcg, average_precision = score_query(asked, found, metrics_at(k), gain=gain).values
+    _, recall, _, _, ndcg, average_precision = score_query(asked, found, k, gain=gain).values
     assert ndcg == pytest.approx(expected, abs=1e-12)
     # The others know no grades.
     plain = values("AB", found, k)
@@ -91,7 +91,7 @@ def test_worked_examples_with_grades(found: str, k: int, gain: Gain, expected: f
 
 
 def test_a_query_without_relevant_documents_has_no_ndcg_whatever_its_grades() -> None:
-    assert score_query(query("q", relevance={"C": 0.5}), "C", metrics_at(3)).values == ()
+    assert score_query(query("q", relevance={"C": 0.5}), "C", 3).values == ()
 
 
 def test_what_a_grade_is_worth() -> None:
@@ -109,43 +109,18 @@ def test_graded_values_are_from_0_to_1_and_best_by_grade(
     relevance: dict[str, float], found: list[str], k: int, gain: Gain
 ) -> None:
     asked = query("q", *relevance, relevance=relevance)
-    at_k = [metric for metric in metrics_at(k) if metric.metric.name == "ndcg"]
-    assert 0 <= score_query(asked, found, at_k, gain=gain).values[0] <= 1
+    ndcg = [formula.name for formula in FORMULAS].index("ndcg")
+    assert 0 <= score_query(asked, found, k, gain=gain).values[ndcg] <= 1
     best = sorted(relevance, key=relevance.__getitem__, reverse=True)
-    assert score_query(asked, best, at_k, gain=gain).values[0] == pytest.approx(1)
+    assert score_query(asked, best, k, gain=gain).values[ndcg] == pytest.approx(1)
 
 
-def test_of_several_cut_offs_the_largest_comes_first_and_each_once() -> None:
-    found = metrics_at([1, 10, 5, 10])
-    assert [(at.key, at.label) for at in found[::6]] == [
-        ("mrr_at_10", "MRR@10"),
-        ("mrr_at_5", "MRR@5"),
-        ("mrr_at_1", "MRR@1"),
-    ]
-    assert len(found) == 18
-    assert found[:6] == metrics_at(10)
-    assert found[12:] == metrics_at([1])
-
-
-def test_names_for_files_and_for_people() -> None:
-    assert [(metric.key, metric.label) for metric in metrics_at(5)] == [
-        ("mrr_at_5", "MRR@5"),
-        ("recall_at_5", "Recall@5"),
-        ("precision_at_5", "Precision@5"),
-        ("hitrate_at_5", "HitRate@5"),
-        ("ndcg_at_5", "nDCG@5"),
-        ("map_at_5", "MAP@5"),
-    ]
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
-def test_a_metric_is_computed_by_its_own_function(metric: object) -> None:
-    found = next(at for at in metrics_at(3) if at.metric is metric)
+@pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.name)
+def test_a_metric_is_computed_by_its_own_function(formula: Formula) -> None:
     best = 1 + 1 / log2(3) + 1 / log2(4)
     expected = {"mrr": 1 / 2, "recall": 1 / 4, "precision": 1 / 3, "hitrate": 1.0}
     expected |= {"ndcg": 1 / log2(3) / best, "map": 1 / 2 / 4}
-    assert found.of_query(Found([2, 4], 4)) == pytest.approx(expected[found.metric.name])
-    assert isinstance(found, MetricAtK)
+    assert formula.value(Found([2, 4], 4), 3) == pytest.approx(expected[formula.name])
 
 
 @given(relevant_docs, results, cutoffs)

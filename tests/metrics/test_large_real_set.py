@@ -2,7 +2,7 @@
 
 The PyPI package fitz-gov holds 5,043 documents and 3,800 questions with relevant and decoy documents. Two BM25 indexes
 are built here: over whole documents, the baseline, and over their first 60 words, the run: a real regression. The set's
-own faults are kept: 19 ids stand for two texts, so a document does come twice in one list of results.
+own faults are left in: 19 ids stand for two texts, so a document does come twice in one list of results.
 """
 
 import importlib.util
@@ -18,7 +18,9 @@ import pytest
 import pytrec_eval
 
 from ragcontract import pipeline
-from ragcontract.model import Report
+from ragcontract.evaluation.source import Local
+from ragcontract.reports.report import Report
+from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, run, write_jsonl
 
 pytestmark = pytest.mark.xdist_group("large real set")  # which takes seconds to build
@@ -69,7 +71,7 @@ def by_pytrec_eval(relevant: Lists, lists: Lists) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def checked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Lists, Lists, Lists, Lists]:
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Lists, Lists, Lists, Lists]:
     """Check, and return the report, what is relevant, what is forbidden, and both lists of results."""
     folder = tmp_path_factory.mktemp("fitz-gov")
     documents, mappings = fitz_gov()
@@ -86,28 +88,28 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Report, Lists, Li
     write_jsonl(folder / "run.jsonl", [run(query_id, *now[query_id]) for query_id in questions])
     write_jsonl(folder / "baseline.jsonl", [run(query_id, *before[query_id]) for query_id in questions])
     (folder / "ragcontract.yml").write_text(f"k: {K}\nfail_on: {{mrr_drop_gt: 0.5}}\n", encoding="utf-8")
-    paths = pipeline.Paths(
+    request = pipeline.Request(
         golden=[str(folder / "golden.jsonl")],
-        run=[str(folder / "run.jsonl")],
-        baseline=[str(folder / "baseline.jsonl")],
+        run=Local(RunFiles(paths=[str(folder / "run.jsonl")])),
+        baseline=Local(RunFiles(paths=[str(folder / "baseline.jsonl")])),
         config=str(folder / "ragcontract.yml"),
     )
-    report = pipeline.check(paths, clock=lambda: datetime(2026, 7, 1, tzinfo=UTC))
+    report = pipeline.check(request, now=datetime(2026, 7, 1, tzinfo=UTC)).report
     return report, {query_id: doc_ids for query_id, doc_ids in relevant.items() if doc_ids}, forbidden, before, now
 
 
-Checked = tuple[Report, Lists, Lists, Lists, Lists]
+Outcome = tuple[Report, Lists, Lists, Lists, Lists]
 
 
-def test_the_set_is_as_large_as_it_says(checked: Checked) -> None:
-    report, relevant, forbidden, _, now = checked
+def test_the_set_is_as_large_as_it_says(outcome: Outcome) -> None:
+    report, relevant, forbidden, _, now = outcome
     assert (report.inputs.golden.queries, report.inputs.golden.answerable) == (3800, 2812)
     assert (len(relevant), len(forbidden)) == (2812, 988)
     assert any(len(set(doc_ids[:K])) < K for doc_ids in now.values())
 
 
-def test_the_means_agree_with_pytrec_eval(checked: Checked) -> None:
-    report, relevant, _, before, now = checked
+def test_the_means_agree_with_pytrec_eval(outcome: Outcome) -> None:
+    report, relevant, _, before, now = outcome
     current, baseline = by_pytrec_eval(relevant, now), by_pytrec_eval(relevant, before)
     got = report.metrics
     assert {key: metric.current for key, metric in got.items()} == pytest.approx(current, abs=1e-9)
@@ -118,8 +120,8 @@ def test_the_means_agree_with_pytrec_eval(checked: Checked) -> None:
     assert deltas[f"mrr_at_{K}"] < 0
 
 
-def test_the_broken_queries_are_those_that_sets_say(checked: Checked) -> None:
-    report, relevant, forbidden, _, now = checked
+def test_the_broken_queries_are_those_that_sets_say(outcome: Outcome) -> None:
+    report, relevant, forbidden, _, now = outcome
     broken = {query.id: {violation.rule for violation in query.violations} for query in report.queries}
     for query_id, doc_ids in relevant.items():
         assert broken[query_id] == (set() if set(doc_ids) <= set(now[query_id][:K]) else {"must_include"}), query_id

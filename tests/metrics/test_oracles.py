@@ -24,12 +24,11 @@ import pytest
 import pytrec_eval
 from msgspec import Struct
 
-from ragcontract.metrics.formulas import METRICS, Gain, metrics_at
-from ragcontract.metrics.ranking import RankBy
-from ragcontract.model import GoldenQuery
-from ragcontract.statistics.aggregate import groups_of, means
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Gain, RankBy
+from ragcontract.metrics.formulas import FORMULAS
 from tests.metrics.by_ranx import by_ranx
-from tests.records import query, score_query
+from tests.records import evaluate, query, score_query
 
 EXACT = 1e-9
 QUERIES = 2000
@@ -103,16 +102,14 @@ def by_pytrec_eval(data: Sample, k: int, rank_by: RankBy) -> dict[str, dict[str,
 def ours(data: Sample, k: int, rank_by: RankBy, gain: Gain = "linear") -> dict[str, dict[str, float]]:
     found = {}
     for asked in data.queries:
-        score = score_query(asked, data.run[asked.id], metrics_at(k), rank_by, gain)
-        found[asked.id] = {metric.name: value for metric, value in zip(METRICS, score.values, strict=True)}
+        score = score_query(asked, data.run[asked.id], k, rank_by, gain)
+        found[asked.id] = {formula.name: value for formula, value in zip(FORMULAS, score.values, strict=True)}
     return found
 
 
 def our_means(data: Sample, k: int, rank_by: RankBy) -> Mapping[str, Any]:
-    metrics = metrics_at(k)
-    scores = {asked.id: score_query(asked, data.run[asked.id], metrics, rank_by) for asked in data.queries}
-    found = means(groups_of(data.queries, scores), metrics)
-    return {metric.metric.name: found[metric.key] for metric in metrics}
+    means = evaluate(data.queries, data.run, config={"k": k, "rank_by": rank_by}).aggregates.comparisons
+    return {formula.name: means[f"{formula.name}_at_{k}"].current for formula in FORMULAS}
 
 
 @pytest.mark.parametrize("rank_by", ["results", "documents"])
@@ -134,8 +131,8 @@ def test_weighted_means_agree_with_pytrec_evals_values_weighted_by_hand(k: int) 
     theirs = by_pytrec_eval(data, k, "results")
     total = sum(asked.weight for asked in data.queries)
     expected = {
-        metric.name: sum(asked.weight * theirs[asked.id][metric.name] for asked in data.queries) / total
-        for metric in METRICS
+        formula.name: sum(asked.weight * theirs[asked.id][formula.name] for asked in data.queries) / total
+        for formula in FORMULAS
     }
     assert our_means(data, k, "results") == pytest.approx(expected, abs=EXACT)
 

@@ -6,19 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.contract.config import PerQuery
-from ragcontract.judging.repeats import broken_in_any
-from ragcontract.metrics.formulas import metrics_at
-from ragcontract.metrics.ranking import Scorer, score_rows
-from ragcontract.model import GoldenQuery, Violation
-from ragcontract.rules.ranks import broken_rules, never_satisfiable, suspects
-from tests.records import query, score_query
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Name, render
+from ragcontract.core.rule import RuleSettings, Violation
+from ragcontract.judging.unjudgeable import unjudgeable
+from ragcontract.judging.violations import violations_of
+from ragcontract.rules.ranks import NOT_THERE, ForbiddenDocs, MustInclude, located, may_be_violated, within
+from ragcontract.statistics.repeats import averaged
+from tests.records import evaluate, query, score_query
 
 
 def broken(asked: GoldenQuery, results: str, k: int = 5, **switches: Any) -> list[Violation]:
     """Judge a query that returned one document a letter, ``x`` being any other document."""
-    score = score_query(asked, [f"x{rank}" if doc == "x" else doc for rank, doc in enumerate(results)], metrics_at(k))
-    return broken_rules(asked, score, k, PerQuery(**switches))
+    doc_ids = [f"x{rank}" if doc == "x" else doc for rank, doc in enumerate(results)]
+    evaluation = evaluate([asked], {asked.id: doc_ids}, config={"k": k, "per_query": switches})
+    return list(violations_of(evaluation).get(asked.id, ()))
 
 
 def names(violations: list[Violation]) -> list[str]:
@@ -56,14 +58,14 @@ def test_must_rank_at_most_looks_below_k() -> None:
 def test_must_include_wants_all_in_the_top_k(results: str, missing: list[str]) -> None:
     found = broken(query("q", "A", "B"), results)
     assert names(found) == (["must_include"] if missing else [])
-    assert [violation.doc_ids for violation in found] == ([missing] if missing else [])
+    assert [violation.doc_ids for violation in found] == ([tuple(missing)] if missing else [])
 
 
 @pytest.mark.parametrize(("results", "holds"), [("xxxxB", True), ("ABxxx", True), ("xxxxxB", False), ("xxxxx", False)])
 def test_must_include_any_is_content_with_one_in_the_top_k(results: str, *, holds: bool) -> None:
     found = broken(query("q", "A", "B", must_include_any=True), results)
     assert names(found) == ([] if holds else ["must_include_any"])
-    assert all(violation.doc_ids == ["A", "B"] for violation in found)
+    assert all(violation.doc_ids == ("A", "B") for violation in found)
 
 
 @pytest.mark.parametrize(
@@ -82,13 +84,13 @@ def test_forbidden_documents_are_looked_for_in_all_results_or_the_first(
 ) -> None:
     found = broken(query("q", forbidden_doc_ids=("F", "G")), results, forbidden_within=within)
     assert names(found) == ([] if holds else ["forbidden_docs"])
-    assert all((violation.doc_ids, violation.limit) == (["F"], within) for violation in found)
+    assert all((violation.doc_ids, violation.limit) == (("F",), within) for violation in found)
 
 
 def test_only_the_forbidden_documents_that_are_too_near_are_named() -> None:
     (found,) = broken(query("q", forbidden_doc_ids=("F", "G", "H")), "FxxGxH", forbidden_within=4)
-    assert found.doc_ids == ["F", "G"]
-    assert found.found == "F rank 1, G rank 4"
+    assert found.doc_ids == ("F", "G")
+    assert render(found.found) == "F rank 1, G rank 4"
 
 
 def test_an_unanswerable_query_is_judged_by_its_forbidden_documents_alone() -> None:
@@ -143,10 +145,12 @@ def test_each_rule_can_be_switched_off() -> None:
         ),
     ],
 )
-def test_the_words(asked: GoldenQuery, results: str, expected: tuple[str, int | None, str, str]) -> None:
+def test_what_is_expected_and_found_is_said(
+    asked: GoldenQuery, results: str, expected: tuple[str, int | None, str, str]
+) -> None:
     (violation,) = broken(asked, results)
-    assert (violation.rule, violation.limit, violation.expected, violation.found) == expected
-    assert violation.message == f"expected {expected[2]}; found: {expected[3]}"
+    said = (render(violation.expected), render(violation.found))
+    assert (violation.rule, violation.limit, *said) == expected
 
 
 def test_a_query_that_wants_more_than_fits_is_warned_about() -> None:
@@ -155,9 +159,12 @@ def test_a_query_that_wants_more_than_fits_is_warned_about() -> None:
         query("any", "A", "B", "C", must_include_any=True),
         query("never", "A", "B", "C", location="golden.jsonl:3"),
     ]
-    (warning,) = never_satisfiable(queries, 2)
+    run = {one.id: ["A", "B", "C"] for one in queries}
+    (warning,) = unjudgeable(evaluate(queries, run, config={"k": 2})).warnings
     assert warning.startswith("golden.jsonl:3: 'never' wants all 3 relevant documents in the top 2")
-    assert list(never_satisfiable(queries, 3)) == []
+    assert unjudgeable(evaluate(queries, run, config={"k": 3})).warnings == ()
+    off = {"k": 2, "per_query": {"enforce_must_include": False}}
+    assert unjudgeable(evaluate(queries, run, config=off)).warnings == ()
 
 
 ranked = st.lists(st.sampled_from("ABCFxyz"), max_size=6, unique=True)
@@ -167,10 +174,10 @@ ranked = st.lists(st.sampled_from("ABCFxyz"), max_size=6, unique=True)
     st.tuples(st.integers(0, 3), st.one_of(st.none(), st.integers(1, 3)), st.booleans(), st.booleans()),
     st.lists(ranked, min_size=1, max_size=3),
     st.integers(1, 4),
-    st.builds(PerQuery, forbidden_within=st.one_of(st.none(), st.integers(1, 2))),
+    st.one_of(st.none(), st.integers(1, 2)),
 )
-def test_no_query_that_breaks_a_rule_is_beyond_suspicion(
-    wants: tuple[int, int | None, bool, bool], rows: list[list[str]], k: int, rules: PerQuery
+def test_no_query_that_breaks_a_rule_looks_as_if_it_held(
+    wants: tuple[int, int | None, bool, bool], rows: list[list[str]], k: int, forbidden_within: int | None
 ) -> None:
     relevant, at_most, one_is_enough, forbids = wants
     asked = query(
@@ -180,14 +187,56 @@ def test_no_query_that_breaks_a_rule_is_beyond_suspicion(
         must_include_any=one_is_enough,
         forbidden_doc_ids=("F",) if forbids else (),
     )
-    scores = score_rows([("q", row) for row in rows], {"q": asked}, Scorer(metrics_at(k)))[0]
-    if broken_in_any(asked, scores["q"], k, rules):
-        assert suspects([asked], scores, k) == [asked]
+    scores = [score_query(asked, row, k) for row in rows]
+    contract = evaluate([asked], {}, config={"k": k, "per_query": {"forbidden_within": forbidden_within}}).contract
+    rules = list(contract.rank_rules(asked))
+    for score in (*scores, averaged(scores)):
+        if any(violation for rule in rules for violation in rule.violations(asked, score)):
+            assert may_be_violated(asked, score)
 
 
-def test_queries_whose_documents_are_all_where_they_should_be_are_beyond_suspicion() -> None:
+def test_queries_whose_documents_are_all_where_they_should_be_need_no_second_look() -> None:
     good, low = query("good", "A", must_rank_at_most=2), query("low", "A", must_rank_at_most=1)
-    scores = score_rows([("good", ["x", "A"]), ("low", ["x", "A"])], {"good": good, "low": low}, Scorer(metrics_at(5)))[
-        0
-    ]
-    assert suspects([good, low], scores, 5) == [low]
+    assert not may_be_violated(good, score_query(good, ["x", "A"]))
+    assert may_be_violated(low, score_query(low, ["x", "A"]))
+    own = query("own", "A", rules=(MustInclude(k=5),))
+    assert may_be_violated(own, score_query(own, ["A"]))
+
+
+def test_a_query_has_the_rules_that_its_fields_ask_for() -> None:
+    settings = RuleSettings(k=7, forbidden_within=3)
+    assert ForbiddenDocs.of(query("q", forbidden_doc_ids=("F",)), settings) == [ForbiddenDocs(k=7, within=3)]
+    assert MustInclude.of(query("q", "A", must_include_any=True), settings) == [MustInclude(k=7, any=True)]
+    nothing = query("q")
+    assert [list(rule.of(nothing, settings)) for rule in (ForbiddenDocs, MustInclude)] == [[], []]
+
+
+def test_a_limit_on_ranks_is_a_number_of_results_or_all_of_them() -> None:
+    assert within(3) == "in top 3"
+    assert within(None) == "in the results"
+
+
+def test_one_document_is_not_named_again() -> None:
+    assert located("A", {"A": 2}, 5) == ("rank 2",)
+    assert located("A", {"A": None}, 5) == ("missing from top 5",)
+    assert located("A", {}, 5) == ("missing from top 5",)
+
+
+def test_where_a_document_was() -> None:
+    assert located("A", {}, 5, before={"A": 1}) == ("missing from top 5 (was rank 1)",)
+    assert located("A", {"A": 4}, 5, before={"A": 1}) == ("rank 4 (was rank 1)",)
+    assert located("A", {"A": 4}, 5, before={"A": None}) == ("rank 4 (was missing)",)
+    assert located("A", {}, 5, before={}) == ("missing from top 5 (was missing too)",)
+    assert located("F", {"F": 2}, 5, before={}, absent=NOT_THERE) == ("rank 2 (was not there)",)
+
+
+def test_several_documents_are_named() -> None:
+    assert located("AB", {"B": 7}, 5) == (Name("A"), " missing from top 5", ", ", Name("B"), " rank 7")
+    assert located("AB", {}, 5) == ("all missing from top 5",)
+    assert render(located("AB", {}, 5, before={"A": 1})) == (
+        "A missing from top 5 (was rank 1), B missing from top 5 (was missing too)"
+    )
+    ranks = {doc: rank for rank, doc in enumerate("ABCDEFG", start=1)}
+    assert render(located("ABCDEFG", ranks, 5), str.lower) == (
+        "a rank 1, b rank 2, c rank 3, d rank 4, e rank 5, 2 more"
+    )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.model import Latency
+from ragcontract.core.run import Latency
 from ragcontract.statistics.latency import nearest_rank, summary
 
 

@@ -9,6 +9,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragcontract.core.metric import Scale
 from ragcontract.statistics.significance import (
     SAMPLES,
     Weights,
@@ -16,6 +17,7 @@ from ragcontract.statistics.significance import (
     benjamini_hochberg,
     fewest_changed,
     holm,
+    noise,
     paired,
 )
 
@@ -96,7 +98,7 @@ def test_changes_of_one_size_are_a_sign_test(losses: int, wins: int) -> None:
 
 
 @pytest.mark.parametrize("queries", [600, 5000])
-def test_a_sum_that_is_partly_drawn_as_normal_has_the_right_tail(queries: int) -> None:
+def test_a_sum_that_is_partly_sampled_as_normal_has_the_right_tail(queries: int) -> None:
     dice = random.Random(queries)
     weights = [dice.lognormvariate(0, 1.5) for _ in range(queries)]
     differences = [dice.choice([-1, 1]) * dice.random() for _ in range(queries)]
@@ -117,16 +119,16 @@ def test_a_hundred_thousand_queries_take_little_time() -> None:
 
 
 def test_queries_that_got_better_and_worse_are_counted() -> None:
-    noise = paired([0.5, 0.5, 0.5, 1 - 2 / 3], [1.0, 0.0, 0.25, 1 / 3], [1.0, 1.0, 1.0, 1.0])
-    assert (noise.wins, noise.ties, noise.losses) == (1, 1, 2)
+    found = paired([0.5, 0.5, 0.5, 1 - 2 / 3], [1.0, 0.0, 0.25, 1 / 3], [1.0, 1.0, 1.0, 1.0])
+    assert (found.wins, found.ties, found.losses) == (1, 1, 2)
 
 
 @pytest.mark.parametrize("changed", range(8))
 def test_fewer_than_five_changes_are_too_few_to_say(changed: int) -> None:
-    noise = paired([1.0] * 50, [0.0] * changed + [1.0] * (50 - changed), [1.0] * 50)
-    assert noise.losses == changed
-    assert noise.p_value == (None if changed < 5 else 0.5**changed)
-    assert (noise.interval is None) == (changed < 5)
+    found = paired([1.0] * 50, [0.0] * changed + [1.0] * (50 - changed), [1.0] * 50)
+    assert found.losses == changed
+    assert found.p_value == (None if changed < 5 else 0.5**changed)
+    assert (found.interval is None) == (changed < 5)
 
 
 def test_no_queries_are_too_few_too() -> None:
@@ -157,13 +159,13 @@ def unzipped(data: Sequence[tuple[float, float, float]]) -> Columns:
 @given(rows)
 def test_a_p_value_is_a_probability_and_an_interval_holds_the_change(data: list[tuple[float, float, float]]) -> None:
     before, now, weights = unzipped(data)
-    noise = paired(before, now, weights)
-    assert noise.wins + noise.ties + noise.losses == len(data)
-    if noise.p_value is None or noise.interval is None:
-        assert noise.wins + noise.losses < 5
+    found = paired(before, now, weights)
+    assert found.wins + found.ties + found.losses == len(data)
+    if found.p_value is None or found.interval is None:
+        assert found.wins + found.losses < 5
         return
-    assert 0 < noise.p_value <= 1
-    low, high = noise.interval
+    assert 0 < found.p_value <= 1
+    low, high = found.interval
     change = sum(w * (b - a) for a, b, w in data) / sum(weights)
     assert -1 <= low <= change + 1e-12
     assert change - 1e-12 <= high <= 1
@@ -196,8 +198,8 @@ def test_neither_the_scale_of_the_weights_nor_the_order_of_the_queries_matters(
 
 
 def test_one_weight_that_outweighs_all_others_is_one_query() -> None:
-    noise = paired([1.0] * 20, [0.0] + [0.5] * 19, [1e9, *[1e-9] * 19])
-    assert noise.p_value == pytest.approx(0.5, abs=0.05)
+    found = paired([1.0] * 20, [0.0] + [0.5] * 19, [1e9, *[1e-9] * 19])
+    assert found.p_value == pytest.approx(0.5, abs=0.05)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -213,17 +215,38 @@ def test_the_interval_covers_the_true_change(queries: int, churn: float, worse: 
             if dice.random() < churn:
                 differences[location] = dice.choice(steps) * (-1 if dice.random() < worse else 1)
         weights = [dice.choice([0.5, 1.0, 3.0]) if weighted else 1.0 for _ in range(queries)]
-        low, high = _interval([(w, d) for w, d in zip(weights, differences, strict=True) if d], Weights.of(weights))
+        changed = [(w, d) for w, d in zip(weights, differences, strict=True) if d]
+        low, high = _interval(changed, Weights.of(weights), 1.0)
         covered += low <= truth <= high
     assert 0.93 <= covered / repeats <= 0.98
 
 
-def test_an_interval_has_a_width_where_all_queries_changed_alike() -> None:
+def test_an_interval_has_a_width_where_all_queries_changed_by_the_same() -> None:
     interval = paired([1.0] * 5, [0.0] * 5, [1.0] * 5).interval
     assert interval is not None
     # By hand: of six losses and a win, the mean is -5/7 and the mean square 1.
     assert interval[0] == -1.0
     assert interval[1] == pytest.approx(-5 / 7 + 1.959964 * sqrt((1 - (5 / 7) ** 2) / 7))
+
+
+def test_where_lower_is_better_a_rise_is_what_the_p_value_is_about() -> None:
+    weights, changes = Weights.of([1.0] * 20), [(1.0, 0.5)] * 8 + [(1.0, -0.25)]
+    rise, drop = noise(changes, weights, better="lower"), noise(changes, weights)
+    assert (rise.wins, rise.ties, rise.losses) == (1, 11, 8)
+    assert (drop.wins, drop.ties, drop.losses) == (8, 11, 1)
+    assert rise.interval == drop.interval
+    assert (rise.p_value, drop.p_value) == (2 / 2**9, 1.0 - 1 / 2**9)
+    mirrored = noise([(weight, -change) for weight, change in changes], weights)
+    assert mirrored.p_value == rise.p_value
+
+
+def test_an_interval_ends_where_the_scale_does() -> None:
+    weights, changes = Weights.of([1.0] * 6), [(1.0, -1.0)] * 6
+    one, ten = noise(changes, weights).interval, noise(changes, weights, scale=Scale(0, 10)).interval
+    assert one is not None
+    assert ten is not None
+    assert (one[0], one[1]) == (-1.0, ten[1])
+    assert -10 < ten[0] < -1
 
 
 def test_holm_steps_down_until_one_is_not_significant() -> None:
