@@ -1,36 +1,20 @@
 """A report with everything in it that a report can have: of each kind of row, note and status at least one."""
 
 from collections.abc import Callable
-from datetime import date
-from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
+from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
-from ragcontract.contract.config import LoadedConfig, read_config
-from ragcontract.files.problems import Diagnostics
-from ragcontract.judging.verdict import judge
-from ragcontract.judging.waivers import with_waivers
-from ragcontract.model import Accepted, Latency, RepeatsReport, Report, SourceFile, Spread
-from ragcontract.reports.build import build_report
-from tests.records import NOW, Rows, query, score
+from ragcontract.core.run import Latency
+from ragcontract.reports.report import Report
+from ragcontract.runs.stored import Accepted
+from ragcontract.statistics.repeats import RepeatsReport, Spread
+from tests.records import Rows, query, report
 
 TAGS = ("billing", "policy", "shipping", "accounts", "legal", "mobile", "returns", "security", "api", "fraud", "tax")
-CONFIG = """
-k: [1, 3, 10]
-fail_on: {mrr_drop_gt: 0.01, recall_at_3_drop_gt: "5%", ndcg_drop_gt: 0.3}
-minimums: {hitrate_at_1: 0.2, map_at_k: 0.99}
-tags:
-  billing: {minimums: {recall_at_k: 0.99}}
-  policy: {fail_on: {mrr_drop_gt: 0.2}, minimums: {mrr_at_3: 0.1}}
-latency: {p50_ms: 60, p95_ms: 150, p95_increase_gt: "10%"}
-max_baseline_age: 30
-waivers:
-  - {gate: minimums.map_at_k, reason: "The index is rebuilt, see #41", owner: "@search", expires: 2026-12-31}
-  - {tag: legal, reason: "New contracts are not chunked yet", owner: "@legal", expires: 2026-12-31}
-"""
 REASON = "The new chunking loses two questions that nobody asks"
+LONG_AGO = "2026-01-02T03:04:05+00:00"
 
 
 def everything(size: int = 12, mark: Callable[[str], str] = str) -> Report:
@@ -55,46 +39,62 @@ def everything(size: int = 12, mark: Callable[[str], str] = str) -> Report:
         now[name] = _ranked(random, wanted, lost=0.15) + ([mark("secret")] if number % 9 == 3 else [])
     del before[queries[-1].id]
     before[mark("gone")] = ["x"]
+    questions = {asked.id: asked.query for asked in queries}
     run = Rows(
-        now,
+        docs=now,
         name=mark("run.jsonl"),
         versions={"embedding_model": [mark("e5-large@2")], "index_version": [mark("8"), mark("9")]},
+        questions=questions,
         latency=Latency(rows=size, p50_ms=41.2, p95_ms=180, max_ms=950),
     )
     base = Rows(
-        before,
+        docs=before,
         name=mark("baseline.json"),
         versions={"embedding_model": [mark("e5-large@1")], "index_version": [mark("8")]},
+        questions=questions,
         latency=Latency(rows=size, p50_ms=40, p95_ms=120, max_ms=900),
     )
-    base.created_at, base.k = "2026-01-02T03:04:05+00:00", [5]
-    base.accepted = [Accepted(reason=mark(REASON), at="2026-01-02T03:04:05+00:00", failed=2, failed_checks=[])]
-    config = _config(mark)
-    scored = msgspec.structs.replace(score(queries, run, base, config.config), config=config)
-    judgement, warnings = with_waivers(judge(scored), scored, date(2026, 7, 1))
-    made = build_report(scored, judgement, [*warnings, mark("golden.jsonl:3: a question twice")], NOW)
+    made = report(queries, run, base, _config(mark), warnings=[mark("golden.jsonl:3: a question twice")])
+    return _aged(made, mark(REASON))
+
+
+def _aged(made: Report, reason: str) -> Report:
+    """Return a report whose baseline is half a year old and was accepted broken, and whose run is several exports."""
+    baseline = made.inputs.baseline
+    assert baseline is not None
+    accepted = Accepted(reason=reason, at=LONG_AGO, failed=2, failed_checks=[])
+    aged = replace(baseline, created_at=LONG_AGO, age_days=180, too_old=True, accepted=[accepted])
     spread = {key: Spread(deviation=0.0123, lowest=0.5, highest=0.6) for key in made.metrics}
-    return msgspec.structs.replace(made, repeats=RepeatsReport(fewest=3, most=3, metrics=spread))
+    repeats = RepeatsReport(fewest=3, most=3, metrics=spread)
+    return replace(made, inputs=replace(made.inputs, baseline=aged), repeats=repeats)
 
 
-def _config(mark: Callable[[str], str]) -> LoadedConfig:
-    with TemporaryDirectory() as folder:
-        (Path(folder) / "ragcontract.yml").write_text(CONFIG)
-        loaded = read_config(str(Path(folder) / "ragcontract.yml"), Diagnostics())
-    config = loaded.config
-    waivers = [
-        msgspec.structs.replace(waiver, reason=mark(waiver.reason), tag=waiver.tag and mark(waiver.tag))
-        for waiver in config.waivers
-    ]
-    tags = {mark(tag): limits for tag, limits in config.tags.items()}
-    return LoadedConfig(
-        config=msgspec.structs.replace(config, waivers=waivers, tags=tags),
-        files=[SourceFile(path=mark("ragcontract.yml"), sha256="ef" * 32)],
-        lines={
-            **loaded.lines,
-            **{limit.replace(f"tags.{tag}.", f"tags.{mark(tag)}."): 1 for limit in loaded.lines for tag in TAGS},
+def _config(mark: Callable[[str], str]) -> dict[str, Any]:
+    return {
+        "k": [1, 3, 10],
+        "fail_on": {"mrr_drop_gt": 0.01, "recall_at_3_drop_gt": "5%", "ndcg_drop_gt": 0.3},
+        "minimums": {"hitrate_at_1": 0.2, "map_at_k": 0.99},
+        "tags": {
+            mark("billing"): {"minimums": {"recall_at_k": 0.99}},
+            mark("policy"): {"fail_on": {"mrr_drop_gt": 0.2}, "minimums": {"mrr_at_3": 0.1}},
         },
-    )
+        "latency": {"p50_ms": 60, "p95_ms": 150, "p95_increase_gt": "10%"},
+        "max_baseline_age": 30,
+        "waivers": [
+            {
+                "gate": "minimums.map_at_k",
+                "reason": mark("The index is rebuilt, see #41"),
+                "owner": "@search",
+                "expires": "2026-12-31",
+            },
+            {
+                "tag": mark("legal"),
+                "reason": mark("New contracts are not chunked yet"),
+                "owner": "@legal",
+                "expires": "2026-12-31",
+            },
+        ],
+    }
 
 
 def _ranked(random: Random, wanted: list[str], *, lost: float) -> list[str]:
