@@ -33,7 +33,13 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     why: str = ""
 
 
+def phrase_of(finding: Finding) -> Phrase:
+    """Return the finding as one sentence, for those who quote names in their own way."""
+    if finding.kind == "gate":
+        return (*finding.found, ", ", *finding.expected)
+    return ("expected ", *finding.expected, "; found: ", *finding.found)
+
+
 def sentence(finding: Finding, name: Quote = str, text: Quote = str) -> str:
     """Return the finding as one sentence."""
-    expected, found = (render(phrase, name, text) for phrase in (finding.expected, finding.found))
-    return f"{found}, {expected}" if finding.kind == "gate" else f"expected {expected}; found: {found}"
+    return render(phrase_of(finding), name, text)
