@@ -72,5 +72,5 @@ def _about(baseline: BaselineInput) -> Iterable[str]:
 
 def _source(name: str, files: Sequence[SourceFile], *facts: str) -> Line:
     more = f" and {count(len(files) - 1, 'more file')}" if len(files) > 1 else ""
-    digest = [Part(" "), Part(f"sha256 {files[0].sha256[:DIGEST]}", "small")] if files[0].sha256 else []
+    digest = [Part(" "), Part(f"sha256 {shown(files[0].sha256[:DIGEST])}", "small")] if files[0].sha256 else []
     return [Part(f"{name}: {shown(files[0].path)}"), *digest, Part(f"{more}, {', '.join(facts)}")]

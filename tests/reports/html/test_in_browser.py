@@ -7,18 +7,19 @@ from urllib.parse import quote
 
 import pytest
 
-from ragcontract.model import Report
 from ragcontract.reports.html import page as html
 from ragcontract.reports.html.text import STATUS
+from ragcontract.reports.report import Report
 from tests.browser import Browser
 from tests.needs import require
 from tests.records import query, report
 from tests.reports.everything import everything
-from tests.reports.html.test_page import HOSTILE, hostile, hostile_pair
+from tests.reports.html.parsed import HOSTILE, hostile, hostile_pair, marked
+from tests.reports.html.test_scales import cluttered
 
 IDS = "[...document.querySelectorAll('#rows .id')].map((each) => each.textContent)"
 COUNT = "document.getElementById('count').textContent"
-DRAWN = "document.getElementById('slopes').hidden || document.querySelector('.slope')"  # once its width is known
+READY = "document.getElementById('slopes').hidden || document.querySelector('.slope')"  # once its width is known
 FOCUSED = "document.activeElement.textContent"
 SORT = "document.querySelector('th[data-sort={}]').getAttribute('aria-sort')"
 PLENTY = 10_000
@@ -75,7 +76,7 @@ def show(browser: Browser, folder: Path, made: Report, fragment: str = "") -> Pa
     file = folder / "report.html"
     file.write_bytes(html.render(made))
     browser.open(file, fragment)
-    browser.wait(DRAWN)
+    browser.wait(READY)
     return file
 
 
@@ -96,7 +97,7 @@ def test_broken_queries_come_first_and_the_rest_follow(browser: Browser, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("words", "ids"),
+    ("terms", "ids"),
     [
         ("INVOICES", ["fine"]),
         ("secret", ["leaked"]),
@@ -106,11 +107,11 @@ def test_broken_queries_come_first_and_the_rest_follow(browser: Browser, tmp_pat
     ],
 )
 def test_search_looks_at_ids_questions_tags_and_documents(
-    browser: Browser, tmp_path: Path, words: str, ids: list[str]
+    browser: Browser, tmp_path: Path, terms: str, ids: list[str]
 ) -> None:
     show(browser, tmp_path, small())
     focus(browser, "#search")
-    browser.type(words)
+    browser.type(terms)
     assert browser.js(IDS) == ids
     assert browser.js(COUNT) == f"{len(ids)} of 6 queries, worst first"
 
@@ -268,6 +269,31 @@ def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
     assert "</script><img src=x onerror=alert(1)>`|\"'&amp; {{data}} \\x1b[31m\\u202eabc" in browser.js(IDS)[0]
 
 
+def test_no_text_of_a_report_becomes_an_element(browser: Browser, tmp_path: Path) -> None:
+    counted = "document.querySelectorAll('*').length"
+    show(browser, tmp_path, everything())
+    count = browser.js(counted)
+    show(browser, tmp_path, marked(everything(), lambda name: f"{HOSTILE} {name}"))
+    assert browser.js(counted) == count
+
+
+def test_a_rise_of_a_metric_that_should_be_low_is_worse(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, cluttered(now=4, before=1))
+    choose(browser, "#metric", "Clutter")
+    change = "document.querySelector('#rows td[data-label=Change] span')"
+    assert browser.js(f"{change}.textContent + {change}.className") == "+30.000worse"
+    show(browser, tmp_path, cluttered(now=1, before=4))
+    choose(browser, "#metric", "Clutter")
+    assert browser.js(f"{change}.textContent + {change}.className") == "-30.000better"
+
+
+def test_names_in_findings_stand_apart(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, small())
+    assert browser.js("document.querySelector('#rows li').innerHTML") == (
+        "no <bdi>secret</bdi> in the results: rank 2 (was not there)"
+    )
+
+
 @pytest.mark.parametrize("width", [1200, 400, 320])
 @pytest.mark.parametrize("make", [small, hostile])
 def test_nothing_sticks_out_of_the_screen(
@@ -306,10 +332,10 @@ def test_on_paper_there_are_no_controls_and_every_fold_is_open(browser: Browser,
 
 
 @pytest.mark.parametrize("width", [1200, 400])
-def test_a_screen_reader_is_told_what_is_what(browser: Browser, tmp_path: Path, width: int) -> None:
+def test_a_screen_reader_learns_what_is_what(browser: Browser, tmp_path: Path, width: int) -> None:
     browser.resize(width, 900)
     show(browser, tmp_path, small())
-    told = browser.accessible()
+    found = browser.accessible()
     assert {
         ("heading", "Retrieval contract broken"),
         ("table", "Queries"),
@@ -321,9 +347,9 @@ def test_a_screen_reader_is_told_what_is_what(browser: Browser, tmp_path: Path, 
         ("button", "leaked"),
         ("region", "Metrics by tag"),
         ("search", "Queries"),
-    } <= set(told)
-    assert all(name for role, name in told if role in {"button", "link", "combobox", "searchbox", "heading", "region"})
-    assert sum(role == "row" for role, _ in told) >= 7
+    } <= set(found)
+    assert all(name for role, name in found if role in {"button", "link", "combobox", "searchbox", "heading", "region"})
+    assert sum(role == "row" for role, _ in found) >= 7
     assert browser.js("document.querySelectorAll('main, h1').length") == 2
 
 
