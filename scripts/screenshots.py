@@ -17,11 +17,13 @@ import cmarkgfm  # type: ignore[import-untyped]
 from cmarkgfm.cmark import Options  # type: ignore[import-untyped]
 
 from ragcontract import pipeline
+from ragcontract.evaluation.source import Local
 from ragcontract.github.body import fitting
 from ragcontract.github.comment import MAX_BODY
-from ragcontract.model import Report
 from ragcontract.reports.html import page as html
 from ragcontract.reports.markdown import document as markdown
+from ragcontract.reports.report import Report
+from ragcontract.runs.readers import open_baseline, open_run
 from tests.browser import Browser
 from tests.builders import golden, run, write_jsonl
 
@@ -34,19 +36,19 @@ NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
 def reports(folder: Path) -> Iterator[tuple[str, Report]]:
-    """Yield a name and the report for each kind of contract."""
+    """Yield a name and the report of each contract."""
     example = ROOT / "examples"
     for name, setting in (("passing", "full"), ("failing", "lean")):
         out = folder / f"{setting}.jsonl"
         command = [sys.executable, str(example / "export_retrieval_run.py"), "--setting", setting, "--out", str(out)]
         subprocess.run(command, check=True, capture_output=True)
-        paths = pipeline.Paths(
+        request = pipeline.Request(
             golden=[str(example / "golden.jsonl")],
-            run=[str(out)],
-            baseline=[str(example / "baseline.json")],
+            run=Local(open_run([str(out)])),
+            baseline=Local(open_baseline([str(example / "baseline.json")])),
             config=str(example / "ragcontract.yml"),
         )
-        yield name, pipeline.check(paths, clock=lambda: NOW)
+        yield name, pipeline.check(request, now=NOW).report
     ids = [f"question-{number}" for number in range(3000)]
     yield "huge", _broken(folder, ids)
     yield "hostile", _broken(folder, [f"{number} {HOSTILE}" for number in range(4)])
@@ -55,7 +57,8 @@ def reports(folder: Path) -> Iterator[tuple[str, Report]]:
 def _broken(folder: Path, ids: list[str]) -> Report:
     asked = write_jsonl(folder / "golden.jsonl", [golden(name, f"{name} doc", query=name) for name in ids])
     returned = write_jsonl(folder / "run.jsonl", [run(name, "another") for name in ids])
-    return pipeline.check(pipeline.Paths(golden=[str(asked)], run=[str(returned)]), clock=lambda: NOW)
+    request = pipeline.Request(golden=[str(asked)], run=Local(open_run([str(returned)])))
+    return pipeline.check(request, now=NOW).report
 
 
 def _comment(report: Report) -> str:
