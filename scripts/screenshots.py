@@ -36,7 +36,7 @@ NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
 def reports(folder: Path) -> Iterator[tuple[str, Report]]:
-    """Yield a name and the report for each kind of contract."""
+    """Yield a name and the report of each contract."""
     example = ROOT / "examples"
     for name, setting in (("passing", "full"), ("failing", "lean")):
         out = folder / f"{setting}.jsonl"

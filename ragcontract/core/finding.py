@@ -33,8 +33,13 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     why: str = ""
 
 
+def phrase_of(finding: Finding) -> Phrase:
+    """Return the finding as one sentence, for those who quote names in their own way."""
+    if finding.kind == "gate":
+        return (*finding.found, ", ", *finding.expected)
+    return ("expected ", *finding.expected, "; found: ", *finding.found)
+
+
 def sentence(finding: Finding, name: Quote = str, text: Quote = str) -> str:
     """Return the finding as one sentence."""
-    expected, found = finding.expected, finding.found
-    gate, rule = (*found, ", ", *expected), ("expected ", *expected, "; found: ", *found)
-    return render(gate if finding.kind == "gate" else rule, name, text)
+    return render(phrase_of(finding), name, text)

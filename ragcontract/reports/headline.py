@@ -1,8 +1,8 @@
 """The first line of every report for people, and the note on what is compared."""
 
-from ragcontract.core.finding import sentence
+from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count
-from ragcontract.core.phrase import Quote
+from ragcontract.core.phrase import Name, Phrase, Quote, render
 from ragcontract.reports.findings import broken_gates
 from ragcontract.reports.metric_table import metric_rows
 from ragcontract.reports.rank_changes import not_compared
@@ -11,19 +11,24 @@ from ragcontract.reports.report import Report
 
 def headline(report: Report, name: Quote = str, text: Quote = str) -> str:
     """Say in one line what the verdict rests on."""
+    return render(headline_phrase(report), name, text)
+
+
+def headline_phrase(report: Report) -> Phrase:
+    """Say in one line what the verdict rests on, for those who quote names in their own way."""
     gates = broken_gates(report)
     broken = sum(query.status == "fail" for query in report.queries)
     queries = count(report.inputs.golden.queries, "query")
     if report.verdict == "pass":
         limits = f" and {count(len(report.gates), 'gate')}" if report.gates else "; no gates are set"
-        return f"nothing broken in {queries}{limits}{tolerated(report)}"
-    reasons = []
+        return (f"nothing broken in {queries}{limits}{tolerated(report)}",)
+    phrase: list[str | Name] = []
     if gates:
         more = f" (and {count(len(gates) - 1, 'more gate')} broken)" if len(gates) > 1 else ""
-        reasons.append(sentence(gates[0], name, text) + more)
+        phrase += [*phrase_of(gates[0]), more]
     if broken:
-        reasons.append(f"{broken:,} of {queries} broken")
-    return "; ".join(reasons) + tolerated(report)
+        phrase.append(f"{'; ' if gates else ''}{broken:,} of {queries} broken")
+    return (*phrase, tolerated(report))
 
 
 def tolerated(report: Report) -> str:

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
+from ragcontract.model import Report
 
 import ragcontract
 from ragcontract import spark as on_spark
-from ragcontract.model import Report
 from tests.builders import write_jsonl
 from tests.cluster.data import numbers, once, skewed, write_contract, write_parquet
 

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
+from ragcontract.model import QueryScore
 
 from ragcontract.cluster import workers as partition
 from ragcontract.cluster.workers import Job, bits, from_bits, of_columns, of_lines
 from ragcontract.files.lines import MAX_LINE_BYTES
 from ragcontract.metrics.formulas import metrics_at
 from ragcontract.metrics.ranking import Scorer
-from ragcontract.model import QueryScore
 from tests.builders import Row, run
 from tests.records import query
 

@@ -42,12 +42,3 @@ def test_a_row_without_values_has_no_part_in_the_means(without: int) -> None:
         values.repeat("q1", row)
     assert values["q1"] == (0.5, 2.0)
     assert values.rows("q1") == rows
-
-
-def test_what_is_forgotten_is_not_there() -> None:
-    values = column()
-    values.note("q1", (1.0, 1.0))
-    values.repeat("q1", (0.0, 0.0))
-    values.note("q2", (1.0, 1.0))
-    values.forget("q1")
-    assert (values["q1"], values.rows("q1"), values["q2"]) == ((), [()], (1.0, 1.0))

@@ -20,7 +20,7 @@ from ragcontract.judging.gates import observe
 from ragcontract.judging.unjudgeable import unjudgeable
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.runs.readers import RunEvent
-from ragcontract.runs.stored import StoredBatch, StoredHead, StoredRow, Tool
+from ragcontract.runs.stored import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead, Tool
 from ragcontract.statistics.aggregate import Comparison
 from tests.records import NOW, Rows, evaluate, query
 
@@ -227,17 +227,14 @@ class Stored(Rows, frozen=True, kw_only=True):
             tags={},
             fingerprints=dict(self.fingerprints),
         )
-        yield StoredBatch(
-            [
-                StoredRow(
-                    query_id=query_id,
-                    question=self.questions.get(query_id, f"What about {query_id}?"),
-                    doc_ids=list(doc_ids),
-                    metrics=dict(self.metrics.get(query_id, {})) if with_metrics else {},
-                )
-                for query_id, doc_ids in self.docs.items()
-            ]
-        )
+        yield StoredBatch([self._query(query_id, with_metrics=with_metrics) for query_id in self.docs])
+
+    def _query(self, query_id: str, *, with_metrics: bool) -> ComparedQuery:
+        asked = self.questions.get(query_id, f"What about {query_id}?")
+        doc_ids: list[str | int] = list(self.docs[query_id])
+        if not with_metrics:
+            return ComparedQuery(id=query_id, query=asked, doc_ids=doc_ids)
+        return MeasuredQuery(id=query_id, query=asked, doc_ids=doc_ids, metrics=dict(self.metrics.get(query_id, {})))
 
 
 DOCS = {"q1": ["A"], "q2": ["A"]}

@@ -1,84 +1,121 @@
-"""The cards of the HTML page: one a row of the metric table."""
+"""The cards of the page: one for each row of the metric table."""
 
+import math
 from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
 
 from ragcontract.core.numbers import count, signed
 from ragcontract.judging.gates import COMPARING, GateReport
-from ragcontract.reports.html.text import MAX_ID, badge, text
+from ragcontract.reports.html.text import MAX_ID, Badge, badge, shown
 from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.report import MetricReport, Report
 
 OPEN_TAGS = 12  # cards of tags that are not folded
 INTERVAL_DIGITS = 3
+MAX_REASON = 300
+NARROWEST = 0.01  # a change of less than this part of the scale looks small
 
 
-def cards(report: Report) -> str:
-    """Write a card a row of the metric table; those of tags beyond the first are folded."""
+class Fact(Struct, frozen=True):
+    """What a card says of its metric; ``aside`` is less important."""
+
+    name: str
+    value: str
+    aside: str = ""
+
+
+class Whiskers(Struct, frozen=True, kw_only=True):
+    """The picture of a change, as percentages of its width: no change is in the middle."""
+
+    low: str
+    high: str
+    change: str
+    limits: Sequence[str]
+
+
+class Card(Struct, frozen=True, kw_only=True):
+    """One card. ``before`` is None where there is nothing to compare with, ``tag`` for all queries."""
+
+    label: str
+    tag: str | None
+    badge: Badge
+    before: str | None
+    now: str
+    whiskers: Whiskers | None
+    facts: Sequence[Fact]
+
+
+class Cards(Struct, frozen=True, kw_only=True):
+    """All cards; those of tags beyond the first are folded under a ``title``."""
+
+    open: Sequence[Card]
+    title: str
+    folded: Sequence[Card]
+
+
+def cards(report: Report) -> Cards:
+    """Return a card for each row of the metric table."""
     rows = table_rows(report)
-    tagged = [row for row in rows if row.tag is not None]
-    folded = tagged[OPEN_TAGS:]
-    shown = _list(rows[: len(rows) - len(folded)])
-    if not folded:
-        return shown
+    folded = [row for row in rows if row.tag is not None][OPEN_TAGS:]
     broken = sum(row.status == "fail" for row in folded)
-    words = count(len(folded), "more limited mean") + " of tags" + (f", {broken:,} broken" if broken else "")
-    return f'{shown}<details class="more"><summary>{words}</summary>{_list(folded)}</details>'
-
-
-def _list(rows: Iterable[Row]) -> str:
-    return f'<ul class="cards">{"".join(map(_card, rows))}</ul>'
-
-
-def _card(row: Row) -> str:
-    before = f'<span class="before"><span class="sr">before </span>{row.baseline} <i>→</i> </span>'
-    tag = "" if row.tag is None else f' <span class="of">of <bdi>{text(row.tag, MAX_ID)}</bdi></span>'
-    listed = "".join(f"<div><dt>{name}</dt><dd>{fact}</dd></div>" for name, fact in _facts(row))
-    return (
-        f'<li class="card {row.status}"><h3><span>{text(row.label)}{tag}</span>{badge(row.status)}</h3>'
-        f'<p class="value">{before if row.compared else ""}<span class="sr">now </span><b>{row.current}</b></p>'
-        f"{_whiskers(row.metric, row.gates)}<dl>{listed}</dl></li>"
+    return Cards(
+        open=[_card(row) for row in rows[: len(rows) - len(folded)]],
+        title=count(len(folded), "more limited mean") + " of tags" + (f", {broken:,} broken" if broken else ""),
+        folded=[_card(row) for row in folded],
     )
 
 
-def _facts(row: Row) -> Iterable[tuple[str, str]]:
+def _card(row: Row) -> Card:
+    return Card(
+        label=shown(row.label),
+        tag=None if row.tag is None else shown(row.tag, MAX_ID),
+        badge=badge(row.status),
+        before=row.baseline if row.compared else None,
+        now=row.current,
+        whiskers=_whiskers(row.metric, row.gates),
+        facts=list(_facts(row)),
+    )
+
+
+def _facts(row: Row) -> Iterable[Fact]:
     """Name value, change and how sure it is, queries that got better and worse, limit, and why a broken one holds."""
     if row.compared:
-        yield "Change", row.change
+        yield Fact("Change", row.change)
     noise = row.metric.noise if row.metric else None
     if noise and noise.interval:
         low, high = (signed(end, INTERVAL_DIGITS) for end in noise.interval)
-        yield "Interval", f'{low} to {high} <span class="muted">(95 %)</span>'
+        yield Fact("Interval", f"{low} to {high}", "(95 %)")
     if row.p_value is not None:
+        worse = "an increase" if row.metric and row.metric.better == "lower" else "a drop"
         among = "" if row.tag is None else ", among all tags"
-        yield "Chance", f"p = {row.p_value:.2g} of a drop{among}"
+        yield Fact("Chance", f"p = {row.p_value:.2g} of {worse}{among}")
     elif noise:
-        yield "Chance", "too few queries changed to say"
+        yield Fact("Chance", "too few queries changed to say")
     if noise:
-        yield "Queries", f"{noise.wins:,} better, {noise.ties:,} the same, {noise.losses:,} worse"
-    yield "Limit", text(row.limits or "none")
+        yield Fact("Queries", f"{noise.wins:,} better, {noise.ties:,} the same, {noise.losses:,} worse")
+    yield Fact("Limit", shown(row.limits or "none"))
     for reason in dict.fromkeys(gate.waived for gate in row.gates if gate.waived is not None):
-        yield "Waived", text(reason, 300)
+        yield Fact("Waived", shown(reason, MAX_REASON))
 
 
-def _whiskers(metric: MetricReport | None, gates: Sequence[GateReport]) -> str:
-    """Draw the change and its interval on a line, with nothing in the middle and the allowed drop where it is."""
+def _whiskers(metric: MetricReport | None, gates: Sequence[GateReport]) -> Whiskers | None:
+    """Lay out the change, its interval and its limits; the picture is as wide as the largest of them, twice."""
     if metric is None or metric.delta is None:
-        return ""
+        return None
     low, high = (metric.noise and metric.noise.interval) or (metric.delta, metric.delta)
-    limits = [
-        -gate.limit * ((metric.baseline or 0.0) if gate.kind == "relative_drop" else 1.0)
-        for gate in gates
-        if gate.kind in COMPARING
-    ]
-    reach = max(abs(value) for value in (low, high, metric.delta, *limits, 0.01)) * 1.1
+    limits = [_limit(gate, metric.baseline or 0.0) for gate in gates if gate.kind in COMPARING]
+    width = metric.scale.high - metric.scale.low
+    least = NARROWEST * width if 0 < width < math.inf else NARROWEST
+    reach = max(abs(value) for value in (low, high, metric.delta, *limits, least)) * 1.1
 
     def x(value: float) -> str:
         return f"{50 + 50 * value / reach:.2f}%"
 
-    marks = "".join(f'<line class="limit" x1="{x(limit)}" x2="{x(limit)}" y1="3" y2="21"/>' for limit in limits)
-    return (
-        '<svg class="whiskers" aria-hidden="true" width="100%" height="24">'
-        '<line class="axis" x1="0" x2="100%" y1="12" y2="12"/><line class="axis" x1="50%" x2="50%" y1="6" y2="18"/>'
-        f'<line class="interval" x1="{x(low)}" x2="{x(high)}" y1="12" y2="12"/>{marks}'
-        f'<circle class="dot" cx="{x(metric.delta)}" cy="12" r="5"/></svg>'
-    )
+    return Whiskers(low=x(low), high=x(high), change=x(metric.delta), limits=[x(limit) for limit in limits])
+
+
+def _limit(gate: GateReport, baseline: float) -> float:
+    """Return the change that a limit allows: below 0 where it is a drop."""
+    allowed = gate.limit * baseline if gate.kind.startswith("relative") else gate.limit
+    return -allowed if gate.kind.endswith("drop") else allowed

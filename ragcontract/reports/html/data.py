@@ -4,45 +4,51 @@ Ids and questions are made visible here as they are for every other report; the 
 short because they come once a query; ``assets/queries.js`` says what they mean too.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from ragcontract.core.phrase import Phrase, render
-from ragcontract.core.text import shorten, visible
+from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.text import visible
 from ragcontract.reports.findings import FindingsByQuery
-from ragcontract.reports.html.text import STATUS
+from ragcontract.reports.html.text import MAX_NAME, STATUS, shown
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import loss, rank_changes
 from ragcontract.reports.report import QueryReport, Report
 
-DIGITS, MAX_NAME, MAX_WHY = 4, 80, 500
+DIGITS, MAX_WHY = 4, 500
 BROKEN_FIRST = {"fail": 0, "warn": 1, "waived": 1}
 Row = dict[str, Any]
 
 
 def encode(report: Report) -> str:
-    """Encode the data as JSON; numbers are rounded, for they are only shown."""
+    """Encode the data as JSON for a script element; numbers are rounded, for they are only shown."""
     moved = rank_changes(report)
     changes = {item.query.id: item.change for item in (*moved.worse, *moved.better)}
     tags = list(report.tags)
     numbers = {tag: number for number, tag in enumerate(tags)}
     keys = list(report.metrics)
-    k = max(report.k)
     findings = FindingsByQuery(report)
     data = {
         "compared": report.inputs.baseline is not None,
-        "k": k,
+        "k": max(report.k),
         "status": STATUS,
         "metric": keys.index(next(iter(at_largest_k(report)))),
-        "metrics": [metric.label for metric in report.metrics.values()],
-        "tags": [_name(tag) for tag in tags],
+        "metrics": [visible(metric.label) for metric in report.metrics.values()],
+        "lower": [int(metric.better == "lower") for metric in report.metrics.values()],
+        "tags": [shown(tag, MAX_NAME) for tag in tags],
         "queries": [
             _row(query, findings, keys, numbers, changes.get(query.id, 0.0)) for query in worst_first(report, changes)
         ],
     }
-    return msgspec.json.encode(data).decode()
+    return for_script_element(msgspec.json.encode(data).decode())
+
+
+def for_script_element(json: str) -> str:
+    """Write as escapes what could end a script element, end a line, or reorder the text of the page's source."""
+    return re.sub("[<>&\u200e\u200f\u2028-\u202e\u2066-\u2069]", lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
 def worst_first(report: Report, changes: dict[str, float]) -> list[QueryReport]:
@@ -57,13 +63,10 @@ def worst_first(report: Report, changes: dict[str, float]) -> list[QueryReport]:
 
 
 def _row(query: QueryReport, findings: FindingsByQuery, keys: list[str], tags: dict[str, int], change: float) -> Row:
-    """Name a query's id, how it is shown if not so, place, question, tags, metrics, documents, findings, and change.
-
-    And its status, where it does not pass, with why it does not fail.
-    """
+    """Return what the script has of a query; what is as it mostly is, is left out."""
     row: Row = {"i": query.id, "p": visible(query.location), "q": visible(query.query)}
-    if (shown := visible(query.id)) != query.id:
-        row["v"] = shown
+    if (name := visible(query.id)) != query.id:
+        row["v"] = name
     if query.tags:
         row["t"] = [tags[tag] for tag in query.tags if tag in tags]
     row["m"] = _values(query.metrics, keys)
@@ -76,10 +79,10 @@ def _row(query: QueryReport, findings: FindingsByQuery, keys: list[str], tags: d
     if query.status != "pass":
         row["s"] = query.status
         listed = findings.failing(query.id) or findings.of(query.id)
-        row["f"] = [[_say(finding.expected), _say(finding.found)] for finding in listed]
+        row["f"] = [[_phrase(finding.expected), _phrase(finding.found)] for finding in listed]
         row["r"] = [violation.rule for violation in query.violations]
-        if why := visible(findings.why_tolerated(query.id)):
-            row["y"] = shorten(why, MAX_WHY)
+        if why := findings.why_tolerated(query.id):
+            row["y"] = shown(why, MAX_WHY)
     if query.weight != 1:
         row["w"] = query.weight
     if change:
@@ -87,12 +90,9 @@ def _row(query: QueryReport, findings: FindingsByQuery, keys: list[str], tags: d
     return row
 
 
-def _say(phrase: Phrase) -> str:
-    return render(phrase, _name, visible)
-
-
-def _name(doc_id: str) -> str:
-    return shorten(visible(doc_id), MAX_NAME)
+def _phrase(phrase: Phrase) -> list[str | list[str]]:
+    """Return text as it is and a name in a list of its own."""
+    return [[shown(part.name, MAX_NAME)] if isinstance(part, Name) else visible(part) for part in phrase]
 
 
 def _values(metrics: dict[str, float | None], keys: list[str]) -> list[float | None]:

@@ -1,46 +1,58 @@
-"""What else the HTML page tells: what makes the numbers hard to compare, and, folded, warnings and inputs."""
+"""What is folded at the end of the page: queries not compared, accepted regressions, warnings, inputs."""
 
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
+
 from ragcontract.core.numbers import count, percent
 from ragcontract.core.run import SourceFile
-from ragcontract.reports.drift import drift
-from ragcontract.reports.html.text import MAX_ID, code, fold, sentence, text
+from ragcontract.reports.html.text import MAX_ID, Part, code, shown
 from ragcontract.reports.rank_changes import not_compared
 from ragcontract.reports.report import BaselineInput, Report
 from ragcontract.runs.stored import Accepted
 
-
-def drift_notes(report: Report) -> str:
-    """Write what changed besides the numbers, which is often their cause."""
-    notes = "".join(f"<li>{sentence(note)}</li>" for note in drift(report, code))
-    return f'<ul class="drift">{notes}</ul>' if notes else ""
+MAX_LINES = 100
+DIGEST = 12  # characters that are enough to recognise a file
+Line = Sequence[Part]
 
 
-def extras(report: Report) -> str:
-    """Write what else there is to know, folded: queries not compared, accepted regressions, warnings, inputs."""
+class Fold(Struct, frozen=True, kw_only=True):
+    """Lines under a title; ``more`` counts those that are left out."""
+
+    title: str
+    lines: Sequence[Line]
+    more: str
+
+
+def folds(report: Report) -> list[Fold]:
+    """Return what else there is to know."""
     baseline = report.inputs.baseline
-    parts = []
+    found = []
     if baseline:
         for name, ids in not_compared(baseline).items():
-            parts.append(fold(f"{len(ids):,} {name}", [text(query_id, MAX_ID) for query_id in ids]))
+            found.append(_fold(f"{len(ids):,} {name}", [[Part(shown(query_id, MAX_ID))] for query_id in ids]))
         if baseline.accepted:
             times = len(baseline.accepted)
             title = "The baseline accepted regressions" + (f" {times} times" if times > 1 else "")
-            parts.append(fold(title, [_accepted(one) for one in reversed(baseline.accepted)]))
+            found.append(_fold(title, [_accepted(one) for one in reversed(baseline.accepted)]))
     if report.warnings:
-        parts.append(fold(count(len(report.warnings), "warning"), [text(line) for line in report.warnings]))
-    parts.append(fold("Inputs", list(_inputs(report))))
-    return "".join(parts)
+        title = count(len(report.warnings), "warning")
+        found.append(_fold(title, [[Part(shown(warning))] for warning in report.warnings]))
+    return [*found, _fold("Inputs", list(_inputs(report)))]
 
 
-def _accepted(one: Accepted) -> str:
-    return f"{code(one.at)} {count(one.failed, 'failed check')}: {text(one.reason)}"
+def _fold(title: str, lines: Sequence[Line]) -> Fold:
+    more = f"… and {len(lines) - MAX_LINES:,} more" if len(lines) > MAX_LINES else ""
+    return Fold(title=title, lines=lines[:MAX_LINES], more=more)
 
 
-def _inputs(report: Report) -> Iterable[str]:
+def _accepted(one: Accepted) -> Line:
+    return [code(one.at), Part(f" {count(one.failed, 'failed check')}: {shown(one.reason)}")]
+
+
+def _inputs(report: Report) -> Iterable[Line]:
     inputs, run = report.inputs, report.inputs.run
-    yield f"k = {', '.join(map(str, report.k))}"
+    yield [Part(f"k = {', '.join(map(str, report.k))}")]
     yield _source("golden", inputs.golden.files, count(inputs.golden.queries, "query"))
     repeated = [f"{percent(run.duplicate_rate)} of the results repeat a document"] if run.duplicate_rate else []
     missing = [f"{len(run.missing):,} missing"] if run.missing else []
@@ -55,11 +67,10 @@ def _about(baseline: BaselineInput) -> Iterable[str]:
     yield count(baseline.queries, "query")
     yield f"{baseline.shared:,} shared"
     if baseline.created_at:
-        yield f"made {text(baseline.created_at, MAX_ID)}"
+        yield f"made {shown(baseline.created_at, MAX_ID)}"
 
 
-def _source(name: str, files: Sequence[SourceFile], *facts: str) -> str:
+def _source(name: str, files: Sequence[SourceFile], *facts: str) -> Line:
     more = f" and {count(len(files) - 1, 'more file')}" if len(files) > 1 else ""
-    about = f", {', '.join(facts)}"
-    digest = f" <small>sha256 {files[0].sha256[:12]}</small>" if files[0].sha256 else ""
-    return f"{name}: {text(files[0].path)}{digest}{more}{about}"
+    digest = [Part(" "), Part(f"sha256 {shown(files[0].sha256[:DIGEST])}", "small")] if files[0].sha256 else []
+    return [Part(f"{name}: {shown(files[0].path)}"), *digest, Part(f"{more}, {', '.join(facts)}")]

@@ -1,67 +1,93 @@
 """The report as one HTML page for looking: nothing is loaded from anywhere, and nothing in it is more than text.
 
-The template and its style and script lie in ``assets/``. What a reader needs most is written into the page here, so
-that it can be read without JavaScript; the script makes the table of all queries and the chart from the data beside it.
+The views of each part are made here and in the modules beside this one; ``templates/`` turns them into HTML and escapes
+all text, and ``assets/`` holds style and script. What a reader needs most can be read without JavaScript; the script
+makes the table of all queries and the chart from the data in the page.
 """
 
 import base64
 import hashlib
-import re
-from collections.abc import Mapping
-from html import escape
+from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 
-from ragcontract.core.text import visible
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from msgspec import Struct
+
+from ragcontract.judging.decision import Verdict
 from ragcontract.reports import repeats
-from ragcontract.reports.headline import headline, shared_note
-from ragcontract.reports.html import cards as html_cards
-from ragcontract.reports.html import data as html_data
-from ragcontract.reports.html import extras as html_extras
-from ragcontract.reports.html import parts as html_parts
-from ragcontract.reports.html.text import paragraph
-from ragcontract.reports.metric_table import at_largest_k
+from ragcontract.reports.drift import drift_phrases
+from ragcontract.reports.headline import headline_phrase, shared_note
+from ragcontract.reports.html import data
+from ragcontract.reports.html.cards import Cards, cards
+from ragcontract.reports.html.extras import Fold, folds
+from ragcontract.reports.html.queries import Queries, queries
+from ragcontract.reports.html.tags import Tags, tags
+from ragcontract.reports.html.text import MAX_NOTE, Part, note, sentence, shown, with_code
 from ragcontract.reports.report import Report
 
-TITLES = {"pass": "Retrieval contract holds", "fail": "Retrieval contract broken"}
-LEGEND = "The dot is the change, no change is in the middle; the bar is its interval, a dashed line the drop allowed."
+PACKAGE = "ragcontract.reports.html"
+TITLES: dict[Verdict, str] = {"pass": "Retrieval contract holds", "fail": "Retrieval contract broken"}
+LEGEND = "The dot is the change, no change is in the middle; the bar is its interval, a dashed line the change allowed."
 SCRIPTS = ("queries.js", "slopes.js", "start.js")
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """What the templates show. ``style``, ``script`` and ``data`` are written as they are, all else is escaped."""
+
+    policy: str
+    style: str
+    script: str
+    data: str
+    verdict: Verdict
+    title: str
+    headline: Sequence[Part]
+    about: str
+    drift: Sequence[Sequence[Part]]
+    cards: Cards
+    notes: Sequence[str]
+    tags: Tags | None
+    queries: Queries
+    folds: Sequence[Fold]
 
 
 def render(report: Report) -> bytes:
     """Render the page, UTF-8."""
-    style = _asset("page.css")
-    script = "\n".join(map(_asset, SCRIPTS))
-    parts = {
-        "policy": _policy(style, script),
-        "style": style,
-        "script": script,
-        "verdict": report.verdict,
-        "title": TITLES[report.verdict],
-        "headline": _text(headline(report)),
-        "about": _text(f"{report.created_at} · {report.tool.name} {report.tool.version}"),
-        "drift": html_extras.drift_notes(report),
-        "cards": html_cards.cards(report),
-        "legend": paragraph(LEGEND if report.inputs.baseline else None),
-        "notes": paragraph(shared_note(report)) + paragraph(repeats.note(report)),
-        "tags": html_parts.tags(report),
-        "metric": _text(next(metric.label for metric in at_largest_k(report).values())),
-        "left_out": paragraph(html_parts.left_out(report)),
-        "queries": html_parts.first_queries(report),
-        "rest": paragraph(html_parts.not_listed(report)),
-        "extras": html_extras.extras(report),
-        "data": harmless(html_data.encode(report)),
-    }
-    return fill(_asset("page.html"), parts).encode()
+    return _template().render(page=_page(report)).encode()
 
 
-def fill(template: str, parts: Mapping[str, str]) -> str:
-    """Put the parts where the template names them, ``{{name}}``; what looks like a name within a part stays."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader(PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    return environment.get_template("page.html")
 
 
-def harmless(json: str) -> str:
-    """Write as escapes what could end a script element, end a line, or reorder the text of the page's source."""
-    return re.sub("[<>&\u200e\u200f\u2028-\u202e\u2066-\u2069]", lambda match: f"\\u{ord(match[0]):04x}", json)
+def _page(report: Report) -> Page:
+    style, script = _asset("page.css"), "\n".join(map(_asset, SCRIPTS))
+    legend = LEGEND if report.inputs.baseline else None
+    return Page(
+        policy=_policy(style, script),
+        style=style,
+        script=script,
+        data=data.encode(report),
+        verdict=report.verdict,
+        title=TITLES[report.verdict],
+        headline=sentence(headline_phrase(report), MAX_NOTE),
+        about=shown(f"{report.created_at} · {report.tool.name} {report.tool.version}"),
+        drift=list(map(with_code, drift_phrases(report))),
+        cards=cards(report),
+        notes=[*note(legend), *note(shared_note(report)), *note(repeats.note(report))],
+        tags=tags(report),
+        queries=queries(report),
+        folds=folds(report),
+    )
 
 
 def _policy(style: str, script: str) -> str:
@@ -77,8 +103,4 @@ def _digest(source: str) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("ragcontract.reports.html").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _text(value: str) -> str:
-    return escape(visible(value))
+    return files(PACKAGE).joinpath("assets", name).read_text(encoding="utf-8")

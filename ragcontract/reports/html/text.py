@@ -1,15 +1,18 @@
-"""What the parts of the HTML page are made of: escaped text, ids as code, notes, folds, statuses."""
+"""Text of a report for the page: visible and of bounded length. The templates escape it."""
 
 import re
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
+from msgspec import Struct
+
+from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten, visible
 from ragcontract.judging.decision import QueryStatus
 from ragcontract.judging.gates import Status
 
-MAX_ID, MAX_NOTE, MAX_LINES = 120, 5_000, 100
-# The page's script has these words from here.
+MAX_TEXT, MAX_ID, MAX_NAME, MAX_NOTE = 1_000, 120, 80, 5_000
+# The page's script has these labels from here.
 STATUS: dict[Status | QueryStatus, str] = {
     "pass": "✓ pass",
     "fail": "✕ fail",
@@ -17,35 +20,54 @@ STATUS: dict[Status | QueryStatus, str] = {
     "warn": "! warn",
     "none": "no limit",
 }
+Style = Literal["text", "name", "code", "small"]
 
 
-def text(value: str, length: int = 1_000) -> str:
-    """Write text from a file for HTML: visible, of bounded length, escaped."""
-    return escape(shorten(visible(value), length))
+class Part(Struct, frozen=True):
+    """A part of a sentence, and how it looks; the macro ``sentence`` puts it together."""
+
+    text: str
+    style: Style = "text"
 
 
-def code(value: str) -> str:
-    """Write a name from a file as code. Its backquotes are none for :func:`sentence`."""
-    return f"<code>{text(value, MAX_ID).replace('`', '&#96;')}</code>"
+class Badge(Struct, frozen=True):
+    """A status and its label."""
+
+    status: Status | QueryStatus
+    label: str
 
 
-def sentence(words: str) -> str:
-    """Write our own words, in which names are :func:`code` already and commands stand in backquotes."""
-    return re.sub("`([^`<]+)`", r"<code>\1</code>", words)
+def badge(status: Status | QueryStatus) -> Badge:
+    """Return a status with its label."""
+    return Badge(status, STATUS[status])
 
 
-def paragraph(words: str | None) -> str:
-    """Write a note, if there is one."""
-    return f'<p class="note">{text(words, MAX_NOTE)}</p>' if words else ""
+def shown(text: str, length: int = MAX_TEXT) -> str:
+    """Return text from a file as the page shows it."""
+    return shorten(visible(text), length)
 
 
-def badge(status: Status | QueryStatus) -> str:
-    """Write a status."""
-    return f'<span class="status {status}">{STATUS[status]}</span>'
+def code(name: str) -> Part:
+    """Return a name from a file that is shown as code."""
+    return Part(shown(name, MAX_ID), "code")
 
 
-def fold(title: str, lines: Sequence[str]) -> str:
-    """Hide a list of lines, which are HTML, behind a title."""
-    more = [f"… and {len(lines) - MAX_LINES:,} more"] if len(lines) > MAX_LINES else []
-    listed = "".join(f"<li>{line}</li>" for line in [*lines[:MAX_LINES], *more])
-    return f"<details><summary>{title}</summary><ul>{listed}</ul></details>"
+def note(text: str | None) -> Sequence[str]:
+    """Return a note as the page shows it, none where there is nothing to say."""
+    return [shown(text, MAX_NOTE)] if text else []
+
+
+def sentence(phrase: Phrase, length: int = MAX_NAME) -> list[Part]:
+    """Return the parts of a phrase; its names, of at most ``length`` characters, are set apart from the text."""
+    return [Part(shown(part.name, length), "name") if isinstance(part, Name) else Part(shown(part)) for part in phrase]
+
+
+def with_code(phrase: Phrase) -> list[Part]:
+    """Return the parts of a phrase of our own, whose names and commands (which are in backquotes) are code."""
+    return [piece for part in phrase for piece in ([code(part.name)] if isinstance(part, Name) else _commands(part))]
+
+
+def _commands(text: str) -> Iterable[Part]:
+    for number, piece in enumerate(re.split("`([^`]+)`", text)):
+        if piece:
+            yield Part(shown(piece), "code" if number % 2 else "text")

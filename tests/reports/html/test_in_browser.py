@@ -1,92 +1,16 @@
-"""The page for looking in a browser: found, sorted, linked to, read aloud, printed, by mouse and by keys."""
+"""The page for looking in a browser: found, sorted, linked to, by mouse and by keys."""
 
-from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from ragcontract.model import Report
-from ragcontract.reports.html import page as html
 from ragcontract.reports.html.text import STATUS
 from tests.browser import Browser
-from tests.needs import require
-from tests.records import query, report
 from tests.reports.everything import everything
-from tests.reports.html.test_page import HOSTILE, hostile, hostile_pair
-
-IDS = "[...document.querySelectorAll('#rows .id')].map((each) => each.textContent)"
-COUNT = "document.getElementById('count').textContent"
-DRAWN = "document.getElementById('slopes').hidden || document.querySelector('.slope')"  # once its width is known
-FOCUSED = "document.activeElement.textContent"
-SORT = "document.querySelector('th[data-sort={}]').getAttribute('aria-sort')"
-PLENTY = 10_000
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Browser]:
-    require("chromium")
-    browser = Browser()
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def browser(shared: Browser) -> Iterator[Browser]:
-    shared.resize(1200, 900)
-    shared.media()
-    shared.scripts(on=True)
-    yield shared
-    assert shared.complaints == []
-    assert all(url.startswith(("file:", "about:", "data:")) for url in shared.requests)
-
-
-def small() -> Report:
-    return report(
-        [
-            query("fine", "A", query="How are invoices paid?", tags=("billing",)),
-            query("slipped", "B", "B2", must_rank_at_most=9, tags=("billing", "policy")),
-            query("lost", "C", tags=("policy",)),
-            query("found", "D"),
-            query("leaked", "E", forbidden_doc_ids=("secret",)),
-            query("nobody"),
-        ],
-        {
-            "fine": ["A"],
-            "slipped": ["B2", "x", "B"],
-            "lost": ["x"],
-            "found": ["D"],
-            "leaked": ["E", "secret"],
-            "nobody": [],
-        },
-        {"fine": ["A"], "slipped": ["B", "B2"], "lost": ["C"], "found": ["x", "D"], "leaked": ["E"], "nobody": []},
-    )
-
-
-def large() -> Report:
-    ids = [f"question-{number}" for number in range(PLENTY)]
-    queries = [query(name, f"{name} doc", tags=(f"tag {len(name)}",)) for name in ids]
-    now = {name: ["x"] if name.endswith("99") else [f"{name} doc"] for name in ids}
-    return report(queries, now, {name: [f"{name} doc"] for name in ids})
-
-
-def show(browser: Browser, folder: Path, made: Report, fragment: str = "") -> Path:
-    file = folder / "report.html"
-    file.write_bytes(html.render(made))
-    browser.open(file, fragment)
-    browser.wait(DRAWN)
-    return file
-
-
-def focus(browser: Browser, selector: str) -> None:
-    browser.js(f"document.querySelector({selector!r}).focus()")
-
-
-def choose(browser: Browser, select: str, text: str) -> None:
-    """Choose in a list by typing, as people do."""
-    focus(browser, select)
-    browser.type(text)
+from tests.reports.html.browsing import COUNT, FOCUSED, IDS, SORT, choose, focus, large, show, small
+from tests.reports.html.parsed import HOSTILE, hostile_pair
+from tests.reports.html.test_scales import cluttered
 
 
 def test_broken_queries_come_first_and_the_rest_follow(browser: Browser, tmp_path: Path) -> None:
@@ -96,7 +20,7 @@ def test_broken_queries_come_first_and_the_rest_follow(browser: Browser, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("words", "ids"),
+    ("terms", "ids"),
     [
         ("INVOICES", ["fine"]),
         ("secret", ["leaked"]),
@@ -106,11 +30,11 @@ def test_broken_queries_come_first_and_the_rest_follow(browser: Browser, tmp_pat
     ],
 )
 def test_search_looks_at_ids_questions_tags_and_documents(
-    browser: Browser, tmp_path: Path, words: str, ids: list[str]
+    browser: Browser, tmp_path: Path, terms: str, ids: list[str]
 ) -> None:
     show(browser, tmp_path, small())
     focus(browser, "#search")
-    browser.type(words)
+    browser.type(terms)
     assert browser.js(IDS) == ids
     assert browser.js(COUNT) == f"{len(ids)} of 6 queries, worst first"
 
@@ -260,90 +184,18 @@ def test_ten_thousand_queries_are_shown_a_page_at_a_time_and_searched_all(browse
     browser.wait("document.activeElement.textContent === 'question-8888'")
 
 
-def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
-    show(browser, tmp_path, hostile())
-    browser.js("document.querySelectorAll('.toggle').forEach((each) => each.click())")
-    assert browser.js("document.querySelectorAll('img, iframe, object, embed, [onerror]').length") == 0
-    assert browser.js("document.querySelectorAll('script').length") == 2
-    assert "</script><img src=x onerror=alert(1)>`|\"'&amp; {{data}} \\x1b[31m\\u202eabc" in browser.js(IDS)[0]
+def test_a_rise_of_a_metric_that_should_be_low_is_worse(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, cluttered(now=4, before=1))
+    choose(browser, "#metric", "Clutter")
+    change = "document.querySelector('#rows td[data-label=Change] span')"
+    assert browser.js(f"{change}.textContent + {change}.className") == "+30.000worse"
+    show(browser, tmp_path, cluttered(now=1, before=4))
+    choose(browser, "#metric", "Clutter")
+    assert browser.js(f"{change}.textContent + {change}.className") == "-30.000better"
 
 
-@pytest.mark.parametrize("width", [1200, 400, 320])
-@pytest.mark.parametrize("make", [small, hostile])
-def test_nothing_sticks_out_of_the_screen(
-    browser: Browser, tmp_path: Path, width: int, make: Callable[[], Report]
-) -> None:
-    long_id = report([query("long" + "x" * 5000, "d" * 5000)], {"long" + "x" * 5000: ["z"]})
-    browser.resize(width, 900)
-    for made in (make(), long_id):
-        show(browser, tmp_path, made)
-        browser.js("document.querySelectorAll('.toggle').forEach((each) => each.click())")
-        assert browser.js("document.documentElement.scrollWidth") <= width
-
-
-def test_dark_and_light_follow_the_room(browser: Browser, tmp_path: Path) -> None:
-    seen = {}
-    for scheme in ("light", "dark"):
-        browser.media(scheme=scheme)
-        show(browser, tmp_path, small())
-        seen[scheme] = browser.js("getComputedStyle(document.body).backgroundColor")
-    assert seen == {"light": "rgb(247, 247, 245)", "dark": "rgb(20, 23, 26)"}
-
-
-def test_on_paper_there_are_no_controls_and_every_fold_is_open(browser: Browser, tmp_path: Path) -> None:
-    show(browser, tmp_path, large())
-    assert browser.paper().startswith(b"%PDF")
-    browser.media("print", scheme="dark")
-    browser.js("dispatchEvent(new Event('beforeprint'))")
-    assert browser.js("getComputedStyle(document.querySelector('form')).display") == "none"
-    assert browser.js("getComputedStyle(document.getElementById('pager')).display") == "none"
-    assert browser.js("document.querySelectorAll('details:not([open])').length") == 0
-    assert browser.js("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert browser.js("document.getElementById('rows').innerText").endswith("… and 9,500 more queries")
-    browser.js("dispatchEvent(new Event('afterprint'))")
-    assert browser.js("document.querySelectorAll('#rows tr').length") == 50
-    assert browser.js("document.querySelectorAll('details[open]').length") == 0
-
-
-@pytest.mark.parametrize("width", [1200, 400])
-def test_a_screen_reader_is_told_what_is_what(browser: Browser, tmp_path: Path, width: int) -> None:
-    browser.resize(width, 900)
+def test_names_in_findings_stand_apart(browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, small())
-    told = browser.accessible()
-    assert {
-        ("heading", "Retrieval contract broken"),
-        ("table", "Queries"),
-        ("columnheader", "Query"),
-        ("searchbox", "Search"),
-        ("combobox", "Status"),
-        ("combobox", "Tag"),
-        ("combobox", "Metric"),
-        ("button", "leaked"),
-        ("region", "Metrics by tag"),
-        ("search", "Queries"),
-    } <= set(told)
-    assert all(name for role, name in told if role in {"button", "link", "combobox", "searchbox", "heading", "region"})
-    assert sum(role == "row" for role, _ in told) >= 7
-    assert browser.js("document.querySelectorAll('main, h1').length") == 2
-
-
-def test_the_tab_key_goes_down_the_page(browser: Browser, tmp_path: Path) -> None:
-    show(browser, tmp_path, small())
-    tops, seen = [], set()
-    for _ in range(22):
-        browser.press("Tab")
-        tops.append(browser.js("document.activeElement.getBoundingClientRect().top + scrollY"))
-        seen.add(browser.js("document.activeElement.id || document.activeElement.getAttribute('class')"))
-        assert browser.js(
-            "getComputedStyle(document.activeElement).outlineStyle !== 'none' || "
-            "document.activeElement.matches('.slope')"
-        )
-    assert {"search", "status", "tag", "metric", "reset", "plain toggle", "skip"} <= seen
-    assert all(later >= earlier - 60 for earlier, later in pairwise(tops[1:]))
-
-
-def test_without_scripts_the_page_can_still_be_read(browser: Browser, tmp_path: Path) -> None:
-    browser.scripts(on=False)
-    show(browser, tmp_path, small())
-    assert browser.js(IDS) == ["leaked", "lost"]
-    assert browser.js("document.getElementById('controls').hidden")
+    assert browser.js("document.querySelector('#rows li').innerHTML") == (
+        "no <bdi>secret</bdi> in the results: rank 2 (was not there)"
+    )

@@ -1,105 +1,44 @@
-"""The page for looking: what is in the file itself. What a browser makes of it is in test_html_in_browser.py."""
+"""The page for looking: what is in the file itself. What a browser makes of it is in test_in_browser.py."""
 
-import json
 import re
-from base64 import b64encode
-from hashlib import sha256
-from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
-from ragcontract.contract.config import Config, FailOn, Minimums, TagLimits
 from ragcontract.core.numbers import signed
-from ragcontract.model import Noise, QueryStatus, Report, Status
+from ragcontract.judging.decision import QueryStatus
+from ragcontract.judging.gates import Status
 from ragcontract.reports import terminal
 from ragcontract.reports.html import page as html
-from ragcontract.reports.html import text as html_text
-from ragcontract.reports.latency import table_rows
+from ragcontract.reports.html.text import STATUS
 from ragcontract.reports.markdown import document as markdown
+from ragcontract.reports.metric_table import table_rows
+from ragcontract.statistics.significance import Noise
 from tests.builders import good_workspace
 from tests.process import rag_contract
-from tests.records import Rows, query, report
+from tests.records import query, report
 from tests.reports.everything import REASON, everything
+from tests.reports.html.parsed import Parsed, parsed
 
-HOSTILE = "</script><img src=x onerror=alert(1)>`|\"'&amp; {{data}} \x1b[31m\u202eabc\u2028 --><!-- ]]>"
-PAGE = Path(html.__file__).parent / "assets"
-VOID = {"meta", "link", "input", "br"}
-LOADING = {"src", "srcset", "href", "action", "formaction", "data", "poster", "background", "xlink:href", "style"}
-
-
-class Parsed(HTMLParser):
-    """The page's elements, text without scripts and styles, and every script and style."""
-
-    def __init__(self, page: bytes) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.raw: list[tuple[str, dict[str, str | None], str]] = []
-        self._open: list[str] = []
-        self.feed(page.decode())
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag in {"script", "style"}:
-            self.raw.append((tag, dict(attrs), ""))
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self._open and self._open[-1] in {"script", "style"}:
-            tag, attrs, text = self.raw[-1]
-            self.raw[-1] = (tag, attrs, text + data)
-        else:
-            self.text += data
-
-    def data(self) -> Any:
-        return json.loads(next(text for _, attrs, text in self.raw if attrs.get("id") == "data"))
-
-
-def parsed(made: Report) -> Parsed:
-    return Parsed(html.render(made))
-
-
-def hostile() -> Report:
-    """A report every text of which wants out."""
-    return everything(mark=lambda name: f"{HOSTILE} {name}")
-
-
-def hostile_pair() -> Report:
-    """Two queries that want out, one of which is lost."""
-    names = [HOSTILE, f"{HOSTILE} 2"]
-    queries = [query(name, f"{name} doc", query=HOSTILE, tags=(HOSTILE,), location=HOSTILE) for name in names]
-    run = Rows({names[0]: ["x"], names[1]: [f"{names[1]} doc"]}, name=HOSTILE, versions={"index_version": [HOSTILE]})
-    before = Rows(
-        {names[0]: [f"{names[0]} doc"], "gone " + HOSTILE: ["y"]}, name="b", versions={"index_version": ["1"]}
-    )
-    return report(queries, run, before, warnings=[HOSTILE], path=HOSTILE)
+STYLE = (Path(html.__file__).parent / "assets" / "page.css").read_text()
 
 
 def test_the_headline_the_metrics_and_the_broken_queries_are_there_without_a_script() -> None:
-    made = report(
-        [query("lost", "A"), query("kept", "B")],
-        {"lost": ["x", "y"], "kept": ["B"]},
-        {"lost": ["A"], "kept": ["B"]},
-        Config(fail_on=FailOn(mrr_drop_gt=0.1)),
-    )
-    text = " ".join(parsed(made).text.split())
+    text = parsed(
+        report(
+            [query("lost", "A"), query("found", "B")],
+            {"lost": ["x", "y"], "found": ["B"]},
+            {"lost": ["A"], "found": ["B"]},
+            {"fail_on": {"mrr_drop_gt": 0.1}},
+        )
+    ).text
     assert "Retrieval contract broken MRR@5 fell by 0.50, allowed drop 0.10; 1 of 2 queries broken" in text
     assert (
-        "MRR@5✕ failbefore 1.00 → now 0.50Change-0.50Chancetoo few queries changed to say"
-        "Queries0 better, 1 the same, 1 worseLimitallowed drop 0.10"
+        "MRR@5 ✕ fail before 1.00 → now 0.50 Change -0.50 Chance too few queries changed to say "
+        "Queries 0 better, 1 the same, 1 worse Limit allowed drop 0.10"
     ) in text
     assert "What about lost?" in text
     assert "A in top 5: missing from top 5 (was rank 1)" in text
@@ -116,19 +55,19 @@ def test_a_contract_that_holds_is_said_to() -> None:
 def test_intervals_are_shown_where_there_are_any() -> None:
     made = report([query("q", "A")], {"q": ["x", "A"]}, {"q": ["A"]})
     noise = Noise(interval=(-0.61, -0.39), p_value=0.0123, wins=1, ties=2, losses=3)
-    metrics = made.metrics | {"mrr_at_5": msgspec.structs.replace(made.metrics["mrr_at_5"], noise=noise)}
-    text = parsed(msgspec.structs.replace(made, metrics=metrics)).text
-    assert "Interval-0.610 to -0.390 (95 %)Chancep = 0.012 of a drop" in text
-    assert "Queries1 better, 2 the same, 3 worse" in text
-    unsure = msgspec.structs.replace(noise, interval=None, p_value=None)
-    metrics = made.metrics | {"mrr_at_5": msgspec.structs.replace(made.metrics["mrr_at_5"], noise=unsure)}
-    text = parsed(msgspec.structs.replace(made, metrics=metrics)).text
+    metrics = made.metrics | {"mrr_at_5": replace(made.metrics["mrr_at_5"], noise=noise)}
+    text = parsed(replace(made, metrics=metrics)).text
+    assert "Interval -0.610 to -0.390 (95 %) Chance p = 0.012 of a drop" in text
+    assert "Queries 1 better, 2 the same, 3 worse" in text
+    unsure = replace(noise, interval=None, p_value=None)
+    metrics = made.metrics | {"mrr_at_5": replace(made.metrics["mrr_at_5"], noise=unsure)}
+    text = parsed(replace(made, metrics=metrics)).text
     assert "Interval" not in text
-    assert "Chancetoo few queries changed to sayQueries1 better" in text
+    assert "Chance too few queries changed to say Queries 1 better" in text
 
 
 def cards(page: Parsed) -> int:
-    return sum((attributes.get("class") or "").startswith("card ") for _, attributes in page.elements)
+    return page.having("class", "card ")
 
 
 def test_there_is_a_card_for_each_row_of_the_metric_table() -> None:
@@ -138,9 +77,9 @@ def test_there_is_a_card_for_each_row_of_the_metric_table() -> None:
     text = page.text
     assert "HitRate@1" in text
     assert "Precision@3" not in text  # only what has a limit, of smaller cut-offs
-    assert "Recall@10 of billing✕ failbefore" in text
-    assert "p95 latency✕ failbefore 120 ms → now 180 ms" in text
-    assert "Change+60 msLimitallowed 150 ms, allowed increase 10%" in text
+    assert "Recall@10 of billing ✕ fail before" in text
+    assert "p95 latency ✕ fail before 120 ms → now 180 ms" in text
+    assert "Change +60 ms Limit allowed 150 ms, allowed increase 10%" in text
 
 
 def test_a_smaller_cut_off_has_its_noise_as_well() -> None:
@@ -149,27 +88,26 @@ def test_a_smaller_cut_off_has_its_noise_as_well() -> None:
     assert noise
     assert noise.interval
     text = parsed(made).text
-    card = text[text.index("Recall@3") : text.index("Limitallowed drop 5%")]
+    card = text[text.index("Recall@3") : text.index("Limit allowed drop 5%")]
     assert f"{noise.wins:,} better, {noise.ties:,} the same, {noise.losses:,} worse" in card
     assert f"{signed(noise.interval[0], 3)} to {signed(noise.interval[1], 3)}" in card
-    assert "Chancep = " in card
+    assert "Chance p = " in card
 
 
 def test_what_is_waived_says_so_and_why() -> None:
     text = parsed(everything()).text
-    assert "MAP@10○ waived" in text
-    assert "Waiveduntil 2026-12-31, @search: The index is rebuilt, see #41" in text
+    assert "MAP@10 ○ waived" in text
+    assert "Waived until 2026-12-31, @search: The index is rebuilt, see #41" in text
 
 
 def test_tolerated_queries_have_their_status_and_the_reason() -> None:
     made = everything(300)
-    page = parsed(made)
-    rows = page.data()["queries"]
+    rows = parsed(made).data()["queries"]
     for status, why in (("warn", "severity warn"), ("waived", "waived until 2026-12-31, @legal: New contracts")):
         reported = [query.id for query in made.queries if query.status == status]
-        told = [row for row in rows if row.get("s") == status]
-        assert sorted(row["i"] for row in told) == sorted(reported) != []
-        assert all(why in row["y"] and row["f"] for row in told)
+        listed = [row for row in rows if row.get("s") == status]
+        assert sorted(row["i"] for row in listed) == sorted(reported) != []
+        assert all(why in row["y"] and row["f"] for row in listed)
     states = [row.get("s", "pass") for row in rows]
     assert states == sorted(states, key={"fail": 0, "warn": 1, "waived": 1, "pass": 2}.__getitem__)
     few = parsed(everything()).text
@@ -177,10 +115,25 @@ def test_tolerated_queries_have_their_status_and_the_reason() -> None:
     assert "severity warn" in few
 
 
-def test_drift_repeats_and_accepted_regressions_are_told() -> None:
-    text = " ".join(parsed(everything()).text.split())
+def test_a_broken_query_with_a_waived_rule_is_listed_once() -> None:
+    waived = {"query": "both", "rule": "forbidden_docs", "reason": "r", "owner": "o", "expires": "2026-12-31"}
+    made = report(
+        [query("both", "A", forbidden_doc_ids=("B",)), query("fine", "C")],
+        {"both": ["B"], "fine": ["C"]},
+        config={"waivers": [waived]},
+    )
+    assert {finding.status for finding in made.findings} == {"fail", "waived"}
+    page = parsed(made)
+    assert page.having("class", "question") == 1
+    assert "1 more query can be looked at" in page.text
+
+
+def test_drift_repeats_and_accepted_regressions_are_said() -> None:
+    text = parsed(everything()).text
+    assert "The run's rows disagree about the index version: 8, 9" in text
     assert "The likely cause: embedding model e5-large@1 → e5-large@2, index version 8 → 8, 9" in text
-    assert "make it anew with rag-contract baseline" in text
+    assert "recreate it with rag-contract baseline" in text
+    assert "`" not in text
     assert "The baseline was made with k = 5 and is compared here at k = 10" in text
     assert "Means over 3 exports of each query; standard deviation of one export's means: MRR@10 0.0123" in text
     assert f"2 failed checks: {REASON}" in text
@@ -188,29 +141,16 @@ def test_drift_repeats_and_accepted_regressions_are_told() -> None:
 
 def test_many_tags_with_limits_are_folded() -> None:
     tags = [f"t{number:02}" for number in range(15)]
-    limits = TagLimits(minimums=Minimums(mrr_at_k=0.5))
-    config = Config(tags=dict.fromkeys(tags, limits))
+    config = {"tags": {tag: {"minimums": {"mrr_at_k": 0.5}} for tag in tags}}
     page = parsed(report([query("q", "A", tags=tuple(tags))], {"q": ["x"]}, config=config))
     assert cards(page) == 6 + 15
     assert "3 more limited means of tags, 3 broken" in page.text
 
 
-@pytest.mark.parametrize("words", [html_text.STATUS, markdown.STATUS, terminal.WORDS])
-def test_every_status_has_a_word_in_every_report(words: dict[str, str]) -> None:
-    queries = {*get_args(QueryStatus)} if words is not markdown.STATUS else set()
-    assert {*get_args(Status)} | queries == words.keys()
-
-
-def test_nothing_from_a_file_becomes_an_element_or_an_attribute() -> None:
-    tame = [tag for tag, _ in parsed(hostile()).elements]
-    assert set(tame).isdisjoint({"img", "iframe", "object", "embed", "base"})
-    page = html.render(hostile()).decode()
-    assert page.lower().count("</script") == page.lower().count("<script") == 2
-    assert "\x1b" not in page
-    assert "\u202e" not in page
-    assert "\u2028" not in page
-    for tag, attributes in parsed(hostile()).elements:
-        assert not any(name.startswith("on") for name in attributes), tag
+@pytest.mark.parametrize("labels", [STATUS, markdown.STATUS, terminal.STATUS])
+def test_every_status_has_a_label_in_every_report(labels: dict[str, str]) -> None:
+    queries = {*get_args(QueryStatus)} if labels is not markdown.STATUS else set()
+    assert {*get_args(Status)} | queries == labels.keys()
 
 
 def test_the_data_is_what_was_reported_and_worst_first() -> None:
@@ -223,48 +163,9 @@ def test_the_data_is_what_was_reported_and_worst_first() -> None:
     assert [row["i"] for row in data["queries"]] == ["lost", "slipped", "fine"]
     lost, slipped, fine = data["queries"]
     assert (lost["d"], lost["t"], lost["w"], lost["c"]) == ([["C", 0, 0, 1]], [0], 2.0, -1.0)
-    assert lost["f"] == [["C in top 5", "missing from top 5 (was rank 1)"]]
+    assert lost["f"] == [[[["C"], " in top 5"], ["missing from top 5 (was rank 1)"]]]
     assert (slipped["m"][0], slipped["b"][0], slipped["c"]) == (0.5, 1.0, -0.5)
     assert {"f", "c", "w", "t", "v"}.isdisjoint(fine)
-
-
-def test_an_id_keeps_its_own_spelling_for_links_and_gets_a_visible_one_for_people() -> None:
-    rows = parsed(hostile_pair()).data()["queries"]
-    assert rows[0]["i"] == HOSTILE
-    assert r"\u202eabc\u2028" in rows[0]["v"]
-    assert r"\x1b[31m" in rows[0]["v"]
-
-
-def test_nothing_is_loaded_from_anywhere() -> None:
-    for made in (hostile(), hostile_pair(), report([query("q", "A")], {"q": ["A"]})):
-        for tag, attributes in parsed(made).elements:
-            loaded = {name: value for name, value in attributes.items() if name in LOADING}
-            assert all(value is None or value.startswith(("#", "data:,")) for value in loaded.values()), (tag, loaded)
-    style = (PAGE / "page.css").read_text()
-    assert not re.search(r"url\(|@import|image-set", style)
-
-
-def test_the_policy_allows_the_one_style_and_the_one_script_and_nothing_else() -> None:
-    page = parsed(hostile())
-    policy = next(attributes["content"] for tag, attributes in page.elements if "http-equiv" in attributes)
-    digests = {
-        tag: b64encode(sha256(text.encode()).digest()).decode() for tag, attrs, text in page.raw if "type" not in attrs
-    }
-    assert policy == (
-        f"default-src 'none'; style-src 'sha256-{digests['style']}'; script-src 'sha256-{digests['script']}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def test_the_script_never_makes_html_or_code_of_text() -> None:
-    script = "".join(path.read_text() for path in PAGE.glob("*.js"))
-    assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|Function\(|srcdoc|fetch\(", script
-    )
-
-
-def test_parts_that_look_like_places_of_the_template_stay() -> None:
-    assert html.fill("<{{a}}|{{b}}>", {"a": "{{b}}", "b": "2"}) == "<{{b}}|2>"
 
 
 @pytest.mark.parametrize("size", [0, 1, 11, 201])
@@ -280,15 +181,15 @@ def test_tags_are_in_the_order_of_the_other_reports() -> None:
     # The first metric of "lost" fell by a third, its recall by all.
     queries = [query("lost", "A", tags=("lost",)), query("first", "A", tags=("first",))]
     made = report(queries, {"lost": [], "first": ["x", "A"]}, {"lost": ["x", "x", "A"], "first": ["A"]})
-    page, told = html.render(made).decode(), markdown.render(made)
+    page, other = html.render(made).decode(), markdown.render(made)
     assert page.index('data-tag="1">lost') < page.index('data-tag="0">first')
-    assert told.index("| `lost` | 1 |") < told.index("| `first` | 1 |")
+    assert other.index("| `lost` | 1 |") < other.index("| `first` | 1 |")
 
 
 def test_only_the_first_hundred_broken_queries_are_rows_of_the_page_itself() -> None:
     made = report([query(f"q{number}", "A") for number in range(150)], {f"q{number}": ["x"] for number in range(150)})
     page = parsed(made)
-    assert sum(attributes.get("class") == "question" for _, attributes in page.elements) == 100
+    assert page.having("class", "question") == 100
     assert "50 more queries can be looked at with JavaScript on" in page.text
     assert len(page.data()["queries"]) == 150
 
@@ -298,7 +199,7 @@ def test_a_set_that_nothing_answers_has_a_page_too() -> None:
 
 
 def colours(scheme: str) -> dict[str, str]:
-    roots = re.findall(r":root \{(.*?)\}", (PAGE / "page.css").read_text(), re.DOTALL)
+    roots = re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
     made: dict[str, str] = {}
     for root in {"light": roots[:1], "dark": roots[:2], "print": [roots[0], roots[2]]}[scheme]:
         made |= dict(re.findall(r"--([\w-]+): (#\w+)", root))
@@ -318,7 +219,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark", "print"])
-def test_every_text_can_be_told_from_what_it_stands_on(scheme: str) -> None:
+def test_every_text_contrasts_with_its_ground(scheme: str) -> None:
     named = colours(scheme)
     pairs = [*product(["text", "muted", "accent", "bad", "good"], ["page", "surface", "raised"])]
     for text, ground in [

@@ -1,10 +1,11 @@
 "use strict";
 // The table of queries. Everything from the report is put in as text, by append() and setAttribute(), never as HTML.
 //
-// A query: i id, v how the id is shown if not as it is, p place, q question, t numbers of its tags, m metrics now,
+// A query: i id, v how the id is shown if not as it is, p location, q question, t numbers of its tags, m metrics now,
 // b metrics before, d documents [name, forbidden, rank now, rank before] with 0 for missing, s status if not
-// pass, f findings [expected, found], r broken rules, y why it does not fail all the same, w weight if not 1, c change
-// (reciprocal ranks won, negative is worse). They come worst first.
+// pass, f findings [expected, found], each a list of text and [name], r broken rules, y why it does not fail all the
+// same, w weight if not 1, c change (reciprocal ranks won, negative is worse). They come worst first.
+// Of a metric, data.lower says whether lower is better.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const ROWS = 50, PRINTED = 500, NAMED = 5, DOCUMENTS = 200;
@@ -69,7 +70,7 @@ function haystack(query) {
 }
 
 function matching() {
-  const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
+  const terms = state.text.toLowerCase().split(/\s+/).filter(Boolean);
   const status = {
     fail: (query) => query.s === "fail", tolerated: (query) => query.s && query.s !== "fail", pass: (query) => !query.s,
     worse: (query) => query.c < 0, better: (query) => query.c > 0,
@@ -78,7 +79,7 @@ function matching() {
   return data.queries.filter((query) => status(query)
     && (tag === null || query.t?.includes(tag))
     && (!state.move || state.move.queries.has(query))
-    && words.every((word) => haystack(query).includes(word)));
+    && terms.every((term) => haystack(query).includes(term)));
 }
 
 // What has no value comes last, whichever way the rest goes.
@@ -99,7 +100,7 @@ function refresh({ keepPage = false } = {}) {
   state.page = keepPage ? Math.min(state.page, pages - 1) : 0;
   draw(found.slice(state.page * ROWS, (state.page + 1) * ROWS));
   const all = plural(data.queries.length, "query");
-  const move = state.move ? ` that went ${state.move.words}` : "";
+  const move = state.move ? ` that went ${state.move.route}` : "";
   $("count").textContent = (found.length === data.queries.length ? all : `${found.length.toLocaleString("en")} of ${all}`)
     + move + (state.sort ? "" : ", worst first");
   $("page").textContent = `Page ${(state.page + 1).toLocaleString("en")} of ${pages.toLocaleString("en")}`;
@@ -127,7 +128,8 @@ function draw(queries) {
 function row(query) {
   const open = state.open.has(query);
   const moved = change(query, state.metric);
-  const direction = moved < 0 ? "worse" : moved > 0 ? "better" : "";
+  const gained = data.lower[state.metric] ? -moved : moved;
+  const direction = gained < 0 ? "worse" : gained > 0 ? "better" : "";
   const status = el("span", { class: `status ${statusOf(query)}` }, data.status[statusOf(query)]);
   const toggle = el("button", { type: "button", class: "plain toggle", "aria-expanded": open },
     el("bdi", { class: "id" }, shownId(query)));
@@ -146,7 +148,8 @@ function row(query) {
 }
 
 function broken(query) {
-  return el("div", {}, el("ul", {}, ...query.f.map(([wanted, got]) => el("li", {}, `${wanted}: ${got}`))),
+  const sentence = (phrase) => phrase.map((part) => (typeof part === "string" ? part : el("bdi", {}, ...part)));
+  return el("div", {}, el("ul", {}, ...query.f.map(([wanted, got]) => el("li", {}, ...sentence(wanted), ": ", ...sentence(got)))),
     ...(query.y ? [el("p", { class: "why" }, query.y)] : []));
 }
 

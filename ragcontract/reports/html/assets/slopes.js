@@ -42,7 +42,7 @@ function chosen(all) {
   return [...first, ...better.slice(first.length - LINES)];
 }
 
-function words(move) {
+function route(move) {
   const name = (rank) => (rank ? `rank ${rank}` : "missing");
   return `from ${name(move.before)} to ${name(move.now)}${move.forbidden ? " with a forbidden document" : ""}`;
 }
@@ -72,9 +72,9 @@ function drawSlopes(shown, width) {
     picture.append(svg("text", { x: left - 10, y: y(rank) + 4, "text-anchor": "end", class: "rank" }, rank || "missing"));
   }
   const order = shown.toSorted((a, b) => y(a.now) - y(b.now) || y(a.before) - y(b.before));
-  const places = spread(order.map((move) => y(move.now)), top, missing);
+  const heights = spread(order.map((move) => y(move.now)), top, missing);
   const lines = new Map();
-  order.forEach((move, number) => lines.set(move, line(move, { left, end, y, at: places[number], right })));
+  order.forEach((move, number) => lines.set(move, line(move, { left, end, y, at: heights[number], right })));
   picture.append(...shown.toReversed().map((move) => lines.get(move))); // the worst lie on top
   walk(shown.map((move) => lines.get(move)));
   return picture;
@@ -82,21 +82,21 @@ function drawSlopes(shown, width) {
 
 // Moves labels apart, each as near to its line's end as there is room.
 function spread(wanted, top, bottom) {
-  const places = [];
-  for (const y of wanted) places.push(Math.max(y, places.length ? places.at(-1) + GAP : top));
+  const heights = [];
+  for (const y of wanted) heights.push(Math.max(y, heights.length ? heights.at(-1) + GAP : top));
   let lowest = bottom;
-  for (let number = places.length - 1; number >= 0; number--) {
-    places[number] = Math.min(places[number], lowest);
-    lowest = places[number] - GAP;
+  for (let number = heights.length - 1; number >= 0; number--) {
+    heights[number] = Math.min(heights[number], lowest);
+    lowest = heights[number] - GAP;
   }
-  return places;
+  return heights;
 }
 
 function line(move, { left, end, y, at, right }) {
   const from = y(move.before), to = y(move.now);
   const path = `M${left} ${from}L${end} ${to}`;
   const single = move.queries.size === 1;
-  const name = `${label(move, 200)}, ${words(move)}, ${move.up ? "better" : "worse"}`;
+  const name = `${label(move, 200)}, ${route(move)}, ${move.up ? "better" : "worse"}`;
   const made = svg("g", { class: move.up ? "slope up" : "slope", role: single ? "link" : "button", tabindex: -1,
     "aria-label": name }, svg("title", {}, name), svg("path", { class: "touch", d: path }),
   svg("path", { class: "leader", d: `M${end} ${to}L${end + 14} ${at}` }),
@@ -128,7 +128,7 @@ function show(query) {
 
 function only(move) {
   reset();
-  state.move = { queries: move.queries, words: words(move) };
+  state.move = { queries: move.queries, route: route(move) };
   refresh();
   $("queries-title").scrollIntoView();
   $("queries-title").focus({ preventScroll: true });
@@ -139,9 +139,9 @@ function startSlopes() {
   if (!all.length) return;
   $("slopes").hidden = false;
   const queries = all.reduce((sum, move) => sum + move.queries.size, 0);
-  const drawn = shown.reduce((sum, move) => sum + move.queries.size, 0);
-  const cut = shown.length < all.length ? ` The ${shown.length} largest moves are drawn, those of ${plural(drawn, "query")}.` : "";
-  $("slopes-note").textContent = `${plural(queries, "query")} moved; drawn is the document that matters most to each.${cut} `
+  const visible = shown.reduce((sum, move) => sum + move.queries.size, 0);
+  const cut = shown.length < all.length ? ` The ${shown.length} largest moves are shown, those of ${plural(visible, "query")}.` : "";
+  $("slopes-note").textContent = `${plural(queries, "query")} moved; a line is the document that matters most to its query.${cut} `
     + "Solid lines got worse, dashed ones better. Choose a line to see its queries; arrow keys go from line to line.";
   let width = 0;
   new ResizeObserver(() => {

@@ -1,0 +1,90 @@
+"""The rows of queries that are there without JavaScript: the first broken and tolerated ones."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from ragcontract.core.numbers import count, fixed, signed
+from ragcontract.reports.findings import FindingsByQuery
+from ragcontract.reports.html.text import MAX_ID, Badge, Part, badge, sentence, shown
+from ragcontract.reports.metric_table import at_largest_k
+from ragcontract.reports.rank_changes import broken_queries, tolerated_queries
+from ragcontract.reports.report import QueryReport, Report
+
+LISTED, MAX_DOCS = 100, 5
+MAX_QUESTION, MAX_WHY = 200, 500
+DIGITS = 3
+
+
+class BrokenRule(Struct, frozen=True, kw_only=True):
+    """What was expected of a query and what was found."""
+
+    expected: Sequence[Part]
+    found: Sequence[Part]
+
+
+class QueryRow(Struct, frozen=True, kw_only=True):
+    """One query; ``why`` says why it does not fail."""
+
+    id: str
+    question: str
+    badge: Badge
+    tags: Sequence[str]
+    metric: str
+    change: str
+    ranks_before: str
+    ranks: str
+    broken: Sequence[BrokenRule]
+    why: str
+
+
+class Queries(Struct, frozen=True, kw_only=True):
+    """The rows, the label of their metric, and how many queries are not among them.
+
+    The page's script shows ``hidden`` ones too, and knows nothing of those that are ``left_out``.
+    """
+
+    metric: str
+    rows: Sequence[QueryRow]
+    hidden: str
+    left_out: str
+
+
+def queries(report: Report) -> Queries:
+    """Return the rows of the first broken queries, and of tolerated ones."""
+    findings = FindingsByQuery(report)
+    key, metric = next(iter(at_largest_k(report).items()))
+    tolerated = [query for query in tolerated_queries(report) if query.status != "fail"]
+    listed = [*broken_queries(report), *tolerated][:LISTED]
+    hidden, left_out = len(report.queries) - len(listed), report.inputs.golden.queries - len(report.queries)
+    neither = "that neither broke a rule nor changed, of so many, are not listed."
+    return Queries(
+        metric=shown(metric.label),
+        rows=[_row(query, findings, key) for query in listed],
+        hidden=f"{count(hidden, 'more query')} can be looked at with JavaScript on." if hidden else "",
+        left_out=f"{count(left_out, 'query')} {neither}" if left_out else "",
+    )
+
+
+def _row(query: QueryReport, findings: FindingsByQuery, key: str) -> QueryRow:
+    value, before = query.metrics.get(key), (query.baseline_metrics or {}).get(key)
+    listed = findings.failing(query.id) or findings.of(query.id)
+    return QueryRow(
+        id=shown(query.id, MAX_ID),
+        question=shown(query.query, MAX_QUESTION),
+        badge=badge(query.status),
+        tags=[shown(tag, MAX_ID) for tag in query.tags],
+        metric=fixed(value, DIGITS),
+        change=signed(None if value is None or before is None else value - before, DIGITS),
+        ranks_before=_ranks(query.baseline_ranks),
+        ranks=_ranks(query.ranks),
+        broken=[BrokenRule(expected=sentence(one.expected), found=sentence(one.found)) for one in listed],
+        why="" if query.status == "fail" else shown(findings.why_tolerated(query.id), MAX_WHY),
+    )
+
+
+def _ranks(ranks: Mapping[str, int | None] | None) -> str:
+    if ranks is None:
+        return "n/a"
+    listed = [str(rank or "–") for rank in list(ranks.values())[:MAX_DOCS]]
+    return ", ".join(listed) + (", …" if len(ranks) > MAX_DOCS else "")

@@ -1,0 +1,96 @@
+"""The table of tags, worst first, with a bar for each metric."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from ragcontract.core.metric import Scale
+from ragcontract.core.numbers import count, fixed, signed
+from ragcontract.reports.html.text import MAX_ID, shown
+from ragcontract.reports.metric_table import at_largest_k
+from ragcontract.reports.report import MetricReport, Report, TagReport
+from ragcontract.reports.tag_table import tag_changes, tags_worst_first
+
+OPEN_TAGS, MAX_TAGS = 10, 200
+DIGITS = 3
+
+
+class TagMetric(Struct, frozen=True, kw_only=True):
+    """One metric of one tag. ``bar`` and ``before`` are percentages of the metric's scale, None where there is none.
+
+    ``direction`` is ``better`` or ``worse``; ``change`` is empty where nothing changed.
+    """
+
+    now: str
+    change: str
+    direction: str
+    bar: str | None
+    before: str | None
+
+
+class TagRow(Struct, frozen=True, kw_only=True):
+    """One tag; the page's script knows it by its ``number``."""
+
+    number: int
+    name: str
+    queries: str
+    metrics: Sequence[TagMetric]
+
+
+class Tags(Struct, frozen=True, kw_only=True):
+    """The table: ``labels`` of metrics, the first tags open, further ones folded; ``rest`` counts those left out."""
+
+    labels: Sequence[str]
+    open: Sequence[TagRow]
+    title: str
+    folded: Sequence[TagRow]
+    rest: str
+
+
+def tags(report: Report) -> Tags | None:
+    """Return the table, None where no query has a tag."""
+    if not report.tags:
+        return None
+    numbers = {name: number for number, name in enumerate(report.tags)}
+    metrics = at_largest_k(report)
+    worst = tags_worst_first(report)
+    rows = [
+        TagRow(
+            number=numbers[name],
+            name=shown(name, MAX_ID),
+            queries=f"{tag.queries:,}",
+            metrics=list(_metrics(tag, metrics)),
+        )
+        for name, tag in worst[:MAX_TAGS]
+    ]
+    return Tags(
+        labels=[shown(metric.label) for metric in metrics.values()],
+        open=rows[:OPEN_TAGS],
+        title=count(len(worst) - OPEN_TAGS, "more tag"),
+        folded=rows[OPEN_TAGS:],
+        rest=f"… and {count(len(worst) - MAX_TAGS, 'more tag')}." if worst[MAX_TAGS:] else "",
+    )
+
+
+def _metrics(tag: TagReport, metrics: Mapping[str, MetricReport]) -> Iterable[TagMetric]:
+    changes, before = tag_changes(tag), tag.baseline_metrics or {}
+    for key, metric in metrics.items():
+        change = round(changes.get(key, 0.0), DIGITS)
+        rose_is = "better" if metric.better == "higher" else "worse"
+        fell_is = "worse" if metric.better == "higher" else "better"
+        yield TagMetric(
+            now=fixed(tag.metrics[key], DIGITS),
+            change=signed(change, DIGITS) if change else "",
+            direction=rose_is if change > 0 else fell_is,
+            bar=_of_scale(tag.metrics[key], metric.scale),
+            before=_of_scale(before.get(key), metric.scale),
+        )
+
+
+def _of_scale(value: float | None, scale: Scale) -> str | None:
+    """Return which part of its scale a value is, as a percentage; None for a scale without ends."""
+    width = scale.high - scale.low
+    if value is None or not 0 < width < math.inf:
+        return None
+    return f"{min(1.0, max(0.0, (value - scale.low) / width)) * 100:.2f}%"
