@@ -69,4 +69,4 @@ def test_the_headline_names_the_tag() -> None:
     made = tagged(tags={"bad": {"minimums": {"mrr_at_k": 0.4}}})
     assert headline(made, "<{}>".format) == "<bad>: MRR@5 is 0.00, minimum 0.40; 3 of 6 queries broken"
     shouted = headline(made, "<{}>".format, str.upper)
-    assert shouted == "<bad>: MRR@5 IS 0.00, MINIMUM 0.40; 3 of 6 queries broken"
+    assert shouted == "<bad>: MRR@5 IS 0.00, MINIMUM 0.40; 3 OF 6 QUERIES BROKEN"

@@ -245,8 +245,8 @@ def hostile(value: str) -> tuple[Report, str]:
         value + "gone": [],
     }
     questions = dict.fromkeys(before, value) | {value + "changed": value + "?"}
-    versions = {"embedding_model": [value], "index_version": [value, "1"]}
-    older = {"embedding_model": [value + "0"], "index_version": ["0"]}
+    versions = {"embedding_model": [value], "index_version": [value, value + "1"]}
+    older = {"embedding_model": [value + "0"], "index_version": [value + "0"]}
     baseline = Rows(docs=before, name=value, versions=older, questions=questions, created_at=value)
     config = {"fail_on": {"mrr_drop_gt": 0.1}, "minimums": {"recall_at_k": 0.1}}
     run = Rows(docs=now, name=value, versions=versions)
@@ -287,9 +287,10 @@ def check(value: str) -> None:
     assert broken[1][0].rstrip(" ") == (identifier + shorten(written, 60)).rstrip(" ")
     assert broken[1][1] == f"no {shorten(written + '3', 80)} in the results"
     assert worse[1][0] == tags[1][0] == identifier
+    both = shorten(f"{written}, {written}1", 80)
     assert page.items[:2] == [
-        f"The run's rows disagree about the index version: {identifier}, 1",
-        f"The likely cause: embedding model {older} → {identifier}, index version 0 → {shorten(written + ', 1', 80)}",
+        f"The run's rows disagree about the index version: {identifier}, {shorten(written + '1', 80)}",
+        f"The likely cause: embedding model {older} → {identifier}, index version {older} → {both}",
     ]
     assert inputs[1][1] == f"{shorten(path, 80)} (sha256 cdcdcdcdcdcd)"
     assert stripped(page.items[2:]) == [shorten(path, 500).strip(" ")] * 2
