@@ -91,7 +91,7 @@ def test_enforce_false_still_fails_on_input_that_cannot_be_judged(runner: Runner
     assert runner.run({"enforce": "false"}).exit_code == 2
 
 
-def test_input_that_cannot_be_judged_replaces_a_green_comment_and_keeps_the_old_reports(
+def test_input_that_cannot_be_judged_replaces_a_green_comment_and_leaves_the_old_reports_for_people(
     runner: Runner, github: GitHub
 ) -> None:
     scenarios.passing(runner.workspace)
@@ -105,14 +105,14 @@ def test_input_that_cannot_be_judged_replaces_a_green_comment_and_keeps_the_old_
     for location in (github.bodies()[0], result.summary):
         assert "could not be judged" in location
         assert "current\\_run.jsonl:2" in location.replace("&#8203;", "")
-    told = result.annotations[0]
-    assert (told.level, told.file, told.line) == ("error", "current_run.jsonl", "2")
-    assert told.message.startswith("current_run.jsonl:2: is cut off in the middle")
+    reported = result.annotations[0]
+    assert (reported.level, reported.file, reported.line) == ("error", "current_run.jsonl", "2")
+    assert reported.message.startswith("current_run.jsonl:2: is cut off in the middle")
     assert (runner.workspace / "report.md").read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("inputs", "told"),
+    ("inputs", "reported"),
     [
         ({"k": "zero"}, "input k: expected a whole number from 1 to 1,000,000,000, found 'zero'"),
         ({"k": "0"}, "input k: expected a whole number"),
@@ -129,17 +129,17 @@ def test_input_that_cannot_be_judged_replaces_a_green_comment_and_keeps_the_old_
         ({"junit": "report.json"}, "report.json: is another output"),
     ],
 )
-def test_a_wrong_input_is_told_everywhere_and_exits_2(
-    runner: Runner, github: GitHub, inputs: dict[str, str], told: str
+def test_a_wrong_input_is_reported_everywhere_and_exits_2(
+    runner: Runner, github: GitHub, inputs: dict[str, str], reported: str
 ) -> None:
     scenarios.passing(runner.workspace)
     result = runner.run(inputs)
     assert result.exit_code == 2
-    assert told in result.log
+    assert reported in result.log
     assert "could not be judged" in github.bodies()[0]
 
 
-def test_all_wrong_inputs_are_told_at_once(runner: Runner) -> None:
+def test_all_wrong_inputs_are_reported_at_once(runner: Runner) -> None:
     scenarios.passing(runner.workspace)
     log = runner.run({"k": "x", "comment": "x", "enforce": "x"}).log
     assert [f"input {name}:" in log for name in ("k", "comment", "enforce")] == [True] * 3
@@ -228,11 +228,11 @@ def test_a_comment_that_is_refused_changes_no_verdict(runner: Runner, github: Gi
     result = runner.run()
     assert result.exit_code == 0
     assert result.outputs["verdict"] == "pass"
-    told = [one for one in result.annotations if "The comment could not be posted" in one.message]
-    assert len(told) == 1
-    assert f"GitHub answered {status}: {message}" in told[0].message
-    assert told[0].level == ("notice" if status in {403, 404} else "warning")
-    assert ("permissions: pull-requests: write" in told[0].message) == (status in {403, 404})
+    reported = [one for one in result.annotations if "The comment could not be posted" in one.message]
+    assert len(reported) == 1
+    assert f"GitHub answered {status}: {message}" in reported[0].message
+    assert reported[0].level == ("notice" if status in {403, 404} else "warning")
+    assert ("permissions: pull-requests: write" in reported[0].message) == (status in {403, 404})
 
 
 @pytest.mark.parametrize(
@@ -248,8 +248,8 @@ def test_what_is_forbidden_for_another_reason_gets_no_advice_about_permissions(
 ) -> None:
     scenarios.passing(runner.workspace)
     github.faults = [Fault(method="POST", path="^/repos", status=403, message=message)]
-    (told,) = runner.run().annotations
-    assert (told.level, told.message) == ("warning", f"The comment could not be posted: GitHub answered 403: {message}")
+    (reported,) = runner.run().annotations
+    assert (reported.level, reported.message) == ("warning", f"The comment could not be posted: GitHub answered 403: {message}")
 
 
 def test_a_github_that_is_not_there_is_a_warning(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_a_summary_that_cannot_be_written_changes_no_verdict(runner: Runner, git
     assert len(github.comments) == 1
 
 
-def test_what_is_odd_is_told_beside_what_is_wrong(runner: Runner, github: GitHub) -> None:
+def test_what_is_odd_is_reported_beside_what_is_wrong(runner: Runner, github: GitHub) -> None:
     scenarios.passing(runner.workspace)
     write_jsonl(runner.workspace / "current_run.jsonl", [run("refunds", latency=3)])
     result = runner.run()

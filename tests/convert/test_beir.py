@@ -31,7 +31,7 @@ def test_the_run_is_in_trecs_order(tmp_path: Path) -> None:
     assert ranks(found) == {"q1": ["b", "a"]}
 
 
-def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
+def test_everything_that_is_wrong_is_reported_with_its_line(tmp_path: Path) -> None:
     qrels = 'q1\td1\t1\nq1\td1\nq1\t\t1\nq1\td1\tx\nq1\td1\t1\n"q1\td1\t1\n'
     queries = '{"_id": "q1"}\n{"_id": "", "text": "What?"}\n{"_id": 1, "text": ""}\n{"_id": "1", "text": ""}\nx\n'
     _, diagnostics = read("beir", tmp_path, wanted={"golden"}, qrels=qrels, queries=queries)

@@ -63,7 +63,7 @@ def test_defaults_that_are_written_out_are_not_lost(tmp_path: Path) -> None:
     assert diagnostics.warnings == []
 
 
-def test_a_query_that_stands_there_twice_is_told(tmp_path: Path) -> None:
+def test_a_duplicate_query_is_reported(tmp_path: Path) -> None:
     _, diagnostics = read("rag-contract", tmp_path, golden=as_jsonl(golden(), golden()), run=as_jsonl(run(), run()))
     assert [problem.replace(f"{tmp_path}/", "") for problem in problems(diagnostics, tmp_path)] == [
         "golden:2: id: 'q1' stands here again; it is first in golden:1",

@@ -61,7 +61,7 @@ FORMS_OF_BAD = {
 
 
 @pytest.mark.parametrize(("text", "lines", "first"), FORMS_OF_BAD.values(), ids=FORMS_OF_BAD)
-def test_everything_that_is_wrong_is_told_with_its_line(
+def test_everything_that_is_wrong_is_reported_with_its_line(
     text: str, lines: list[int], first: int, tmp_path: Path
 ) -> None:
     _, diagnostics = read("ragas", tmp_path, samples=text)
@@ -89,10 +89,10 @@ def test_everything_that_is_wrong_is_told_with_its_line(
         ),
     ],
 )
-def test_a_file_that_is_no_samples_is_told(text: str, problem: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_samples_is_reported(text: str, problem: str, tmp_path: Path) -> None:
     _, diagnostics = read("ragas", tmp_path, samples=text)
-    (told,) = problems(diagnostics, tmp_path)
-    assert told.startswith(problem)
+    (reported,) = problems(diagnostics, tmp_path)
+    assert reported.startswith(problem)
 
 
 def test_problems_by_the_thousand_are_counted(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_problems_by_the_thousand_are_counted(tmp_path: Path) -> None:
     assert (diagnostics.problems, len(problems(diagnostics, tmp_path))) == (1000, 50)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     diagnostics = Diagnostics()
     assert list(Samples([str(tmp_path / "none")], Sample, diagnostics)) == []
     assert problems(diagnostics, tmp_path) == ["none: cannot be read (No such file or directory)"]

@@ -76,7 +76,7 @@ q1\tWho?
 """
 
 
-def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
+def test_everything_that_is_wrong_is_reported_with_its_line(tmp_path: Path) -> None:
     _, diagnostics = read("trec", tmp_path, qrels=BAD_QRELS, queries=BAD_TOPICS, run=BAD_RUN)
     grade = "grade: expected a whole number of at most a billion, found"
     assert problems(diagnostics, tmp_path) == [
@@ -97,7 +97,7 @@ def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
     ]
 
 
-def test_a_topics_file_with_tags_is_told_once(tmp_path: Path) -> None:
+def test_a_topics_file_with_tags_is_reported_once(tmp_path: Path) -> None:
     _, diagnostics = read("trec", tmp_path, wanted={"golden"}, qrels=QRELS, queries="\n<top>\n<num> 301\n</top>\n")
     assert problems(diagnostics, tmp_path) == [
         "queries:2: is a topics file with tags; expected lines of `qid<TAB>text`"
@@ -115,13 +115,13 @@ def test_a_topics_file_with_tags_is_told_once(tmp_path: Path) -> None:
         (b"\x1f\x8b\x08\0", "qrels:1: the gzip data is damaged or cut off"),
     ],
 )
-def test_a_file_that_is_no_text_is_told(data: bytes, problem: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_reported(data: bytes, problem: str, tmp_path: Path) -> None:
     _, diagnostics = read("trec", tmp_path, wanted={"golden"}, qrels=data)
-    (told,) = problems(diagnostics, tmp_path)
-    assert told.startswith(problem)
+    (reported,) = problems(diagnostics, tmp_path)
+    assert reported.startswith(problem)
 
 
-def test_scores_are_kept_where_they_are_the_ranking_and_count_down_where_they_are_not() -> None:
+def test_scores_stay_where_they_are_the_ranking_and_count_down_where_they_are_not() -> None:
     rankings: dict[str, list[tuple[str, float | None]]] = {
         "own": [("a", 0.30000000000000004), ("b", 0.1)],
         "none": [("a", None), ("b", None)],
@@ -164,9 +164,9 @@ def test_what_ends_a_column_is_refused_everywhere(name: str) -> None:
         _, diagnostics = written(
             "trec", out, collection({name: {"d": 1}, "q": {name: 1}}, {name: [("d", 1.0)], "q": [(name, 1.0)]})
         )
-        places = {problem.partition(': "')[0] for problem in diagnostics._problems}
+        locations = {problem.partition(': "')[0] for problem in diagnostics._problems}
         assert (
-            places
+            locations
             == {
                 "qrels": {"golden.jsonl:1: id", "golden.jsonl:2: relevant_doc_ids"},
                 "queries": {"golden.jsonl:1: id"},
@@ -212,6 +212,6 @@ def test_a_no_break_space_ends_no_column_and_a_line_break_in_a_question_no_line(
     assert written("trec", "queries", read("rag-contract", tmp_path, wanted={"golden"}, golden=row)[0])[0] == "q\ta b\n"
 
 
-def test_one_score_that_is_too_large_for_32_bits_is_not_kept() -> None:
+def test_one_score_that_is_too_large_for_32_bits_does_not_stay() -> None:
     text, _ = written("trec", "run", collection({}, {"q": [("a", 1e300), ("b", 1.0)]}))
     assert [line.split()[4] for line in text.splitlines()] == ["2.0", "1.0"]

@@ -116,7 +116,7 @@ def test_the_foot_names_the_pull_requests_own_commit_and_not_the_merge_of_it() -
     assert f"commit {head}<" in foot(context({"pull_request": {"head": {"sha": head}}}), "x")
 
 
-def test_the_foot_tells_a_second_attempt() -> None:
+def test_the_foot_names_a_second_attempt() -> None:
     assert "[run 10, attempt 2](" in foot(context(GITHUB_RUN_ATTEMPT="2"), "x")
 
 
@@ -131,7 +131,7 @@ def with_baseline_of(created_at: str | None) -> Report:
 
 
 @pytest.mark.parametrize(
-    ("created_at", "told"),
+    ("created_at", "reported"),
     [
         ((REPORTED - timedelta(days=10)).isoformat(), "baseline made 10 days ago"),
         ((REPORTED - timedelta(hours=25)).isoformat(), "baseline made 1 day ago"),
@@ -141,8 +141,8 @@ def with_baseline_of(created_at: str | None) -> Report:
         ("long ago, @octocat", "baseline made long ago, @&#8203;octocat"),
     ],
 )
-def test_the_time_comes_with_how_old_the_baseline_is_by_the_report(created_at: str, told: str) -> None:
-    assert told in checked(with_baseline_of(created_at), NOW).replace(":&#8203;", ":").replace("\\-", "-")
+def test_the_time_comes_with_how_old_the_baseline_is_by_the_report(created_at: str, reported: str) -> None:
+    assert reported in checked(with_baseline_of(created_at), NOW).replace(":&#8203;", ":").replace("\\-", "-")
 
 
 def test_a_baseline_without_a_date_has_no_age() -> None:

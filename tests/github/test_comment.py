@@ -119,7 +119,7 @@ def test_no_name_ends_the_marker_or_fills_the_comment(github: GitHub, name: str)
     assert len(github.comments) == 1
 
 
-def test_long_names_are_told_apart() -> None:
+def test_long_names_are_distinguished() -> None:
     assert head("n" * 1000 + "a") != head("n" * 1000 + "b")
 
 
@@ -232,7 +232,7 @@ def test_a_token_that_may_not_look_at_the_pull_request_may_comment(github: GitHu
     assert written(github, draft(), commit=OLD).written == "created"
 
 
-def test_a_look_at_the_pull_request_that_fails_is_told(github: GitHub) -> None:
+def test_a_look_at_the_pull_request_that_fails_is_reported(github: GitHub) -> None:
     github.faults = [Fault(method="GET", path="/pulls/7$", status=502)]
     with pytest.raises(GitHubError, match="502"):
         written(github, draft(), commit=OLD)
@@ -253,7 +253,7 @@ def test_a_post_that_was_not_received_is_looked_for_and_then_sent_again(github: 
     assert [request.split()[0] for request in github.requests] == ["POST", "GET", "POST", "GET", "POST", "GET"]
 
 
-def test_a_lost_post_that_cannot_be_looked_for_is_not_sent_again_and_is_what_is_told(github: GitHub) -> None:
+def test_a_lost_post_that_cannot_be_looked_for_is_not_sent_again_and_is_what_is_reported(github: GitHub) -> None:
     def break_down(sent: Sent) -> None:
         if sent.method == "POST" and "graphql" not in sent.path:
             github.faults.append(Fault(method="GET", status=403, message="and now this"))

@@ -59,7 +59,7 @@ def test_where_the_machines_workspace_is_not_known_paths_are_taken_as_they_are()
     assert in_container("/x", unknown) == "/x"
 
 
-def test_links_are_followed_to_tell_what_is_outside(tmp_path: Path) -> None:
+def test_links_are_followed_to_find_what_is_outside(tmp_path: Path) -> None:
     workspace, temporary = tmp_path / "workspace", tmp_path / "temporary"
     for folder in (workspace, temporary, tmp_path / "workspace2"):
         folder.mkdir()
@@ -190,7 +190,7 @@ def test_the_runners_temporary_folder_may_be_used(runner: Runner) -> None:
 
 
 def refused(runner: Runner, inputs: dict[str, str]) -> Result:
-    """Run it and see that it was refused, told everywhere, and that nothing in or beside the workspace changed."""
+    """Run it and see that it was refused, reported everywhere, and that nothing in or beside the workspace changed."""
     before = {name: data for name, data in files_in(runner.folder).items() if name.startswith(("workspace", "home"))}
     result = runner.run(inputs)
     after = {name: data for name, data in files_in(runner.folder).items() if name.startswith(("workspace", "home"))}
@@ -252,7 +252,7 @@ def test_a_file_that_is_found_by_its_default_name_may_not_lead_out_either(runner
     refused(runner, {})
 
 
-def test_a_link_in_place_of_a_report_is_not_written_through(runner: Runner) -> None:
+def test_a_report_that_is_a_link_is_not_written_through(runner: Runner) -> None:
     secret = runner.folder / "home" / "profile"
     secret.write_text("mine")
     (runner.workspace / "report.md").symlink_to(secret)
@@ -276,11 +276,11 @@ def test_the_body_file_is_relative_to_the_working_directory(runner: Runner) -> N
     assert (runner.workspace / "sub/body.md").exists()
 
 
-def test_a_working_directory_with_a_name_too_long_is_told(runner: Runner) -> None:
+def test_a_working_directory_with_a_name_too_long_is_reported(runner: Runner) -> None:
     assert runner.run({"working-directory": "n" * 5000}).exit_code == 2
 
 
-def test_a_link_that_leads_to_itself_is_told(runner: Runner) -> None:
+def test_a_link_that_leads_to_itself_is_reported(runner: Runner) -> None:
     (runner.workspace / "loop").symlink_to("loop")
     for name in (*INPUTS, *OUTPUTS, "working-directory"):
         assert runner.run({name: "loop"}).exit_code == 2, name

@@ -71,7 +71,7 @@ def test_every_layout_gives_the_same_rows_and_the_digest_of_the_file(
 
 
 @pytest.mark.parametrize("layout", BROKEN)
-def test_what_is_wrong_is_told_with_its_line(layout: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_reported_with_its_line(layout: str, tmp_path: Path) -> None:
     path = tmp_path / "b.json"
     text, line = BROKEN[layout]
     path.write_text(text)
@@ -115,11 +115,11 @@ def test_what_is_laid_out_as_it_is_made_is_decoded_block_by_block(
 ) -> None:
     path = tmp_path / "b.json"
     path.write_text(lines([*ROWS[:2], json.dumps(LONG, indent=indent), ROWS[3]]))
-    told: list[int] = []
-    found = read_baseline([str(path)], Diagnostics(), told.append)
+    reported: list[int] = []
+    found = read_baseline([str(path)], Diagnostics(), reported.append)
     assert found is not None
     assert list(found) == [*EXPECTED[:2], ("q2", LONG["doc_ids"]), EXPECTED[3]]
-    assert sum(told) == path.stat().st_size
+    assert sum(reported) == path.stat().st_size
     with InputFile(str(path)) as file:
         _head(file)
         assert all(map(is_json, _lists(file))) == at_once

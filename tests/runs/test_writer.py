@@ -217,10 +217,14 @@ def test_writing_belongs_in_the_block(tmp_path: Path) -> None:
     assert load_run(tmp_path / "run.jsonl") == {"q1": ["a"]}
 
 
-def test_a_place_that_cannot_be_written_to_is_told_at_the_start(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_to_is_reported_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    places = {"": "is an empty path", str(tmp_path): "is a folder", f"{tmp_path}/file/run": "is a file, not a folder"}
-    for location, message in {**places, os.devnull: "is no file"}.items():
+    locations = {
+        "": "is an empty path",
+        str(tmp_path): "is a folder",
+        f"{tmp_path}/file/run": "is a file, not a folder",
+    }
+    for location, message in {**locations, os.devnull: "is no file"}.items():
         with pytest.raises(OutputError, match=message), RunWriter(location):
             pytest.fail("the block is not entered")
     assert files_in(tmp_path) == {"file": b""}
@@ -241,7 +245,7 @@ except OutputError as error:
 
 @pytest.mark.parametrize("rows", [20, 10_000], ids=["at the end", "in the middle"])
 @pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz", "run.parquet"])
-def test_a_full_disk_is_told_and_changes_nothing(name: str, rows: int, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_changes_nothing(name: str, rows: int, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"the run of yesterday")
     ended = spawn(name, str(rows), cwd=tmp_path, command=(sys.executable, "-c", FULL_DISK), environ=ON_PATH)
     assert (ended.code, ended.out, ended.err) == (0, f"{name}: cannot be written (File too large)\n", "")

@@ -27,7 +27,7 @@ def test_a_query_may_have_retrieved_nothing(tmp_path: Path) -> None:
     assert pairs == [("q", [])]
 
 
-def test_versions_are_told_once_each_in_the_order_they_come(tmp_path: Path) -> None:
+def test_versions_are_listed_once_each_in_the_order_they_come(tmp_path: Path) -> None:
     reader, _, _ = read(
         tmp_path,
         run("a", embedding_model="v2", index_version=7),
@@ -58,7 +58,7 @@ def test_one_row_out_of_order_is_counted_as_one(tmp_path: Path) -> None:
     assert "(1 such row);" in read(tmp_path, scored("bad", 1, 2))[2][0]
 
 
-def test_document_ids_are_kept_where_asked_for(tmp_path: Path) -> None:
+def test_document_ids_are_in_the_side_where_asked_for(tmp_path: Path) -> None:
     kept: dict[str, list[list[str]]] = {}
     read(tmp_path, run("q1", "a", "b"), run("q2", "c"), keep=kept)
     assert kept == {"q1": [["a", "b"]], "q2": [["c"]]}
