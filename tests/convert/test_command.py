@@ -5,8 +5,8 @@ import pytest
 
 from ragcontract import load_run
 from ragcontract.convert.columns import rows
-from ragcontract.files.problems import Diagnostics
-from tests.convert.builders import QRELS, RUN, TOPICS, packed, problems
+from ragcontract.files.problems import Collector
+from tests.convert.builders import QRELS, RUN, TOPICS, lines_of, packed
 from tests.process import files_in, rag_contract, spawn
 
 FROM_TREC = "--from trec --qrels qrels.txt --topics topics.tsv --run run.txt"
@@ -178,6 +178,6 @@ def test_samples_without_what_was_retrieved_are_golden_queries(tmp_path: Path, m
 
 
 def test_a_file_that_is_gone_when_it_is_opened_is_reported(tmp_path: Path) -> None:
-    diagnostics = Diagnostics()
-    assert list(rows([str(tmp_path / "gone")], str.split, "qid 0 docid grade", diagnostics)) == []
-    assert problems(diagnostics, tmp_path) == ["gone: cannot be read (No such file or directory)"]
+    problems = Collector()
+    assert list(rows([str(tmp_path / "gone")], str.split, "qid 0 docid grade", problems)) == []
+    assert lines_of(problems.found(), tmp_path) == ["gone: cannot be read (No such file or directory)"]
