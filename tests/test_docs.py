@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 import yaml
+from ragcontract.runs.run_file import RunRows
 
 from benchmarks.page import CONTRIBUTORS, USERS
 from ragcontract.cli.main import COMMANDS
@@ -16,7 +17,6 @@ from ragcontract.files.problems import Diagnostics
 from ragcontract.github.settings import CommentWhen, Settings
 from ragcontract.judging.gates import gates_of
 from ragcontract.metrics.formulas import metrics_at
-from ragcontract.runs.run_file import RunRows
 from scripts import docs
 from tests.builders import write_jsonl
 from tests.process import rag_contract

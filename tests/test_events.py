@@ -188,12 +188,13 @@ def test_a_body_file_that_cannot_be_written_is_reported_before_anything_is(runne
 
 def test_both_workflows_together_reach_a_strangers_pull_request(runner: Runner, github: GitHub) -> None:
     github.may_write = False
-    ran(runner, "pull_request", FORK, comment_body_file="comment.md")
+    ran(runner, "pull_request", FORK)
     assert github.comments == []
     github.may_write = True
     github.add_pull(7, sha="b" * 40, head="stranger/app")
-    inputs = {"mode": "post-comment", "comment-body-file": "comment.md"}
-    assert runner.run(inputs, event=workflow_run("b" * 40), name="workflow_run", run=101).exit_code == 0
+    assert (
+        runner.run({"mode": "post-comment"}, event=workflow_run("b" * 40), name="workflow_run", run=101).exit_code == 0
+    )
     assert commented_on(github) == [7]
     posted = Page(github.bodies()[0])
     assert posted.tables == Page((runner.workspace / "report.md").read_text()).tables

@@ -134,7 +134,7 @@ def test_what_was_done_although_no_answer_came_makes_no_second_comment(runner: R
     if where.second_run:
         runner.run(run=90)
     runner.github.faults = [Fault(method=where.method, path=where.path, kind=kind, times=1)]
-    survived(runner, runner.run({"github-timeout": "60"}), "Comment posted|Comment updated|says so already")
+    survived(runner, runner.run({"github-timeout": "60"}), "Comment posted|Comment updated|The comment is up to date")
     assert len(runner.github.comments) == 1
 
 
@@ -278,7 +278,7 @@ def test_an_environment_in_any_shape_changes_no_verdict(
 
 
 def unwritable(runner: Runner, github: GitHub, result: Result, reported: str) -> None:
-    """See that reports that cannot be written are reported in all other locations, as no verdict, and leave no litter."""
+    """See that reports that cannot be written are reported in all other ways, as no verdict, and leave no litter."""
     assert result.exit_code == 2, result.log
     assert reported in result.log
     assert "Traceback" not in result.log
@@ -301,7 +301,7 @@ def test_a_full_disk_is_reported_and_leaves_no_half_report(tmp_path: Path, githu
     scenarios.failing(runner.workspace)
     unwritable(runner, github, runner.run(), "cannot be written (File too large)")
     assert not (runner.workspace / "report.md").exists()
-    assert not (runner.workspace / "report.json").exists()
+    assert json.loads((runner.workspace / "report.json").read_text())["verdict"] == "error"
 
 
 def test_a_disk_with_no_room_for_a_single_byte_still_gets_the_comment(tmp_path: Path, github: GitHub) -> None:
@@ -326,8 +326,8 @@ def test_a_workspace_that_may_only_be_read_is_reported(github: GitHub) -> None:
             (commands / file).touch()
             (commands / file).chmod(0o666)
         unwritable(runner, github, runner.run(), "cannot be written (Permission denied")
-        elsewhere = {name: str(runner.folder / "runner_temp" / name) for name in ("report-md", "report-json", "junit")}
-        again = runner.run(elsewhere)
+        temporary = {name: str(runner.folder / "runner_temp" / name) for name in ("report-md", "report-json", "junit")}
+        again = runner.run(temporary)
         assert again.exit_code == 1, again.log
         assert os.access(runner.folder / "runner_temp" / "report-md", os.R_OK)
 

@@ -7,11 +7,11 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from ragcontract.runs.run_file import RunRow
 
 from ragcontract.contract.config import Config
 from ragcontract.contract.golden_file import GoldenRow
 from ragcontract.files.schema import mismatches
-from ragcontract.runs.run_file import RunRow
 from ragcontract.runs.stored import BaselineFile
 from tests.builders import baseline, golden, good_workspace, run
 from tests.process import rag_contract

@@ -13,9 +13,7 @@ CUTOFFS = f"{RANK} or a list of up to 10 of them, as [1, 5, 10]"
 KEYS = "k, gain, fail_on, tags, per_query, waivers, max_baseline_age, rank_by, missing_queries, minimums, latency"
 HALF = r"has half of a character in it (\ud800 to \udfff), which no file can hold; write the whole one"
 NAMES = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")
-DROPS = ", ".join(
-    [*(f"{name}{cutoff}_drop_gt" for name in NAMES for cutoff in ("", "_at_5")), "mode", "alpha"]
-)
+DROPS = ", ".join([*(f"{name}{cutoff}_drop_gt" for name in NAMES for cutoff in ("", "_at_5")), "mode", "alpha"])
 
 CONFIGS: dict[str, tuple[str, list[str]]] = {
     "an empty file": ("", ["1: is empty; write at least `k: 5`, or remove the file to use the defaults"]),

@@ -1,4 +1,4 @@
-"""Places that cannot be written to: reported before any work is done, and what was there before stays as it was."""
+"""Paths that cannot be written to: reported before any work is done, and what was there before stays as it was."""
 
 import os
 from pathlib import Path

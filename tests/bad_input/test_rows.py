@@ -164,7 +164,7 @@ LINES = {
         '{"query_id": "q1", "results": [], "note": {"x": NaN}}',
         f"is not JSON: invalid character at column 49, before 'NaN}}}}'; {NAN_HINT}",
     ),
-    "Python's words": (
+    "Python's None": (
         '{"query_id": "q1", "results": None}',
         "is not JSON: invalid character at column 31, before 'None}'; JSON writes null, true and false",
     ),

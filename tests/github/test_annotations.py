@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.contract.config import Config, FailOn
 from ragcontract.core.errors import InputError
 from ragcontract.github.annotations import MOST, of_problems, of_report
-from ragcontract.model import Report
+from ragcontract.reports.report import Report
 from tests import scenarios
 from tests.builders import as_jsonl, golden, run, write_baseline, write_jsonl
 from tests.github.standin import Fault, GitHub
@@ -51,7 +50,7 @@ def test_a_broken_gate_is_at_its_line_of_the_config_and_before_the_queries() -> 
         [query("q", "A", location="golden.jsonl:3")],
         {"q": ["x"]},
         {"q": ["A"]},
-        Config(fail_on=FailOn(mrr_drop_gt=0.1)),
+        {"fail_on": {"mrr_drop_gt": 0.1}},
     )
     gate, one = annotated(what)
     assert (gate.title, gate.file, gate.line) == ("fail_on.mrr_drop_gt", "ragcontract.yml", "7")

@@ -28,9 +28,7 @@ def test_comments_come_from_all_pages(github: GitHub) -> None:
     assert len(github.requests) == 3
 
 
-def test_a_netrc_does_not_replace_the_token(
-    github: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_netrc_does_not_replace_the_token(github: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "netrc").write_text("default login somebody password else\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     assert client_of(github).login() == "github-actions[bot]"

@@ -162,17 +162,17 @@ def marked(run: int, state: str = "pass") -> str:
 
 
 @pytest.mark.parametrize(
-    ("runs", "kept"), [((100, 101), 2), ((101, 100), 1), ((101, 101), 1), ((100, 103, 102), 2), ((200, 100), 1)]
+    ("runs", "left"), [((100, 101), 2), ((101, 100), 1), ((101, 101), 1), ((100, 103, 102), 2), ((200, 100), 1)]
 )
 def test_of_several_that_a_race_made_that_of_the_newest_run_stays_and_the_others_go(
-    github: GitHub, runs: tuple[int, ...], kept: int
+    github: GitHub, runs: tuple[int, ...], left: int
 ) -> None:
     for run in runs:
         github.add_comment(marked(run), login=ACTIONS_BOT)
     github.add_comment(marked(300), login="impostor")
     posted = written(github, draft(run=(110, 1)))
     assert posted.written == ("newer" if max(runs) > 110 else "updated")
-    assert [comment["id"] for comment in github.comments] == [kept, len(runs) + 1]
+    assert [comment["id"] for comment in github.comments] == [left, len(runs) + 1]
 
 
 @pytest.mark.parametrize(("other", "outcome"), [(101, "newer"), (99, "created"), (100, "updated")])

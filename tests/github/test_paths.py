@@ -16,6 +16,7 @@ from ragcontract.github.paths import (
     owned_like_workspace,
     wrong_folder,
 )
+from ragcontract.reports.report import ErrorReport
 from tests import scenarios
 from tests.github.standin import GitHub
 from tests.process import files_in
@@ -190,11 +191,16 @@ def test_the_runners_temporary_folder_may_be_used(runner: Runner) -> None:
 
 
 def refused(runner: Runner, inputs: dict[str, str]) -> Result:
-    """Run it and see that it was refused, reported everywhere, and that nothing in or beside the workspace changed."""
+    """Run it and see that it was refused, reported everywhere, and that nothing else in or beside it changed."""
     before = {name: data for name, data in files_in(runner.folder).items() if name.startswith(("workspace", "home"))}
     result = runner.run(inputs)
     after = {name: data for name, data in files_in(runner.folder).items() if name.startswith(("workspace", "home"))}
     assert result.exit_code == 2
+    written = after.pop("workspace/report.json", b"")
+    if {"report-json", "working-directory"} & inputs.keys():
+        assert written == b""
+    else:
+        assert "leads out of the workspace" in msgspec.json.decode(written, type=ErrorReport).problems[0]
     assert after == before
     assert "leads out of the workspace" in result.log
     assert "leads out of the workspace" in result.summary
@@ -266,7 +272,10 @@ def test_the_body_file_overwrites_no_input_and_no_report(runner: Runner, name: s
     result = runner.run({"comment-body-file": name})
     assert result.exit_code == 2
     assert f"{Path(name)}: is an" in result.log
-    assert files_in(runner.workspace) == before
+    after = files_in(runner.workspace)
+    report = msgspec.json.decode(after.pop("report.json"), type=ErrorReport)
+    assert [problem.partition(": ")[0] for problem in report.problems] == [str(Path(name))]
+    assert after == before
 
 
 def test_the_body_file_is_relative_to_the_working_directory(runner: Runner) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from ragcontract.github.harmless import harmless
+
 from ragcontract.reports.markdown.document import render, render_unusable
 from tests import scenarios
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
