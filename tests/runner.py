@@ -240,7 +240,7 @@ def parse_file_command(text: str) -> dict[str, str]:
 
 
 def read_summary(file: Path) -> str:
-    """Read the step's summary; a folder in its place is a scenario's, and the runner takes none over 1 MiB."""
+    """Read the step's summary; a folder instead is a scenario's, and the runner takes none over 1 MiB."""
     if file.is_dir():
         return ""
     data = file.read_bytes()

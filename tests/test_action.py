@@ -2,16 +2,25 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from ragcontract import action
+from ragcontract.action import FIXED_OUTPUTS
+from ragcontract.reports.report import ErrorReport
 from tests import scenarios
 from tests.builders import golden, run, write_jsonl
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub
-from tests.runner import SHA, InProcess, Runner
+from tests.process import files_in, spawn
+from tests.runner import ROOT, SHA, InProcess, Runner
+
+IMPORTABLE = {"PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture
@@ -25,6 +34,8 @@ def test_no_inputs_are_needed_in_a_repository_laid_out_like_the_readme(runner: R
     assert result.exit_code == 0
     assert result.outputs == {
         "verdict": "pass",
+        "metrics": '{"mrr_at_5":1.0,"recall_at_5":1.0,"precision_at_5":0.2,"hitrate_at_5":1.0,'
+        '"ndcg_at_5":1.0,"map_at_5":1.0}',
         "mrr": "1.0",
         "recall": "1.0",
         "precision": "0.2",
@@ -56,6 +67,19 @@ def test_of_several_cut_offs_the_outputs_are_those_of_the_largest(runner: Runner
     outputs = runner.run().outputs
     assert outputs["precision"] == "0.1"
     assert not [name for name in outputs if "_at_" in name]
+    metrics = json.loads(outputs["metrics"])
+    report = json.loads((runner.workspace / "report.json").read_text())["metrics"]
+    assert metrics == {key: metric["current"] for key, metric in report.items()}
+    assert len(metrics) == 3 * 6
+    assert (metrics["precision_at_10"], metrics["precision_at_1"]) == (0.1, 1.0)
+
+
+def test_a_metric_that_no_query_has_is_null_among_all_and_empty_by_its_name(runner: Runner) -> None:
+    write_jsonl(runner.workspace / "golden.jsonl", [golden() | {"relevant_doc_ids": []}])
+    write_jsonl(runner.workspace / "current_run.jsonl", [run()])
+    outputs = runner.run().outputs
+    assert set(json.loads(outputs["metrics"]).values()) == {None}
+    assert [outputs[name] for name in FIXED_OUTPUTS] == [""] * 6
 
 
 def test_the_first_run_comments_and_the_second_updates_that_comment(runner: Runner, github: GitHub) -> None:
@@ -91,28 +115,33 @@ def test_enforce_false_still_fails_on_input_that_cannot_be_judged(runner: Runner
     assert runner.run({"enforce": "false"}).exit_code == 2
 
 
-def test_input_that_cannot_be_judged_replaces_a_green_comment_and_keeps_the_old_reports(
+def test_input_that_cannot_be_judged_replaces_a_green_comment_and_leaves_the_other_reports(
     runner: Runner, github: GitHub
 ) -> None:
     scenarios.passing(runner.workspace)
     runner.run()
-    before = (runner.workspace / "report.md").read_bytes()
+    before = [(runner.workspace / name).read_bytes() for name in ("report.md", "junit.xml")]
     scenarios.unusable(runner.workspace)
     result = runner.run()
     assert result.exit_code == 2
-    assert result.outputs == {"verdict": "error", "comment-url": github.comments[0]["html_url"]}
+    assert result.outputs == {
+        "verdict": "error",
+        "report-json": "report.json",
+        "comment-url": github.comments[0]["html_url"],
+    }
     assert len(github.comments) == 1
     for location in (github.bodies()[0], result.summary):
         assert "could not be judged" in location
         assert "current\\_run.jsonl:2" in location.replace("&#8203;", "")
-    told = result.annotations[0]
-    assert (told.level, told.file, told.line) == ("error", "current_run.jsonl", "2")
-    assert told.message.startswith("current_run.jsonl:2: is cut off in the middle")
-    assert (runner.workspace / "report.md").read_bytes() == before
+    reported = result.annotations[0]
+    assert (reported.level, reported.file, reported.line) == ("error", "current_run.jsonl", "2")
+    assert reported.message.startswith("current_run.jsonl:2: is cut off in the middle")
+    assert [(runner.workspace / name).read_bytes() for name in ("report.md", "junit.xml")] == before
+    assert json.loads((runner.workspace / "report.json").read_text())["verdict"] == "error"
 
 
 @pytest.mark.parametrize(
-    ("inputs", "told"),
+    ("inputs", "reported"),
     [
         ({"k": "zero"}, "input k: expected a whole number from 1 to 1,000,000,000, found 'zero'"),
         ({"k": "0"}, "input k: expected a whole number"),
@@ -129,17 +158,17 @@ def test_input_that_cannot_be_judged_replaces_a_green_comment_and_keeps_the_old_
         ({"junit": "report.json"}, "report.json: is another output"),
     ],
 )
-def test_a_wrong_input_is_told_everywhere_and_exits_2(
-    runner: Runner, github: GitHub, inputs: dict[str, str], told: str
+def test_a_wrong_input_is_reported_everywhere_and_exits_2(
+    runner: Runner, github: GitHub, inputs: dict[str, str], reported: str
 ) -> None:
     scenarios.passing(runner.workspace)
     result = runner.run(inputs)
     assert result.exit_code == 2
-    assert told in result.log
+    assert reported in result.log
     assert "could not be judged" in github.bodies()[0]
 
 
-def test_all_wrong_inputs_are_told_at_once(runner: Runner) -> None:
+def test_all_wrong_inputs_are_reported_at_once(runner: Runner) -> None:
     scenarios.passing(runner.workspace)
     log = runner.run({"k": "x", "comment": "x", "enforce": "x"}).log
     assert [f"input {name}:" in log for name in ("k", "comment", "enforce")] == [True] * 3
@@ -228,11 +257,11 @@ def test_a_comment_that_is_refused_changes_no_verdict(runner: Runner, github: Gi
     result = runner.run()
     assert result.exit_code == 0
     assert result.outputs["verdict"] == "pass"
-    told = [one for one in result.annotations if "The comment could not be posted" in one.message]
-    assert len(told) == 1
-    assert f"GitHub answered {status}: {message}" in told[0].message
-    assert told[0].level == ("notice" if status in {403, 404} else "warning")
-    assert ("permissions: pull-requests: write" in told[0].message) == (status in {403, 404})
+    reported = [one for one in result.annotations if "The comment could not be posted" in one.message]
+    assert len(reported) == 1
+    assert f"GitHub answered {status}: {message}" in reported[0].message
+    assert reported[0].level == ("notice" if status in {403, 404} else "warning")
+    assert ("permissions: pull-requests: write" in reported[0].message) == (status in {403, 404})
 
 
 @pytest.mark.parametrize(
@@ -248,8 +277,11 @@ def test_what_is_forbidden_for_another_reason_gets_no_advice_about_permissions(
 ) -> None:
     scenarios.passing(runner.workspace)
     github.faults = [Fault(method="POST", path="^/repos", status=403, message=message)]
-    (told,) = runner.run().annotations
-    assert (told.level, told.message) == ("warning", f"The comment could not be posted: GitHub answered 403: {message}")
+    (reported,) = runner.run().annotations
+    assert (reported.level, reported.message) == (
+        "warning",
+        f"The comment could not be posted: GitHub answered 403: {message}",
+    )
 
 
 def test_a_github_that_is_not_there_is_a_warning(tmp_path: Path) -> None:
@@ -344,7 +376,7 @@ def test_a_summary_that_cannot_be_written_changes_no_verdict(runner: Runner, git
     assert len(github.comments) == 1
 
 
-def test_what_is_odd_is_told_beside_what_is_wrong(runner: Runner, github: GitHub) -> None:
+def test_what_is_odd_is_reported_beside_what_is_wrong(runner: Runner, github: GitHub) -> None:
     scenarios.passing(runner.workspace)
     write_jsonl(runner.workspace / "current_run.jsonl", [run("refunds", latency=3)])
     result = runner.run()
@@ -363,12 +395,122 @@ def test_all_problems_are_counted_whether_they_are_named_or_not(runner: Runner, 
     assert "could not be judged: 325 problems\n" in github.bodies()[0]
 
 
+SOURCE = {
+    "repository": "octo/app",
+    "commit": SHA,
+    "branch": "topic",
+    "pull_request": 7,
+    "run_url": "https://github.com/octo/app/actions/runs/100",
+    "contract": "search",
+}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "verdict"), [(scenarios.passing, "pass"), (scenarios.failing, "fail"), (scenarios.unusable, "error")]
+)
+def test_the_report_says_where_it_comes_from(runner: Runner, scenario: Any, verdict: str) -> None:
+    scenario(runner.workspace)
+    runner.run({"name": "search"}, environ={"GITHUB_HEAD_REF": "topic", "GITHUB_REF_NAME": "7/merge"})
+    found = json.loads((runner.workspace / "report.json").read_text())
+    assert (found["verdict"], found["source"]) == (verdict, SOURCE)
+
+
+def test_what_the_runner_does_not_say_is_null_in_the_source(runner: Runner) -> None:
+    scenarios.passing(runner.workspace)
+    unknown = dict.fromkeys(("GITHUB_SHA", "GITHUB_RUN_ID", "GITHUB_HEAD_REF"), "")
+    runner.run(event={}, name="schedule", environ={**unknown, "GITHUB_REF_NAME": "main"})
+    source = json.loads((runner.workspace / "report.json").read_text())["source"]
+    assert source == dict.fromkeys(SOURCE, None) | {"repository": "octo/app", "branch": "main"}
+
+
+def error_in(path: Path) -> ErrorReport:
+    return msgspec.json.decode(path.read_bytes(), type=ErrorReport)
+
+
+def test_input_that_cannot_be_judged_leaves_a_report_of_the_problems(runner: Runner) -> None:
+    scenarios.passing(runner.workspace)
+    write_jsonl(runner.workspace / "current_run.jsonl", [run("refunds", latency=3)])
+    result = runner.run({"report-json": "out/r.json"})
+    assert (result.exit_code, result.outputs["report-json"]) == (2, "out/r.json")
+    report = error_in(runner.workspace / "out/r.json")
+    assert report.verdict == "error"
+    assert report.problems == [one.message for one in result.annotations if one.level == "error"]
+    assert report.warnings == [one.message for one in result.annotations if one.level == "warning"]
+    assert (report.more_problems, len(report.problems), len(report.warnings)) == (0, 1, 1)
+    assert report.created_at == "2026-01-02T00:00:00+00:00"
+
+
+def test_a_report_of_problems_counts_those_that_are_not_described(runner: Runner) -> None:
+    scenarios.passing(runner.workspace)
+    (runner.workspace / "golden.jsonl").write_text("{}\n" * 300)
+    runner.run()
+    report = error_in(runner.workspace / "report.json")
+    assert (len(report.problems), report.more_problems) == (50, 275)
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("golden.jsonl", "golden.jsonl: is an input"),
+        ("report.md", "report.md: is another output"),
+        ("../home/report.json", "leads out of the workspace"),
+        ("sub", "sub: is a folder"),
+        ("golden.jsonl/report.json", "is a file, not a folder"),
+    ],
+)
+def test_a_report_of_problems_is_not_written_where_it_may_not_be(runner: Runner, path: str, why: str) -> None:
+    scenarios.passing(runner.workspace)
+    (runner.workspace / "sub").mkdir()
+    (runner.workspace / "report.md").write_text("the report of yesterday")
+    before = files_in(runner.workspace) | files_in(runner.folder / "home")
+    result = runner.run({"report-json": path})
+    assert result.exit_code == 2
+    assert why in result.log
+    assert "report-json" not in result.outputs
+    assert files_in(runner.workspace) | files_in(runner.folder / "home") == before
+
+
+def test_of_a_report_and_a_body_file_with_the_same_path_the_report_is_written(runner: Runner) -> None:
+    scenarios.passing(runner.workspace)
+    result = runner.run({"report-json": "one", "comment-body-file": "one"})
+    assert (result.exit_code, result.outputs["report-json"]) == (2, "one")
+    assert error_in(runner.workspace / "one").problems == ["one: is another output; write to another file"]
+
+
+def test_a_report_of_problems_that_cannot_be_written_changes_no_exit_code(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Any) -> None:
+        raise OSError("the disk is full")
+
+    scenarios.unusable(runner.workspace)
+    monkeypatch.setattr(action, "write_files", full)
+    result = runner.run()
+    assert result.exit_code == 2
+    assert "report.json could not be delivered (OSError: the disk is full)" in result.log
+    assert "report-json" not in result.outputs
+    assert "could not be judged" in runner.github.bodies()[0]
+
+
+@pytest.mark.parametrize(("value", "logged"), [("1", True), ("", False), ("0", False)])
+def test_the_runners_debug_switch_writes_what_happens_to_standard_error(
+    tmp_path: Path, value: str, *, logged: bool
+) -> None:
+    scenarios.failing(tmp_path)
+    environ = {"GITHUB_WORKSPACE": str(tmp_path), "INPUT_COMMENT": "never", "RUNNER_DEBUG": value}
+    program = "import sys; from ragcontract.action import from_runner; sys.exit(from_runner())"
+    ended = spawn(cwd=tmp_path, command=(sys.executable, "-c", program), environ=environ | IMPORTABLE)
+    assert ended.code == 1, ended.err
+    assert ("decided: fail, 1 findings" in ended.err) == logged
+    assert bool(ended.err) == logged
+
+
 def test_a_bug_of_ours_leaves_no_green_comment_behind(runner: Runner, github: GitHub) -> None:
     scenarios.passing(runner.workspace)
     runner.run()
     assert "✅" in github.bodies()[0]
     assert isinstance(runner, InProcess)
-    times: Iterator[Any] = iter([None, runner.now])
+    times: Iterator[Any] = chain([None], repeat(runner.now))
     runner.clock = lambda: next(times)
     with pytest.raises(AttributeError):
         runner.run()

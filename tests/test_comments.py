@@ -91,7 +91,7 @@ def test_on_change_leaves_a_report_that_says_the_same_alone(runner: InProcess, g
     write_jsonl(runner.workspace / "current_run.jsonl", rows)
     result = runner.run({"comment": "on-change"}, run=101, environ={"GITHUB_SHA": "d" * 40})
     assert github.bodies() == before
-    assert "The comment says so already" in result.log
+    assert "The comment is up to date" in result.log
     assert result.outputs["comment-url"] == github.comments[0]["html_url"]
     assert len(github.writes()) == 1
 

@@ -25,7 +25,7 @@ def commented_on(github: GitHub) -> list[int]:
 
 
 def ran(runner: Runner, name: str, event: dict[str, Any], **inputs: str) -> Result:
-    """Run a broken contract; whatever the event, it is told by exit code, summary and outputs."""
+    """Run a broken contract; whatever the event, it is reported by exit code, summary and outputs."""
     result = runner.run({key.replace("_", "-"): value for key, value in inputs.items()}, event=event, name=name)
     assert result.exit_code == 1
     assert result.outputs["verdict"] == "fail"
@@ -121,7 +121,7 @@ DEPENDABOT = {
 
 @pytest.mark.parametrize("event", [FORK, DEPENDABOT], ids=["fork", "dependabot"])
 @pytest.mark.parametrize("status", [403, 404])
-def test_a_token_that_may_not_write_is_a_notice_and_the_whole_report_is_elsewhere(
+def test_a_token_that_may_not_write_is_a_notice_that_says_where_the_whole_report_is(
     runner: Runner, github: GitHub, event: dict[str, Any], status: int
 ) -> None:
     if status == 403:
@@ -179,7 +179,7 @@ def test_the_body_file_is_there_also_for_input_that_cannot_be_judged(runner: Run
     assert "input k" in (runner.workspace / "body.md").read_text()
 
 
-def test_a_body_file_that_cannot_be_written_is_told_before_anything_is(runner: Runner) -> None:
+def test_a_body_file_that_cannot_be_written_is_reported_before_anything_is(runner: Runner) -> None:
     (runner.workspace / "body.md").mkdir()
     result = runner.run({"comment-body-file": "body.md"})
     assert result.exit_code == 2
@@ -188,12 +188,13 @@ def test_a_body_file_that_cannot_be_written_is_told_before_anything_is(runner: R
 
 def test_both_workflows_together_reach_a_strangers_pull_request(runner: Runner, github: GitHub) -> None:
     github.may_write = False
-    ran(runner, "pull_request", FORK, comment_body_file="comment.md")
+    ran(runner, "pull_request", FORK)
     assert github.comments == []
     github.may_write = True
     github.add_pull(7, sha="b" * 40, head="stranger/app")
-    inputs = {"mode": "post-comment", "comment-body-file": "comment.md"}
-    assert runner.run(inputs, event=workflow_run("b" * 40), name="workflow_run", run=101).exit_code == 0
+    assert (
+        runner.run({"mode": "post-comment"}, event=workflow_run("b" * 40), name="workflow_run", run=101).exit_code == 0
+    )
     assert commented_on(github) == [7]
     posted = Page(github.bodies()[0])
     assert posted.tables == Page((runner.workspace / "report.md").read_text()).tables

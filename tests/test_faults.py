@@ -59,20 +59,20 @@ def runner(tmp_path: Path, github: GitHub) -> Runner:
     return InProcess(tmp_path, github)
 
 
-def survived(runner: Runner, result: Result, told: str, *, code: int = 1) -> None:
+def survived(runner: Runner, result: Result, reported: str, *, code: int = 1) -> None:
     """See that the verdict stands, that its reports are there, and that the log says what is wrong and no secret."""
     assert result.exit_code == code, result.log
     for name in REPORTS:
         assert (runner.workspace / name).stat().st_size > 0, name
     assert json.loads((runner.workspace / "report.json").read_text())["verdict"] == ("fail" if code == 1 else "pass")
-    assert any(part in result.log for part in told.split("|")), result.log
+    assert any(part in result.log for part in reported.split("|")), result.log
     assert "Traceback" not in result.log
     assert len(runner.github.comments) <= 1
     written = [file.read_text() for file in runner.workspace.rglob("*") if file.is_file()]
     assert not any(TOKEN in text for text in [result.log, result.summary, *written, *runner.github.bodies()])
 
 
-def goes_wrong(runner: Runner, moment: Moment, fault: dict[str, Any], told: str) -> Result:
+def goes_wrong(runner: Runner, moment: Moment, fault: dict[str, Any], reported: str) -> Result:
     """Let a failing contract meet a fault, and a passing one that requires its comment."""
     scenarios.failing(runner.workspace)
     if moment.second_run:
@@ -80,7 +80,7 @@ def goes_wrong(runner: Runner, moment: Moment, fault: dict[str, Any], told: str)
     runner.github.faults = [Fault(method=moment.method, path=moment.path, **fault)]
     # Waits are not waited for, so only a silent server takes the time that it may.
     result = runner.run({"github-timeout": DEADLINE if fault.get("kind") in {"hang", "drip"} else "20"})
-    survived(runner, result, told)
+    survived(runner, result, reported)
     assert result.outputs["verdict"] == "fail"
     assert "❌" in result.summary
     assert "comment-url" not in result.outputs
@@ -134,7 +134,7 @@ def test_what_was_done_although_no_answer_came_makes_no_second_comment(runner: R
     if where.second_run:
         runner.run(run=90)
     runner.github.faults = [Fault(method=where.method, path=where.path, kind=kind, times=1)]
-    survived(runner, runner.run({"github-timeout": "60"}), "Comment posted|Comment updated|says so already")
+    survived(runner, runner.run({"github-timeout": "60"}), "Comment posted|Comment updated|The comment is up to date")
     assert len(runner.github.comments) == 1
 
 
@@ -170,9 +170,9 @@ EVENTS: dict[str, tuple[Callable[[Runner], None], str]] = {
 @pytest.mark.parametrize("what", EVENTS)
 def test_an_event_in_any_shape_changes_no_verdict(runner: Runner, what: str) -> None:
     scenarios.failing(runner.workspace)
-    prepare, told = EVENTS[what]
+    prepare, reported = EVENTS[what]
     prepare(runner)
-    survived(runner, runner.run(event=None), told)
+    survived(runner, runner.run(event=None), reported)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_comment_that_is_there_is_not_said_to_be_missing_because_the_look_afte
     assert "could not" not in result.log
 
 
-def test_an_input_out_of_the_workspace_is_told_in_the_body_file_too(runner: InProcess) -> None:
+def test_an_input_out_of_the_workspace_is_reported_in_the_body_file_too(runner: InProcess) -> None:
     scenarios.passing(runner.workspace)
     (runner.workspace / "golden.jsonl").unlink()
     (runner.workspace / "golden.jsonl").symlink_to("/etc/passwd")
@@ -247,7 +247,7 @@ def test_outputs_that_cannot_be_written_are_no_missing_comment(runner: Runner, g
     assert len(github.comments) == 1
 
 
-def test_all_places_failing_at_once_change_no_verdict(runner: Runner, github: GitHub) -> None:
+def test_all_deliveries_failing_at_once_change_no_verdict(runner: Runner, github: GitHub) -> None:
     scenarios.failing(runner.workspace)
     for name in ("set_output", "step_summary"):
         (runner.folder / "file_commands" / name).mkdir()
@@ -277,31 +277,31 @@ def test_an_environment_in_any_shape_changes_no_verdict(
     survived(runner, result, "The comment could not be posted: GitHub|Comment posted")
 
 
-def unwritable(runner: Runner, github: GitHub, result: Result, told: str) -> None:
-    """See that reports that cannot be written are told in all other places, as no verdict, and leave no litter."""
+def unwritable(runner: Runner, github: GitHub, result: Result, reported: str) -> None:
+    """See that reports that cannot be written are reported in all other ways, as no verdict, and leave no litter."""
     assert result.exit_code == 2, result.log
-    assert told in result.log
+    assert reported in result.log
     assert "Traceback" not in result.log
     assert result.outputs["verdict"] == "error"
-    assert told in result.summary.replace("\\", "").replace("&#8203;", "")
+    assert reported in result.summary.replace("\\", "").replace("&#8203;", "")
     assert len(github.comments) == 1
     assert not list(runner.workspace.rglob(".rag-contract*"))
 
 
 @pytest.mark.parametrize("name", ["report-md", "report-json", "junit", "report-html", "comment-body-file"])
-def test_a_report_in_a_folder_that_is_a_file_is_told(runner: Runner, github: GitHub, name: str) -> None:
+def test_a_report_in_a_folder_that_is_a_file_is_reported(runner: Runner, github: GitHub, name: str) -> None:
     scenarios.failing(runner.workspace)
     (runner.workspace / "out").touch()
     unwritable(runner, github, runner.run({name: "out/report"}), "is a file, not a folder")
 
 
-def test_a_full_disk_is_told_and_leaves_no_half_report(tmp_path: Path, github: GitHub) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_half_report(tmp_path: Path, github: GitHub) -> None:
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))"
     runner = AsProcess(tmp_path, github, full)
     scenarios.failing(runner.workspace)
     unwritable(runner, github, runner.run(), "cannot be written (File too large)")
     assert not (runner.workspace / "report.md").exists()
-    assert not (runner.workspace / "report.json").exists()
+    assert json.loads((runner.workspace / "report.json").read_text())["verdict"] == "error"
 
 
 def test_a_disk_with_no_room_for_a_single_byte_still_gets_the_comment(tmp_path: Path, github: GitHub) -> None:
@@ -313,7 +313,7 @@ def test_a_disk_with_no_room_for_a_single_byte_still_gets_the_comment(tmp_path: 
     assert "could not be judged" in github.bodies()[0]
 
 
-def test_a_workspace_that_may_only_be_read_is_told(github: GitHub) -> None:
+def test_a_workspace_that_may_only_be_read_is_reported(github: GitHub) -> None:
     nobody = f"os.getuid() or (os.setgroups([]), os.setgid({NOBODY}), os.setuid({NOBODY}))"
     with folder_of_nobody() as folder:
         runner = AsProcess(folder / "job", github, nobody)
@@ -326,13 +326,13 @@ def test_a_workspace_that_may_only_be_read_is_told(github: GitHub) -> None:
             (commands / file).touch()
             (commands / file).chmod(0o666)
         unwritable(runner, github, runner.run(), "cannot be written (Permission denied")
-        elsewhere = {name: str(runner.folder / "runner_temp" / name) for name in ("report-md", "report-json", "junit")}
-        again = runner.run(elsewhere)
+        temporary = {name: str(runner.folder / "runner_temp" / name) for name in ("report-md", "report-json", "junit")}
+        again = runner.run(temporary)
         assert again.exit_code == 1, again.log
         assert os.access(runner.folder / "runner_temp" / "report-md", os.R_OK)
 
 
-def test_a_workspace_that_is_gone_is_told(runner: Runner, github: GitHub) -> None:
+def test_a_workspace_that_is_gone_is_reported(runner: Runner, github: GitHub) -> None:
     scenarios.failing(runner.workspace)
     gone = str(runner.folder / "gone")
     result = runner.run(environ={"GITHUB_WORKSPACE": gone})

@@ -17,6 +17,7 @@ from ragcontract.evaluation.fold import merged
 from ragcontract.evaluation.plan import worst_values
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import SHOWN, Collector, Problems
+from ragcontract.runs.order import out_of_order
 from ragcontract.statistics.repeats import averaged, averaged_values
 
 WHOLE = ("outcome", "short", "tally")  # kinds of counts whose number has nothing to do with the number of rows
@@ -119,10 +120,7 @@ def _report(counts: Counts, tally: dict[str, int], location: str, problems: Coll
     problems.include(Problems(problems=described, more=tally["problems"] - len(described)))
     if tally["unordered"]:
         (first,) = counts.first("unordered", 1)
-        problems.warning(
-            f"{first.key.decode()}: the scores are not in descending order "
-            f"({count(tally['unordered'], 'such row')}); ranks are the order of the results, scores never reorder them"
-        )
+        problems.warning(out_of_order(first.key.decode(), tally["unordered"]))
 
 
 def _versions(counts: Counts, location: str, problems: Collector) -> dict[str, list[str]]:

@@ -33,7 +33,6 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.duplicates import DuplicateCounter
-from ragcontract.evaluation.fold import descending
 from ragcontract.evaluation.plan import Plan, valid_values
 from ragcontract.files.arrow import Columns
 from ragcontract.files.jsonl import UNDECODABLE, explained
@@ -41,6 +40,7 @@ from ragcontract.files.lines import MAX_LINE_BYTES
 from ragcontract.files.opening import UTF8_BOM
 from ragcontract.files.problems import SHOWN, Problem
 from ragcontract.files.schema import Mismatch, shown
+from ragcontract.runs.order import descending
 from ragcontract.runs.readers import UNREAD
 
 COUNTS = "kind string, number long, key binary, rows long"

@@ -8,7 +8,6 @@ from operator import attrgetter
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, as_ids
 from ragcontract.core.metric import Family, Metric
-from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile
 from ragcontract.core.scores import QueryScore, Values
@@ -19,6 +18,7 @@ from ragcontract.evaluation.side import Side
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
 from ragcontract.files.schema import shown
+from ragcontract.runs.order import descending, out_of_order
 from ragcontract.runs.readers import RunEvent
 from ragcontract.runs.stored import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead
 from ragcontract.statistics.latency import summary
@@ -180,10 +180,7 @@ class _Builder:
         if plan.score_missing:
             self._score_missing(missing)
         if self._unordered:
-            self.problems.warning(
-                f"{self._first_unordered}: the scores are not in descending order "
-                f"({count(self._unordered, 'such row')}); ranks are the order of the results, scores never reorder them"
-            )
+            self.problems.warning(out_of_order(self._first_unordered, self._unordered))
         stored = self.stored
         return Side(
             scores=scores,
@@ -241,12 +238,3 @@ def versions_of(rows: Iterable[tuple[str | int | None, ...]]) -> dict[str, list[
     columns = zip(VERSION_FIELDS, zip(*rows, strict=True), strict=False)  # there may be no row
     found = {name: dict.fromkeys(as_id(value) for value in column if value is not None) for name, column in columns}
     return {name: list(values) for name, values in found.items() if values}
-
-
-def descending(scores: list[float | None]) -> bool:
-    """Say whether the scores, where there are any, are in descending order."""
-    try:
-        return scores == sorted(scores, reverse=True)  # type: ignore[type-var]
-    except TypeError:  # some results have none
-        present = [score for score in scores if score is not None]
-        return present == sorted(present, reverse=True)

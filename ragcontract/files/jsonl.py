@@ -116,8 +116,8 @@ class _Reader(Generic[T]):
         if self._explained >= SHOWN:
             yield MoreProblems(1)
             return
-        self._explained += 1
         for mismatch in explained(line, error, self._type):
+            self._explained += 1
             yield Problem.of(location, mismatch)
 
     def _check_spelling(self, line: bytes, location: str) -> Iterator[Warned]:

@@ -181,5 +181,5 @@ def _identity(path: Path) -> tuple[int, int] | Path:
     try:
         found = path.stat()
     except OSError:
-        return path.resolve()
+        return Path(os.path.realpath(path))  # pathlib's refuses a link that leads to itself
     return found.st_dev, found.st_ino

@@ -15,15 +15,16 @@ NAMED = 3
 def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     """Return the problems and warnings that only show with both sides at hand.
 
-    A side with bad rows is not asked for what it lacks: the bad row may be the missing one. A run must be ``complete``
-    where it is to become a baseline, whatever the configuration says.
+    Where golden rows or a run's are bad, nothing is asked that they lack: the bad row may be the missing one. A run
+    must be ``complete`` where it is to become a baseline, whatever the configuration says.
     """
     problems = Collector()
     run, baseline = evaluation.run, evaluation.baseline
-    if not run.problems:
-        _missing(evaluation, problems, complete=complete)
-        for warning in _warnings(evaluation):
-            problems.warning(warning)
+    if evaluation.contract.golden.problems or run.problems:
+        return problems.found()
+    _missing(evaluation, problems, complete=complete)
+    for warning in _warnings(evaluation):
+        problems.warning(warning)
     if baseline and not baseline.problems and not baseline.scores:
         common = (
             "ids in common with the golden file, but no question"
@@ -42,7 +43,7 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
 
 def _comparable(evaluation: Evaluation) -> bool:
     sides = [evaluation.run, *([evaluation.baseline] if evaluation.baseline else [])]
-    return not any(side.problems or not side.scores for side in sides) and not evaluation.contract.golden.problems
+    return not any(side.problems or not side.scores for side in sides)
 
 
 def _missing(evaluation: Evaluation, problems: Collector, *, complete: bool) -> None:

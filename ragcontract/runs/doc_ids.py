@@ -9,6 +9,7 @@ from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.patterns import resolve
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.rows import read_rows
+from ragcontract.runs.order import descending, out_of_order
 from ragcontract.runs.readers import SPELL_CHECKED_ROWS, UNREAD
 
 
@@ -28,12 +29,18 @@ def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
 def doc_id_rows(
     paths: Sequence[str], problems: Collector, progress: Progress = no_progress
 ) -> Iterator[tuple[str, list[str], str]]:
-    """Yield ``(query_id, doc_ids, location)`` of every good row; ``problems`` collects what is wrong with others."""
+    """Yield ``(query_id, doc_ids, location)`` of every good row; ``problems`` collects what is wrong or odd."""
     found, wrong = resolve(paths)
     for problem in wrong:
         problems.add(problem)
     events = read_rows(
         found, row_type(), known=RunRow, spell_check=SPELL_CHECKED_ROWS, unread=UNREAD, progress=progress
     )
+    unordered, first_unordered = 0, ""
     for location, row in located(events, problems):
+        if not descending([result.score for result in row.results]):
+            unordered += 1
+            first_unordered = first_unordered or location
         yield as_id(row.query_id), row.doc_ids, location
+    if unordered:
+        problems.warning(out_of_order(first_unordered, unordered))

@@ -10,7 +10,7 @@ from tests.bad_input.test_rows import ID, NAN_HINT, RANK, errors, refused
 from tests.builders import as_jsonl, baseline, golden, good_workspace, run, stored_query
 
 GOOD = json.dumps(baseline(), indent=2).encode()
-MAKE = "make it anew with `rag-contract baseline`"
+MAKE = "recreate it with `rag-contract baseline`"
 NO_BASELINE = (
     "baseline.json: is no baseline: it has no format_version; make one with `rag-contract baseline`. "
     "A run can serve as one if its name ends in .jsonl"
@@ -78,7 +78,7 @@ BASELINES: dict[str, tuple[bytes, list[str]]] = {
     ),
     "the same query twice": (
         json.dumps(baseline(stored_query("7"), stored_query("q2"), stored_query("7", id=7)), indent=1).encode(),
-        ["baseline.json:35: queries[2].id: '7' stands here again; it is first in line 17"],
+        ["baseline.json:35: queries[2].id: duplicate id '7', first defined at queries[0]"],
     ),
     "wrong types, each with its line": (
         json.dumps(
@@ -107,7 +107,7 @@ def test_a_baseline_that_cannot_be_compared_with_is_refused(
     assert errors(refused(tmp_path)) == expected
 
 
-def test_50_problems_of_a_baseline_are_told_and_the_rest_is_counted(
+def test_50_problems_of_a_baseline_are_reported_and_the_rest_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
@@ -128,7 +128,7 @@ def test_a_run_that_serves_as_a_baseline_is_read_as_strictly_as_the_run(
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("base.jsonl").write_text(as_jsonl(run("q1"), run("q1")) + "{")
     assert errors(refused(tmp_path, "--baseline", "base.jsonl")) == [
-        f"base.jsonl:2: query_id: 'q1' stands here again; it is first in base.jsonl:1 {REPEATS}",
+        f"base.jsonl:2: query_id: duplicate id 'q1', first defined at base.jsonl:1 {REPEATS}",
         "base.jsonl:3: is cut off in the middle; was the export stopped before it had finished?",
     ]
 

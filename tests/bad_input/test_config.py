@@ -1,4 +1,4 @@
-"""Configurations that cannot be read, each told by file and line."""
+"""Configurations that cannot be read, each reported by file and line."""
 
 from pathlib import Path
 
@@ -10,12 +10,10 @@ from tests.builders import good_workspace
 FRACTION = "expected a fraction from 0 to 1, as 0.10"
 DROP = f'{FRACTION} or a percentage of the baseline, as "10%"'
 CUTOFFS = f"{RANK} or a list of up to 10 of them, as [1, 5, 10]"
-KEYS = "k, gain, fail_on, minimums, tags, latency, per_query, waivers, max_baseline_age, rank_by, missing_queries"
+KEYS = "k, gain, fail_on, tags, per_query, waivers, max_baseline_age, rank_by, missing_queries, minimums, latency"
 HALF = r"has half of a character in it (\ud800 to \udfff), which no file can hold; write the whole one"
 NAMES = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")
-DROPS = ", ".join(
-    [*(f"{name}_drop_gt" for name in NAMES), "mode", "alpha", *(f"{name}_at_5_drop_gt" for name in NAMES)]
-)
+DROPS = ", ".join([*(f"{name}{cutoff}_drop_gt" for name in NAMES for cutoff in ("", "_at_5")), "mode", "alpha"])
 
 CONFIGS: dict[str, tuple[str, list[str]]] = {
     "an empty file": ("", ["1: is empty; write at least `k: 5`, or remove the file to use the defaults"]),
@@ -71,7 +69,8 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
             "4: tags.p.minimums.mrr_at_10: 10 is not in k; add it there, or name a cut-off that is",
             "5: tags.p.fail_on.mode: unknown key; known here: "
             + ", ".join(
-                [f"{name}_drop_gt" for name in NAMES] + [f"{name}_at_{k}_drop_gt" for name in NAMES for k in (5, 20)]
+                [f"{name}{cutoff}_drop_gt" for name in NAMES for cutoff in ("", "_at_20")]
+                + [f"{name}_at_5_drop_gt" for name in NAMES]
             ),
             "6: tags.p.minimum: unknown key; did you mean 'minimums'?",
             "7: tags.eu: expected an object, found 0.9",
@@ -116,8 +115,8 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     "duplicate keys, and what is wrong besides": (
         "fail_on:\n  mrr_drop_gt: 0.1\n  mrr_drop_gt: 0.2\nk: 5\n'k': 6\nkk: 1",
         [
-            "3: fail_on.mrr_drop_gt: stands here again; it is first in line 2",
-            "5: k: stands here again; it is first in line 4",
+            "3: fail_on.mrr_drop_gt: duplicate key, first defined at line 2",
+            "5: k: duplicate key, first defined at line 4",
             f"6: kk: unknown key; known here: {KEYS}",
         ],
     ),

@@ -1,4 +1,4 @@
-"""Places that cannot be written to: told before any work is done, and what was there before stays as it was."""
+"""Paths that cannot be written to: reported before any work is done, and what was there before stays as it was."""
 
 import os
 from pathlib import Path
@@ -39,7 +39,7 @@ PLACES = {
 
 @pytest.mark.parametrize("option", OUTPUTS)
 @pytest.mark.parametrize(("location", "expected"), PLACES.values(), ids=PLACES.keys())
-def test_a_place_that_cannot_be_written_to_is_refused(
+def test_a_path_that_cannot_be_written_to_is_refused(
     location: str, expected: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
@@ -81,7 +81,7 @@ def test_two_reports_in_one_file_that_is_not_there_yet_are_refused(
     ]
 
 
-def test_all_bad_places_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_bad_paths_are_reported_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     options = ("--report-md", "golden.jsonl", "--report-json", str(tmp_path), "--junit", "/dev/fd/987")
     assert errors(refused(tmp_path, *options)) == [
@@ -202,8 +202,8 @@ def test_a_baseline_to_standard_output_has_it_for_itself(tmp_path: Path) -> None
 
 def test_two_reports_in_standard_output_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
-    places = ("--report-md", "/dev/stdout", "--junit", "/dev/stdout")
-    assert errors(refused(tmp_path, *places)) == ["/dev/stdout: is another output; write to another file"]
+    locations = ("--report-md", "/dev/stdout", "--junit", "/dev/stdout")
+    assert errors(refused(tmp_path, *locations)) == ["/dev/stdout: is another output; write to another file"]
 
 
 @pytest.mark.parametrize("name", ["/dev/null", ""])

@@ -35,7 +35,7 @@ def test_an_input_that_is_no_file_is_refused(
 
 
 @pytest.mark.parametrize("option", INPUTS)
-def test_a_misspelled_path_is_told_with_the_one_that_was_probably_meant(
+def test_a_misspelled_path_is_reported_with_the_one_that_was_probably_meant(
     option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
@@ -52,7 +52,7 @@ def test_an_empty_path_is_not_taken_for_none(option: str, tmp_path: Path, monkey
     ]
 
 
-def test_defaults_that_must_be_there_are_all_told_when_they_are_not(
+def test_defaults_that_must_be_there_are_all_reported_when_they_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

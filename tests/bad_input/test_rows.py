@@ -1,4 +1,4 @@
-"""Golden files and runs that cannot be read: each is told by file and line, and costs nothing that was there."""
+"""Golden files and runs that cannot be read: each is reported by file and line, and costs nothing that was there."""
 
 import gzip
 import json
@@ -131,17 +131,17 @@ def test_a_line_over_64_mib_is_refused(
     assert errors(refused(tmp_path)) == [f"golden.jsonl:{line}: the line is longer than 64 MiB"]
 
 
-def test_a_repeated_query_is_told_with_the_file_and_the_line_of_the_first(
+def test_a_repeated_query_is_reported_with_the_file_and_the_line_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     for name, ids in {"a": ["q1"], "b": ["x", "y", "z", "q2"], "c": ["q2", "y"]}.items():
         write_jsonl(Path(f"{name}.jsonl"), [run(query_id) for query_id in ids])
     ended = rag_contract("check", "--run", "a.jsonl", "b.jsonl", "c.jsonl")
-    again = "stands here again; it is first in"
+    again = "first defined at"
     assert (ended.code, [line.split(" (")[0] for line in ended.err.splitlines() if again in line]) == (
         2,
-        [f"error: c.jsonl:1: query_id: 'q2' {again} b.jsonl:4"],
+        [f"error: c.jsonl:1: query_id: duplicate id 'q2', {again} b.jsonl:4"],
     )
 
 
@@ -164,7 +164,7 @@ LINES = {
         '{"query_id": "q1", "results": [], "note": {"x": NaN}}',
         f"is not JSON: invalid character at column 49, before 'NaN}}}}'; {NAN_HINT}",
     ),
-    "Python's words": (
+    "Python's None": (
         '{"query_id": "q1", "results": None}',
         "is not JSON: invalid character at column 31, before 'None}'; JSON writes null, true and false",
     ),
@@ -361,7 +361,7 @@ def test_what_explains_a_missing_field_is_said_beside_it(tmp_path: Path, monkeyp
 REPEATS = "(several rows a query are averaged with --repeats)"
 
 
-def test_duplicate_ids_are_told_with_both_places_also_over_files(
+def test_duplicate_ids_are_reported_with_both_locations_also_over_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
@@ -369,14 +369,14 @@ def test_duplicate_ids_are_told_with_both_places_also_over_files(
     Path("g2.jsonl").write_text("\n" + as_jsonl(golden("x") | {"id": 7}))
     Path("r.jsonl").write_text(as_jsonl(run("7"), run("q2"), run("7"), run("x") | {"query_id": 7}))
     assert errors(refused(tmp_path, "--golden", "g1.jsonl", "g2.jsonl", "--run", "r.jsonl")) == [
-        "g1.jsonl:3: id: 'q2' stands here again; it is first in g1.jsonl:2",
-        "g2.jsonl:2: id: '7' stands here again; it is first in g1.jsonl:1",
-        f"r.jsonl:3: query_id: '7' stands here again; it is first in r.jsonl:1 {REPEATS}",
-        f"r.jsonl:4: query_id: '7' stands here again; it is first in r.jsonl:1 {REPEATS}",
+        "g1.jsonl:3: id: duplicate id 'q2', first defined at g1.jsonl:2",
+        "g2.jsonl:2: id: duplicate id '7', first defined at g1.jsonl:1",
+        f"r.jsonl:3: query_id: duplicate id '7', first defined at r.jsonl:1 {REPEATS}",
+        f"r.jsonl:4: query_id: duplicate id '7', first defined at r.jsonl:1 {REPEATS}",
     ]
 
 
-def test_all_problems_of_all_files_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_problems_of_all_files_are_reported_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("golden.jsonl").write_text(as_jsonl(golden("q1"), golden("q1")))
     Path("current_run.jsonl").write_text(as_jsonl(run("q1", latency_ms=-1)))
@@ -391,7 +391,7 @@ def test_all_problems_of_all_files_are_told_at_once(tmp_path: Path, monkeypatch:
     ]
 
 
-def test_50_problems_are_told_and_the_rest_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_50_problems_are_reported_and_the_rest_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("golden.jsonl").write_text(as_jsonl(*(golden(f"q{n}", weight=0) for n in range(30))))
     Path("current_run.jsonl").write_text(as_jsonl(*(run(f"q{n}", latency_ms=-1) for n in range(30))))
@@ -418,8 +418,8 @@ def test_control_characters_and_commands_in_bad_input_are_made_visible(
     Path("golden.jsonl").write_text(as_jsonl(golden(hostile), golden(hostile)))
     assert errors(refused(tmp_path)) == [
         (
-            "golden.jsonl:2: id: '\\x1b[31m\\n::error::pwned\\r\\u202e##\\x5berror]' stands here again; "
-            "it is first in golden.jsonl:1"
+            "golden.jsonl:2: id: duplicate id '\\x1b[31m\\n::error::pwned\\r\\u202e##\\x5berror]', "
+            "first defined at golden.jsonl:1"
         )
     ]
 

@@ -1,4 +1,4 @@
-"""A contract with everything in it, and runs of any size, made alike each time."""
+"""A contract with everything in it, and runs of any size, the same each time."""
 
 import json
 import random
@@ -26,7 +26,7 @@ tags: {{even: {{minimums: {{ndcg_at_3: 0.3}}}}}}
 
 
 def write_contract(folder: Path, *, rank_by: str = "results") -> tuple[Path, Path]:
-    """Write golden queries of all kinds and a configuration; returns both paths."""
+    """Write golden queries of every sort and a configuration; returns both paths."""
     rows = [golden(f"q{n}", f"d{n % 9}", "d1" if n % 9 != 1 else "d2") for n in range(QUERIES)]
     for n, row in enumerate(rows):
         row |= {"tags": ["even"] if n % 2 == 0 else ["odd", f"mod{n % 5}"], "weight": 1 + n % 4 / 3}

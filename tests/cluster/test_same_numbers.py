@@ -36,7 +36,7 @@ def assert_same(cluster: Report, machine: Report) -> None:
 
 
 def said(report: Report) -> list[str]:
-    """Return the warnings without places (rows are told on one machine alone) and the ids that come first."""
+    """Return the warnings without locations (rows are reported on one machine alone) and the ids that come first."""
     return [re.sub(r"'[qx]\d.*' and", "… and", warning.partition(": ")[2]) for warning in report.warnings]
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from ragcontract.cluster.engine import OnSpark
 
 from ragcontract import InputError
 from ragcontract import spark as on_spark
-from ragcontract.cluster.engine import OnSpark
 from ragcontract.cluster.frames import is_json_lines, parts_of
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.files.problems import Diagnostics
@@ -99,7 +99,7 @@ def test_several_rows_a_query_are_refused_by_name(spark: SparkSession, asked: Pa
     assert mrr(spark, asked, rows, repeats=True) == 1.0
 
 
-def test_bad_rows_are_told_by_file_and_query_and_missing_queries_are_not(
+def test_bad_rows_are_reported_by_file_and_query_and_missing_queries_are_not(
     spark: SparkSession, asked: Path, tmp_path: Path
 ) -> None:
     write_jsonl(tmp_path / "a.jsonl", [run("q1"), {"query_id": "q2"}])
@@ -113,7 +113,7 @@ def test_bad_rows_are_told_by_file_and_query_and_missing_queries_are_not(
     assert problems(spark, asked, str(tmp_path / "a.jsonl"))[-1] == "… and 69 more like these"
 
 
-def test_what_cannot_be_read_is_told(spark: SparkSession, asked: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_reported(spark: SparkSession, asked: Path, tmp_path: Path) -> None:
     (line,) = problems(spark, asked, str(tmp_path / "none.parquet"))
     assert line.startswith("none.parquet: cannot be read ([PATH_NOT_FOUND]")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
@@ -140,11 +140,11 @@ def test_columns_are_held_to_the_format_before_any_work_is_done(spark: SparkSess
 
 def test_misspelled_fields_are_warned_about(spark: SparkSession, asked: Path, tmp_path: Path) -> None:
     rows = [run(query_id, latencyms=3) for query_id in ("q1", "q2", "3")]
-    told = "unknown field 'latencyms' is not read; did you mean 'latency_ms'?"
+    reported = "unknown field 'latencyms' is not read; did you mean 'latency_ms'?"
     lines = write_jsonl(tmp_path / "run.jsonl", rows)
-    assert on_spark.score(spark, golden=asked, run=lines).warnings == [f"{lines}: {told}"]
+    assert on_spark.score(spark, golden=asked, run=lines).warnings == [f"{lines}: {reported}"]
     frame = spark.read.json(str(lines))
-    assert on_spark.score(spark, golden=asked, run=frame).warnings == [f"(data frame): {told}"]
+    assert on_spark.score(spark, golden=asked, run=frame).warnings == [f"(data frame): {reported}"]
 
 
 def test_much_of_a_kind_stays_on_the_cluster_and_the_report_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_much_of_a_kind_stays_on_the_cluster_and_the_report_is_the_same(spark: S
     )
     rows = write_parquet(tmp_path / "logs", once(seed=1))
     runs = [
-        OnSpark(spark, [rows], few=few).score_run(queries, Scorer(metrics_at([3])), 3, told)
-        for few, told in diagnostics.items()
+        OnSpark(spark, [rows], few=few).score_run(queries, Scorer(metrics_at([3])), 3, reported)
+        for few, reported in diagnostics.items()
     ]
     assert runs[0] == runs[1]
     assert runs[0].latency
@@ -193,5 +193,5 @@ def test_the_command_takes_the_session_that_is_there(
         ("logs/*.jsonl.*", True),
     ],
 )
-def test_names_tell_json_lines(path: str, *, lines: bool) -> None:
+def test_json_lines_are_recognised_by_their_names(path: str, *, lines: bool) -> None:
     assert is_json_lines(path) is lines

@@ -47,7 +47,7 @@ def of(counts: Counts, kind: str) -> dict[tuple[int, bytes], int]:
     return {(number, key): rows for (of_kind, number, key), rows in counts.items() if of_kind == kind}
 
 
-def test_rows_that_fared_alike_are_one_count() -> None:
+def test_rows_with_the_same_outcome_are_one_count() -> None:
     rows = [run("q1", "x", "a"), run("q2", "b", "x"), run("q1", "y", "a", "b"), run("q1", "a")]
     for counts in (
         added_up(of_lines([lines(*rows[:3]), lines(rows[3])], job())),
@@ -107,24 +107,24 @@ BAD_LINES: list[tuple[bytes, str]] = [
 
 
 @pytest.mark.parametrize(("line", "sentence"), BAD_LINES, ids=[sentence for _, sentence in BAD_LINES])
-def test_a_bad_line_is_told_by_file_and_query(line: bytes, sentence: str) -> None:
-    told_of(line, sentence)
+def test_a_bad_line_is_reported_by_file_and_query(line: bytes, sentence: str) -> None:
+    assert_reported(line, sentence)
 
 
-def test_a_line_that_is_too_long_is_told() -> None:
-    told_of(b"{" + b" " * MAX_LINE_BYTES, 'r.jsonl: the line "{": the line is longer than 64 MiB')
+def test_a_line_that_is_too_long_is_reported() -> None:
+    assert_reported(b"{" + b" " * MAX_LINE_BYTES, 'r.jsonl: the line "{": the line is longer than 64 MiB')
 
 
-def told_of(line: bytes, sentence: str) -> None:
+def assert_reported(line: bytes, sentence: str) -> None:
     counts = added_up(
         of_lines([lines(run("q1"), line, b" \r", b"\xef\xbb\xbf" + json.dumps(run("q2")).encode())], job())
     )
-    ((_, told),) = of(counts, "problem")
-    assert told.decode().startswith(sentence)
+    ((_, reported),) = of(counts, "problem")
+    assert reported.decode().startswith(sentence)
     assert (counts["tally", 0, b"problems"], counts["tally", 0, b"rows"]) == (1, 2)
 
 
-def test_a_bad_row_of_columns_is_told_by_file_and_query() -> None:
+def test_a_bad_row_of_columns_is_reported_by_file_and_query() -> None:
     rows: list[dict[str, Any]] = [run("q1", latency_ms=1.0), run("q2", latency_ms=-2.0), run("q2") | {"query_id": None}]
     counts = added_up(of_columns([columns(*rows)], job()))
     assert sorted(key.decode() for _, key in of(counts, "problem")) == [
@@ -134,10 +134,10 @@ def test_a_bad_row_of_columns_is_told_by_file_and_query() -> None:
     assert counts["tally", 0, b"rows"] == 1
 
 
-def test_bad_rows_are_told_up_to_a_number_and_counted_beyond() -> None:
+def test_bad_rows_are_reported_up_to_a_number_and_counted_beyond() -> None:
     counts = added_up(of_lines([lines(*[b'{"query_id": "q%d"}' % n for n in range(70)])], job()))
-    told = of(counts, "problem")
-    assert (len(told), sum(told.values()), counts["tally", 0, b"problems"]) == (50, 50, 70)
+    reported = of(counts, "problem")
+    assert (len(reported), sum(reported.values()), counts["tally", 0, b"problems"]) == (50, 50, 70)
 
 
 def test_counts_are_handed_on_before_there_are_too_many() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ragcontract.convert.collection import Collection, Part, Query, Ranking, Retrieved
 from ragcontract.convert.formats import FORMATS
 from ragcontract.files.opening import no_progress
-from ragcontract.files.problems import Diagnostics
+from ragcontract.files.problems import Collector, Problems
 
 Judgments = Mapping[str, Mapping[str, float]]
 Results = Mapping[str, Sequence[tuple[str, float | None]]]
@@ -32,24 +32,24 @@ def write(folder: Path, **texts: str | bytes) -> dict[str, list[str]]:
 
 def read(
     form: str, folder: Path, *, wanted: set[Part] | None = None, **texts: str | bytes
-) -> tuple[Collection, Diagnostics]:
+) -> tuple[Collection, Problems]:
     """Read files of a format, whatever is wrong with them."""
-    diagnostics = Diagnostics()
+    problems = Collector()
     collection = FORMATS[form].read(
-        write(folder, **texts), {"golden", "run"} if wanted is None else wanted, diagnostics, no_progress
+        write(folder, **texts), {"golden", "run"} if wanted is None else wanted, problems, no_progress
     )
-    return collection, diagnostics
+    return collection, problems.found()
 
 
 def read_all(form: str, folder: Path, texts: Mapping[str, str]) -> Collection:
     """Read both parts of a format from texts by the names of their options."""
-    return FORMATS[form].read(write(folder, **texts), {"golden", "run"}, Diagnostics(), no_progress)
+    return FORMATS[form].read(write(folder, **texts), {"golden", "run"}, Collector(), no_progress)
 
 
-def written(form: str, name: str, collection: Collection) -> tuple[str, Diagnostics]:
+def written(form: str, name: str, collection: Collection) -> tuple[str, Problems]:
     """Write one file of a format."""
-    diagnostics = Diagnostics()
-    return "".join(FORMATS[form].outputs[name].write(collection, diagnostics)), diagnostics
+    problems = Collector()
+    return "".join(FORMATS[form].outputs[name].write(collection, problems)), problems.found()
 
 
 def collection(grades: Judgments, results: Results | None = None) -> Collection:
@@ -69,9 +69,9 @@ def collection(grades: Judgments, results: Results | None = None) -> Collection:
     return Collection(queries=queries, rankings=rankings)
 
 
-def problems(diagnostics: Diagnostics, folder: Path) -> list[str]:
-    """Return the problems, paths without the folder in them."""
-    return [problem.replace(f"{folder}/", "") for problem in diagnostics._problems]
+def lines_of(problems: Problems, folder: Path) -> list[str]:
+    """Return the problems that are described, paths without the folder in them."""
+    return [problem.replace(f"{folder}/", "") for problem in problems.problems]
 
 
 def ranks(found: Collection) -> dict[str, list[str]]:

@@ -5,8 +5,8 @@ import pytest
 
 from ragcontract import load_run
 from ragcontract.convert.columns import rows
-from ragcontract.files.problems import Diagnostics
-from tests.convert.builders import QRELS, RUN, TOPICS, packed, problems
+from ragcontract.files.problems import Collector
+from tests.convert.builders import QRELS, RUN, TOPICS, lines_of, packed
 from tests.process import files_in, rag_contract, spawn
 
 FROM_TREC = "--from trec --qrels qrels.txt --topics topics.tsv --run run.txt"
@@ -86,7 +86,7 @@ def test_standard_output_holds_the_file_alone(trec: Path) -> None:
     assert "converted 2 queries" in ended.err
 
 
-def test_everything_wrong_in_all_files_is_told_at_once_and_nothing_is_written(trec: Path) -> None:
+def test_everything_wrong_in_all_files_is_reported_at_once_and_nothing_is_written(trec: Path) -> None:
     (trec / "qrels.txt").write_text("q1 0 d1\n")
     (trec / "topics.tsv").write_text("q1\n")
     before = files_in(trec)
@@ -102,7 +102,7 @@ def test_everything_wrong_in_all_files_is_told_at_once_and_nothing_is_written(tr
     assert files_in(trec) == before
 
 
-def test_what_cannot_be_written_is_told_of_all_files_and_nothing_is_written(trec: Path) -> None:
+def test_what_cannot_be_written_is_reported_for_all_files_and_nothing_is_written(trec: Path) -> None:
     (trec / "g.jsonl").write_text('{"id": "a b", "query": "?", "relevance": {"d": 1, "e": 0.5}}\n')
     (trec / "r.jsonl").write_text(
         '{"query_id": "q", "results": [{"doc_id": "x", "score": 2}, {"doc_id": "d e", "score": 1}]}\n'
@@ -128,7 +128,7 @@ def test_what_cannot_be_written_is_told_of_all_files_and_nothing_is_written(trec
         ("--golden-out=", "'': is an empty path; name a file"),
     ],
 )
-def test_a_place_that_cannot_be_written_to_is_told(out: str, problem: str, trec: Path) -> None:
+def test_a_path_that_cannot_be_written_to_is_reported(out: str, problem: str, trec: Path) -> None:
     before = files_in(trec)
     code, _, err = convert(
         f"--from trec --qrels qrels.txt --run run.txt {out} {'' if '--run-out' in out else '--run-out r'}"
@@ -160,7 +160,7 @@ def test_a_place_that_cannot_be_written_to_is_told(out: str, problem: str, trec:
         ("--from msmarco", "Invalid value for '--from'"),
     ],
 )
-def test_options_that_do_not_go_together_are_told(options: str, problem: str, trec: Path) -> None:
+def test_options_that_do_not_go_together_are_reported(options: str, problem: str, trec: Path) -> None:
     before = files_in(trec)
     code, out, err = convert(options)
     assert (code, out) == (2, "")
@@ -177,7 +177,7 @@ def test_samples_without_what_was_retrieved_are_golden_queries(tmp_path: Path, m
     assert (code, err) == (2, "error: samples:1: retrieved_context_ids: is missing; expected a list of ids\n")
 
 
-def test_a_file_that_is_gone_when_it_is_opened_is_told(tmp_path: Path) -> None:
-    diagnostics = Diagnostics()
-    assert list(rows([str(tmp_path / "gone")], str.split, "qid 0 docid grade", diagnostics)) == []
-    assert problems(diagnostics, tmp_path) == ["gone: cannot be read (No such file or directory)"]
+def test_a_file_that_is_gone_when_it_is_opened_is_reported(tmp_path: Path) -> None:
+    problems = Collector()
+    assert list(rows([str(tmp_path / "gone")], str.split, "qid 0 docid grade", problems)) == []
+    assert lines_of(problems.found(), tmp_path) == ["gone: cannot be read (No such file or directory)"]

@@ -8,29 +8,30 @@ from hypothesis import given
 
 from ragcontract.contract.golden_file import GoldenRow
 from ragcontract.convert.collection import Collection
+from ragcontract.files.problems import Problems
 from tests.builders import as_jsonl, golden, run
-from tests.convert.builders import ANY_TEXT, collection, collections, problems, read, read_all, rows, written
+from tests.convert.builders import ANY_TEXT, collection, collections, lines_of, read, read_all, rows, written
 
 
 def test_golden_rows_with_and_without_grades_are_read(tmp_path: Path) -> None:
     graded = {"id": 2, "query": "Who?", "relevance": {"a": 2, "b": 0.5}}
-    found, diagnostics = read(
+    found, problems = read(
         "rag-contract", tmp_path, golden=as_jsonl(golden("q1", "x", "y"), graded), run=as_jsonl(run())
     )
     assert {query.id: query.grades for query in (found.queries or {}).values()} == {
         "q1": {"x": 1, "y": 1},
         "2": {"a": 2, "b": 0.5},
     }
-    assert (diagnostics.problems, diagnostics.warnings) == (0, [])
+    assert problems == Problems()
 
 
 def test_what_no_other_format_has_is_said_to_be_lost(tmp_path: Path) -> None:
     questions = [golden("q1"), golden("q2", weight=2, tags=["t"]), golden("q3", tags=["t"], must_rank_at_most=1)]
     results = [{"doc_id": "d", "chunk_id": "c"}, {"doc_id": "e"}]
     ranked = [run("q1"), {"query_id": "q2", "results": results, "latency_ms": 0, "index_version": 3}]
-    _, diagnostics = read("rag-contract", tmp_path, golden=as_jsonl(*questions), run=as_jsonl(*ranked))
+    _, problems = read("rag-contract", tmp_path, golden=as_jsonl(*questions), run=as_jsonl(*ranked))
     lost = "not in the other format, and left out:"
-    assert diagnostics.warnings == [
+    assert list(problems.warnings) == [
         f"{tmp_path}/golden:2: {lost} weight, tags, must_rank_at_most",
         f"{tmp_path}/run:2: {lost} latency_ms, index_version, results.chunk_id",
     ]
@@ -53,28 +54,28 @@ def test_every_field_of_a_golden_row_is_carried_or_said_to_be_lost_where_it_is_f
     field: str, tmp_path: Path
 ) -> None:
     rows = as_jsonl(golden("q1"), golden("q2", **{field: USED[field]}), golden("q3", **{field: USED[field]}))
-    _, diagnostics = read("rag-contract", tmp_path, golden=rows, run=as_jsonl(run()))
-    assert diagnostics.warnings == [f"{tmp_path}/golden:2: not in the other format, and left out: {field}"]
+    _, problems = read("rag-contract", tmp_path, golden=rows, run=as_jsonl(run()))
+    assert list(problems.warnings) == [f"{tmp_path}/golden:2: not in the other format, and left out: {field}"]
 
 
 def test_defaults_that_are_written_out_are_not_lost(tmp_path: Path) -> None:
     row = golden(must_include_any=False, forbidden_doc_ids=[], weight=1, tags=[], severity="error", metadata={})
-    _, diagnostics = read("rag-contract", tmp_path, golden=as_jsonl(row), run=as_jsonl(run()))
-    assert diagnostics.warnings == []
+    _, problems = read("rag-contract", tmp_path, golden=as_jsonl(row), run=as_jsonl(run()))
+    assert problems.warnings == ()
 
 
-def test_a_query_that_stands_there_twice_is_told(tmp_path: Path) -> None:
-    _, diagnostics = read("rag-contract", tmp_path, golden=as_jsonl(golden(), golden()), run=as_jsonl(run(), run()))
-    assert [problem.replace(f"{tmp_path}/", "") for problem in problems(diagnostics, tmp_path)] == [
-        "golden:2: id: 'q1' stands here again; it is first in golden:1",
-        "run:2: query_id: 'q1' stands here again; it is first in run:1",
+def test_a_duplicate_query_is_reported(tmp_path: Path) -> None:
+    _, problems = read("rag-contract", tmp_path, golden=as_jsonl(golden(), golden()), run=as_jsonl(run(), run()))
+    assert [problem.replace(f"{tmp_path}/", "") for problem in lines_of(problems, tmp_path)] == [
+        "golden:2: id: duplicate id 'q1', first defined at golden:1",
+        "run:2: query_id: duplicate 'q1', first defined at run:1",
     ]
 
 
 def test_queries_that_are_not_in_the_run_are_said_to_be_missing() -> None:
-    text, diagnostics = written("rag-contract", "run", collection({"q1": {}, "q2": {}}, {"q2": [("d", None)]}))
+    text, problems = written("rag-contract", "run", collection({"q1": {}, "q2": {}}, {"q2": [("d", None)]}))
     assert rows(text) == [{"query_id": "q2", "results": [{"doc_id": "d"}]}]
-    assert diagnostics.warnings == [
+    assert list(problems.warnings) == [
         "1 query ('q1') not in the run: if nothing was found for them, say so with `missing_queries: zero`"
     ]
 

@@ -11,11 +11,9 @@ import ir_measures
 import pytest
 import pytrec_eval
 
-from ragcontract.contract.golden_file import read_golden
-from ragcontract.files.problems import Diagnostics
-from ragcontract.metrics.formulas import metrics_at
-from ragcontract.runs.run_file import RunRows
-from ragcontract.statistics.aggregate import groups_of, means
+from ragcontract import check, load_golden
+from ragcontract.metrics.formulas import FORMULAS
+from ragcontract.runs.doc_ids import read_doc_ids
 from tests.process import rag_contract
 from tests.records import score_query
 
@@ -52,15 +50,12 @@ def by_pytrec_eval(qrels: Path, run: Path) -> dict[str, dict[str, float]]:
 
 
 def ours(golden: Path, run: Path) -> dict[str, dict[str, float]]:
-    diagnostics = Diagnostics()
-    queries = read_golden([str(golden)], diagnostics).queries
-    metrics = metrics_at(K)
-    found = {}
-    for query_id, doc_ids in RunRows([str(run)], diagnostics):
-        values = score_query(queries[query_id], doc_ids, metrics, "results").values
-        found[query_id] = {metric.metric.name: value for metric, value in zip(metrics, values, strict=True)}
-    diagnostics.raise_problems()
-    return found
+    queries = load_golden(golden)
+    names = [formula.name for formula in FORMULAS]
+    return {
+        query_id: dict(zip(names, score_query(queries[query_id], doc_ids, K).values, strict=True))
+        for query_id, doc_ids in read_doc_ids([str(run)])[0].items()
+    }
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -112,13 +107,7 @@ def test_a_run_without_scores_has_the_same_metrics_for_trec_eval_and_ir_measures
         ir_measures.read_trec_qrels("trec.qrels"),  # type: ignore[no-untyped-call]
         ir_measures.read_trec_run("beir.run"),  # type: ignore[no-untyped-call]
     )
-    diagnostics = Diagnostics()
-    metrics = metrics_at(K)
-    queries = read_golden(["golden.jsonl"], diagnostics).queries
-    scores = {
-        name: score_query(queries[name], docs, metrics, "results") for name, docs in RunRows(["run.jsonl"], diagnostics)
-    }
-    mean = means(groups_of(list(queries.values()), scores), metrics)
-    assert [mean[f"mrr_at_{K}"], mean[f"precision_at_{K}"]] == pytest.approx(
+    metrics = check(golden="golden.jsonl", run="run.jsonl", k=K).metrics
+    assert [metrics[f"mrr_at_{K}"].current, metrics[f"precision_at_{K}"].current] == pytest.approx(
         [measured[ir_measures.RR @ K], measured[ir_measures.P @ K]]
     )

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ragcontract.convert.collection import Collection
 from ragcontract.convert.ragas import Sample
 from ragcontract.convert.samples import Samples
-from ragcontract.files.problems import Diagnostics
-from tests.convert.builders import ANY_TEXT, collection, collections, problems, ranks, read, rows, written
+from ragcontract.files.problems import Collector, Problems
+from tests.convert.builders import ANY_TEXT, collection, collections, lines_of, ranks, read, rows, written
 
 SAMPLES = [
     {"user_input": "What?", "retrieved_context_ids": ["d2", 1, 1], "reference_context_ids": [1, "d2", "1"]},
@@ -27,8 +27,8 @@ FORMS = {
 
 @pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
 def test_samples_are_golden_queries_and_a_run(text: str, tmp_path: Path) -> None:
-    found, diagnostics = read("ragas", tmp_path, samples=text)
-    assert (diagnostics.problems, diagnostics.warnings) == (0, [])
+    found, problems = read("ragas", tmp_path, samples=text)
+    assert problems == Problems()
     assert {query.id: (query.text, query.grades) for query in (found.queries or {}).values()} == {
         "What?": ("What?", {"1": 1, "d2": 1}),
         "7": ("Who?", {}),
@@ -38,10 +38,10 @@ def test_samples_are_golden_queries_and_a_run(text: str, tmp_path: Path) -> None
 
 def test_a_part_that_is_not_wanted_may_be_missing(tmp_path: Path) -> None:
     text = '{"user_input": "What?", "retrieved_context_ids": null, "reference_context_ids": ["d"]}'
-    found, diagnostics = read("ragas", tmp_path, wanted={"golden"}, samples=text)
-    assert (list(found.queries or {}), found.rankings, diagnostics.problems) == (["What?"], None, 0)
-    _, diagnostics = read("ragas", tmp_path, samples=text)
-    assert problems(diagnostics, tmp_path) == ["samples:1: retrieved_context_ids: is missing; expected a list of ids"]
+    found, problems = read("ragas", tmp_path, wanted={"golden"}, samples=text)
+    assert (list(found.queries or {}), found.rankings, problems) == (["What?"], None, Problems())
+    _, problems = read("ragas", tmp_path, samples=text)
+    assert lines_of(problems, tmp_path) == ["samples:1: retrieved_context_ids: is missing; expected a list of ids"]
 
 
 BAD = [
@@ -61,20 +61,20 @@ FORMS_OF_BAD = {
 
 
 @pytest.mark.parametrize(("text", "lines", "first"), FORMS_OF_BAD.values(), ids=FORMS_OF_BAD)
-def test_everything_that_is_wrong_is_told_with_its_line(
+def test_everything_that_is_wrong_is_reported_with_its_line(
     text: str, lines: list[int], first: int, tmp_path: Path
 ) -> None:
-    _, diagnostics = read("ragas", tmp_path, samples=text)
+    _, problems = read("ragas", tmp_path, samples=text)
     messages = [
         'user_input: expected text that is not empty, found [{"content": "What?"}]',
         "reference_context_ids[0]: expected text that is not empty, or a whole number, found 1.5",
         'retrieved_context_ids: expected a list, found "d" (text); write ["d"] for a list of one',
-        f"user_input: 'A?' stands here again; it is first in samples:{first}",
+        f"user_input: duplicate 'A?', first defined at samples:{first}",
         "user_input: is missing; found instead: 'question'",
         'expected an object, found "C?"; write {"user_input": "C?"}',
     ]
     expected = [f"samples:{line}: {message}" for line, message in zip(lines, messages, strict=True)]
-    assert problems(diagnostics, tmp_path) == expected
+    assert lines_of(problems, tmp_path) == expected
 
 
 @pytest.mark.parametrize(
@@ -89,31 +89,31 @@ def test_everything_that_is_wrong_is_told_with_its_line(
         ),
     ],
 )
-def test_a_file_that_is_no_samples_is_told(text: str, problem: str, tmp_path: Path) -> None:
-    _, diagnostics = read("ragas", tmp_path, samples=text)
-    (told,) = problems(diagnostics, tmp_path)
-    assert told.startswith(problem)
+def test_a_file_that_is_no_samples_is_reported(text: str, problem: str, tmp_path: Path) -> None:
+    _, problems = read("ragas", tmp_path, samples=text)
+    (reported,) = lines_of(problems, tmp_path)
+    assert reported.startswith(problem)
 
 
 def test_problems_by_the_thousand_are_counted(tmp_path: Path) -> None:
-    _, diagnostics = read("ragas", tmp_path, samples=json.dumps([{}] * 1000))
-    assert (diagnostics.problems, len(problems(diagnostics, tmp_path))) == (1000, 50)
+    _, problems = read("ragas", tmp_path, samples=json.dumps([{}] * 1000))
+    assert (problems.more, len(lines_of(problems, tmp_path))) == (950, 50)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    diagnostics = Diagnostics()
-    assert list(Samples([str(tmp_path / "none")], Sample, diagnostics)) == []
-    assert problems(diagnostics, tmp_path) == ["none: cannot be read (No such file or directory)"]
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
+    problems = Collector()
+    assert list(Samples([str(tmp_path / "none")], Sample, problems)) == []
+    assert lines_of(problems.found(), tmp_path) == ["none: cannot be read (No such file or directory)"]
 
 
 def test_samples_say_what_they_could_not() -> None:
     found = collection({"q1": {"a": 2, "b": 0.5}, "q2": {"a": 1}}, {"q1": [("a", 1.0), ("a", 0.5)], "q3": []})
-    text, diagnostics = written("ragas", "samples", found)
+    text, problems = written("ragas", "samples", found)
     assert rows(text) == [
         {"id": "q1", "user_input": "About q1?", "retrieved_context_ids": ["a", "a"], "reference_context_ids": ["a"]},
         {"id": "q2", "user_input": "About q2?", "reference_context_ids": ["a"]},
     ]
-    assert diagnostics.warnings == [
+    assert list(problems.warnings) == [
         "1 query ('q1') with grades other than 1: samples only say what is relevant",
         "1 query ('q2') not in the run: the samples have no retrieved_context_ids",
         "1 query ('q3') in the run only: left out, for a sample needs its question",
@@ -142,7 +142,7 @@ def test_a_pipe_is_read_from_its_first_line_on(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with ThreadPoolExecutor() as pool:
         pool.submit((tmp_path / "pipe").write_text, FORMS["lines"])
-        assert [sample.user_input for _, sample in Samples([str(tmp_path / "pipe")], Sample, Diagnostics())] == [
+        assert [sample.user_input for _, sample in Samples([str(tmp_path / "pipe")], Sample, Collector())] == [
             "What?",
             "Who?",
         ]

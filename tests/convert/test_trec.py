@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 
 from ragcontract.convert.collection import Collection
+from ragcontract.files.problems import Problems
 from tests.convert.builders import (
     QRELS,
     RUN,
@@ -12,7 +13,7 @@ from tests.convert.builders import (
     TREC_IDS,
     collection,
     collections,
-    problems,
+    lines_of,
     ranks,
     read,
     read_all,
@@ -21,8 +22,8 @@ from tests.convert.builders import (
 
 
 def test_judgments_questions_and_rankings_are_read(tmp_path: Path) -> None:
-    found, diagnostics = read("trec", tmp_path, qrels=QRELS, queries=TOPICS, run=RUN)
-    assert (diagnostics.problems, diagnostics.warnings) == (0, [])
+    found, problems = read("trec", tmp_path, qrels=QRELS, queries=TOPICS, run=RUN)
+    assert problems == Problems()
     assert {query.id: (query.text, query.grades) for query in (found.queries or {}).values()} == {
         "q1": ("What is it?", {"d1": 1, "d2": 0}),
         "q2": ("Who is it?", {"d3": 2, "d9": 0}),
@@ -31,8 +32,8 @@ def test_judgments_questions_and_rankings_are_read(tmp_path: Path) -> None:
 
 
 def test_only_what_is_wanted_is_read(tmp_path: Path) -> None:
-    found, diagnostics = read("trec", tmp_path, wanted={"run"}, qrels="nonsense", run=RUN)
-    assert (found.queries, diagnostics.problems) == (None, 0)
+    found, problems = read("trec", tmp_path, wanted={"run"}, qrels="nonsense", run=RUN)
+    assert (found.queries, problems) == (None, Problems())
 
 
 def test_ranks_and_the_lines_order_count_for_nothing_and_scores_are_32_bits(tmp_path: Path) -> None:
@@ -42,17 +43,17 @@ def test_ranks_and_the_lines_order_count_for_nothing_and_scores_are_32_bits(tmp_
 
 
 def test_a_query_without_a_text_has_its_id_for_a_question(tmp_path: Path) -> None:
-    found, diagnostics = read("trec", tmp_path, wanted={"golden"}, qrels=QRELS, queries="q2\tWho?\n")
+    found, problems = read("trec", tmp_path, wanted={"golden"}, qrels=QRELS, queries="q2\tWho?\n")
     assert [query.text for query in (found.queries or {}).values()] == ["q1", "Who?"]
-    assert diagnostics.warnings == [
+    assert list(problems.warnings) == [
         f"{tmp_path}/qrels:1: 1 query ('q1') without a text; the id stands for the question"
     ]
 
 
 def test_a_query_without_a_relevant_document_is_warned_about(tmp_path: Path) -> None:
-    _, diagnostics = read("trec", tmp_path, wanted={"golden"}, qrels="q 0 d 0\nq 0 e -2\n", queries="q\tWhat?\n")
+    _, problems = read("trec", tmp_path, wanted={"golden"}, qrels="q 0 d 0\nq 0 e -2\n", queries="q\tWhat?\n")
     expected = "1 query ('q') without a relevant document: in trec_eval's means, not in ours"
-    assert diagnostics.warnings == [f"{tmp_path}/qrels:1: {expected}"]
+    assert list(problems.warnings) == [f"{tmp_path}/qrels:1: {expected}"]
 
 
 BAD_QRELS = """q1 0 d1
@@ -76,32 +77,30 @@ q1\tWho?
 """
 
 
-def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
-    _, diagnostics = read("trec", tmp_path, qrels=BAD_QRELS, queries=BAD_TOPICS, run=BAD_RUN)
+def test_everything_that_is_wrong_is_reported_with_its_line(tmp_path: Path) -> None:
+    _, problems = read("trec", tmp_path, qrels=BAD_QRELS, queries=BAD_TOPICS, run=BAD_RUN)
     grade = "grade: expected a whole number of at most a billion, found"
-    assert problems(diagnostics, tmp_path) == [
+    assert lines_of(problems, tmp_path) == [
         'qrels:1: expected the 4 columns `qid 0 docid grade`, found 3: "q1 0 d1"',
-        "qrels:4: docid: 'd1' of query 'q1' stands here again; it is first in qrels:2",
+        "qrels:4: docid: duplicate 'd1' of query 'q1', first defined at qrels:2",
         f'qrels:5: {grade} "1.5"',
         f'qrels:6: {grade} "1000000001"',
         f'qrels:7: {grade} "١"',
         f'qrels:8: {grade} "-"',
         'queries:1: expected `qid<TAB>text`, found "q1 What?"',
-        "queries:3: qid: 'q1' stands here again; it is first in queries:2",
+        "queries:3: qid: duplicate 'q1', first defined at queries:2",
         'queries:4: expected `qid<TAB>text`, found ""',
         'run:1: expected the 6 columns `qid Q0 docid rank score tag`, found 5: "q1 Q0 d1 1 0.5"',
         'run:2: score: expected a number, found "nan"',
         'run:3: score: expected a number, found "1_0"',
         'run:4: score: expected a number, found "1e999"',
-        "run:4: docid: 'd2' of query 'q1' stands here again; it is first in run:3",
+        "run:4: docid: duplicate 'd2' of query 'q1', first defined at run:3",
     ]
 
 
-def test_a_topics_file_with_tags_is_told_once(tmp_path: Path) -> None:
-    _, diagnostics = read("trec", tmp_path, wanted={"golden"}, qrels=QRELS, queries="\n<top>\n<num> 301\n</top>\n")
-    assert problems(diagnostics, tmp_path) == [
-        "queries:2: is a topics file with tags; expected lines of `qid<TAB>text`"
-    ]
+def test_a_topics_file_with_tags_is_reported_once(tmp_path: Path) -> None:
+    _, problems = read("trec", tmp_path, wanted={"golden"}, qrels=QRELS, queries="\n<top>\n<num> 301\n</top>\n")
+    assert lines_of(problems, tmp_path) == ["queries:2: is a topics file with tags; expected lines of `qid<TAB>text`"]
 
 
 @pytest.mark.parametrize(
@@ -115,13 +114,13 @@ def test_a_topics_file_with_tags_is_told_once(tmp_path: Path) -> None:
         (b"\x1f\x8b\x08\0", "qrels:1: the gzip data is damaged or cut off"),
     ],
 )
-def test_a_file_that_is_no_text_is_told(data: bytes, problem: str, tmp_path: Path) -> None:
-    _, diagnostics = read("trec", tmp_path, wanted={"golden"}, qrels=data)
-    (told,) = problems(diagnostics, tmp_path)
-    assert told.startswith(problem)
+def test_a_file_that_is_no_text_is_reported(data: bytes, problem: str, tmp_path: Path) -> None:
+    _, problems = read("trec", tmp_path, wanted={"golden"}, qrels=data)
+    (reported,) = lines_of(problems, tmp_path)
+    assert reported.startswith(problem)
 
 
-def test_scores_are_kept_where_they_are_the_ranking_and_count_down_where_they_are_not() -> None:
+def test_scores_stay_where_they_are_the_ranking_and_count_down_where_they_are_not() -> None:
     rankings: dict[str, list[tuple[str, float | None]]] = {
         "own": [("a", 0.30000000000000004), ("b", 0.1)],
         "none": [("a", None), ("b", None)],
@@ -130,7 +129,7 @@ def test_scores_are_kept_where_they_are_the_ranking_and_count_down_where_they_ar
         "too large": [("a", 1e300), ("b", 1e299)],
         "empty": [],
     }
-    text, diagnostics = written(
+    text, problems = written(
         "trec", "run", collection({}, {name.replace(" ", "-"): pairs for name, pairs in rankings.items()})
     )
     counted = [
@@ -139,7 +138,7 @@ def test_scores_are_kept_where_they_are_the_ranking_and_count_down_where_they_ar
         for rank, doc in ((1, "a"), (2, "b"))
     ]
     assert text.splitlines() == ["own Q0 a 1 0.30000000000000004 rag-contract", "own Q0 b 2 0.1 rag-contract", *counted]
-    assert diagnostics.warnings == [
+    assert list(problems.warnings) == [
         "1 query ('empty') without results: left out, for a run has no line for that",
         (
             "4 queries ('none', 'ties', 'equal-in-32-bits', …) with scores that are missing or do not descend: "
@@ -149,24 +148,24 @@ def test_scores_are_kept_where_they_are_the_ranking_and_count_down_where_they_ar
 
 
 def test_a_document_that_comes_again_is_written_once_at_its_best_rank() -> None:
-    text, diagnostics = written("trec", "run", collection({}, {"q": [("a", 3.0), ("b", 2.0), ("a", 1.0), ("c", 0.0)]}))
+    text, problems = written("trec", "run", collection({}, {"q": [("a", 3.0), ("b", 2.0), ("a", 1.0), ("c", 0.0)]}))
     assert [line.split()[2:5] for line in text.splitlines()] == [
         ["a", "1", "3.0"],
         ["b", "2", "2.0"],
         ["c", "3", "0.0"],
     ]
-    assert diagnostics.warnings == ["1 query ('q') with a document again: only its best rank is written"]
+    assert list(problems.warnings) == ["1 query ('q') with a document again: only its best rank is written"]
 
 
 @pytest.mark.parametrize("name", ["a b", "a\tb", " a", "a\n", "a\u00a0b", "\u2028", "\x1c", "a\0", "\ufeffa"])
 def test_what_ends_a_column_is_refused_everywhere(name: str) -> None:
     for out in ("qrels", "queries", "run"):
-        _, diagnostics = written(
+        _, problems = written(
             "trec", out, collection({name: {"d": 1}, "q": {name: 1}}, {name: [("d", 1.0)], "q": [(name, 1.0)]})
         )
-        places = {problem.partition(': "')[0] for problem in diagnostics._problems}
+        locations = {problem.partition(': "')[0] for problem in problems.problems}
         assert (
-            places
+            locations
             == {
                 "qrels": {"golden.jsonl:1: id", "golden.jsonl:2: relevant_doc_ids"},
                 "queries": {"golden.jsonl:1: id"},
@@ -177,7 +176,7 @@ def test_what_ends_a_column_is_refused_everywhere(name: str) -> None:
 
 def test_a_grade_between_whole_numbers_is_refused() -> None:
     found = collection({"q": {"d": 1, "e": 1.5}})
-    assert written("trec", "qrels", found)[1]._problems == [
+    assert list(written("trec", "qrels", found)[1].problems) == [
         'golden.jsonl:1: relevance: "e" has the grade 1.5; grades are whole numbers in this format'
     ]
 
@@ -186,7 +185,7 @@ def test_a_question_over_several_lines_becomes_one_line() -> None:
     found = collection({"q": {}})
     text, _ = written("trec", "queries", found)
     assert text == "q\tAbout q?\n"
-    assert written("trec", "qrels", found)[1].warnings == [
+    assert list(written("trec", "qrels", found)[1].warnings) == [
         "1 query ('q') without a judged document: left out, for qrels have no line for that"
     ]
 
@@ -212,6 +211,6 @@ def test_a_no_break_space_ends_no_column_and_a_line_break_in_a_question_no_line(
     assert written("trec", "queries", read("rag-contract", tmp_path, wanted={"golden"}, golden=row)[0])[0] == "q\ta b\n"
 
 
-def test_one_score_that_is_too_large_for_32_bits_is_not_kept() -> None:
+def test_one_score_that_is_too_large_for_32_bits_does_not_stay() -> None:
     text, _ = written("trec", "run", collection({}, {"q": [("a", 1e300), ("b", 1.0)]}))
     assert [line.split()[4] for line in text.splitlines()] == ["2.0", "1.0"]

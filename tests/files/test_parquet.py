@@ -1,4 +1,4 @@
-"""Parquet in place of JSON lines: the same rows, the same rules, the same words for what is wrong."""
+"""Parquet in place of JSON lines: the same rows, the same rules, the same sentences for what is wrong."""
 
 import hashlib
 import json
@@ -12,12 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from ragcontract import InputError, check, load_golden, load_run
+from ragcontract.core.run import RunRow, row_type
+from ragcontract.files.events import Batch
 from ragcontract.files.opening import BUFFER
 from ragcontract.files.parquet import ROWS
-from ragcontract.files.problems import Diagnostics
-from ragcontract.runs.run_file import RunRow, RunRows
+from ragcontract.files.rows import read_rows
 from tests.builders import golden, run, write_jsonl
 from tests.process import Ended, files_in, rag_contract, spawn
+from tests.runs.sides import problems_in, read_run, side_of
 
 ID_TYPES = [
     pa.string(),
@@ -44,15 +46,6 @@ def column(path: Path, **columns: pa.Array) -> Path:
     return path
 
 
-def problems(path: Path, **options: Any) -> list[str]:
-    """Return what is wrong with a run, the folder's name taken off."""
-    diagnostics = Diagnostics()
-    list(RunRows([str(path)], diagnostics, **options))
-    with pytest.raises(InputError) as refused:
-        diagnostics.raise_problems()
-    return [problem.replace(f"{path.parent}/", "") for problem in refused.value.lines()]
-
-
 @pytest.mark.parametrize("lists", [pa.list_, pa.large_list, lambda items: pa.list_(items, 2)])
 @pytest.mark.parametrize("ids", ID_TYPES, ids=str)
 def test_ids_are_text_whatever_type_the_columns_have(ids: pa.DataType, lists: Any, tmp_path: Path) -> None:
@@ -70,12 +63,12 @@ def test_nulls_are_what_is_absent(tmp_path: Path) -> None:
         {"query_id": "q2", "results": [{"doc_id": "b", "score": None}], "latency_ms": 2.0, "index_version": "i"},
         {"query_id": "q3", "results": []},
     ]
-    diagnostics = Diagnostics()
-    reader = RunRows([str(write(tmp_path / "run.parquet", rows))], diagnostics)
-    assert list(reader) == [("q1", ["a"]), ("q2", ["b"]), ("q3", [])]
-    assert (reader.versions, reader.unmeasured, diagnostics.problems) == ({"index_version": ["i"]}, 2, 0)
-    assert reader.latency
-    assert (reader.latency.rows, reader.latency.max_ms) == (1, 2.0)
+    path = write(tmp_path / "run.parquet", rows)
+    assert read_run(path)[0] == [("q1", ["a"]), ("q2", ["b"]), ("q3", [])]
+    side = side_of(path, "q1", "q2", "q3")
+    assert (side.versions, side.unmeasured, bool(side.problems)) == ({"index_version": ["i"]}, 2, False)
+    assert side.latency
+    assert (side.latency.rows, side.latency.max_ms) == (1, 2.0)
 
 
 def test_numbers_of_any_width_and_columns_of_nothing_but_nulls(tmp_path: Path) -> None:
@@ -88,10 +81,10 @@ def test_numbers_of_any_width_and_columns_of_nothing_but_nulls(tmp_path: Path) -
             [[{"doc_id": "a", "score": 3}]], pa.list_(pa.struct({"doc_id": pa.string(), "score": pa.int8()}))
         ),
     )
-    reader = RunRows([str(path)], diagnostics := Diagnostics())
-    assert list(reader) == [("q1", ["a"])]
-    assert reader.latency
-    assert (reader.latency.max_ms, reader.versions, diagnostics.problems) == (41.0, {}, 0)
+    assert read_run(path)[0] == [("q1", ["a"])]
+    side = side_of(path, "q1")
+    assert side.latency
+    assert (side.latency.max_ms, side.versions, bool(side.problems)) == (41.0, {}, False)
 
 
 def test_batches_and_row_groups_leave_no_seam(tmp_path: Path) -> None:
@@ -101,10 +94,10 @@ def test_batches_and_row_groups_leave_no_seam(tmp_path: Path) -> None:
     path = write(tmp_path / "run.parquet", rows, row_group_size=ROWS + 5)
     assert load_run(path) == {row["query_id"]: [one["doc_id"] for one in row["results"]] for row in rows}
     rows[-1]["query_id"] = "q0"
-    found = problems(write(path, rows, row_group_size=ROWS + 5))
+    found = problems_in(write(path, rows, row_group_size=ROWS + 5), "q0")
     assert found == [
         (
-            f"run.parquet:{len(rows)}: query_id: 'q0' stands here again; it is first in run.parquet:1 "
+            f"run.parquet:{len(rows)}: query_id: duplicate id 'q0', first defined at run.parquet:1 "
             "(several rows a query are averaged with --repeats)"
         )
     ]
@@ -154,9 +147,7 @@ def test_formats_mix_in_one_set_and_keep_its_rules(tmp_path: Path) -> None:
     assert report.inputs.baseline
     assert report.inputs.baseline.shared == 3
     write_jsonl(returned[2], [run("c"), run("a")])
-    with pytest.raises(
-        InputError, match=rf"r3.jsonl:2: query_id: 'a' stands here again; it is first in {returned[1]}:1"
-    ):
+    with pytest.raises(InputError, match=rf"r3.jsonl:2: query_id: duplicate id 'a', first defined at {returned[1]}:1"):
         check(golden=asked, run=returned)
 
 
@@ -183,7 +174,7 @@ def test_scores_that_do_not_descend_are_warned_about(tmp_path: Path) -> None:
 
 
 def test_a_misspelled_column_is_named(tmp_path: Path) -> None:
-    rows = [{"query_id": "q1", "latencyms": 3, "results": [{"doc_id": "a", "scores": 0.5, "text": "words"}]}]
+    rows = [{"query_id": "q1", "latencyms": 3, "results": [{"doc_id": "a", "scores": 0.5, "text": "long"}]}]
     path = write(tmp_path / "run.parquet", rows)
     with pytest.warns(UserWarning, match="unknown field") as warned:
         load_run(path)
@@ -216,18 +207,20 @@ BAD_COLUMNS: list[tuple[dict[str, pa.Array], str]] = [
 
 
 @pytest.mark.parametrize(("columns", "sentence"), BAD_COLUMNS, ids=[sentence for _, sentence in BAD_COLUMNS])
-def test_a_column_that_cannot_be_it_is_told_once(columns: dict[str, pa.Array], sentence: str, tmp_path: Path) -> None:
-    assert problems(column(tmp_path / "run.parquet", **columns)) == [f"run.parquet: {sentence}"]
+def test_a_column_that_cannot_be_it_is_reported_once(
+    columns: dict[str, pa.Array], sentence: str, tmp_path: Path
+) -> None:
+    assert problems_in(column(tmp_path / "run.parquet", **columns)) == [f"run.parquet: {sentence}"]
 
 
 def test_columns_that_are_missing_or_there_twice(tmp_path: Path) -> None:
-    assert problems(write(tmp_path / "run.parquet", [{"qid": "q1"}])) == [
+    assert problems_in(write(tmp_path / "run.parquet", [{"qid": "q1"}])) == [
         "run.parquet: query_id: is missing; found instead: 'qid'",
         "run.parquet: results: is missing; found instead: 'qid'",
     ]
     twice = pa.table([["q1"], ["q1"], [[{"doc_id": "a"}]]], names=["query_id", "query_id", "results"])
     pq.write_table(twice, tmp_path / "run.parquet")
-    assert problems(tmp_path / "run.parquet") == [
+    assert problems_in(tmp_path / "run.parquet") == [
         "run.parquet: query_id: is there more than once; give one of the columns another name"
     ]
 
@@ -252,41 +245,41 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("bad", "sentence"), BAD_ROWS, ids=[sentence for _, sentence in BAD_ROWS])
-def test_a_bad_row_is_told_by_its_number_and_the_others_are_read(
+def test_a_bad_row_is_reported_by_its_number_and_the_others_are_read(
     bad: dict[str, Any], sentence: str, tmp_path: Path
 ) -> None:
     good = {"query_id": "q", "results": [{"doc_id": "a", "score": 1.0}], "latency_ms": 2.0}
     rows = [good | {"query_id": f"q{n}"} for n in range(17)]
     rows[6] |= bad
     path = write(tmp_path / "run.parquet", rows)
-    found = problems(path)
+    found = problems_in(path)
     assert [problem.split(" (", 1)[0] for problem in found] == [f"run.parquet:7: {sentence}".split(" (", 1)[0]]
-    diagnostics = Diagnostics()
-    assert len(list(RunRows([str(path)], diagnostics))) == 16
+    assert len(read_run(path)[0]) == 16
 
 
 def test_rows_after_a_bad_one_keep_their_numbers(tmp_path: Path) -> None:
     rows = [run("a"), run(""), run("b"), run("c"), run("b"), run(""), run("c")]
-    found = problems(write(tmp_path / "run.parquet", rows))
-    assert [problem.partition(": ")[0] for problem in found] == [f"run.parquet:{n}" for n in (2, 6, 5, 7)]
-    assert [problem.partition("first in ")[2][:13] for problem in found[2:]] == ["run.parquet:3", "run.parquet:4"]
+    found = problems_in(write(tmp_path / "run.parquet", rows), "a", "b", "c")
+    assert [problem.partition(": ")[0] for problem in found] == [f"run.parquet:{n}" for n in (2, 5, 6, 7)]
+    first = [problem.partition("first defined at ")[2][:13] for problem in found]
+    assert first == ["", "run.parquet:3", "", "run.parquet:4"]
 
 
-def test_what_is_wrong_is_told_fifty_times(tmp_path: Path) -> None:
-    found = problems(write(tmp_path / "run.parquet", [run("", "a") for _ in range(ROWS + 60)]))
+def test_what_is_wrong_is_reported_fifty_times(tmp_path: Path) -> None:
+    found = problems_in(write(tmp_path / "run.parquet", [run("", "a") for _ in range(ROWS + 60)]))
     assert len(found) == 51
     assert found[-1] == f"… and {ROWS + 10} more like these"
 
 
-def test_text_that_is_no_utf8_is_told_by_row(tmp_path: Path) -> None:
+def test_text_that_is_no_utf8_is_reported_by_row(tmp_path: Path) -> None:
     ids = pa.array([b"q1", b"q\xff", b"q3"]).view(pa.string())
     results = pa.array([[{"doc_id": "a"}], [], [{"doc_id": "b"}, {"doc_id": "c"}]])
     path = column(tmp_path / "run.parquet", query_id=ids, results=results)
-    assert problems(path) == ["run.parquet:2: is not UTF-8 (byte 0xff in a text)"]
-    assert list(RunRows([str(path)], Diagnostics())) == [("q1", ["a"]), ("q3", ["b", "c"])]
+    assert problems_in(path) == ["run.parquet:2: is not UTF-8 (byte 0xff in a text)"]
+    assert read_run(path)[0] == [("q1", ["a"]), ("q3", ["b", "c"])]
 
 
-def test_grades_that_are_no_object_are_told(tmp_path: Path) -> None:
+def test_grades_that_are_no_object_are_reported(tmp_path: Path) -> None:
     path = write(tmp_path / "golden.parquet", [golden("q1", relevance="doc1")])
     with pytest.raises(InputError, match=r'golden.parquet:1: relevance: expected an object, found "doc1" \(text\)'):
         load_golden(path)
@@ -302,20 +295,20 @@ def damaged(path: Path) -> Path:
     return path
 
 
-def test_a_file_that_is_damaged_or_none_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_damaged_or_none_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "run.parquet"
-    (line,) = problems(damaged(path))
+    (line,) = problems_in(damaged(path))
     assert line.startswith(f"run.parquet:{2 * ROWS + 1}: cannot be read as Parquet; the file is damaged (")
     path.write_bytes(path.read_bytes()[:1000])
-    (line,) = problems(path)
+    (line,) = problems_in(path)
     assert line.startswith("run.parquet: cannot be read as Parquet; the file is damaged (")
     path.write_text('{"query_id": 1}')
-    assert problems(path) == [
+    assert problems_in(path) == [
         "run.parquet: is no Parquet file, though its name says so; JSON lines are called something.jsonl"
     ]
     path.write_bytes(b"")
-    assert problems(path) == ["run.parquet: is empty; expected Parquet"]
-    assert problems(write(path, [], pq.read_schema(write(tmp_path / "good.parquet", [run()])))) == [
+    assert problems_in(path) == ["run.parquet: is empty; expected Parquet"]
+    assert problems_in(write(path, [], pq.read_schema(write(tmp_path / "good.parquet", [run()])))) == [
         "run.parquet: has no rows"
     ]
     (tmp_path / "folder.parquet").mkdir()
@@ -368,7 +361,7 @@ def test_texts_and_metadata_are_never_read(tmp_path: Path) -> None:
         pq.ParquetFile(path, page_checksum_verification=True).read()
 
 
-def test_metadata_and_chunks_are_told_of_where_a_conversion_leaves_them_out(
+def test_metadata_and_chunks_are_reported_where_a_conversion_leaves_them_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -382,8 +375,24 @@ def test_metadata_and_chunks_are_told_of_where_a_conversion_leaves_them_out(
     )
 
 
-def test_the_records_of_a_run_are_all_there_is_to_a_schema() -> None:
+@pytest.mark.parametrize("needs", [frozenset(), frozenset({"response", "results.text"})])
+def test_the_records_of_a_run_are_all_there_is_to_a_schema(needs: frozenset[str]) -> None:
     """A field that is added to the rows later is read from Parquet as well, or left out on purpose."""
     from ragcontract.files.arrow_types import kind_of
 
-    assert set(kind_of(RunRow).fields) == set(RunRow.__struct_fields__)
+    for record in (RunRow, row_type(needs)):
+        assert set(kind_of(record).fields) == set(record.__struct_fields__)
+
+
+def test_a_column_is_read_where_something_needs_it_and_only_there(tmp_path: Path) -> None:
+    results = [{"doc_id": "a", "text": "of the document"}]
+    path = write(tmp_path / "run.parquet", [{"query_id": "q1", "results": results, "response": "an answer"}])
+    for needs, answer, text in (((), None, None), (("response", "results.text"), "an answer", "of the document")):
+        (row,) = [
+            row
+            for event in read_rows([str(path)], row_type(frozenset(needs)), known=RunRow)
+            if isinstance(event, Batch)
+            for row in event.rows
+        ]
+        assert getattr(row, "response", None) == answer
+        assert getattr(row.results[0], "text", None) == text

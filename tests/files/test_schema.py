@@ -22,11 +22,11 @@ class Strict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     other_name: int = 0
 
 
-def test_a_fitting_value_has_no_misfits() -> None:
+def test_a_value_that_fits_has_no_mismatches() -> None:
     assert mismatches({"id": "x", "count": 1, "inner": [{"name": "n"}], "either": "all", "more": 1}, Record) == []
 
 
-def test_misfits_are_told_outermost_first_and_in_the_order_of_lists() -> None:
+def test_mismatches_are_reported_outermost_first_and_in_the_order_of_lists() -> None:
     value = {"count": True, "inner": [{"name": "n"}, {"name": "n"}, {"name": 2}, *[{"name": "n"}] * 7, {"name": 1}, {}]}
     assert mismatches(value, Record) == [
         Mismatch(("count",), "expected a whole number, found true"),
@@ -41,7 +41,7 @@ def test_a_whole_number_with_a_point_is_none() -> None:
     assert mismatches({"id": "x", "count": 3.0}, Record) == [Mismatch(("count",), "expected a whole number, found 3.0")]
 
 
-def test_of_several_missing_fields_each_is_told_once() -> None:
+def test_of_several_missing_fields_each_is_reported_once() -> None:
     class Three(Struct):
         a: int
         b: int
@@ -50,7 +50,7 @@ def test_of_several_missing_fields_each_is_told_once() -> None:
     assert [mismatch.path for mismatch in mismatches({}, Three)] == [("a",), ("b",), ("c",)]
 
 
-def test_a_choice_is_told_whole() -> None:
+def test_a_choice_is_named_in_full() -> None:
     assert mismatches({"id": "x", "either": 2}, Record) == [
         Mismatch(("either",), 'expected a number from 0 to 1 or "all", found 2')
     ]
@@ -62,7 +62,7 @@ def test_an_object_for_which_one_field_would_do_is_written_out() -> None:
     ]
 
 
-def test_unknown_keys_are_told_with_what_was_meant_or_what_there_is() -> None:
+def test_unknown_keys_are_reported_with_what_was_meant_or_what_there_is() -> None:
     value = {"othername": 1, "Name": 2, "zzz": 3}
     assert {mismatch.path[0]: mismatch.message for mismatch in mismatches(value, Strict)} == {
         "othername": "unknown key; did you mean 'other_name'?",
@@ -115,7 +115,7 @@ def test_values_are_shown_as_short_json(value: Any, text: str) -> None:
     assert shown(value) == text
 
 
-def test_expectations_in_words() -> None:
+def test_what_a_schema_expects_is_described_in_plain_english() -> None:
     assert describe({"type": "string", "minLength": 1}, {}) == "text that is not empty"
     assert describe({"type": "number", "minimum": 0}, {}) == "a number of at least 0"
     assert describe({"const": 1}, {}) == "1"

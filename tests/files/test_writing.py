@@ -69,7 +69,7 @@ def test_a_name_can_be_as_long_as_names_are(tmp_path: Path) -> None:
     assert files_in(tmp_path) == {"n" * 255: b"newer"}
 
 
-def test_when_one_cannot_be_put_in_place_all_are_as_they_were(tmp_path: Path) -> None:
+def test_when_one_cannot_be_written_all_are_as_they_were(tmp_path: Path) -> None:
     (tmp_path / "old.md").write_bytes(b"old")
     (tmp_path / "folder" / "full").mkdir(parents=True)
     before = files_in(tmp_path)
@@ -122,7 +122,7 @@ def test_standard_output_is_known_by_its_names() -> None:
     ]
 
 
-def test_good_places_have_no_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_that_can_be_written_have_no_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("input").touch()
     assert check_outputs(["new", "deep/new", "../elsewhere", "/dev/stdout", "/dev/stderr"], ["input"]) == []

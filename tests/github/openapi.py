@@ -82,14 +82,14 @@ class Description:
                 if not value.isdecimal():
                     return f"{name} is no integer"
                 value = int(value)
-            if problem := self._misfit(value, schema):
+            if problem := self._mismatch(value, schema):
                 return f"{name}: {problem}"
         if "requestBody" not in operation:
             return None if body is None else "there is a body where none belongs"
         schema = operation["requestBody"]["content"]["application/json"]["schema"]
-        return self._misfit(body, {**schema, "additionalProperties": False})
+        return self._mismatch(body, {**schema, "additionalProperties": False})
 
-    def misfit_of_answer(self, method: str, target: str, status: int, body: Json) -> str | None:
+    def mismatch_of_answer(self, method: str, target: str, status: int, body: Json) -> str | None:
         """Say why an answer is not one that the description foresees; None if it is."""
         if self._document is NOTHING:
             return None
@@ -101,7 +101,7 @@ class Description:
             answer = self._resolve(answer["$ref"])
         if "content" not in answer:
             return None if body is None else "there is an answer where none belongs"
-        return self._misfit(body, answer["content"]["application/json"]["schema"])
+        return self._mismatch(body, answer["content"]["application/json"]["schema"])
 
     def _parameters(self, operation: Json) -> list[Json]:
         return [self._resolve(found["$ref"]) if "$ref" in found else found for found in operation.get("parameters", [])]
@@ -112,7 +112,7 @@ class Description:
             found = found[part]
         return found
 
-    def _misfit(self, value: Json, schema: Json) -> str | None:
+    def _mismatch(self, value: Json, schema: Json) -> str | None:
         absolute = _absolute(schema)
         errors = OAS30Validator(absolute, registry=self._registry).iter_errors(value)
         return next((error.message for error in errors), None)

@@ -166,7 +166,7 @@ class GitHub:
             return 422, {"message": "Validation Failed"}
         status, found = self._do(method, urlsplit(target).path, parse_qs(urlsplit(target).query), body)
         if "/comments" in target:
-            mismatch = self._description.misfit_of_answer(method, target, status, found)
+            mismatch = self._description.mismatch_of_answer(method, target, status, found)
             assert not mismatch or status in {403, 404, 422}, mismatch
         return status, found
 

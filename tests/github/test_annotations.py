@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ragcontract.contract.config import Config, FailOn
 from ragcontract.core.errors import InputError
 from ragcontract.github.annotations import MOST, of_problems, of_report
-from ragcontract.model import Report
+from ragcontract.reports.report import Report
 from tests import scenarios
 from tests.builders import as_jsonl, golden, run, write_baseline, write_jsonl
 from tests.github.standin import Fault, GitHub
@@ -51,7 +50,7 @@ def test_a_broken_gate_is_at_its_line_of_the_config_and_before_the_queries() -> 
         [query("q", "A", location="golden.jsonl:3")],
         {"q": ["x"]},
         {"q": ["A"]},
-        Config(fail_on=FailOn(mrr_drop_gt=0.1)),
+        {"fail_on": {"mrr_drop_gt": 0.1}},
     )
     gate, one = annotated(what)
     assert (gate.title, gate.file, gate.line) == ("fail_on.mrr_drop_gt", "ragcontract.yml", "7")
@@ -65,13 +64,13 @@ def test_the_worst_come_first() -> None:
 
 def test_of_more_than_ten_the_last_one_counts_the_rest() -> None:
     assert len(annotated(broken(10))) == 10
-    told = annotated(broken(1200))
-    assert len(told) == 10
-    assert told[0].line == "1200"
-    assert told[-1].message == "… and 1,191 more like these; the report has them all"
+    reported = annotated(broken(1200))
+    assert len(reported) == 10
+    assert reported[0].line == "1200"
+    assert reported[-1].message == "… and 1,191 more like these; the report has them all"
 
 
-def test_a_place_is_looked_up_only_for_what_is_shown() -> None:
+def test_a_repository_is_looked_for_only_for_what_is_shown() -> None:
     asked: list[str] = []
 
     def in_repository(location: str) -> str:
@@ -85,15 +84,15 @@ def test_a_place_is_looked_up_only_for_what_is_shown() -> None:
 
 
 def test_warnings_leave_room_for_what_delivering_has_to_say() -> None:
-    told = annotated(broken(2, warnings=[f"odd {number}" for number in range(30)]))
-    assert [one.level for one in told] == ["error"] * 2 + ["warning"] * MOST["warning"]
-    assert told[-1].message.startswith("… and 26 more")
+    reported = annotated(broken(2, warnings=[f"odd {number}" for number in range(30)]))
+    assert [one.level for one in reported] == ["error"] * 2 + ["warning"] * MOST["warning"]
+    assert reported[-1].message.startswith("… and 26 more")
 
 
 def test_what_is_not_enforced_is_a_warning_and_the_limit_is_over_all() -> None:
-    told = parse_annotations(of_report(broken(9, warnings=["odd"] * 9), "warning", str))
-    assert {one.level for one in told} == {"warning"}
-    assert len(told) == MOST["warning"]
+    reported = parse_annotations(of_report(broken(9, warnings=["odd"] * 9), "warning", str))
+    assert {one.level for one in reported} == {"warning"}
+    assert len(reported) == MOST["warning"]
 
 
 @pytest.mark.parametrize("nasty", ["\x1b", "##[", "%0A", "✅", "::error::", "a,b:c=d", "\u202e"])
@@ -107,32 +106,32 @@ def test_no_id_makes_a_message_too_long_or_another_command(nasty: str) -> None:
 
 
 def test_problems_are_at_the_line_they_begin_with() -> None:
-    told = parse_annotations(
+    reported = parse_annotations(
         of_problems(
             InputError(["a,b.jsonl:17: id: is missing", "run.jsonl: no such file", "input k: x", "x: 3: y"]), str
         )
     )
-    assert [(one.file, one.line) for one in told] == [("a,b.jsonl", "17"), ("", ""), ("", ""), ("", "")]
-    assert told[0].message == "a,b.jsonl:17: id: is missing"
+    assert [(one.file, one.line) for one in reported] == [("a,b.jsonl", "17"), ("", ""), ("", ""), ("", "")]
+    assert reported[0].message == "a,b.jsonl:17: id: is missing"
 
 
-def test_of_many_problems_ten_are_told() -> None:
+def test_of_many_problems_ten_are_shown() -> None:
     problems = [f"golden.jsonl:{number}: x" for number in range(50)]
-    told = parse_annotations(of_problems(InputError(problems, warnings=["odd"] * 7), str))
-    assert [one.level for one in told] == ["error"] * 10 + ["warning"] * 5
-    assert told[9].message == "… and 41 more like these; the job's summary has more of them"
-    assert told[-1].message == "… and 3 more like these; the job's summary has more of them"
+    reported = parse_annotations(of_problems(InputError(problems, warnings=["odd"] * 7), str))
+    assert [one.level for one in reported] == ["error"] * 10 + ["warning"] * 5
+    assert reported[9].message == "… and 41 more like these; the job's summary has more of them"
+    assert reported[-1].message == "… and 3 more like these; the job's summary has more of them"
 
 
 def test_problems_that_were_only_counted_are_counted_here_too(runner: Runner) -> None:
     write_jsonl(runner.workspace / "golden.jsonl", [golden(f"q{n}", weight=-1) for n in range(1200)])
     write_jsonl(runner.workspace / "current_run.jsonl", [run("q1")])
-    told = [one.message for one in runner.run().annotations if one.level == "error"]
-    assert len(told) == 10
-    assert told[-1].startswith("… and 1,191 more like these")
+    reported = [one.message for one in runner.run().annotations if one.level == "error"]
+    assert len(reported) == 10
+    assert reported[-1].startswith("… and 1,191 more like these")
 
 
-def places(runner: Runner, **inputs: str) -> list[str]:
+def locations(runner: Runner, **inputs: str) -> list[str]:
     result = runner.run({name.replace("_", "-"): value for name, value in inputs.items()})
     assert result.exit_code in {1, 2}
     return [f"{one.file}:{one.line}" for one in result.annotations if one.level == "error"]
@@ -145,40 +144,40 @@ def test_the_lines_are_the_files_own(runner: Runner) -> None:
     write_baseline(runner.workspace / "baseline.json")
     (runner.workspace / "ragcontract.yml").write_text("# limits\nk: 5\nminimums:\n  # high\n  mrr_at_k: 0.9\n")
     write_jsonl(runner.workspace / "baseline.jsonl", [run("refunds", "doc1"), run("sso", "doc2")])
-    assert places(runner, baseline="baseline.jsonl") == ["ragcontract.yml:5", "golden.jsonl:5"]
+    assert locations(runner, baseline="baseline.jsonl") == ["ragcontract.yml:5", "golden.jsonl:5"]
 
 
-def test_places_in_a_working_directory_are_relative_to_the_repository(runner: Runner) -> None:
+def test_locations_in_a_working_directory_are_relative_to_the_repository(runner: Runner) -> None:
     folder = runner.workspace / "rag" / "contract"
     folder.mkdir(parents=True)
     scenarios.failing(folder)
     (folder / "ragcontract.yml").write_text("minimums:\n  mrr_at_k: 0.9\n")
     expected = ["rag/contract/ragcontract.yml:2", "rag/contract/golden.jsonl:2"]
-    assert places(runner, working_directory="rag/contract") == expected
-    assert places(runner, working_directory="./rag/../rag/contract/") == expected
-    assert places(
+    assert locations(runner, working_directory="rag/contract") == expected
+    assert locations(runner, working_directory="./rag/../rag/contract/") == expected
+    assert locations(
         runner, working_directory="rag", golden="contract/golden.jsonl", run="contract/current_run.jsonl"
     ) == ["rag/contract/golden.jsonl:2"]
     (folder / "golden.jsonl").write_text("\n{")
-    assert places(runner, working_directory="rag/contract")[:1] == ["rag/contract/golden.jsonl:2"]
+    assert locations(runner, working_directory="rag/contract")[:1] == ["rag/contract/golden.jsonl:2"]
 
 
-def test_places_of_absolute_paths_are_relative_to_the_repository(runner: Runner) -> None:
+def test_locations_of_absolute_paths_are_relative_to_the_repository(runner: Runner) -> None:
     scenarios.failing(runner.workspace)
-    assert places(runner, golden="/home/runner/work/app/app/golden.jsonl") == ["golden.jsonl:2"]
-    assert places(runner, golden=str(runner.workspace / "golden.jsonl")) == ["golden.jsonl:2"]
+    assert locations(runner, golden="/home/runner/work/app/app/golden.jsonl") == ["golden.jsonl:2"]
+    assert locations(runner, golden=str(runner.workspace / "golden.jsonl")) == ["golden.jsonl:2"]
     (runner.workspace / "golden.jsonl").write_text("\n{")
-    assert places(runner, golden="/home/runner/work/app/app/golden.jsonl")[:1] == ["golden.jsonl:2"]
+    assert locations(runner, golden="/home/runner/work/app/app/golden.jsonl")[:1] == ["golden.jsonl:2"]
 
 
-def test_places_are_relative_to_a_repository_in_a_folder_of_the_workspace(runner: Runner) -> None:
+def test_locations_are_relative_to_a_repository_in_a_folder_of_the_workspace(runner: Runner) -> None:
     folder = runner.workspace / "head" / "rag"
     folder.mkdir(parents=True)
     (runner.workspace / "head" / ".git").mkdir()
     scenarios.failing(folder)
-    assert places(runner, working_directory="head/rag") == ["rag/golden.jsonl:2"]
+    assert locations(runner, working_directory="head/rag") == ["rag/golden.jsonl:2"]
     (folder / "golden.jsonl").write_text("\n{")
-    assert places(runner, working_directory="head/rag")[:1] == ["rag/golden.jsonl:2"]
+    assert locations(runner, working_directory="head/rag")[:1] == ["rag/golden.jsonl:2"]
 
 
 def test_shards_and_packed_files_have_their_own_lines(runner: Runner) -> None:
@@ -189,7 +188,7 @@ def test_shards_and_packed_files_have_their_own_lines(runner: Runner) -> None:
     write_jsonl(runner.workspace / "golden" / "1.jsonl", [golden("refunds", "doc1")])
     with gzip.open(runner.workspace / "golden" / "2.jsonl.gz", "wt") as file:
         file.write("\n" + json.dumps(golden("sso", "doc2")) + "\n")
-    assert places(runner, golden="golden/*") == ["golden/2.jsonl.gz:2"]
+    assert locations(runner, golden="golden/*") == ["golden/2.jsonl.gz:2"]
 
 
 def test_with_everything_going_wrong_no_level_has_more_than_ten(runner: Runner) -> None:
@@ -204,5 +203,5 @@ def test_with_everything_going_wrong_no_level_has_more_than_ten(runner: Runner) 
     for enforce, code in (("true", 1), ("false", 0)):
         result = runner.run({"enforce": enforce})  # the harness counts
         assert result.exit_code == code
-        told = [one.message.split(" could")[0] for one in result.annotations]
-        assert {"The outputs", "The summary", "The comment"} <= set(told)
+        reported = [one.message.split(" could")[0] for one in result.annotations]
+        assert {"The outputs", "The summary", "The comment"} <= set(reported)

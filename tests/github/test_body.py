@@ -1,15 +1,19 @@
 """The text of a comment: which parts go first where there is no room, and the foot."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
+from ragcontract.core.run import RunRow
 from ragcontract.github.body import LEVELS, checked, fitting, foot
 from ragcontract.github.context import Context
-from ragcontract.model import Report
 from ragcontract.reports.markdown.document import Layout, render
+from ragcontract.reports.report import Report
+from ragcontract.runs.readers import RunEvent
+from ragcontract.runs.stored import StoredHead
 from tests.records import NOW as REPORTED
 from tests.records import Rows, query, report
 from tests.reports.page import Page
@@ -116,7 +120,7 @@ def test_the_foot_names_the_pull_requests_own_commit_and_not_the_merge_of_it() -
     assert f"commit {head}<" in foot(context({"pull_request": {"head": {"sha": head}}}), "x")
 
 
-def test_the_foot_tells_a_second_attempt() -> None:
+def test_the_foot_names_a_second_attempt() -> None:
     assert "[run 10, attempt 2](" in foot(context(GITHUB_RUN_ATTEMPT="2"), "x")
 
 
@@ -124,14 +128,32 @@ def test_without_a_run_the_foot_has_the_time_only() -> None:
     assert foot(Context.from_environ({}), checked(None, NOW)) == "\n<sub>Checked 2026-01-12 03:04 UTC</sub>\n"
 
 
+class Dated(Rows, frozen=True, kw_only=True):
+    """A stored baseline that was made when it says so."""
+
+    created_at: str
+
+    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:
+        for event in super().events(rows, with_metrics=with_metrics):
+            is_head = isinstance(event, StoredHead)
+            yield msgspec.structs.replace(event, created_at=self.created_at) if is_head else event
+
+
 def with_baseline_of(created_at: str | None) -> Report:
-    before = Rows({"q": ["A"]}, name="baseline.json")
-    before.created_at = created_at
-    return report([query("q", "A")], {"q": ["A"]}, before)
+    docs, questions = {"q": ["A"]}, {"q": "What about q?"}
+    before = (
+        Rows(docs=docs, name="baseline.jsonl")
+        if created_at is None
+        else Dated(docs=docs, name="baseline.json", questions=questions, created_at=created_at)
+    )
+    made = report([query("q", "A")], docs, before)
+    assert made.inputs.baseline
+    assert made.inputs.baseline.shared == 1
+    return made
 
 
 @pytest.mark.parametrize(
-    ("created_at", "told"),
+    ("created_at", "reported"),
     [
         ((REPORTED - timedelta(days=10)).isoformat(), "baseline made 10 days ago"),
         ((REPORTED - timedelta(hours=25)).isoformat(), "baseline made 1 day ago"),
@@ -141,8 +163,8 @@ def with_baseline_of(created_at: str | None) -> Report:
         ("long ago, @octocat", "baseline made long ago, @&#8203;octocat"),
     ],
 )
-def test_the_time_comes_with_how_old_the_baseline_is_by_the_report(created_at: str, told: str) -> None:
-    assert told in checked(with_baseline_of(created_at), NOW).replace(":&#8203;", ":").replace("\\-", "-")
+def test_the_time_comes_with_how_old_the_baseline_is_by_the_report(created_at: str, reported: str) -> None:
+    assert reported in checked(with_baseline_of(created_at), NOW).replace(":&#8203;", ":").replace("\\-", "-")
 
 
 def test_a_baseline_without_a_date_has_no_age() -> None:

@@ -28,15 +28,13 @@ def test_comments_come_from_all_pages(github: GitHub) -> None:
     assert len(github.requests) == 3
 
 
-def test_a_netrc_does_not_take_the_tokens_place(
-    github: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_netrc_does_not_replace_the_token(github: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "netrc").write_text("default login somebody password else\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     assert client_of(github).login() == "github-actions[bot]"
 
 
-def test_a_refusal_tells_status_and_reason_and_not_the_token(github: GitHub) -> None:
+def test_a_refusal_gives_status_and_reason_and_not_the_token(github: GitHub) -> None:
     with pytest.raises(GitHubError, match=r"^GitHub answered 401: Bad credentials$") as raised:
         client_of(github, "wrong-token").login()
     assert raised.value.status == 401

@@ -119,7 +119,7 @@ def test_no_name_ends_the_marker_or_fills_the_comment(github: GitHub, name: str)
     assert len(github.comments) == 1
 
 
-def test_long_names_are_told_apart() -> None:
+def test_long_names_are_distinguished() -> None:
     assert head("n" * 1000 + "a") != head("n" * 1000 + "b")
 
 
@@ -162,17 +162,17 @@ def marked(run: int, state: str = "pass") -> str:
 
 
 @pytest.mark.parametrize(
-    ("runs", "kept"), [((100, 101), 2), ((101, 100), 1), ((101, 101), 1), ((100, 103, 102), 2), ((200, 100), 1)]
+    ("runs", "left"), [((100, 101), 2), ((101, 100), 1), ((101, 101), 1), ((100, 103, 102), 2), ((200, 100), 1)]
 )
 def test_of_several_that_a_race_made_that_of_the_newest_run_stays_and_the_others_go(
-    github: GitHub, runs: tuple[int, ...], kept: int
+    github: GitHub, runs: tuple[int, ...], left: int
 ) -> None:
     for run in runs:
         github.add_comment(marked(run), login=ACTIONS_BOT)
     github.add_comment(marked(300), login="impostor")
     posted = written(github, draft(run=(110, 1)))
     assert posted.written == ("newer" if max(runs) > 110 else "updated")
-    assert [comment["id"] for comment in github.comments] == [kept, len(runs) + 1]
+    assert [comment["id"] for comment in github.comments] == [left, len(runs) + 1]
 
 
 @pytest.mark.parametrize(("other", "outcome"), [(101, "newer"), (99, "created"), (100, "updated")])
@@ -232,7 +232,7 @@ def test_a_token_that_may_not_look_at_the_pull_request_may_comment(github: GitHu
     assert written(github, draft(), commit=OLD).written == "created"
 
 
-def test_a_look_at_the_pull_request_that_fails_is_told(github: GitHub) -> None:
+def test_a_look_at_the_pull_request_that_fails_is_reported(github: GitHub) -> None:
     github.faults = [Fault(method="GET", path="/pulls/7$", status=502)]
     with pytest.raises(GitHubError, match="502"):
         written(github, draft(), commit=OLD)
@@ -253,7 +253,7 @@ def test_a_post_that_was_not_received_is_looked_for_and_then_sent_again(github: 
     assert [request.split()[0] for request in github.requests] == ["POST", "GET", "POST", "GET", "POST", "GET"]
 
 
-def test_a_lost_post_that_cannot_be_looked_for_is_not_sent_again_and_is_what_is_told(github: GitHub) -> None:
+def test_a_lost_post_that_cannot_be_looked_for_is_not_sent_again_and_is_what_is_reported(github: GitHub) -> None:
     def break_down(sent: Sent) -> None:
         if sent.method == "POST" and "graphql" not in sent.path:
             github.faults.append(Fault(method="GET", status=403, message="and now this"))

@@ -136,7 +136,7 @@ def test_what_broke_on_the_way_is_tried_again_after_growing_waits(github: GitHub
     assert all(most / 2 <= wait <= most for wait, most in zip(calls.waits, longest, strict=True))
 
 
-def test_waits_are_not_all_alike(github: GitHub) -> None:
+def test_waits_are_not_all_of_the_same_length(github: GitHub) -> None:
     waits = set()
     for _ in range(3):
         github.faults = [*github.faults, *once(status=500)]
@@ -260,12 +260,12 @@ def test_every_request_has_what_github_asks_for(github: GitHub) -> None:
 
 
 @pytest.mark.parametrize("answer", ["x", 7, None, {"message": {"a": [1]}}, {"message": "a\n::error::b\x1b" * 99}])
-def test_an_error_tells_its_reason_in_one_short_line(github: GitHub, answer: Any) -> None:
+def test_an_error_gives_its_reason_in_one_short_line(github: GitHub, answer: Any) -> None:
     github.faults = [Fault(status=422, answer=answer or {})]
-    told = str(Calls(github).fails())
-    assert told.startswith("GitHub answered 422: ")
-    assert told.isprintable()
-    assert len(told) < 250
+    reported = str(Calls(github).fails())
+    assert reported.startswith("GitHub answered 422: ")
+    assert reported.isprintable()
+    assert len(reported) < 250
 
 
 def test_an_error_nested_beyond_all_measure_is_an_error_like_others(github: GitHub) -> None:
@@ -305,7 +305,7 @@ def test_an_object_in_a_wrong_shape_is_an_error_and_may_be_done(github: GitHub, 
     assert raised.value.maybe_done
 
 
-def test_an_enterprise_servers_prefix_is_kept() -> None:
+def test_an_enterprise_servers_prefix_stays() -> None:
     with GitHub(enterprise=True) as github:
         for number in range(101):
             github.add_comment(str(number), login="a")
@@ -367,7 +367,7 @@ def test_a_host_without_a_proxy_is_asked_itself(github: GitHub, proxy: Proxy, mo
     assert proxy.asked == []
 
 
-def test_a_proxy_that_is_not_there_is_told(github: GitHub, proxy: Proxy) -> None:
+def test_a_proxy_that_is_not_there_is_reported(github: GitHub, proxy: Proxy) -> None:
     proxy.server.server_close()
     with pytest.raises(GitHubError, match=r"could not be reached \(ProxyError\)") as raised:
         Calls(github).client.create_comment(7, "x")

@@ -16,6 +16,7 @@ from ragcontract.github.paths import (
     owned_like_workspace,
     wrong_folder,
 )
+from ragcontract.reports.report import ErrorReport
 from tests import scenarios
 from tests.github.standin import GitHub
 from tests.process import files_in
@@ -59,7 +60,7 @@ def test_where_the_machines_workspace_is_not_known_paths_are_taken_as_they_are()
     assert in_container("/x", unknown) == "/x"
 
 
-def test_links_are_followed_to_tell_what_is_outside(tmp_path: Path) -> None:
+def test_links_are_followed_to_find_what_is_outside(tmp_path: Path) -> None:
     workspace, temporary = tmp_path / "workspace", tmp_path / "temporary"
     for folder in (workspace, temporary, tmp_path / "workspace2"):
         folder.mkdir()
@@ -190,11 +191,16 @@ def test_the_runners_temporary_folder_may_be_used(runner: Runner) -> None:
 
 
 def refused(runner: Runner, inputs: dict[str, str]) -> Result:
-    """Run it and see that it was refused, told everywhere, and that nothing in or beside the workspace changed."""
+    """Run it and see that it was refused, reported everywhere, and that nothing else in or beside it changed."""
     before = {name: data for name, data in files_in(runner.folder).items() if name.startswith(("workspace", "home"))}
     result = runner.run(inputs)
     after = {name: data for name, data in files_in(runner.folder).items() if name.startswith(("workspace", "home"))}
     assert result.exit_code == 2
+    written = after.pop("workspace/report.json", b"")
+    if {"report-json", "working-directory"} & inputs.keys():
+        assert written == b""
+    else:
+        assert "leads out of the workspace" in msgspec.json.decode(written, type=ErrorReport).problems[0]
     assert after == before
     assert "leads out of the workspace" in result.log
     assert "leads out of the workspace" in result.summary
@@ -252,7 +258,7 @@ def test_a_file_that_is_found_by_its_default_name_may_not_lead_out_either(runner
     refused(runner, {})
 
 
-def test_a_link_in_place_of_a_report_is_not_written_through(runner: Runner) -> None:
+def test_a_report_that_is_a_link_is_not_written_through(runner: Runner) -> None:
     secret = runner.folder / "home" / "profile"
     secret.write_text("mine")
     (runner.workspace / "report.md").symlink_to(secret)
@@ -266,7 +272,10 @@ def test_the_body_file_overwrites_no_input_and_no_report(runner: Runner, name: s
     result = runner.run({"comment-body-file": name})
     assert result.exit_code == 2
     assert f"{Path(name)}: is an" in result.log
-    assert files_in(runner.workspace) == before
+    after = files_in(runner.workspace)
+    report = msgspec.json.decode(after.pop("report.json"), type=ErrorReport)
+    assert [problem.partition(": ")[0] for problem in report.problems] == [str(Path(name))]
+    assert after == before
 
 
 def test_the_body_file_is_relative_to_the_working_directory(runner: Runner) -> None:
@@ -276,11 +285,11 @@ def test_the_body_file_is_relative_to_the_working_directory(runner: Runner) -> N
     assert (runner.workspace / "sub/body.md").exists()
 
 
-def test_a_working_directory_with_a_name_too_long_is_told(runner: Runner) -> None:
+def test_a_working_directory_with_a_name_too_long_is_reported(runner: Runner) -> None:
     assert runner.run({"working-directory": "n" * 5000}).exit_code == 2
 
 
-def test_a_link_that_leads_to_itself_is_told(runner: Runner) -> None:
+def test_a_link_that_leads_to_itself_is_reported(runner: Runner) -> None:
     (runner.workspace / "loop").symlink_to("loop")
     for name in (*INPUTS, *OUTPUTS, "working-directory"):
         assert runner.run({name: "loop"}).exit_code == 2, name

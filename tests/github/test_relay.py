@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from ragcontract.github.harmless import harmless
+
 from ragcontract.reports.markdown.document import render, render_unusable
 from tests import scenarios
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
@@ -109,7 +109,7 @@ def test_a_pull_request_that_has_moved_on_gets_no_comment(runner: Runner, github
 
 @pytest.mark.parametrize("name", ["pull_request", "push", "workflow_dispatch"])
 @pytest.mark.parametrize(("required", "code"), [("false", 0), ("true", 4)])
-def test_another_event_than_a_workflow_run_is_told_and_fails_where_the_comment_is_required(
+def test_another_event_than_a_workflow_run_is_reported_and_fails_where_the_comment_is_required(
     runner: Runner, github: GitHub, name: str, required: str, code: int
 ) -> None:
     (runner.workspace / "comment.md").write_text(GENUINE)
@@ -123,7 +123,7 @@ def test_another_event_than_a_workflow_run_is_told_and_fails_where_the_comment_i
     ("required", "code"),
     [("false", 0), ("true", 4)],
 )
-def test_a_refusal_is_told_and_fails_where_the_comment_is_required(
+def test_a_refusal_is_reported_and_fails_where_the_comment_is_required(
     runner: Runner, github: GitHub, required: str, code: int
 ) -> None:
     github.may_write = False
@@ -152,14 +152,14 @@ def test_a_post_that_was_received_is_not_repeated(runner: Runner, github: GitHub
     assert len(github.comments) == 1
 
 
-def nothing_posted(runner: Runner, result: Result, told: str) -> None:
+def nothing_posted(runner: Runner, result: Result, reported: str) -> None:
     assert result.exit_code == 2
-    assert told in result.log
+    assert reported in result.log
     assert runner.github.requests == []
     assert result.annotations[0].level == "error"
 
 
-def test_a_file_that_is_not_there_is_told_and_not_made(runner: Runner) -> None:
+def test_a_file_that_is_not_there_is_reported_and_not_made(runner: Runner) -> None:
     nothing_posted(runner, relayed(runner, None), "comment.md: cannot be read (No such file")
     assert not (runner.workspace / "comment.md").exists()
 
@@ -211,7 +211,7 @@ def test_the_file_is_found_in_the_working_directory_and_by_the_machines_path(run
 
 
 @pytest.mark.parametrize("inputs", [{"comment": "never"}, {"comment-body-file": ""}, {"working-directory": ".."}])
-def test_inputs_that_do_not_go_together_are_told(runner: Runner, inputs: dict[str, str]) -> None:
+def test_inputs_that_do_not_go_together_are_reported(runner: Runner, inputs: dict[str, str]) -> None:
     nothing_posted(runner, relayed(runner, inputs=inputs), "input ")
 
 
@@ -273,7 +273,7 @@ def test_a_late_run_of_an_older_commit_overwrites_nothing(runner: Runner, github
 
 
 @pytest.mark.parametrize(("required", "code"), [("false", 0), ("true", 4)])
-def test_an_event_that_cannot_be_read_is_told_and_fails_where_the_comment_is_required(
+def test_an_event_that_cannot_be_read_is_reported_and_fails_where_the_comment_is_required(
     runner: Runner, required: str, code: int
 ) -> None:
     (runner.workspace / "comment.md").write_text(GENUINE)

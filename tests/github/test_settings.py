@@ -21,14 +21,16 @@ def test_each_line_is_a_path_and_empty_lines_are_none() -> None:
 
 def test_every_input_is_read() -> None:
     found = settings(
-        mode="post-comment",
+        mode="check",
         golden="g",
         run="r",
         baseline="b",
         config="c.yml",
         k="7",
+        repeats="true",
         report_md="r.md",
         report_json="r.json",
+        report_json_detail="changed",
         junit="j.xml",
         report_html="r.html",
         comment="on-change",
@@ -41,14 +43,16 @@ def test_every_input_is_read() -> None:
         working_directory="sub",
     )
     assert found == Settings(
-        mode="post-comment",
+        mode="check",
         golden=("g",),
         run=("r",),
         baseline=("b",),
         config="c.yml",
         k=7,
+        repeats=True,
         report_md="r.md",
         report_json="r.json",
+        report_json_detail="changed",
         junit="j.xml",
         report_html="r.html",
         comment="on-change",
@@ -95,12 +99,22 @@ def test_a_comment_cannot_be_required_where_there_is_never_one() -> None:
     assert "comment-required" in settings(comment="never", comment_required="true").problems[0]
 
 
-def test_posting_needs_a_file_to_post() -> None:
-    assert "comment-body-file" in settings(mode="post-comment").problems[0]
+def test_posting_reads_report_json_by_default_or_the_one_that_is_named() -> None:
+    assert settings(mode="post-comment") == Settings(mode="post-comment", report_json="report.json")
+    assert settings(mode="post-comment", report_json="artifact/r.json").report_json == "artifact/r.json"
+
+
+def test_posting_takes_no_body_file_and_the_message_names_the_input_that_replaces_it() -> None:
+    (problem,) = settings(mode="post-comment", comment_body_file="comment.md").problems
+    assert problem == (
+        "input comment-body-file: mode post-comment renders the check's report.json instead; upload that file in the "
+        "first workflow, name it here with the input report-json, and remove comment-body-file"
+    )
+    assert settings(mode="check", comment_body_file="comment.md").problems == ()
 
 
 def test_posting_is_not_never() -> None:
-    (problem,) = settings(mode="post-comment", comment_body_file="x", comment="never").problems
+    (problem,) = settings(mode="post-comment", comment="never").problems
     assert problem.startswith("input comment: ")
 
 

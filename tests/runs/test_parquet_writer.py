@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from ragcontract import RunWriter
-from ragcontract.files.problems import Diagnostics
+from ragcontract.files.problems import Problems
 from ragcontract.runs.parquet_writer import ParquetStream
-from ragcontract.runs.run_file import RunRows
+from tests.runs.sides import read_run, side_of
 
 
 def test_rows_have_a_column_for_every_field(tmp_path: Path) -> None:
@@ -32,10 +32,10 @@ def test_rows_have_a_column_for_every_field(tmp_path: Path) -> None:
             **versions,
         },
     ]
-    rows = RunRows([str(path)], diagnostics := Diagnostics())
-    assert list(rows) == [("q1", ["a", "7"]), ("2", ["b"])]
-    assert rows.versions == {"embedding_model": ["e"], "index_version": ["3"]}
-    assert (diagnostics.problems, diagnostics.warnings) == (0, [])
+    assert read_run(path) == ([("q1", ["a", "7"]), ("2", ["b"])], Problems())
+    side = side_of(path, "q1", "2")
+    assert side.versions == {"embedding_model": ["e"], "index_version": ["3"]}
+    assert side.problems == Problems()
 
 
 def test_a_row_group_is_written_as_soon_as_it_is_full() -> None:

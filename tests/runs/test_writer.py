@@ -13,10 +13,10 @@ import pytest
 
 from ragcontract import InputError, OutputError, RunWriter, check, load_run
 from ragcontract.files import lines
-from ragcontract.files.problems import Diagnostics
-from ragcontract.runs.run_file import RunRows
+from ragcontract.files.problems import Problems
 from tests.builders import golden, write_jsonl
 from tests.process import files_in, spawn
+from tests.runs.sides import read_run, side_of
 
 ON_PATH = {"PYTHONPATH": str(Path(lines.__file__).parents[2]), "COVERAGE_PROCESS_CONFIG": ""}
 
@@ -40,10 +40,10 @@ def test_rows_are_written_as_the_format_has_them(tmp_path: Path) -> None:
             **versions,
         },
     ]
-    rows = RunRows([str(path)], diagnostics := Diagnostics())
-    assert list(rows) == [("q1", ["a", "7"]), ("2", ["b"])]
-    assert rows.versions == {name: [str(value)] for name, value in versions.items()}
-    assert (diagnostics.problems, diagnostics.warnings) == (0, [])
+    assert read_run(path) == ([("q1", ["a", "7"]), ("2", ["b"])], Problems())
+    side = side_of(path, "q1", "2")
+    assert side.versions == {name: [str(value)] for name, value in versions.items()}
+    assert side.problems == Problems()
 
 
 def test_versions_that_are_not_given_are_left_out(tmp_path: Path) -> None:
@@ -127,7 +127,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "a mapping for a list": (("q", {"doc_id": 1}), "found {'doc_id': 1}"),
     "no list": (("q", None), "found None"),
-    "a score in words": (("q", [{"doc_id": 1, "score": "x"}]), 'results[0].score: expected a number, found "x" (text)'),
+    "a score in letters": (
+        ("q", [{"doc_id": 1, "score": "x"}]),
+        'results[0].score: expected a number, found "x" (text)',
+    ),
     "a score that is no number": (
         ("q", [{"doc_id": 1}, {"doc_id": 2, "score": math.nan}]),
         "results[1].score: expected a number, found nan",
@@ -169,7 +172,7 @@ def test_a_query_may_be_written_several_times_where_repeats_are_allowed(tmp_path
     assert report.repeats is not None
     assert report.repeats.fewest == 3
     assert report.metrics["mrr_at_5"].current == pytest.approx(2.5 / 3)
-    with pytest.raises(InputError, match="stands here again"):
+    with pytest.raises(InputError, match="duplicate id 'q1', first defined at"):
         check(golden=golden_file, run=path)
 
 
@@ -212,15 +215,19 @@ def test_writing_belongs_in_the_block(tmp_path: Path) -> None:
         run.write("q1", [])
     with pytest.raises(RuntimeError, match="belongs in the block"):
         run.write("q2", [])
-    with run:  # again: the same file made anew
+    with run:  # again: the same file is written once more
         run.write("q1", ["a"])
     assert load_run(tmp_path / "run.jsonl") == {"q1": ["a"]}
 
 
-def test_a_place_that_cannot_be_written_to_is_told_at_the_start(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_to_is_reported_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    places = {"": "is an empty path", str(tmp_path): "is a folder", f"{tmp_path}/file/run": "is a file, not a folder"}
-    for location, message in {**places, os.devnull: "is no file"}.items():
+    locations = {
+        "": "is an empty path",
+        str(tmp_path): "is a folder",
+        f"{tmp_path}/file/run": "is a file, not a folder",
+    }
+    for location, message in {**locations, os.devnull: "is no file"}.items():
         with pytest.raises(OutputError, match=message), RunWriter(location):
             pytest.fail("the block is not entered")
     assert files_in(tmp_path) == {"file": b""}
@@ -241,7 +248,7 @@ except OutputError as error:
 
 @pytest.mark.parametrize("rows", [20, 10_000], ids=["at the end", "in the middle"])
 @pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz", "run.parquet"])
-def test_a_full_disk_is_told_and_changes_nothing(name: str, rows: int, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_changes_nothing(name: str, rows: int, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"the run of yesterday")
     ended = spawn(name, str(rows), cwd=tmp_path, command=(sys.executable, "-c", FULL_DISK), environ=ON_PATH)
     assert (ended.code, ended.out, ended.err) == (0, f"{name}: cannot be written (File too large)\n", "")

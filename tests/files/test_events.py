@@ -1,0 +1,35 @@
+"""Events of readers, as those see them who want rows with their locations."""
+
+from ragcontract.core.run import SourceFile
+from ragcontract.files.events import Batch, Event, FileRead, located
+from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems, Warned
+
+EVENTS: list[Event[str]] = [
+    Batch("a.jsonl", 3, ["first", "second"]),
+    Problem("a.jsonl:5: id", "is missing"),
+    Warned("odd"),
+    Batch("a.jsonl", 7, ["third"]),
+    MoreProblems(4),
+    FileRead(SourceFile(path="a.jsonl", sha256="ab")),
+    Batch("b.jsonl", 1, ["fourth"]),
+]
+
+
+def test_rows_come_in_order_with_their_locations_and_the_rest_is_collected() -> None:
+    problems = Collector()
+    assert list(located(EVENTS, problems)) == [
+        ("a.jsonl:3", "first"),
+        ("a.jsonl:4", "second"),
+        ("a.jsonl:7", "third"),
+        ("b.jsonl:1", "fourth"),
+    ]
+    assert problems.found() == Problems(problems=("a.jsonl:5: id: is missing",), more=4, warnings=("odd",))
+
+
+def test_a_problem_is_collected_when_it_comes_and_not_before() -> None:
+    problems = Collector()
+    rows = located(EVENTS, problems)
+    assert [next(rows), next(rows)] == [("a.jsonl:3", "first"), ("a.jsonl:4", "second")]
+    assert not problems.found()
+    next(rows)
+    assert problems.found()

@@ -1,0 +1,28 @@
+"""When scores contradict the ranking."""
+
+import pytest
+
+from ragcontract.runs.order import descending, out_of_order
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([], True),
+        ([None, None], True),
+        ([3, 3, 2], True),
+        ([3, None, 2, None], True),
+        ([1, 2], False),
+        ([1, None, 2], False),
+        ([0.0, -0.0, -1], True),
+    ],
+)
+def test_equal_and_missing_scores_are_in_order(scores: list[float | None], *, expected: bool) -> None:
+    assert descending(scores) is expected
+
+
+def test_the_warning_counts_the_rows() -> None:
+    assert out_of_order("run.jsonl:7", 1).startswith(
+        "run.jsonl:7: the scores are not in descending order (1 such row);"
+    )
+    assert "(1,200 such rows)" in out_of_order("x", 1_200)
