@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ragcontract import pipeline
 from ragcontract.api import Path, named, valid_k
 from ragcontract.cluster.frames import Rows
-from ragcontract.cluster.source import OnSpark
+from ragcontract.cluster.spark_source import OnSpark
 from ragcontract.evaluation.source import Local, Source
 from ragcontract.reports.report import Report
 from ragcontract.runs.readers import is_run, open_stored

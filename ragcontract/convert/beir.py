@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from ragcontract.convert import trec
 from ragcontract.convert.collection import BOM, Collection, Files, First, Pairs, Part, judged, some
-from ragcontract.convert.columns import as_grade, rows, whole_grade
+from ragcontract.convert.text_columns import as_grade, rows, whole_grade
 from ragcontract.core.ids import Id, as_id
 from ragcontract.files.events import located
 from ragcontract.files.jsonl import read_jsonl

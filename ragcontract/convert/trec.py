@@ -1,7 +1,7 @@
 """TREC: qrels (``qid 0 docid grade``), runs (``qid Q0 docid rank score tag``), topics (``qid<TAB>text``).
 
-What is read is what trec_eval would see: the order of a run is that of its scores (:mod:`ragcontract.convert.order`);
-the ranks, the second column and the tag are not looked at.
+What is read is what trec_eval would see. A run is in the order of its scores (:mod:`ragcontract.convert.trec_order`);
+its ranks, second column and tag are ignored.
 """
 
 import re
@@ -21,8 +21,8 @@ from ragcontract.convert.collection import (
     judged,
     some,
 )
-from ragcontract.convert.columns import Row, as_grade, rows, whole_grade
-from ragcontract.convert.order import in_trec_evals_order, scores_in_order
+from ragcontract.convert.text_columns import Row, as_grade, rows, whole_grade
+from ragcontract.convert.trec_order import in_trec_evals_order, scores_in_order
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown

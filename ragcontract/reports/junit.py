@@ -10,7 +10,7 @@ from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import visible
 from ragcontract.judging.gates import GateReport
-from ragcontract.reports.findings import FindingsByQuery
+from ragcontract.reports.broken import FindingsByQuery
 from ragcontract.reports.report import QueryReport, Report
 
 Properties = dict[str, str]

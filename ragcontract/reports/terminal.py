@@ -9,9 +9,9 @@ from ragcontract.core.numbers import count, fixed, milliseconds, ms_digits
 from ragcontract.core.phrase import render
 from ragcontract.core.run import Latency
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports import repeats
+from ragcontract.reports import exports
+from ragcontract.reports.broken import FindingsByQuery
 from ragcontract.reports.drift import drift
-from ragcontract.reports.findings import FindingsByQuery
 from ragcontract.reports.headline import headline, shared_note
 from ragcontract.reports.metric_table import table_rows
 from ragcontract.reports.rank_changes import (
@@ -81,7 +81,7 @@ def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
     yield from aligned(cells)
     if note := shared_note(report):
         yield note
-    if note := repeats.note(report):
+    if note := exports.note(report):
         yield note
 
 
@@ -158,7 +158,7 @@ def score_text(report: Report) -> str:
         cells.append([visible(tag), str(numbers.queries), *(fixed(value, 4) for value in numbers.metrics.values())])
     golden = report.inputs.golden
     text = "\n".join(aligned(cells)) + "\n"
-    if note := repeats.note(report):
+    if note := exports.note(report):
         text += f"\n{note}\n"
     if report.latency:
         text += f"\n{_latency(report.latency.current)}\n"

@@ -182,7 +182,7 @@ def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Proble
             "is no baseline: it has no format_version; make one with `rag-contract baseline`. "
             "A run can serve as one if its name ends in .jsonl",
         )
-    elif (version := msgspec.json.decode(fields["format_version"])) != FORMAT_VERSION:
+    elif isinstance(version := msgspec.json.decode(fields["format_version"]), int) and version != FORMAT_VERSION:
         yield Problem(path, _unknown_format(version))
     else:
         yield from _explain(data, path, error)

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ragcontract.convert.collection import Collection, Part, Query, Ranking, Retrieved
-from ragcontract.convert.formats import FORMATS
+from ragcontract.convert.file_formats import FORMATS
 from ragcontract.files.opening import no_progress
 from ragcontract.files.problems import Collector, Problems
 

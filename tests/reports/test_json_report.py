@@ -14,8 +14,8 @@ from hypothesis import given
 from ragcontract import __version__
 from ragcontract.core.finding import sentence
 from ragcontract.core.phrase import render as say
+from ragcontract.reports.broken import FindingsByQuery, broken_gates
 from ragcontract.reports.build import error_report
-from ragcontract.reports.findings import FindingsByQuery, broken_gates
 from ragcontract.reports.json_report import render, render_error, render_score
 from ragcontract.reports.markdown import document as markdown
 from ragcontract.reports.rank_changes import broken_queries, tolerated_queries

@@ -13,12 +13,21 @@ import pytest
 from msgspec import Struct
 
 from ragcontract.core.errors import InputError
+from ragcontract.core.ids import as_id, as_ids
 from ragcontract.core.run import SourceFile
 from ragcontract.files.events import FileRead
 from ragcontract.files.opening import BUFFER, read_whole
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems
 from ragcontract.runs.readers import open_stored
-from ragcontract.runs.stored import BATCH, StoredBatch, StoredHead, StoredRow, read_stored, stored_events
+from ragcontract.runs.stored import (
+    BATCH,
+    ComparedQuery,
+    MeasuredQuery,
+    StoredBatch,
+    StoredHead,
+    read_stored,
+    stored_events,
+)
 from tests.builders import baseline, stored_query, write_baseline
 from tests.runs.sides import lines_of, side_of
 
@@ -27,13 +36,13 @@ class Stored(Struct):
     """What a baseline file yields, by what it is."""
 
     head: StoredHead | None = None
-    rows: list[StoredRow] = []
+    rows: list[ComparedQuery] = []
     files: list[SourceFile] = []
     problems: Problems = Problems()
 
     @property
     def pairs(self) -> list[tuple[str, list[str]]]:
-        return [(row.query_id, row.doc_ids) for row in self.rows]
+        return [(as_id(row.id), as_ids(ids)) for row in self.rows for ids in [row.doc_ids, *row.repeats]]
 
 
 def read(path: Path, **options: Any) -> Stored:
@@ -46,8 +55,8 @@ def read(path: Path, **options: Any) -> Stored:
                 assert found.rows == []
                 found.head = event
             case StoredBatch():
-                assert len(event.rows) <= BATCH
-                found.rows += event.rows
+                assert len(event.queries) <= BATCH
+                found.rows += event.queries
             case FileRead(file=file):
                 found.files.append(file)
             case Problem() | MoreProblems():
@@ -66,7 +75,7 @@ def test_a_stored_baseline_gives_its_rows_and_questions(tmp_path: Path) -> None:
     )
     found = read(path)
     assert found.pairs == [("q1", ["a", "b"]), ("7", ["1", "x", "2"])]
-    assert {row.query_id: row.question for row in found.rows} == {"q1": "What about q1?", "7": "Seven?"}
+    assert [row.query for row in found.rows] == ["What about q1?", "Seven?"]
     assert found.head
     assert (found.head.created_at, found.head.k) == ("2026-01-02T03:04:05+00:00", [3, 5])
     assert found.head.versions == {"index_version": ["3"]}
@@ -81,8 +90,10 @@ def test_further_rows_of_a_query_are_rows_of_it(tmp_path: Path) -> None:
 
 def test_metrics_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
     path = write_baseline(tmp_path / "b.json", stored_query("q1", metrics={"mrr_at_5": 0.5, "own": None}))
-    assert [row.metrics for row in read(path).rows] == [{}]
-    assert [row.metrics for row in read(path, with_metrics=True).rows] == [{"mrr_at_5": 0.5, "own": None}]
+    assert not any(isinstance(row, MeasuredQuery) for row in read(path).rows)
+    (measured,) = read(path, with_metrics=True).rows
+    assert isinstance(measured, MeasuredQuery)
+    assert measured.metrics == {"mrr_at_5": 0.5, "own": None}
 
 
 def test_it_is_read_behind_a_byte_order_mark_and_out_of_gzip(tmp_path: Path) -> None:
@@ -113,7 +124,7 @@ def test_a_file_that_is_gone_is_a_problem(tmp_path: Path) -> None:
 def test_rows_come_in_batches(tmp_path: Path) -> None:
     path = write_baseline(tmp_path / "b.json", *(stored_query(f"q{n}") for n in range(2 * BATCH + 1)))
     batches = [event for event in stored_events(str(path)) if isinstance(event, StoredBatch)]
-    assert [len(batch.rows) for batch in batches] == [BATCH, BATCH, 1]
+    assert [len(batch.queries) for batch in batches] == [BATCH, BATCH, 1]
     assert len(read(path).rows) == 2 * BATCH + 1
 
 

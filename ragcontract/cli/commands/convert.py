@@ -8,7 +8,7 @@ import click
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.contract.golden_file import RELEVANT_GRADE
 from ragcontract.convert.collection import Collection, Part
-from ragcontract.convert.formats import FORMATS, OWN, Format
+from ragcontract.convert.file_formats import FORMATS, OWN, Format
 from ragcontract.core.errors import ExitCode, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.files.opening import Progress

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ragcontract.core.numbers import count, signed
 from ragcontract.judging.gates import COMPARING, GateReport
-from ragcontract.reports.html.text import MAX_ID, Badge, badge, shown
+from ragcontract.reports.html.page_text import MAX_ID, Badge, badge, shown
 from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.report import MetricReport, Report
 

@@ -12,8 +12,8 @@ import msgspec
 
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import visible
-from ragcontract.reports.findings import FindingsByQuery
-from ragcontract.reports.html.text import MAX_NAME, STATUS, shown
+from ragcontract.reports.broken import FindingsByQuery
+from ragcontract.reports.html.page_text import MAX_NAME, STATUS, shown
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import loss, rank_changes
 from ragcontract.reports.report import QueryReport, Report

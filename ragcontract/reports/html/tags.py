@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import count, fixed, signed
-from ragcontract.reports.html.text import MAX_ID, shown
+from ragcontract.reports.html.page_text import MAX_ID, shown
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import MetricReport, Report, TagReport
 from ragcontract.reports.tag_table import tag_changes, tags_worst_first

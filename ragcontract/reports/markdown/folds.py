@@ -7,7 +7,7 @@ from ragcontract.core.finding import sentence
 from ragcontract.core.numbers import count, fixed, percent, signed
 from ragcontract.core.phrase import render
 from ragcontract.core.run import SourceFile
-from ragcontract.reports.findings import FindingsByQuery, waived_gates
+from ragcontract.reports.broken import FindingsByQuery, waived_gates
 from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, line, table, text
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import (

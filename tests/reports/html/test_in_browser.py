@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from ragcontract.reports.html.text import STATUS
+from ragcontract.reports.html.page_text import STATUS
 from tests.browser import Browser
 from tests.reports.everything import everything
 from tests.reports.html.browsing import COUNT, FOCUSED, IDS, SORT, choose, focus, large, show, small

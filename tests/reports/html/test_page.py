@@ -13,7 +13,7 @@ from ragcontract.judging.decision import QueryStatus
 from ragcontract.judging.gates import Status
 from ragcontract.reports import terminal
 from ragcontract.reports.html import page as html
-from ragcontract.reports.html.text import STATUS
+from ragcontract.reports.html.page_text import STATUS
 from ragcontract.reports.markdown import document as markdown
 from ragcontract.reports.metric_table import table_rows
 from ragcontract.statistics.significance import Noise

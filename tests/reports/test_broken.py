@@ -8,7 +8,7 @@ import pytest
 
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render
-from ragcontract.reports.findings import FindingsByQuery, broken_gates, sentences, waived_gates
+from ragcontract.reports.broken import FindingsByQuery, broken_gates, sentences, waived_gates
 from tests.records import NOW, query, report
 
 
