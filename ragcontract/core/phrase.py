@@ -5,6 +5,7 @@ the text around them as well: a report that was downloaded is not ours.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -23,8 +24,17 @@ Quote: TypeAlias = Callable[[str], str]
 
 
 def render(phrase: Phrase, name: Quote = str, text: Quote = str) -> str:
-    """Return a phrase as one string, its names passed through ``name`` and the rest through ``text``."""
-    return "".join([name(part.name) if isinstance(part, Name) else text(part) for part in phrase])
+    """Return a phrase as one string, its names passed through ``name`` and the rest through ``text``.
+
+    Texts that follow each other are one: ``"https:", "//example.org"`` is a link as much as the whole is.
+    """
+    parts: list[str] = []
+    for is_name, several in groupby(phrase, lambda part: isinstance(part, Name)):
+        if is_name:
+            parts += [name(part.name) for part in several if isinstance(part, Name)]
+        else:
+            parts.append(text("".join(part for part in several if isinstance(part, str))))
+    return "".join(parts)
 
 
 def listed(names: Sequence[str], conjunction: str) -> Phrase:

@@ -48,7 +48,7 @@ def _tolerated(report: Report, max_rows: int) -> list[str]:
         [
             code(query.id),
             "; ".join(
-                f"{render(finding.expected, code, inline)}: {render(finding.found, code, inline)}"
+                render((*finding.expected, ": ", *finding.found), code, inline)
                 for finding in findings.tolerated(query.id)
             ),
             line(findings.why_tolerated(query.id)),
