@@ -56,8 +56,12 @@ def table_rows(report: Report) -> list[Row]:
 def metric_rows(report: Report) -> Iterator[Row]:
     """Yield the means over all queries: those at the largest cut-off, and others that have a limit."""
     largest = at_largest_k(report)
+    by_key: dict[str, list[GateReport]] = {}
+    for gate in report.gates:
+        if gate.tag is None:
+            by_key.setdefault(gate.metric, []).append(gate)
     for key, metric in report.metrics.items():
-        gates = [gate for gate in report.gates if gate.metric == key and gate.tag is None]
+        gates = by_key.get(key, [])
         if gates or key in largest:  # report.json has the other cut-offs
             yield _row(metric, gates, None, metric.noise.p_value if metric.noise else None)
 

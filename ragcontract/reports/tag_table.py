@@ -17,7 +17,7 @@ def tags_worst_first(report: Report) -> list[tuple[str, TagReport]]:
 
     def order(item: tuple[str, TagReport]) -> tuple[float, float]:
         changes = tag_changes(item[1])
-        worst_change = min((signs[key] * changes[key] for key in keys if key in changes), default=0.0)
+        worst_change = min((signs[key] * change for key, change in changes.items() if key in signs), default=0.0)
         now = item[1].metrics.get(keys[0])
         return 0.0 if abs(worst_change) <= SAME else worst_change, math.inf if now is None else now
 
