@@ -1,11 +1,8 @@
 """A golden query as everything but its reader sees it."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    from ragcontract.core.rule import Rule
 
 Severity = Literal["error", "warn"]
 
@@ -28,7 +25,7 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     tags: tuple[str, ...] = ()
     relevance: dict[str, float] | None = None
     severity: Severity = "error"
-    rules: "tuple[Rule, ...]" = ()
+    rules: tuple[Struct, ...] = ()
 
     @property
     def answerable(self) -> bool:

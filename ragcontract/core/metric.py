@@ -5,15 +5,13 @@ a class and a provider, and a line in ``ragcontract.registry``.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
-
-if TYPE_CHECKING:
-    from ragcontract.core.golden import GoldenQuery
-    from ragcontract.core.run import RunRow
 
 Direction = Literal["higher", "lower"]
 RankBy = Literal["results", "documents"]
@@ -76,7 +74,7 @@ class Family(Protocol):
     def from_ids(self) -> bool:
         """Whether document ids are all it takes."""
 
-    def values(self, query: "GoldenQuery", row: "RunRow") -> Values | Missing:
+    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
         """Return a query's values, none where it has no part in these metrics."""
 
 

@@ -5,16 +5,14 @@ fields of their own (``must_rank_at_most: 3``). Adding one is a class here below
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from msgspec import Struct
 
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Phrase
-
-if TYPE_CHECKING:
-    from ragcontract.core.golden import GoldenQuery
-    from ragcontract.core.run import RunRow
-    from ragcontract.core.scores import QueryScore
+from ragcontract.core.run import RunRow
+from ragcontract.core.scores import QueryScore
 
 
 class Violation(Struct, frozen=True, kw_only=True, gc=False):
@@ -51,7 +49,7 @@ class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid
     in_rows: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, query: "GoldenQuery", settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (for those with fields)
+    def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (for those with fields)
         """Return the rules of this class that a query has: the entries of its ``rules``."""
         return [rule for rule in query.rules if type(rule) is cls]
 
@@ -61,7 +59,7 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
 
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def violations(self, query: "GoldenQuery", row: "RunRow") -> Iterator[Violation]:
+    def violations(self, query: GoldenQuery, row: RunRow) -> Iterator[Violation]:
         """Yield what the row violates."""
         raise NotImplementedError
 
@@ -69,7 +67,7 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
 class RankRule(Rule, frozen=True, kw_only=True, gc=False):
     """A rule about ranks, which are kept when rows are gone, on a cluster and with repeated rows too."""
 
-    def violations(self, query: "GoldenQuery", score: "QueryScore") -> Iterator[Violation]:
+    def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         """Yield what the ranks violate."""
         raise NotImplementedError
 
