@@ -15,7 +15,7 @@ import msgspec
 from benchmarks import container, data, environments, hotspots, page, quick, tools
 from benchmarks.results import Results, machine
 from benchmarks.rounds import Samples, interleaved, measure
-from ragcontract import __version__
+from ragcontract.core.version import __version__
 
 BUILD = environments.ROOT / "build" / "benchmarks"
 PAGE = environments.ROOT / "docs" / "performance.md"

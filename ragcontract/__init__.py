@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from ragcontract.api import check, load_golden, load_run
     from ragcontract.core.errors import InputError, OutputError
     from ragcontract.core.golden import GoldenQuery
+    from ragcontract.core.version import __version__ as __version__
     from ragcontract.reports.report import Report
     from ragcontract.runs.writer import RunWriter
 
-__version__ = "1.0.0.dev0"
 __all__ = ["GoldenQuery", "InputError", "OutputError", "Report", "RunWriter", "check", "load_golden", "load_run"]
 
 _HOMES = {
+    "__version__": "ragcontract.core.version",
     "GoldenQuery": "ragcontract.core.golden",
     "InputError": "ragcontract.core.errors",
     "OutputError": "ragcontract.core.errors",

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
-from ragcontract import __version__
 from ragcontract.core.errors import ExitCode, RagContractError
 from ragcontract.core.text import printable, visible
+from ragcontract.core.version import __version__
 from ragcontract.files.streams import reader_may_leave
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it

@@ -48,9 +48,11 @@ class Version(NamedTuple):
 def disagreements(version: Version, root: Path) -> list[str]:
     """Return what in the package and the change log does not agree with the version."""
     found = []
-    package = re.search(r'^__version__ = "(.*)"$', (root / "ragcontract/__init__.py").read_text("utf-8"), re.MULTILINE)
+    package = re.search(
+        r'^__version__ = "(.*)"$', (root / "ragcontract/core/version.py").read_text("utf-8"), re.MULTILINE
+    )
     if not package or package[1] != str(version):
-        found.append(f'ragcontract/__init__.py: __version__ is "{package and package[1]}", expected "{version}"')
+        found.append(f'ragcontract/core/version.py: __version__ is "{package and package[1]}", expected "{version}"')
     heading = re.search(r"^## .*$", (root / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     if not heading or not re.fullmatch(rf"## {re.escape(str(version))} \(\d{{4}}-\d\d-\d\d\)", heading[0]):
         expected = f"## {version} (YYYY-MM-DD)"
@@ -116,7 +118,7 @@ def run(options: argparse.Namespace, root: Path, stdout: TextIO, stderr: TextIO)
 def main(argv: Sequence[str], *, root: Path = ROOT, stdout: TextIO = sys.stdout, stderr: TextIO = sys.stderr) -> int:
     """Return 0 where all is well, 1 where the release is refused."""
     parser = argparse.ArgumentParser(prog="python -m scripts.release", description="Check a version, pin action.yml.")
-    parser.add_argument("--version", required=True, help="as in ragcontract/__init__.py, without a v")
+    parser.add_argument("--version", required=True, help="as in ragcontract/core/version.py, without a v")
     parser.add_argument("--image", help="write this image into action.yml, as ghcr.io/owner/name")
     parser.add_argument("--digest", help="the image's digest, sha256:…")
     parser.add_argument("--tags", type=Path, help="a file with the tags there are, one a line")

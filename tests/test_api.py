@@ -22,7 +22,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL) if G
 def test_every_exported_name_is_there_and_documented() -> None:
     for name in ragcontract.__all__:
         assert getattr(ragcontract, name).__doc__
-    assert set(ragcontract.__all__) == set(ragcontract._HOMES)
+    assert {*ragcontract.__all__, "__version__"} == set(ragcontract._HOMES)
     assert set(ragcontract.__all__) <= set(dir(ragcontract))
     with pytest.raises(AttributeError, match="no attribute 'chekc'"):
         _ = ragcontract.chekc

@@ -26,8 +26,8 @@ PIN = ("--image", IMAGE, "--digest", DIGEST)
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Return a repository in which 1.2.3 can be released."""
-    (tmp_path / "ragcontract").mkdir()
-    (tmp_path / "ragcontract/__init__.py").write_text('"""."""\n\n__version__ = "1.2.3"\n')
+    (tmp_path / "ragcontract/core").mkdir(parents=True)
+    (tmp_path / "ragcontract/core/version.py").write_text('"""."""\n\n__version__ = "1.2.3"\n')
     (tmp_path / "CHANGELOG.md").write_text(
         "# Changelog\n\n## 1.2.3 (2026-01-02)\n\n- Better.\n\n## 1.2.2 (2026-01-01)\n\n- Good.\n"
     )
@@ -147,7 +147,7 @@ def test_versions_that_disagree_are_all_named_and_nothing_is_written(root: Path,
     code, _, message = call(root, *PIN, "--outputs", str(tmp_path / "outputs"), version="1.2.4")
     assert code == 1
     assert message.splitlines() == [
-        'refused: ragcontract/__init__.py: __version__ is "1.2.3", expected "1.2.4"',
+        'refused: ragcontract/core/version.py: __version__ is "1.2.3", expected "1.2.4"',
         'refused: CHANGELOG.md: the first heading is "## 1.2.3 (2026-01-02)", expected "## 1.2.4 (YYYY-MM-DD)"',
     ]
     assert contents(root) == before

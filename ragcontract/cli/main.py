@@ -8,10 +8,10 @@ from importlib import import_module
 
 import click
 
-from ragcontract import __version__
 from ragcontract.cli.console import say
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.text import visible
+from ragcontract.core.version import __version__
 from ragcontract.logs import log_to
 
 REPEATABLE = ("--golden", "--run", "--baseline", "--qrels", "--queries", "--topics", "--corpus", "--samples")

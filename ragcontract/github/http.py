@@ -12,8 +12,8 @@ import requests
 from requests.auth import AuthBase
 from urllib3.exceptions import NewConnectionError
 
-from ragcontract import __version__
 from ragcontract.core.text import shorten, visible
+from ragcontract.core.version import __version__
 from ragcontract.github.context import Token
 from ragcontract.github.failure import GitHubError, Timing
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from ragcontract import __version__
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.metric import Metric
 from ragcontract.core.run import SourceFile
 from ragcontract.core.scores import Values
 from ragcontract.core.text import encodable
+from ragcontract.core.version import __version__
 from ragcontract.evaluation.side import Side
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
