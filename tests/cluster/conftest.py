@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.needs import require
+from tests.runner import ROOT
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +23,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.warehouse.dir": str(folder),
         "spark.sql.files.maxPartitionBytes": "64k",
         "spark.sql.files.openCostInBytes": "0",
+        "spark.executorEnv.PYTHONPATH": str(ROOT),  # for the metrics and rules that tests make up
     }
     session = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("OFF")

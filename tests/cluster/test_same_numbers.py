@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from ragcontract.model import Report
 
 import ragcontract
 from ragcontract import spark as on_spark
+from ragcontract.reports.report import Report
 from tests.builders import write_jsonl
 from tests.cluster.data import numbers, once, skewed, write_contract, write_parquet
 
@@ -36,7 +36,7 @@ def assert_same(cluster: Report, machine: Report) -> None:
 
 
 def said(report: Report) -> list[str]:
-    """Return the warnings without locations (rows are reported on one machine alone) and the ids that come first."""
+    """Return the warnings without locations (one machine alone names rows) and the ids that come first."""
     return [re.sub(r"'[qx]\d.*' and", "… and", warning.partition(": ")[2]) for warning in report.warnings]
 
 

@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from ragcontract.cluster.engine import OnSpark
 
 from ragcontract import InputError
 from ragcontract import spark as on_spark
+from ragcontract.cluster.counts import FEW
 from ragcontract.cluster.frames import is_json_lines, parts_of
+from ragcontract.cluster.spark_source import OnSpark
 from ragcontract.contract.golden_file import read_golden
-from ragcontract.files.problems import Diagnostics
-from ragcontract.metrics.formulas import metrics_at
-from ragcontract.metrics.ranking import Scorer
+from ragcontract.files.problems import Collector, Problems
+from ragcontract.registry import BUILT_IN
 from tests.builders import Row, as_jsonl, golden, run, write_baseline, write_jsonl
 from tests.cluster.data import once, write_contract, write_parquet
 from tests.process import rag_contract
+from tests.runs.sides import plan_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -77,13 +78,15 @@ def test_a_stored_baseline_is_read_by_the_driver(spark: SparkSession, asked: Pat
 
 def test_only_what_is_needed_is_read(spark: SparkSession, tmp_path: Path) -> None:
     pattern = write_parquet(tmp_path / "logs", once(seed=1), files=1)
-    (part,) = parts_of(spark, [pattern], Diagnostics())
-    plan = plan_of(part.rows)
+    problems = Collector()
+    (part,) = parts_of(spark, [pattern], plan_of([]), problems)
+    assert problems.found() == Problems()
+    plan = executed(part.rows)
     assert "results:array<struct<doc_id:string,score:double>>" in plan
     assert "text" not in plan.partition("ReadSchema")[2]
 
 
-def plan_of(frame: DataFrame) -> str:
+def executed(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().executedPlan().toString())
 
 
@@ -147,21 +150,15 @@ def test_misspelled_fields_are_warned_about(spark: SparkSession, asked: Path, tm
     assert on_spark.score(spark, golden=asked, run=frame).warnings == [f"(data frame): {reported}"]
 
 
-def test_much_of_a_kind_stays_on_the_cluster_and_the_report_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
+def test_many_counts_stay_on_the_cluster_and_the_report_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
     golden_path, _ = write_contract(tmp_path)
-    queries, diagnostics = (
-        read_golden([str(golden_path)], Diagnostics()).queries,
-        {0: Diagnostics(), 20_000: Diagnostics()},
-    )
+    plan = plan_of(read_golden([str(golden_path)], BUILT_IN).queries.values(), {"k": 3})
     rows = write_parquet(tmp_path / "logs", once(seed=1))
-    runs = [
-        OnSpark(spark, [rows], few=few).score_run(queries, Scorer(metrics_at([3])), 3, reported)
-        for few, reported in diagnostics.items()
-    ]
-    assert runs[0] == runs[1]
-    assert runs[0].latency
-    assert len(runs[0].unknown) == 5
-    assert diagnostics[0].warnings == diagnostics[20_000].warnings != []
+    little, much = (OnSpark(spark, [rows], few=few).evaluate(plan) for few in (FEW, 0))
+    assert little == much
+    assert little.latency
+    assert len(little.unknown) == 5
+    assert (little.problems.problems, bool(little.problems.warnings)) == ((), True)
 
 
 def test_the_command_takes_the_session_that_is_there(

@@ -7,22 +7,20 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from ragcontract.model import QueryScore
 
 from ragcontract.cluster import workers as partition
-from ragcontract.cluster.workers import Job, bits, from_bits, of_columns, of_lines
+from ragcontract.cluster.workers import Job, Outcome, bits, from_bits, of_columns, of_lines
 from ragcontract.files.lines import MAX_LINE_BYTES
-from ragcontract.metrics.formulas import metrics_at
-from ragcontract.metrics.ranking import Scorer
 from tests.builders import Row, run
 from tests.records import query
+from tests.runs.sides import plan_of
 
 Counts = dict[tuple[str, int, bytes], int]
 
 
 def job(k: int = 3) -> Job:
     queries = [query("q1", "a"), query("q2", "a", "b", forbidden_doc_ids=("x",))]
-    return Job({one.id: one for one in queries}, Scorer(metrics_at([k])), k)
+    return Job(plan_of(queries, {"k": k}))
 
 
 def added_up(batches: Iterable[pa.RecordBatch]) -> Counts:
@@ -54,8 +52,8 @@ def test_rows_with_the_same_outcome_are_one_count() -> None:
         added_up(of_columns([columns(*rows)], job())),
     ):
         scores = {
-            (number, msgspec.msgpack.decode(key, type=QueryScore).ranks): rows
-            for (number, key), rows in of(counts, "score").items()
+            (number, msgspec.msgpack.decode(key, type=Outcome).score.ranks): rows
+            for (number, key), rows in of(counts, "outcome").items()
         }
         assert scores == {(0, (2,)): 2, (0, (1,)): 1, (1, (None, 1)): 1}
         assert counts["tally", 0, b"rows"] == 4

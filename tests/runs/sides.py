@@ -8,6 +8,7 @@ from ragcontract.contract.config_file import ConfigFile, config_of
 from ragcontract.contract.golden_file import Golden
 from ragcontract.contract.resolve import resolve
 from ragcontract.core.errors import InputError
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.evaluation.plan import Plan
@@ -22,19 +23,19 @@ from tests.records import query
 Pairs = list[tuple[str, list[str]]]
 
 
-def plan_for(
-    *query_ids: str, registry: Registry = BUILT_IN, config: dict[str, Any] | None = None, **options: Any
+def plan_of(
+    queries: Iterable[GoldenQuery], config: dict[str, Any] | None = None, registry: Registry = BUILT_IN, **options: Any
 ) -> Plan:
-    """Return the plan of a check of these golden queries, each of which wants the document ``doc1``."""
-    golden = Golden(queries={query_id: query(query_id, "doc1") for query_id in query_ids})
+    """Return the plan of a check of these golden queries."""
+    golden = Golden(queries={query.id: query for query in queries})
     config_file = ConfigFile(config=config_of(config or {}, registry).config)
     return resolve(golden, config_file, registry, has_baseline=False).plan(**options)
 
 
 def side_of(run: Path | Reader, *query_ids: str, **options: Any) -> Side:
-    """Read a run for these golden queries, and fold it."""
+    """Read a run for these golden queries, each of which wants the document ``doc1``, and fold it."""
     reader = open_run([str(run)]) if isinstance(run, Path) else run
-    return Local(reader).evaluate(plan_for(*query_ids, **options))
+    return Local(reader).evaluate(plan_of([query(one, "doc1") for one in query_ids], **options))
 
 
 def problems_in(run: Path | Reader, *query_ids: str) -> list[str]:
