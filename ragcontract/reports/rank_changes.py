@@ -37,12 +37,13 @@ class RankChange(Struct, frozen=True, kw_only=True):
 class RankChanges(Struct, frozen=True, kw_only=True):
     """All queries that both sides have, sorted by what happened to them.
 
-    ``even`` counts those that are neither: nothing changed, or documents swapped ranks.
+    ``even`` counts those that are neither: nothing changed, or documents swapped ranks. It is None where the report
+    lists only broken queries (``detail`` is ``failed``).
     """
 
     worse: list[RankChange]
     better: list[RankChange]
-    even: int
+    even: int | None
 
 
 def rank_changes(report: Report) -> RankChanges:
@@ -60,8 +61,13 @@ def rank_changes(report: Report) -> RankChanges:
             (better if change > 0 else worse).append(RankChange(query=query, change=change, steps=steps, metric=metric))
     worse.sort(key=lambda one: one.change)
     better.sort(key=lambda one: -one.change)
-    shared = report.inputs.baseline.shared if report.inputs.baseline else 0
-    return RankChanges(worse=worse, better=better, even=shared - len(worse) - len(better))
+    return RankChanges(worse=worse, better=better, even=_even(report, len(worse) + len(better)))
+
+
+def _even(report: Report, changed: int) -> int | None:
+    if report.detail == "failed":
+        return None
+    return max((report.inputs.baseline.shared if report.inputs.baseline else 0) - changed, 0)
 
 
 def _metric_that_differs(query: QueryReport, keys: Iterable[str]) -> str | None:

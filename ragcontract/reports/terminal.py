@@ -113,7 +113,8 @@ def diff_text(report: Report) -> str:
 
 def sizes(moved: RankChanges) -> str:
     """Count what moved."""
-    return f"{len(moved.worse)} worse, {len(moved.better)} better, {moved.even} the same"
+    even = [] if moved.even is None else [f"{moved.even} the same"]
+    return ", ".join([f"{len(moved.worse)} worse", f"{len(moved.better)} better", *even])
 
 
 def lists(groups: Mapping[str, Sequence[str]]) -> Iterable[str]:

@@ -3,13 +3,17 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
+from msgspec.structs import replace
 
+from ragcontract.reports.markdown import document
 from ragcontract.reports.rank_changes import Step, broken_queries, changed_versions, rank_changes
 from ragcontract.reports.report import Report
 from tests.records import query, report
 
 
-def moved(before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str], int]:
+def moved(
+    before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]]
+) -> tuple[list[str], list[str], int | None]:
     """Return the queries that got worse and better, in order; each wants A, B and C."""
     queries = [query(query_id, "A", "B", "C") for query_id in now]
     found = rank_changes(report(queries, now, before))
@@ -36,6 +40,22 @@ def moved(before: Mapping[str, Sequence[str]], now: Mapping[str, Sequence[str]])
 def test_a_query_is_worse_better_or_even(before: str, now: str, where: str) -> None:
     worse, better, even = moved({"q": list(before)}, {"q": list(now)})
     assert (worse, better, even) == (["q"] * (where == "worse"), ["q"] * (where == "better"), where == "even")
+
+
+def test_a_report_of_broken_queries_alone_does_not_know_how_many_are_even() -> None:
+    made = report([query("q1", "A"), query("q2", "A")], {"q1": ["x"], "q2": ["x", "A"]}, {"q1": ["A"], "q2": ["A"]})
+    assert rank_changes(made).even == 0
+    listed = replace(made, detail="failed", queries=[one for one in made.queries if one.violations])
+    assert rank_changes(listed).even is None
+    assert "<summary>Rank changes: 2 worse</summary>" in document.render(made)
+    assert "<summary>Rank changes of broken queries: 1 worse</summary>" in document.render(listed)
+
+
+def test_a_report_that_lists_more_than_both_sides_share_has_no_even_queries() -> None:
+    made = report([query("q1", "A")], {"q1": ["x"]}, {"q1": ["A"]})
+    assert made.inputs.baseline is not None
+    wrong = replace(made, inputs=replace(made.inputs, baseline=replace(made.inputs.baseline, shared=0)))
+    assert rank_changes(wrong).even == 0
 
 
 def test_the_worst_and_the_best_come_first() -> None:

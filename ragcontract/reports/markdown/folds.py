@@ -81,7 +81,8 @@ def _rank_changes(report: Report, max_rows: int) -> list[str]:
     sizes = {"worse": len(changes.worse), "better": len(changes.better), "the same": changes.even}
     sizes |= {name: len(ids) for name, ids in apart.items()}
     summary = ", ".join(f"{size:,} {word}" for word, size in sizes.items() if size)
-    return [fold(f"Rank changes: {summary}", *parts)] if parts else []
+    title = "Rank changes" if changes.even is not None else "Rank changes of broken queries"
+    return [fold(f"{title}: {summary}", *parts)] if parts else []
 
 
 def _moved_table(report: Report, group: Sequence[RankChange]) -> str:
