@@ -1,4 +1,4 @@
-"""Output that goes nowhere, to a narrow place, or to a terminal."""
+"""Output that goes nowhere, to a narrow terminal, or to a wide one."""
 
 import json
 import os

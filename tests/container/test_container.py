@@ -114,7 +114,7 @@ def test_no_run_has_to_compile_a_module(runner: InContainer, without_bytecode: s
         (_packed, {"config": ""}, {}),
         (
             lambda _workspace: None,
-            {"mode": "post-comment", "comment-body-file": "comment.md"},
+            {"mode": "post-comment"},
             {"name": "workflow_run", "event": {"workflow_run": origin}},
         ),
     ]

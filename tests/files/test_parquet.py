@@ -1,4 +1,4 @@
-"""Parquet in place of JSON lines: the same rows, the same rules, the same sentences for what is wrong."""
+"""Parquet instead of JSON lines: the same rows, the same rules, the same sentences for what is wrong."""
 
 import hashlib
 import json

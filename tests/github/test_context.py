@@ -49,7 +49,7 @@ def test_an_enterprise_servers_addresses_are_taken_as_they_are() -> None:
         "http://ghe.example/api/graphql",
         "https://ghe.example:444/api/graphql",
         "https://ghe.example.net/api/graphql",
-        "https://ghe.example@elsewhere.example/api/graphql",
+        "https://ghe.example@other.example/api/graphql",
         "https://[",
         "graphql",
     ],
