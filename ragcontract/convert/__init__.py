@@ -1,1 +1,1 @@
-"""Golden queries and runs in the formats of other tools: read into a collection, written from one."""
+"""Conversion of golden queries and runs from and to the formats of other tools."""

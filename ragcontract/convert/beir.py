@@ -1,6 +1,6 @@
-"""BEIR: ``queries.jsonl`` and ``corpus.jsonl`` (``_id``, ``text``), ``qrels/test.tsv`` with a header.
+"""BEIR format: ``queries.jsonl`` and ``corpus.jsonl`` (``_id``, ``text``), ``qrels/test.tsv`` with a header.
 
-BEIR has no format of its own for runs: they are read and written as TREC's.
+BEIR has no run format of its own; runs are read and written in TREC's.
 """
 
 import csv
@@ -34,13 +34,13 @@ class Text(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Document(Struct, frozen=True, kw_only=True, gc=False):
-    """A line of ``corpus.jsonl``; only its id matters here."""
+    """A line of ``corpus.jsonl``; only the id is used."""
 
     id: Id = msgspec.field(name="_id")
 
 
 def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
-    """Read ``qrels``, ``queries``, ``corpus`` and ``run`` files, as far as they are needed for the wanted parts."""
+    """Read the ``qrels``, ``queries``, ``corpus`` and ``run`` files that the wanted parts need."""
     queries = rankings = None
     if "golden" in wanted:
         judgments = _read_qrels(files["qrels"], problems, progress)
@@ -72,7 +72,7 @@ def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -
 
 def _split(line: str) -> list[str]:
     line = line.rstrip("\r\n")
-    if '"' in line:  # which is rare, and BEIR reads as csv does
+    if '"' in line:  # rare; BEIR reads this file with the csv module
         with suppress(csv.Error):
             return next(csv.reader([line], delimiter="\t"))
     return line.split("\t")
@@ -96,7 +96,7 @@ def _compare_with_corpus(collection: Collection, paths: Sequence[str], problems:
 
 
 def doc_ids(collection: Collection) -> dict[str, None]:
-    """Return every document of a collection, in the order they are met."""
+    """Return all documents of a collection, in order of first occurrence."""
     found: dict[str, None] = {}
     for query in (collection.queries or {}).values():
         found.update(dict.fromkeys(query.grades))
@@ -130,7 +130,7 @@ def write_queries(collection: Collection, _problems: Collector) -> Iterator[str]
 
 
 def write_corpus(collection: Collection, problems: Collector) -> Iterator[str]:
-    """Yield a line for every document that is judged or retrieved: its id, and no text, for nothing here knows that."""
+    """Yield a line for each judged or retrieved document: its id and an empty text, because texts are not available."""
     problems.warning("the corpus has the documents' ids only: their texts are not in golden queries or runs")
     for doc_id in doc_ids(collection):
         yield msgspec.json.encode({"_id": doc_id, "title": "", "text": ""}).decode() + "\n"

@@ -1,4 +1,4 @@
-"""What all formats have in common: questions with graded documents, and rankings. Every conversion goes through it."""
+"""The intermediate form of all conversions: questions with graded documents, and rankings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic, Literal, TypeVar
@@ -14,11 +14,11 @@ Part = Literal["golden", "run"]
 Files = Mapping[str, Sequence[str]]
 NAMED = 3
 LONGEST_NAME = 40
-BOM = "\ufeff"  # taken off at the start of every line that is read
+BOM = "\ufeff"  # removed from the start of every line read
 
 
 class Query(Struct, frozen=True, kw_only=True, gc=False):
-    """A question, its documents' grades (0 or more; relevant from 1 on) and where it stands, as ``qrels.txt:3``."""
+    """A question, its documents' grades (0 or more; relevant from 1), and its location, such as ``qrels.txt:3``."""
 
     id: str
     text: str
@@ -34,7 +34,7 @@ class Retrieved(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Ranking(Struct, frozen=True, kw_only=True, gc=False):
-    """What was retrieved for a query, best first, and where it stands; a document may be in it again."""
+    """The results for a query, best first, and their location; a document may occur more than once."""
 
     query_id: str
     results: list[Retrieved]
@@ -42,22 +42,22 @@ class Ranking(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Collection(Struct, frozen=True, kw_only=True):
-    """What the files of one format come to, by query id in the files' order; None for a part not asked for."""
+    """Content of the files of one format, by query id in file order; None for a part that was not requested."""
 
     queries: dict[str, Query] | None = None
     rankings: dict[str, Ranking] | None = None
 
 
 class First:
-    """Refuses what stands in the files a second time."""
+    """Detects duplicate keys and reports them as problems."""
 
     def __init__(self, problems: Collector) -> None:
-        """Start with nothing seen."""
+        """Start with no keys seen."""
         self._problems = problems
         self._find_paths: dict[object, str] = {}
 
     def is_new(self, key: object, location: str, field: str, shown: str) -> bool:
-        """Say whether ``key`` is met for the first time; if not, that is a problem, which names where it was."""
+        """Return whether ``key`` is new; if not, add a problem that names its first location."""
         first = self._find_paths.setdefault(key, location)
         if first is location:
             return True
@@ -66,31 +66,31 @@ class First:
 
 
 class Pairs(Generic[Value]):
-    """Collects what lines say of a query and a document: the values by both, and where each query is first."""
+    """Collects a value for each pair of query and document, and the first location of each query."""
 
     def __init__(self, field: str, problems: Collector) -> None:
-        """Start with none; ``field`` is what the format calls the document, for a pair that stands there again."""
+        """Start empty; ``field`` is the format's name for the document, used in messages about duplicate pairs."""
         self.values: dict[str, dict[str, Value]] = {}
         self.places: dict[str, str] = {}
         self._field = field
         self._first = First(problems)
 
     def add(self, query_id: str, doc_id: str, value: Value, location: str) -> None:
-        """Take a pair's value; a pair that is there already keeps its first, and is a problem."""
+        """Add the value of a pair; for a duplicate pair, keep the first value and add a problem."""
         if self._first.is_new((query_id, doc_id), location, self._field, f"{doc_id!r} of query {query_id!r}"):
             self.places.setdefault(query_id, location)
             self.values.setdefault(query_id, {})[doc_id] = value
 
 
 def some(ids: Iterable[str], noun: str = "query") -> str:
-    """As ``3 queries ('a', 'b', 'c')``: how many, and the first few."""
+    """Format a count with the first few ids, for example ``3 queries ('a', 'b', 'c')``."""
     every = list(ids)
     named = [repr(shorten(one, LONGEST_NAME)) for one in every[:NAMED]]
     return f"{count(len(every), noun)} ({', '.join([*named, '…'] if len(every) > NAMED else named)})"
 
 
 def judged(judgments: Pairs[float], texts: Mapping[str, str], problems: Collector) -> dict[str, Query]:
-    """Put together judgments and questions, in the judgments' order; a query without text has its id for one."""
+    """Combine judgments and texts, in the order of the judgments; a query without a text gets its id as text."""
     grades, places = judgments.values, judgments.places
     if nameless := [query_id for query_id in grades if not texts.get(query_id)]:
         problems.warning(f"{places[nameless[0]]}: {some(nameless)} without a text; the id stands for the question")

@@ -1,4 +1,4 @@
-"""The formats by name: what each is read from and can be written to."""
+"""Registry of the file formats: the inputs and outputs of each, by name."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -16,7 +16,7 @@ OWN = "rag-contract"
 
 
 class Output(Struct, frozen=True, kw_only=True):
-    """A file that a format is written to: the parts it cannot do without, those it also takes, and its lines."""
+    """An output file of a format: the parts it needs, others it can use, and the function that yields its lines."""
 
     needs: set[Part]
     write: Write
@@ -24,7 +24,7 @@ class Output(Struct, frozen=True, kw_only=True):
 
 
 class Format(Struct, frozen=True, kw_only=True):
-    """A format: the files it is read from with the part each gives, those that only add to another, its outputs."""
+    """A format: its input files with the parts each provides, files that add to another input, and its outputs."""
 
     read: Read
     gives: Mapping[str, set[Part]]
@@ -33,7 +33,7 @@ class Format(Struct, frozen=True, kw_only=True):
 
     @property
     def inputs(self) -> list[str]:
-        """The names of all files that the format is read from."""
+        """The names of all input files."""
         return [*self.gives, *self.adds_to]
 
 

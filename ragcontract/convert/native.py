@@ -1,4 +1,4 @@
-"""The formats of ``check``: golden rows and run rows as JSON lines."""
+"""The native format of ``rag-contract check``: golden rows and run rows as JSON lines."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ from ragcontract.files.rows import read_rows
 from ragcontract.registry import BUILT_IN
 from ragcontract.runs.readers import SPELL_CHECKED_ROWS
 
-# All that these records have and a collection does not, so that a field that is added later is reported as lost too.
+# Derived from the records, so that fields added to them later are reported as lost, too.
 GOLDEN_ONLY = [
     name
     for name in GoldenQuery.__struct_fields__
@@ -28,7 +28,7 @@ RESULT_ONLY = ("chunk_id", "metadata")
 
 
 def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
-    """Read ``golden`` and ``run`` files, as far as they are wanted; warns of fields that no other format has."""
+    """Read the wanted ``golden`` and ``run`` files; warns about fields that other formats do not have."""
     queries = rankings = None
     if "golden" in wanted:
         golden = read_golden(files["golden"], BUILT_IN, progress)
@@ -48,7 +48,7 @@ def _query(query: GoldenQuery) -> Query:
 
 
 def _lost_from_golden(golden: Golden) -> dict[str, str]:
-    """Return the fields that are used and that no other format has, and where each is first."""
+    """Return the fields in use that other formats do not have, with the first location of each."""
     defaults = GoldenQuery(id="", query="", relevant_doc_ids=(), location="")
     lost: dict[str, str] = {}
     for query in golden.queries.values():
@@ -91,9 +91,9 @@ def _lost_from_run(row: RunRow) -> Iterator[str]:
 
 
 def write_golden(collection: Collection, _problems: Collector) -> Iterator[str]:
-    """Yield golden rows as lines: all grades in ``relevance``, the relevant documents those of grade 1 or more."""
+    """Yield golden rows as lines, with all grades in ``relevance``; documents of grade 1 or more are relevant."""
     for query in (collection.queries or {}).values():
-        # Grades are whole numbers nearly always, and people read these rows.
+        # Write whole grades as integers, which are easier to read.
         relevance = {doc_id: int(grade) if grade == int(grade) else grade for doc_id, grade in query.grades.items()}
         yield _line({"id": query.id, "query": query.text, "relevance": relevance})
 

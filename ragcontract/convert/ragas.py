@@ -1,6 +1,6 @@
-"""ragas: samples of one turn with ids of contexts, as JSON lines or one JSON list.
+"""ragas format: single-turn samples with context ids, as JSON lines or as one JSON list.
 
-A sample has no id: its question is its id, unless it has a field ``id`` (which ragas passes over).
+A sample has no id: its question is its id, unless it has an ``id`` field, which ragas ignores.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from ragcontract.files.problems import Collector
 
 
 class Sample(Struct, frozen=True, kw_only=True, gc=False):
-    """A sample, as far as it is about retrieval."""
+    """The fields of a sample that concern retrieval."""
 
     user_input: Annotated[str, Meta(min_length=1)]
     id: Id | None = None
@@ -27,7 +27,7 @@ class Sample(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
-    """Read ``samples`` files: the references for golden queries, what was retrieved for a run."""
+    """Read ``samples`` files: reference contexts become golden queries, retrieved contexts become a run."""
     queries: dict[str, Query] = {}
     rankings: dict[str, Ranking] = {}
     first = First(problems)
@@ -53,7 +53,7 @@ def _needed(ids: Sequence[str | int] | None, location: str, problems: Collector)
 
 
 def write_samples(collection: Collection, problems: Collector) -> Iterator[str]:
-    """Yield a sample for each golden query, with what was retrieved for it where there is a run."""
+    """Yield a sample for each golden query, with its results if there is a run."""
     queries = collection.queries or {}
     rankings = collection.rankings
     for query in queries.values():

@@ -1,4 +1,4 @@
-"""Reading JSON objects that stand on lines of their own or in one list, whichever the file has."""
+"""Reads JSON objects from files of JSON lines or of one JSON list."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,19 +28,19 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Samples(Generic[T]):
-    """The objects of one or more files, each with its location, as ``samples.json:17``."""
+    """Iterates over the objects of one or more files, each with its location, such as ``samples.json:17``."""
 
     def __init__(
         self, paths: Sequence[str], row_type: type[T], problems: Collector, progress: Progress = no_progress
     ) -> None:
-        """Read ``paths`` as objects of ``row_type``."""
+        """Read ``paths`` as objects of ``row_type``; ``problems`` collects the problems in them."""
         self._paths = paths
         self._type = row_type
         self._problems = problems
         self._progress = progress
 
     def __iter__(self) -> Iterator[tuple[str, T]]:
-        """Yield each good object; ``problems`` collects what is wrong with the others."""
+        """Yield each valid object with its location."""
         for path in self._paths:
             try:
                 if _starts_a_list(path):
@@ -57,7 +57,7 @@ class Samples(Generic[T]):
         try:
             text = data.decode()
             items = msgspec.json.decode(data, type=list[msgspec.Raw])
-            msgspec.json.decode(data)  # the parts are passed over unread, and may not be JSON
+            msgspec.json.decode(data)  # decoding to Raw skips the items without validating them
         except UNDECODABLE as error:
             line, message = malformed(data, error)
             self._problems.problem(f"{path}:{line}", message)
@@ -67,7 +67,7 @@ class Samples(Generic[T]):
         locate = JsonLocator(text)
         at, number = 0, 1
         for index, item in enumerate(map(bytes, items)):
-            # Only white space and a comma are before it, so this finds the item itself; the locator starts at the top.
+            # Only white space and a comma precede the item, so index() finds it; the locator would scan from the start.
             start = data.index(item, at)
             number += data.count(b"\n", at, start)
             at = start
@@ -87,7 +87,7 @@ class Samples(Generic[T]):
 
 
 def _starts_a_list(path: str) -> bool:
-    if not Path(path).is_file():  # a pipe can be read only once, and is read as lines
+    if not Path(path).is_file():  # a pipe can be read only once; it is read as lines
         return False
     with InputFile(path) as file:
         return file.stream.peek(PEEKED)[:PEEKED].removeprefix(UTF8_BOM).lstrip().startswith(b"[")

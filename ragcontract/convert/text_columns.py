@@ -1,4 +1,4 @@
-"""Reading text files of columns, line by line, and checking what goes into one."""
+"""Reads text files with columns line by line, and checks the values of their columns."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from ragcontract.files.opening import READ_ERRORS, InputFile, Progress, no_progr
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
-HIGHEST = 1_000_000_000  # a golden row takes no higher grade
+HIGHEST = 1_000_000_000  # the highest grade that a golden row accepts
 
 
 class Row(NamedTuple):
-    """The columns of a line, and where it stands, as ``qrels.txt:3``."""
+    """The columns of a line, its number, and its location, such as ``qrels.txt:3``."""
 
     location: str
     number: int
@@ -29,10 +29,10 @@ def rows(
     *,
     headers: int = 0,
 ) -> Iterator[Row]:
-    """Yield the lines that are not blank, ``split`` into columns; ``problems`` collects what cannot be read.
+    """Yield the non-blank lines, ``split`` into columns; ``problems`` collects what cannot be read.
 
-    ``expected`` says what a line looks like, for those who gave an empty file or one that is no text. A file with
-    nothing after its first ``headers`` lines is empty.
+    ``expected`` describes a line, for messages about files that are empty or not text. A file with nothing after its
+    first ``headers`` lines counts as empty.
     """
     for path in paths:
         try:
@@ -71,7 +71,7 @@ def _rows(
 
 
 def as_grade(text: str, location: str, problems: Collector) -> float | None:
-    """Read a grade, a whole number; one below 0 counts as 0. None if it is none, which the problems then know."""
+    """Parse an integer grade, negative ones as 0; if it is invalid, add a problem and return None."""
     digits = text.removeprefix("-")
     if digits.isascii() and digits.isdecimal() and len(digits) <= len(str(HIGHEST)) and int(digits) <= HIGHEST:
         return max(0, int(text))
@@ -80,7 +80,7 @@ def as_grade(text: str, location: str, problems: Collector) -> float | None:
 
 
 def whole_grade(grade: float, location: str, doc_id: str, problems: Collector) -> int:
-    """Return a grade as the whole number that it must be here."""
+    """Return a grade as an integer; if it is fractional, add a problem."""
     if grade != int(grade):
         problems.problem(
             f"{location}: relevance",

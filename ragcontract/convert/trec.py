@@ -1,7 +1,7 @@
-"""TREC: qrels (``qid 0 docid grade``), runs (``qid Q0 docid rank score tag``), topics (``qid<TAB>text``).
+"""TREC format: qrels (``qid 0 docid grade``), runs (``qid Q0 docid rank score tag``), topics (``qid<TAB>text``).
 
-What is read is what trec_eval would see. A run is in the order of its scores (:mod:`ragcontract.convert.trec_order`);
-its ranks, second column and tag are ignored.
+Files are read as trec_eval reads them. A run is ordered by score (:mod:`ragcontract.convert.trec_order`); its ranks,
+its second column and its tag are ignored.
 """
 
 import re
@@ -31,12 +31,12 @@ QREL = "qid 0 docid grade"
 RESULT = "qid Q0 docid rank score tag"
 TOPIC = "qid<TAB>text"
 TAG = "rag-contract"
-_SPACE = re.compile(r"[ \t\n\r\v\f]+")  # what C's isspace knows; an id may hold a no-break space
+_SPACE = re.compile(r"[ \t\n\r\v\f]+")  # the whitespace of C's isspace(); an id may contain a no-break space
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
 def read(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
-    """Read ``qrels``, ``queries`` and ``run`` files, as far as they are needed for the wanted parts."""
+    """Read the ``qrels``, ``queries`` and ``run`` files that the wanted parts need."""
     queries = rankings = None
     if "golden" in wanted:
         judgments = _read_qrels(files["qrels"], problems, progress)
@@ -51,7 +51,7 @@ def _split(line: str) -> list[str]:
 
 
 def _has(row: Row, expected: str, problems: Collector) -> bool:
-    """Tell whether a row has as many columns as expected."""
+    """Check that a row has the expected number of columns; if not, add a problem."""
     wanted = len(expected.split())
     if len(row.columns) == wanted:
         return True
@@ -87,7 +87,7 @@ def _read_topics(paths: Sequence[str], problems: Collector, progress: Progress) 
 
 
 def read_run(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, Ranking]:
-    """Read runs, each query's results in trec_eval's order."""
+    """Read runs, with the results of each query in the order of trec_eval."""
     retrieved = Pairs[Retrieved]("docid", problems)
     for row in rows(paths, _split, RESULT, problems, progress):
         if not _has(row, RESULT, problems):
@@ -120,19 +120,19 @@ def write_qrels(collection: Collection, problems: Collector) -> Iterator[str]:
 
 
 def write_topics(collection: Collection, problems: Collector) -> Iterator[str]:
-    """Yield the questions as lines; line breaks and tabs become spaces."""
+    """Yield the questions as lines, with line breaks and tabs replaced by spaces."""
     for query in (collection.queries or {}).values():
         _refuse_spaces(query.id, f"{query.location}: id", problems)
         yield f"{query.id}\t{one_line(query)}\n"
 
 
 def one_line(query: Query) -> str:
-    """Return the question without what would end its line or column."""
+    """Return the question without line breaks and tabs."""
     return " ".join(query.text.split())
 
 
 def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
-    """Yield the results as lines, with scores by which trec_eval's order is theirs; a document only once a query."""
+    """Yield the results as lines, with scores that preserve their order in trec_eval; each document once per query."""
     empty, rescored, repeated = [], [], []
     for ranking in (collection.rankings or {}).values():
         _refuse_spaces(ranking.query_id, f"{ranking.location}: query_id", problems)
@@ -165,7 +165,7 @@ def _each_once(results: Sequence[Retrieved]) -> list[Retrieved]:
 
 
 def _refuse_spaces(name: str, location: str, problems: Collector) -> None:
-    # All that any reader takes for a space, not C's alone: a run is read by tools in many languages.
+    # All Unicode whitespace, not only that of C: tools in many languages read these files.
     if name.split() != [name] or "\0" in name or name.startswith(BOM):
         message = "has whitespace or an invisible character in it, which ends a column in TREC's formats"
         problems.problem(location, f"{shown(name)} {message}")

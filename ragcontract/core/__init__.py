@@ -1,1 +1,1 @@
-"""What everything else is made of: records, protocols, errors, ids, numbers, text."""
+"""Core types used by all other packages: records, protocols, errors, ids, numbers and text."""

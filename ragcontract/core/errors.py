@@ -1,13 +1,14 @@
-"""Everything that can go wrong, and the exit code that tells it.
+"""Exceptions and the process exit codes they map to.
 
 ::
 
-    RagContractError          what the others have in common; never raised itself
-    ├── InputError        2   the input cannot be judged: a file, an option, a limit
-    └── OutputError       2   a report or a baseline cannot be written where it was asked for
+    RagContractError          base class; never raised itself
+    ├── InputError        2   the input cannot be evaluated: a file, an option, a limit
+    └── OutputError       2   a report or a baseline cannot be written to the requested path
 
-Exit code 0 is a pass and 1 a broken contract; neither is an error. Any other exception is a bug of ours and exits 3.
-The action exits 4 where a comment was required and could not be posted, but only if it would have exited 0.
+Exit code 0 is a pass and 1 a broken contract; neither is an error. Any other exception is a bug in rag-contract and
+exits with 3. The action exits with 4 if a required comment could not be posted and the exit code would
+otherwise be 0.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the process tells its caller."""
+    """Exit codes of the process."""
 
     PASS = 0
     BROKEN = 1
@@ -25,14 +26,15 @@ class ExitCode(IntEnum):
 
 
 class RagContractError(Exception):
-    """The root of all errors that are told to the user without a traceback."""
+    """Base class of all errors that are shown to the user without a traceback."""
 
     exit_code = ExitCode.BUG
 
     def __init__(self, problems: Sequence[str], *, more: int = 0, warnings: Sequence[str] = ()) -> None:
-        """Keep the problems, each a full sentence with its place in front, and how many more there were.
+        """Store the problems, each a full sentence that starts with its location, and the number of ``more`` problems.
 
-        ``warnings`` is what was odd besides: it often explains a problem, as a misspelled field does a missing one.
+        ``warnings`` are printed along with the problems, because they often explain them: a misspelled field is a
+        warning, the field that is therefore missing is a problem.
         """
         self.problems = list(problems)
         self.more = more
@@ -40,18 +42,18 @@ class RagContractError(Exception):
         super().__init__("\n".join(self.lines()))
 
     def lines(self) -> list[str]:
-        """One line a problem, and a last one that counts those that are not shown."""
+        """Return one line per problem, plus a last line that counts the problems not shown."""
         rest = [f"… and {self.more} more like these"] if self.more else []
         return self.problems + rest
 
 
 class InputError(RagContractError):
-    """The input cannot be judged."""
+    """The input cannot be evaluated."""
 
     exit_code = ExitCode.UNUSABLE_INPUT
 
 
 class OutputError(RagContractError):
-    """A result cannot be written; nothing that existed was changed."""
+    """A result cannot be written; existing files are unchanged."""
 
     exit_code = ExitCode.UNUSABLE_INPUT

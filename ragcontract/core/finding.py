@@ -1,4 +1,4 @@
-"""A finding: what a person is told about one cause, in the same sentence everywhere."""
+"""Findings: one message per cause, rendered with the same wording in every output."""
 
 from typing import Literal
 
@@ -10,13 +10,13 @@ FindingStatus = Literal["fail", "warn", "waived"]
 
 
 class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """One cause that broke a gate, or one or several rules of a query.
+    """One cause that broke a gate, or one or more rules of a query.
 
-    ``ids`` are the gate's, or the rules that one cause violates. ``expected`` and ``found`` say what was wanted and
-    what is there, ``found`` with where documents were in the baseline and ``found_now`` without. ``ranks`` and
-    ``ranks_before`` are those of the first documents in question, null for one that was not retrieved; the latter is
-    null where there is no baseline, and ``more_ranks`` says that there are further documents. ``why`` says why a
-    finding does not fail.
+    ``ids`` holds the id of the gate, or of all rules that the cause violates. ``expected`` and ``found`` describe the
+    expected and the actual result. ``found`` includes the baseline ranks of documents, ``found_now`` does not.
+    ``ranks`` and ``ranks_before`` are the current and baseline ranks of the first documents involved, null for a
+    document that was not retrieved; ``ranks_before`` is null without a baseline. ``more_ranks`` is true if there are
+    further documents. ``why`` explains why a finding does not fail the check.
     """
 
     kind: Literal["gate", "rule"]
@@ -34,12 +34,12 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
 
 
 def phrase_of(finding: Finding) -> Phrase:
-    """Return the finding as one sentence, for those who quote names in their own way."""
+    """Return the finding as one sentence with the names still marked, for outputs that quote names themselves."""
     if finding.kind == "gate":
         return (*finding.found, ", ", *finding.expected)
     return ("expected ", *finding.expected, "; found: ", *finding.found)
 
 
 def sentence(finding: Finding, name: Quote = str, text: Quote = str) -> str:
-    """Return the finding as one sentence."""
+    """Return the finding as one sentence, with names passed through ``name`` and other text through ``text``."""
     return render(phrase_of(finding), name, text)

@@ -1,7 +1,7 @@
-"""The seam for gates: a limit on a quantity, which has a label, a unit and a direction.
+"""Gate interface: a limit on a quantity that has a label, a unit and a direction.
 
-Each metric is a quantity, and so is each latency percentile. A limit key is one key of ``ragcontract.yml`` that limits
-a quantity; a gate is a limit key with a value.
+Each metric and each latency percentile is a quantity. A limit key is a key in ``ragcontract.yml`` that limits a
+quantity; a gate is a limit key with a value.
 """
 
 from collections.abc import Callable
@@ -30,18 +30,19 @@ Unit = Literal["points", "ms"]
 
 
 class Measured(Protocol):
-    """What a side was measured to be, apart from its metrics."""
+    """Measurements of a run or a baseline other than its metrics."""
 
     @property
     def latency(self) -> Latency | None:
-        """The latencies, None where no row has one."""
+        """The latencies, or None if no row has one."""
 
 
 class Quantity(Struct, frozen=True, kw_only=True):
-    """What can be limited.
+    """Something that can be limited.
 
-    A metric's value is its mean, of all queries or of those with a tag. Any other quantity is ``read`` from a side;
-    ``absent`` and ``absent_before`` then say why the run or the baseline has none, and what to do about it.
+    The value of a metric is its mean over all queries, or over those with a tag. Any other quantity is read from a side
+    by calling ``read``; ``absent`` and ``absent_before`` are the messages for a run or a baseline without a value, and
+    say how to fix that.
     """
 
     key: str
@@ -54,9 +55,9 @@ class Quantity(Struct, frozen=True, kw_only=True):
 
 
 class LimitKey(Struct, frozen=True, kw_only=True):
-    """A key of the configuration that limits a quantity: its section and name, what it limits, the type of its value.
+    """A configuration key that limits a quantity: its section and name, the quantity, and the type of its value.
 
-    A key that is ``by_tag`` may also stand under ``tags``.
+    A key with ``by_tag`` may also appear under ``tags``.
     """
 
     section: str
@@ -68,9 +69,9 @@ class LimitKey(Struct, frozen=True, kw_only=True):
 
 
 class Gate(Struct, frozen=True, kw_only=True):
-    """A limit that the configuration asks for, in ``location``; a ``relative`` one is a part of the baseline's value.
+    """A limit set in the configuration at ``location``; a ``relative`` limit is a fraction of the baseline value.
 
-    ``tag`` is the tag whose queries it is about, None for all.
+    ``tag`` restricts the gate to queries with that tag; None means all queries.
     """
 
     id: str
@@ -83,5 +84,5 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     @property
     def compares(self) -> bool:
-        """Whether it needs a baseline."""
+        """Whether the gate needs a baseline."""
         return self.kind in {"drop", "rise"}

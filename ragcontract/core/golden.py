@@ -1,4 +1,4 @@
-"""A golden query as everything but its reader sees it."""
+"""The golden query record used everywhere after the golden file is read."""
 
 from typing import Literal
 
@@ -8,10 +8,11 @@ Severity = Literal["error", "warn"]
 
 
 class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
-    """A question and what must hold for it, with defaults filled in and ids as text.
+    """A question and its expectations, with defaults filled in and ids as text.
 
-    ``location`` is where the row stands, as ``golden.jsonl:17``. A query without relevant documents is unanswerable.
-    ``rules`` are the entries of the row's field of that name; what other fields ask for, each rule reads from them.
+    ``location`` is the file and line of the row, such as ``golden.jsonl:17``. A query without relevant documents is
+    unanswerable. ``rules`` holds the entries of the row's ``rules`` field; rules configured by other fields read those
+    fields directly.
     """
 
     id: str
@@ -29,5 +30,5 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def answerable(self) -> bool:
-        """Whether the query has relevant documents, and therefore counts in the means of ranking metrics."""
+        """Whether the query has relevant documents and therefore counts in the means of ranking metrics."""
         return bool(self.relevant_doc_ids)

@@ -1,10 +1,10 @@
-"""Identifiers: non-empty text; an integer is accepted and means the same id as its decimal digits."""
+"""Identifiers: non-empty text; an integer is accepted and is the same id as its decimal digits."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
-# Far above anything real, and small enough for every reader of report.json: beyond 2**53 JSON numbers lose digits.
+# Far above any real rank, and below 2**53, the largest integer that every JSON reader can represent exactly.
 MAX_RANK = 1_000_000_000
 
 Id = Annotated[Annotated[str, Meta(min_length=1)] | int, Meta(title="text that is not empty, or a whole number")]
@@ -17,16 +17,16 @@ def as_id(value: str | int) -> str:
 
 
 def as_ids(values: list[str | int]) -> list[str]:
-    """Return ids as text: the list itself where all of them are, as nearly all are."""
+    """Return ids as text; the list itself if all of them already are text, which is the common case."""
     try:
-        "".join(values)  # type: ignore[arg-type]  # the quickest look at all types
+        "".join(values)  # type: ignore[arg-type]  # the fastest way to check the types of all items
     except TypeError:
         return [value if type(value) is str else str(value) for value in values]
     return values  # type: ignore[return-value]
 
 
 def unique_ids(values: list[str | int] | None) -> tuple[str, ...]:
-    """Return ids as text, each once, in order; nothing for None."""
+    """Return ids as text without duplicates, in order; an empty tuple for None."""
     if not values:
         return ()
     ids = as_ids(values)

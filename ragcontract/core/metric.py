@@ -1,7 +1,7 @@
-"""The seam for metrics: a family computes the metrics that one look at a row gives.
+"""Metric interface: a family computes several metrics of a row together.
 
-Everything else (configuration, gates, tags, suggestions, reports) sees single metrics. Adding a family is a module with
-a class and a provider, and a line in ``ragcontract.registry``.
+All other code (configuration, gates, tags, suggestions, reports) works with single metrics. To add a family, add a
+module with a class and a provider, and register the provider in ``ragcontract.registry``.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,25 +19,25 @@ Gain = Literal["linear", "exponential"]
 
 
 class Scale(Struct, frozen=True):
-    """The least and the greatest value that a metric can have."""
+    """The minimum and maximum value of a metric."""
 
     low: float = 0.0
     high: float = 1.0
 
 
 class Missing(Struct, frozen=True):
-    """A value that should be in the row and is not; ``why`` completes "query 'q1' …", as ``has no response``."""
+    """A required value is missing from the row; ``why`` completes "query 'q1' …", for example ``has no response``."""
 
     why: str
 
 
 class Metric(Struct, frozen=True, kw_only=True):
-    """A number for each query, whose weighted mean can be limited.
+    """A number per query whose weighted mean can be limited.
 
-    ``key`` names it in files (``recall_at_5``), ``label`` for people (``Recall@5``). ``aliases`` are further names in
-    the configuration; the first one is what suggestions and drop limits call it. ``k`` is its cut-off, if it has one.
-    ``suggested`` says whether ``rag-contract suggest`` proposes limits for it. A change since a baseline is refused
-    where the baseline's ``fingerprint`` differs: something else computed its numbers.
+    ``key`` is its name in files (``recall_at_5``), ``label`` its display name (``Recall@5``). ``aliases`` are further
+    names in the configuration; suggestions and drop limits use the first one. ``k`` is the cut-off, if there is one.
+    ``suggested`` says whether ``rag-contract suggest`` proposes limits for it. If the ``fingerprint`` of the baseline
+    differs, its values were computed in another way and are not compared.
     """
 
     key: str
@@ -51,35 +51,40 @@ class Metric(Struct, frozen=True, kw_only=True):
 
     @property
     def worst(self) -> float:
-        """The value of a query for which nothing was done."""
+        """The value of a query without any result."""
         return self.scale.low if self.better == "higher" else self.scale.high
 
 
 class Family(Protocol):
-    """Metrics that are computed together, and that the same queries have.
+    """Metrics that are computed together and apply to the same queries.
 
-    ``needs`` names the fields of the run row that it reads; others may not be decoded. Where ``from_ids`` is true, a
-    stored baseline's document ids are enough to compute the metrics again; otherwise its stored numbers are compared.
+    ``needs`` names the fields of the run row that the family reads; other fields may not be decoded. If ``from_ids`` is
+    true, the metrics are recomputed from the document ids of a stored baseline; otherwise its stored values are used.
     """
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        """The metrics, in the order of the values."""
+        """The metrics, in the same order as the values."""
 
     @property
     def needs(self) -> frozenset[str]:
-        """Fields of the run row, as ``response`` or ``results.text``."""
+        """Fields of the run row, such as ``response`` or ``results.text``."""
 
     @property
     def from_ids(self) -> bool:
-        """Whether document ids are all it takes."""
+        """Whether the metrics can be computed from document ids alone."""
 
+<<<<<<< HEAD
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
         """Return a query's values, none where it has no part in these metrics."""
+=======
+    def values(self, query: "GoldenQuery", row: "RunRow") -> Values | Missing:
+        """Return the values for a query; an empty tuple if the metrics do not apply to it."""
+>>>>>>> 36b8306bb6c379594eef5c590b1d39cbc0679807
 
 
 class MetricSettings(Struct, frozen=True, kw_only=True):
-    """What the configuration says about metrics: the cut-offs, largest first, and how ranks and grades count."""
+    """Metric settings from the configuration: the cut-offs, largest first, and how ranks and grades count."""
 
     cutoffs: tuple[int, ...]
     rank_by: RankBy = "results"

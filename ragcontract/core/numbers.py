@@ -1,17 +1,17 @@
-"""How numbers are shown. Comparisons never see what is made here: they are made unrounded."""
+"""Formatting of numbers for display; comparisons always use unrounded values."""
 
 from collections.abc import Iterable
 
 FEWEST, MOST = 2, 10
 MOST_FOR_SUMS = 4
 LARGE = 1e9
-SAME = 1e-9  # what differs by no more than this does not differ, for a limit as for a reader
+SAME = 1e-9  # differences up to this size count as none, in limits and in reports
 
 
 def digits_for(pairs: Iterable[tuple[float, float]]) -> int:
-    """Return how many decimals (2 to 10) keep apart the numbers of every pair that differ.
+    """Return how many decimals (2 to 10) are needed to show the numbers of each pair as different.
 
-    A gate that fails by a hair must not read "0.10, allowed 0.10".
+    Without this, a gate that fails by a small margin would read "0.10, allowed 0.10".
     """
     return max((_digits(a, b) for a, b in pairs), default=FEWEST)
 
@@ -23,14 +23,15 @@ def _digits(a: float, b: float) -> int:
 
 
 def decimals(value: float) -> int:
-    """Return how many decimals (2 to 10) a limit was given with, so that 0.125 is not shown as 0.12."""
+    """Return how many decimals (2 to 10) a limit was written with, so that 0.125 is not shown as 0.12."""
     return next((digits for digits in range(FEWEST, MOST) if abs(round(value, digits) - value) <= SAME), MOST)
 
 
 def digits_that_add_up(before: float, now: float, digits: int) -> int:
-    """Return from how many decimals on, ``digits`` or up to 4, the change that is shown is the difference of the rest.
+    """Return the number of decimals with which the displayed change equals the displayed difference.
 
-    "0.69 -> 0.67  -0.03" is right and looks wrong. Where no number of decimals does it, ``digits``.
+    The result is from ``digits`` to 4, or ``digits`` if none of these works: "0.69 -> 0.67  -0.03" is correct, but
+    looks wrong.
     """
 
     def off(count: int) -> float:
@@ -40,23 +41,23 @@ def digits_that_add_up(before: float, now: float, digits: int) -> int:
 
 
 def fixed(value: float | None, digits: int) -> str:
-    """Write a number with a fixed count of decimals, never as minus zero; ``-`` where there is none."""
+    """Format a number with a fixed number of decimals, never as minus zero; ``-`` for None."""
     if value is None:
         return "-"
     return f"{value:.{digits}f}" if round(value, digits) else f"{0:.{digits}f}"
 
 
 def signed(value: float | None, digits: int) -> str:
-    """Write a change with its sign: ``+0.02``, ``-0.14``, ``0.00``."""
+    """Format a change with its sign: ``+0.02``, ``-0.14``, ``0.00``."""
     if value is None:
         return "-"
     return f"{value:+.{digits}f}" if round(value, digits) else f"{0:.{digits}f}"
 
 
 def percent(value: float, digits: int = FEWEST) -> str:
-    """Write a fraction as a percentage with as few decimals as it takes, ``digits`` at most: ``10%``, ``12.5%``.
+    """Format a fraction as a percentage with at most ``digits`` decimals and no trailing zeros: ``10%``, ``12.5%``.
 
-    One over a billion is only said to be.
+    A fraction above one billion is shown as "over 100,000,000,000%".
     """
     if value > LARGE:
         return f"over {LARGE * 100:,.0f}%"
@@ -64,9 +65,9 @@ def percent(value: float, digits: int = FEWEST) -> str:
 
 
 def ms_digits(value: float, *others: float) -> int:
-    """Return with how many decimals milliseconds are shown: three digits of a short time, none of a long one.
+    """Return the number of decimals for milliseconds: 0 for values from 100, 1 from 10, otherwise 2.
 
-    More where it takes them to keep ``value`` apart from one of the others that differs, and to show those as given.
+    More are used if they are needed to show ``value`` as different from the ``others``, or to show the others as given.
     """
     fewest = next((digits for digits, size in enumerate((100, 10)) if abs(value) >= size), FEWEST)
     apart = [
@@ -81,9 +82,9 @@ def ms_digits(value: float, *others: float) -> int:
 
 
 def milliseconds(value: float, digits: int, *, sign: bool = False) -> str:
-    """Write a time with as few decimals as it takes, ``digits`` at most: ``480 ms``, ``0.25 ms``, ``+80 ms``."""
+    """Format a duration with at most ``digits`` decimals and no trailing zeros: ``480 ms``, ``0.25 ms``, ``+80 ms``."""
     if abs(value) > LARGE:
-        return f"{value:+.3g} ms" if sign else f"{value:.3g} ms"  # a mistake, and 300 columns wide if written out
+        return f"{value:+.3g} ms" if sign else f"{value:.3g} ms"  # an input error, and 300 columns wide in full
     return _short(signed(value, digits) if sign else fixed(value, digits)) + " ms"
 
 
@@ -92,6 +93,6 @@ def _short(written: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """As ``1 query`` or ``1,200 queries``."""
+    """Format a count with its noun: ``1 query``, ``1,200 queries``."""
     plural = noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"
     return f"{number:,} {noun if number == 1 else plural}"

@@ -1,7 +1,7 @@
-"""Sentences with names in them, written once and rendered for every output.
+"""Messages that contain names, written once and rendered for each output.
 
-A name (a document, a tag, a query) comes from a file. Each output quotes and escapes names in its own way, and escapes
-the text around them as well: a report that was downloaded is not ours.
+A name (of a document, a tag or a query) comes from a file. Each output quotes and escapes names in its own way. It also
+escapes the text around them, because a downloaded report is untrusted input.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-NAMED = 5  # names that a list spells out
+NAMED = 5  # the number of names that a list shows in full
 
 
 class Name(Struct, frozen=True, gc=False):
-    """A name from a file, to be quoted by whoever prints it."""
+    """A name from a file; each output quotes it in its own way."""
 
     name: str
 
@@ -23,9 +23,9 @@ Quote: TypeAlias = Callable[[str], str]
 
 
 def render(phrase: Phrase, name: Quote = str, text: Quote = str) -> str:
-    """Return a phrase as one string, its names passed through ``name`` and the rest through ``text``.
+    """Return a phrase as one string, with names passed through ``name`` and all other text through ``text``.
 
-    Parts that touch are escaped as one: what is harmful may have been cut in two.
+    Adjacent text parts are joined before they are escaped, because a harmful sequence may be split across two parts.
     """
     rendered: list[str] = []
     plain = ""
@@ -39,7 +39,7 @@ def render(phrase: Phrase, name: Quote = str, text: Quote = str) -> str:
 
 
 def listed(names: Sequence[str], conjunction: str) -> Phrase:
-    """Return ``a, b and c``; of a long list the first five names and a count."""
+    """Return ``a, b and c``; for a long list, the first five names and the number of the others."""
     items: list[str | Name] = [Name(name) for name in names[:NAMED]]
     if len(names) > NAMED:
         items.append(f"{len(names) - NAMED} more")

@@ -1,7 +1,8 @@
-"""The seam for rules: an expectation of one golden query that holds or is violated.
+"""Rule interface: an expectation on one golden query that is met or violated.
 
-A rule is a record. Most are entries of a golden row's ``rules``, whose ``type`` is the class's tag; some are read from
-fields of their own (``must_rank_at_most: 3``). Adding one is a class here below and a line in ``ragcontract.registry``.
+A rule is a record. Most rules are entries in the ``rules`` of a golden row, with the class's tag as their ``type``;
+some are read from fields of their own (``must_rank_at_most: 3``). To add one, add a subclass of a class below and
+register it in ``ragcontract.registry``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,10 +17,10 @@ from ragcontract.core.scores import QueryScore
 
 
 class Violation(Struct, frozen=True, kw_only=True, gc=False):
-    """A rule that is violated: ``expected`` and ``found`` complete "expected …; found: …".
+    """A violated rule; ``expected`` and ``found`` complete "expected …; found: …".
 
-    ``doc_ids`` are the documents it is about and ``limit`` the rank, for rules of ranks; ``waived`` is why it does not
-    count.
+    ``doc_ids`` are the documents involved, ``limit`` is the rank for rules about ranks, and ``waived`` is the reason
+    why the violation does not count.
     """
 
     rule: str
@@ -31,17 +32,17 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RuleSettings(Struct, frozen=True, kw_only=True):
-    """What the configuration says about rules: the largest cut-off, and where forbidden documents are looked for."""
+    """Rule settings from the configuration: the largest cut-off, and the depth to which documents can be forbidden."""
 
     k: int
     forbidden_within: int | None = None
 
 
 class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid_unknown_fields=True):
-    """One expectation of one query.
+    """One expectation on one query.
 
-    ``names`` are those in waivers and reports, the class's tag unless it says otherwise. ``per_query.enforce_SWITCH``
-    turns it off. ``in_rows`` says whether it may be an entry of a golden row's ``rules``.
+    ``names`` are its names in waivers and reports, by default the class's tag. ``per_query.enforce_SWITCH`` turns it
+    off. ``in_rows`` says whether it may be an entry in the ``rules`` of a golden row.
     """
 
     names: ClassVar[tuple[str, ...]] = ()
@@ -49,34 +50,49 @@ class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid
     in_rows: ClassVar[bool] = True
 
     @classmethod
+<<<<<<< HEAD
     def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (for those with fields)
         """Return the rules of this class that a query has: the entries of its ``rules``."""
+=======
+    def of(cls, query: "GoldenQuery", settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (used by subclasses that have fields)
+        """Return the rules of this class that apply to a query; by default the entries of its ``rules``."""
+>>>>>>> 36b8306bb6c379594eef5c590b1d39cbc0679807
         return [rule for rule in query.rules if type(rule) is cls]
 
 
 class RowRule(Rule, frozen=True, kw_only=True, gc=False):
-    """A rule that is checked while the run's row is at hand; ``needs`` names the fields of the row it reads."""
+    """A rule that is checked against the run row; ``needs`` names the fields of the row that it reads."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
 
+<<<<<<< HEAD
     def violations(self, query: GoldenQuery, row: RunRow) -> Iterator[Violation]:
         """Yield what the row violates."""
+=======
+    def violations(self, query: "GoldenQuery", row: "RunRow") -> Iterator[Violation]:
+        """Yield the violations in the row."""
+>>>>>>> 36b8306bb6c379594eef5c590b1d39cbc0679807
         raise NotImplementedError
 
 
 class RankRule(Rule, frozen=True, kw_only=True, gc=False):
-    """A rule about ranks, which are kept when rows are gone, on a cluster and with repeated rows too."""
+    """A rule about ranks; ranks are stored after rows are discarded, also on a cluster and for repeated rows."""
 
+<<<<<<< HEAD
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         """Yield what the ranks violate."""
+=======
+    def violations(self, query: "GoldenQuery", score: "QueryScore") -> Iterator[Violation]:
+        """Yield the violations in the ranks."""
+>>>>>>> 36b8306bb6c379594eef5c590b1d39cbc0679807
         raise NotImplementedError
 
 
 def names_of(rule: type[Rule]) -> tuple[str, ...]:
-    """Return a rule's names in waivers and reports."""
+    """Return the names of a rule in waivers and reports."""
     return rule.names or (str(rule.__struct_config__.tag),)
 
 
 def switch_of(rule: type[Rule]) -> str:
-    """Return the name behind ``enforce_`` in the configuration's ``per_query``."""
+    """Return the part after ``enforce_`` in the configuration's ``per_query``."""
     return rule.switch or names_of(rule)[0]

@@ -1,4 +1,4 @@
-"""A run row: what the application did for one query, and the files and times around it."""
+"""Records of a run: its rows, its latency and the files it was read from."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -11,7 +11,7 @@ from ragcontract.core.ids import Id, as_ids
 
 VERSION_FIELDS = ("embedding_model", "index_version", "chunking_version", "retriever_version")
 MAX_MS = 1e9
-# What every check reads. Other fields are decoded where a metric or a rule of the contract needs them.
+# Fields that every check reads. Other fields are decoded only if a metric or a rule of the contract needs them.
 ALWAYS = frozenset({"query_id", "results", "latency_ms", *VERSION_FIELDS})
 RESULT_ALWAYS = frozenset({"doc_id", "score", "chunk_id", "metadata"})
 
@@ -19,11 +19,11 @@ Json: TypeAlias = dict[str, Any]
 
 
 class Skipped(Struct, frozen=True, gc=False):
-    """An object with any fields, which are skipped: rows may carry megabytes of text."""
+    """An object whose fields are skipped when decoding; rows may contain megabytes of text."""
 
 
-# These records have room for all that an application can export; readers decode `row_type` of what is needed. Rows come
-# by the million and hold nothing that refers back to them: gc=False spares the collector looking.
+# These records hold all fields that an application can export; readers decode the `row_type` with the fields that are
+# needed. There may be millions of rows, and none is part of a reference cycle: gc=False saves garbage collection time.
 class Result(Struct, frozen=True, kw_only=True, gc=False):
     """One retrieved item."""
 
@@ -63,16 +63,16 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def doc_ids(self) -> list[str]:
-        """The ids of the documents, best first."""
+        """The ids of the retrieved documents, best first."""
         return as_ids([result.doc_id for result in self.results])
 
 
 @lru_cache(maxsize=64)
 def row_type(needs: frozenset[str] = frozenset()) -> type[RunRow]:
-    """Return the record with the fields that every check reads and those in ``needs``, and no others.
+    """Return a record type with the fields that every check reads and those in ``needs``, and no others.
 
-    ``needs`` has names of fields, as ``response``, and of a result's, as ``results.text``. Reading a field that was not
-    asked for is an AttributeError, so a metric that forgets to name one fails its first test.
+    ``needs`` names fields of a row, such as ``response``, and of a result, such as ``results.text``. Reading any other
+    field raises AttributeError, so a metric that does not declare a field fails in its first test.
     """
     result = _narrow(Result, RESULT_ALWAYS | {name.removeprefix("results.") for name in needs if "." in name}, {})
     row = _narrow(RunRow, ALWAYS | needs, {"results": Annotated[list[result], Meta(description=_ABOUT_RESULTS)]})  # type: ignore[valid-type]
@@ -98,7 +98,7 @@ def _narrow(record: type[Struct], names: Iterable[str], replaced: dict[str, Any]
 
 
 class Latency(Struct, frozen=True, kw_only=True):
-    """How long retrieving took, in milliseconds, over the ``rows`` that say so; percentiles by nearest rank."""
+    """Retrieval latency in milliseconds over the ``rows`` that report one; percentiles by nearest rank."""
 
     rows: Annotated[int, Meta(ge=1)]
     p50_ms: Annotated[float, Meta(ge=0)]
@@ -107,9 +107,9 @@ class Latency(Struct, frozen=True, kw_only=True):
 
 
 class SourceFile(Struct, frozen=True, kw_only=True):
-    """A file that was read, and the SHA-256 of its bytes as they are on disk.
+    """An input file and the SHA-256 of its bytes on disk.
 
-    Of a run that a cluster read, it is a path or a pattern as it was given, and the digest is empty.
+    For a run read on a cluster, ``path`` is the path or pattern as given, and the digest is empty.
     """
 
     path: str

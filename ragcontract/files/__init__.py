@@ -1,1 +1,1 @@
-"""Files in and out: formats, what is wrong with them, digests, writing them whole."""
+"""Reading, validating, hashing and atomically writing files."""

@@ -1,7 +1,7 @@
-"""Arrow's record batches as typed records: the rows of a Parquet file, or what Spark hands to Python.
+"""Conversion of Arrow record batches, from Parquet files or from Spark, to typed records.
 
-Columns turn into values a batch at a time, and values into records in one call of the decoder that JSON lines go
-through, so the same limits hold. Where that refuses a batch, its rows are looked at one by one.
+Each batch is converted column by column to values, and the values in one call to records, with the same validation as
+for JSON lines. If a batch fails validation, its rows are validated one by one.
 """
 
 import math
@@ -20,13 +20,13 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Columns(Generic[T]):
-    """A schema held against a record: ``mismatches`` are what is wrong, ``read`` says which leaves are needed.
+    """A schema matched against a record type: ``mismatches`` are the problems, ``read`` marks the leaf columns needed.
 
-    Only batches of a schema without mismatches may be asked for their rows.
+    Call ``rows`` only if there are no mismatches.
     """
 
     def __init__(self, schema: pa.Schema, record: type[T], unread: Collection[str] = ()) -> None:
-        """Take a schema and the record that its rows are to be; ``unread`` fields, as ``results.metadata``, are not."""
+        """Match a schema against the record type of its rows; ``unread`` fields (``results.metadata``) are skipped."""
         self._record = record
         self._kind = kind_of(record)
         for name in unread:
@@ -36,7 +36,7 @@ class Columns(Generic[T]):
         self.example: dict[str, Any] = {field.name: _example(field.type) for field in schema}
 
     def rows(self, batch: pa.RecordBatch) -> list[T | list[Mismatch]]:
-        """Return the batch's rows, and of each bad one what is wrong with it."""
+        """Return the rows of a batch, with a list of mismatches in place of each invalid row."""
         try:
             values = self._values(batch)
             if not any(map(_has_infinite, batch.columns)):
@@ -92,7 +92,7 @@ def _values(array: pa.Array, kind: Kind) -> list[Any]:
 
 
 def _texts(array: pa.Array) -> list[str | None]:
-    """Decode each distinct text once: ids repeat, and the references to one text are quickly copied."""
+    """Decode each distinct text once: ids repeat, and copying references is cheap."""
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     texts = encoded.dictionary.to_pylist()
     if encoded.indices.null_count:
@@ -103,7 +103,7 @@ def _texts(array: pa.Array) -> list[str | None]:
 def _lists(array: pa.Array, kind: Kind) -> list[list[Any] | None]:
     if pa.types.is_fixed_size_list(array.type):
         array = array.cast(pa.list_(array.type.value_type))
-    offsets = array.offsets.to_pylist()  # of a slice, they do not begin at 0
+    offsets = array.offsets.to_pylist()  # the offsets of a slice do not start at 0
     items = _values(array.values.slice(offsets[0], offsets[-1] - offsets[0]), kind)
     start = offsets[0]
     cut: list[list[Any] | None] = [items[begin - start : end - start] for begin, end in pairwise(offsets)]
@@ -118,7 +118,7 @@ def _structs(array: pa.StructArray, kind: Kind) -> list[dict[str, Any] | None]:
 
 
 def _dicts(names: list[str], columns: list[list[Any]]) -> list[dict[str, Any]]:
-    if len(names) == 2:  # noqa: PLR2004 (results have an id and a score, as a rule, and come by the ten million)
+    if len(names) == 2:  # noqa: PLR2004 (most results have an id and a score, and there can be tens of millions)
         first, second = names
         return [{first: one, second: other} for one, other in zip(*columns, strict=True)]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -132,7 +132,7 @@ def _with_nulls(values: list[Any], array: pa.Array) -> list[Any]:
 
 
 def _object(text: str | None) -> Any:
-    """Return the object that a text may be the JSON of, else the text itself, to be told of."""
+    """Return the object that a JSON text encodes; other text is returned as it is, so that validation reports it."""
     try:
         return text and msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -140,7 +140,7 @@ def _object(text: str | None) -> Any:
 
 
 def _has_infinite(array: pa.Array) -> bool:
-    """Tell whether a column has NaN or infinity, at any depth. No limit of a record asks: JSON has no word for them."""
+    """Check for NaN and infinity at any depth; validation does not, because JSON cannot contain them."""
     if pa.types.is_floating(array.type):
         return not pc.all(pc.is_finite(array)).as_py() if len(array) > array.null_count else False
     if pa.types.is_map(array.type):
@@ -159,14 +159,14 @@ def _infinite(value: Any, path: tuple[str | int, ...]) -> Iterator[Mismatch]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Leave out the fields that are null: columns have a place for every field, so theirs are those that are absent."""
+    """Drop null fields: a column has a value for every row, so null stands for an absent field."""
     if isinstance(value, dict):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _example(found: pa.DataType) -> Any:
-    """Return a value with the names that a column's values have, for those who look at names alone."""
+    """Return a value with the same field names as a column, for checks that read only names."""
     if pa.types.is_struct(found):
         return {field.name: _example(field.type) for field in found}
     return [_example(found.value_type)] if pa.types.is_list(found) or pa.types.is_large_list(found) else None

@@ -1,4 +1,4 @@
-"""Which Arrow types may stand for the fields of a record: a schema held against it before any row is read."""
+"""Checks whether the Arrow types of a schema fit the fields of a record, before any row is read."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,14 +14,14 @@ Path = tuple[str | int, ...]
 
 
 class Kind:
-    """What a field of a record wants, whether or not null is allowed, as far as the type of a column can tell.
+    """The column type that a field of a record requires, regardless of whether null is allowed.
 
-    A record has ``fields``, each with its own kind and whether it is required; a list has the kind of its ``items``.
-    An object of any fields (metadata, or grades by document) is an ``is_object``.
+    A record has ``fields``, each with its own kind and whether it is required; a list has a kind for its ``items``. An
+    object with arbitrary fields (metadata, or grades by document) has ``is_object`` set.
     """
 
     def __init__(self, described: Any) -> None:
-        """Take a type as ``msgspec.inspect`` describes it."""
+        """Build the kind from a type described by ``msgspec.inspect``."""
         self.fields: dict[str, tuple[Kind, bool]] = {}
         self.items: Kind | None = None
         self.scalars: set[str] = set()
@@ -38,7 +38,7 @@ class Kind:
 
     @property
     def words(self) -> str:
-        """What is expected, in words, as of many rows."""
+        """A description of the expected values, in the plural."""
         if self.items:
             return f"lists of {self.items.words}"
         if self.fields:
@@ -48,7 +48,7 @@ class Kind:
 
 
 def kind_of(record: type) -> Kind:
-    """Describe a record."""
+    """Return the kind of a record type."""
     return Kind(msgspec.inspect.type_info(record))
 
 
@@ -72,7 +72,7 @@ def _alternatives(described: Any) -> Iterator[Any]:
 
 
 def column_mismatches(kind: Kind, found: pa.DataType | pa.Schema, path: Path = ()) -> Iterator[Mismatch]:
-    """Yield the fields that no column can be, and the required ones that are missing."""
+    """Yield a mismatch for each column that does not fit its field, and for each required field without a column."""
     names = [field.name for field in found]
     for name, (wanted, required) in kind.fields.items():
         at = (*path, name)
@@ -123,24 +123,24 @@ def _is_scalar(kind: Kind, found: pa.DataType) -> bool:
 
 
 def is_text(found: pa.DataType) -> bool:
-    """Tell whether a column holds text, in whatever way."""
+    """Check whether a column holds text, in any encoding."""
     if pa.types.is_dictionary(found):
         found = found.value_type
     return bool(pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found))
 
 
 def is_list(found: pa.DataType) -> bool:
-    """Tell whether a column holds lists."""
+    """Check whether a column holds lists."""
     return bool(pa.types.is_list(found) or pa.types.is_large_list(found) or pa.types.is_fixed_size_list(found))
 
 
 def is_object(found: pa.DataType) -> bool:
-    """Tell whether a column holds objects of any fields."""
+    """Check whether a column holds objects with arbitrary fields."""
     return bool(pa.types.is_map(found) or pa.types.is_struct(found))
 
 
 def leaves(kind: Kind | None, found: pa.DataType | pa.Schema) -> list[bool]:
-    """Return, for each leaf column in the file's order, whether it is part of a field of the record."""
+    """Return, for each leaf column in file order, whether it belongs to a field of the record."""
     is_any = kind if kind and kind.is_object else None
     if isinstance(found, pa.Schema) or pa.types.is_struct(found):
         fields = kind.fields if kind else {}

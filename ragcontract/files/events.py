@@ -1,4 +1,4 @@
-"""What readers yield: rows, files that were read to their end, and what is wrong, in the order in which it comes."""
+"""Events that readers yield, in reading order: rows, files read to the end, problems and warnings."""
 
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeAlias, TypeVar
@@ -12,10 +12,10 @@ Row = TypeVar("Row")
 
 
 class Batch(Struct, Generic[Row], frozen=True):
-    """Good rows of consecutive lines, ``line`` being the first one's.
+    """Valid rows of consecutive lines; ``line`` is the number of the first.
 
-    Rows come in batches, as many as fit into a block of the file: a generator's turn a row would cost as much again as
-    decoding it.
+    A batch holds as many rows as fit into one block of the file, because yielding single rows would take as long as
+    decoding them.
     """
 
     path: str
@@ -23,12 +23,12 @@ class Batch(Struct, Generic[Row], frozen=True):
     rows: list[Row]
 
     def location(self, index: int) -> str:
-        """Return where a row stands, as ``golden.jsonl:17``."""
+        """Return the location of a row, such as ``golden.jsonl:17``."""
         return f"{self.path}:{self.line + index}"
 
 
 class FileRead(Struct, frozen=True):
-    """A file was read to its end, or as far as that is possible."""
+    """A file was read to its end, or as far as possible."""
 
     file: SourceFile
 
@@ -37,7 +37,7 @@ Event: TypeAlias = Batch[Row] | FileRead | Problem | MoreProblems | Warned
 
 
 def located(events: Iterable[Event[Row]], problems: Collector) -> Iterator[tuple[str, Row]]:
-    """Yield each good row with its location; ``problems`` collects the rest."""
+    """Yield each valid row with its location; all other events are added to ``problems``."""
     for event in events:
         match event:
             case Batch():

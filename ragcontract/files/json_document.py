@@ -1,4 +1,4 @@
-"""JSON that reads well in a diff and is written as it is made: indented, but for long lists, with an item a line."""
+"""JSON that is easy to read in a diff and is written incrementally: indented, with long lists one item per line."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -7,14 +7,14 @@ from msgspec import Struct
 
 
 def document(record: Struct, lists: Mapping[str, Iterable[object]]) -> Iterator[bytes]:
-    """Yield the record as indented JSON; ``lists`` has the items of fields that are written an item a line."""
+    """Yield the record as indented JSON; ``lists`` has the items of the fields that are written one item per line."""
     before = b"{\n"
     for name, value in msgspec.json.decode(msgspec.json.encode(record), type=dict[str, msgspec.Raw]).items():
         yield before + b"  " + msgspec.json.encode(name) + b": "
         if name in lists:
             yield from _rows(lists[name])
         else:
-            yield msgspec.json.format(bytes(value), indent=2).replace(b"\n", b"\n  ")  # none is within a text
+            yield msgspec.json.format(bytes(value), indent=2).replace(b"\n", b"\n  ")  # never in a string
         before = b",\n"
     yield b"\n}\n"
 

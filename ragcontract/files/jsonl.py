@@ -1,4 +1,4 @@
-"""Reading JSON lines: one object a line, as typed records, with every problem reported by file and line."""
+"""Reader for JSON lines: one object per line, as typed records, with each problem reported by file and line."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -28,10 +28,10 @@ def read_jsonl(
     spell_check: int | None = None,
     progress: Progress = no_progress,
 ) -> Iterator[Event[T]]:
-    """Yield the rows of one or more files as ``row_type``, and what is wrong with them.
+    """Yield the rows of one or more files as ``row_type``, and the problems in them.
 
-    The fields of the first ``spell_check`` rows of each file (all) are compared with those of the ``known`` record (the
-    row type): one that looks misspelled is warned about once.
+    The fields of the first ``spell_check`` rows of each file (by default, of all rows) are compared with those of
+    ``known`` (by default, the row type). There is one warning for each name that looks misspelled.
     """
     reader = _Reader(row_type, known or row_type, spell_check)
     for path in paths:
@@ -53,16 +53,16 @@ class _Reader(Generic[T]):
         self._to_spell_check = sys.maxsize if spell_check is None else spell_check
         self._decode_strictly: Callable[[bytes], T] | None = None
         if spell_check is None and known is row_type and not any(_known_fields(row_type).values()):
-            # All fields of all rows: the decoder finds those that are not known at no cost.
+            # To check all fields of all rows, let the decoder detect unknown fields, which costs nothing.
             self._decode_strictly = msgspec.json.Decoder(_strict(row_type)).decode
             self._to_spell_check = 0
         self._misspelled: set[str] = set()
         self._explained = 0
 
     def events(self, file: InputFile) -> Iterator[Event[T]]:
-        """Yield what one file holds."""
+        """Yield the events of one file."""
         decode = self._decode_strictly or self._decode
-        rows_read = read = at = 0  # rows; lines of whole blocks; the line at hand
+        rows_read = read = at = 0  # number of rows; of lines in complete blocks; of the current line
         try:
             for lines in line_blocks_of(file, "JSON lines"):
                 rows = None
@@ -72,9 +72,9 @@ class _Reader(Generic[T]):
                 if rows is not None:
                     yield Batch(file.path, read + 1, rows)
                     rows_read += len(rows)
-                else:  # spell-checked, or some lines are blank, bad, or begin with a byte order mark
+                else:  # to be spell-checked, or with blank or invalid lines or lines that start with a byte order mark
                     for at, raw in enumerate(lines, read + 1):
-                        line = raw.removeprefix(UTF8_BOM)  # not only of the first: files are concatenated
+                        line = raw.removeprefix(UTF8_BOM)  # on any line: files may be concatenated
                         if line and not line.isspace():
                             yield from self._line(line, file.path, at, rows_read)
                             rows_read += 1
@@ -88,7 +88,7 @@ class _Reader(Generic[T]):
                 yield Problem(file.path, "is empty; expected one JSON object a line")
 
     def _line(self, line: bytes, path: str, number: int, rows_read: int) -> Iterator[Event[T]]:
-        """Yield the row of one line, or what is wrong with it; raises where every other line must be wrong too."""
+        """Yield the row of one line, or its problems; raise UnreadableError if all other lines must fail too."""
         location = f"{path}:{number}"
         try:
             row = (self._decode_strictly or self._decode)(line)
@@ -100,7 +100,7 @@ class _Reader(Generic[T]):
             yield Batch(path, number, [row])
 
     def _second_look(self, line: bytes, location: str, error: Exception, *, first: bool) -> Iterator[Event[T]]:
-        """Decode a row that has fields of its own; explain what is wrong with any other."""
+        """Decode a row again without refusing unknown fields; report the problems of a row that is still invalid."""
         if self._decode_strictly is not None:
             try:
                 row = self._decode(line)
@@ -128,7 +128,7 @@ class _Reader(Generic[T]):
 
 
 def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
-    """Say everything that keeps a line from being the record, ``error`` being one of ``UNDECODABLE``."""
+    """Return all reasons why a line does not fit the record; ``error`` is one of ``UNDECODABLE``."""
     found: list[Mismatch] = []
     if isinstance(error, msgspec.ValidationError):
         try:
@@ -139,12 +139,12 @@ def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
 
 
 def _strict(record: type[T]) -> type[T]:
-    """Return a record that takes no fields but its own."""
+    """Return a record type that refuses unknown fields."""
     return msgspec.defstruct(record.__name__, [], bases=(record,), forbid_unknown_fields=True)  # type: ignore[return-value]
 
 
 def _refuse_other_json(line: bytes) -> None:
-    """Raise where the first row shows that every other one would fail for the same reason."""
+    """Raise UnreadableError if the first row shows that all others would fail for the same reason."""
     start = line.strip()
     if start.startswith(b"["):
         raise UnreadableError("is a JSON array; expected one object a line, as `jq -c '.[]' FILE` writes them")
@@ -155,7 +155,7 @@ def _refuse_other_json(line: bytes) -> None:
 
 
 def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, str]]:
-    """Yield the fields that a record does not have and the known ones they look like, through lists of records."""
+    """Yield each unknown field that looks like a known one, with that one, including fields in lists of records."""
     known = _known_fields(record)
     for name, inner in value.items():
         if name in known:
@@ -166,14 +166,14 @@ def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, s
             yield name, meant
 
 
-@lru_cache(maxsize=1000)  # rows may have names of their own by the million
+@lru_cache(maxsize=1000)  # a file may have millions of distinct names
 def _meant(name: str, record: type) -> str | None:
     return nearest(name, _known_fields(record))
 
 
 @lru_cache
 def _known_fields(record: type) -> dict[str, type | None]:
-    """Map a record's fields to the record type of their elements, where they are lists of records."""
+    """Map each field to the record type of its items if it is a list of records, otherwise to None."""
     elements: dict[str, type | None] = {}
     for field in msgspec.inspect.type_info(record).fields:  # type: ignore[attr-defined]
         described = isinstance(field.type, msgspec.inspect.Metadata)

@@ -1,44 +1,44 @@
-"""Cuts an input file into lines, whatever they hold."""
+"""Splits an input file into lines of bytes, regardless of their content."""
 
 from collections.abc import Iterator
 
 from ragcontract.files.opening import BUFFER, UTF8_BOM, InputFile
 
 MAX_LINE_BYTES = 64 << 20
-HEAD = 1024  # bytes that tell binary data from text
+HEAD = 1024  # number of bytes examined to detect binary data
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class UnreadableError(Exception):
-    """The rest of the file cannot be read as lines; ``lines_on`` counts from the last line that could."""
+    """The rest of the file cannot be read as lines; ``lines_on`` is the offset from the last line read."""
 
     def __init__(self, message: str, *, lines_on: int = 0) -> None:
-        """Keep the sentence, and how many lines on it is about."""
+        """Store the message and the offset of the line that it is about."""
         super().__init__(message)
         self.lines_on = lines_on
 
 
 def lines_of(file: InputFile, expected: str) -> Iterator[bytes]:
-    """Yield lines of at most ``MAX_LINE_BYTES``, byte order marks and line feeds taken off.
+    """Yield lines of at most ``MAX_LINE_BYTES``, without byte order marks and line feeds.
 
-    Raises :class:`UnreadableError`, which says that ``expected`` ("JSON lines") was, or one of ``READ_ERRORS``.
+    Raises :class:`UnreadableError`, with ``expected`` (such as "JSON lines") in the message, or one of ``READ_ERRORS``.
     """
     for lines in line_blocks_of(file, expected):
         for line in lines:
-            yield line.removeprefix(UTF8_BOM)  # not only of the first: files are put together
+            yield line.removeprefix(UTF8_BOM)  # on any line: files may be concatenated
 
 
 def line_blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
-    """Yield the lines that end in a block, block by block, byte order marks and all but line feeds kept.
+    """Yield the lines that end in each block, without line feeds but with byte order marks.
 
-    Raises as :func:`lines_of` does.
+    Raises the same errors as :func:`lines_of`.
     """
     head = file.stream.peek(HEAD)[:HEAD]
     if head.startswith(UTF16_BOMS):
         raise UnreadableError("is UTF-16 or UTF-32; save the file as UTF-8", lines_on=1)
     if b"\0" in head:
         raise UnreadableError(f"is binary data; expected {expected} as UTF-8 text, or gzip of them", lines_on=1)
-    begun: list[bytes] = []  # of a line that goes on
+    begun: list[bytes] = []  # parts of a line that continues in the next block
     while block := file.stream.read1(BUFFER):
         begun.append(block)
         if b"\n" not in block:

@@ -1,4 +1,4 @@
-"""Finds the lines of values in a JSON document, so that a message about one of its parts can name a line."""
+"""Finds the line numbers of values in a JSON document, for use in messages."""
 
 import json
 import re
@@ -8,16 +8,16 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class JsonLocator:
-    """Where the values of one valid JSON document begin."""
+    """Locates the values of a valid JSON document."""
 
     def __init__(self, text: str) -> None:
-        """Take the document; nothing is looked at until a line is asked for."""
+        """Store the document; it is scanned only when a line is requested."""
         self._text = text
         self._decode = json.JSONDecoder().raw_decode
         self._starts: dict[int, dict[str | int, int]] = {}
 
     def line(self, path: Sequence[str | int]) -> int:
-        """Return the 1-based line of the value at ``path``, or of the innermost one around it that is there."""
+        """Return the 1-based line of the value at ``path``, or of its innermost existing parent."""
         at = self._skip(0)
         for part in path:
             start = self._children(at).get(part)
@@ -27,7 +27,7 @@ class JsonLocator:
         return self._text.count("\n", 0, at) + 1
 
     def _children(self, at: int) -> dict[str | int, int]:
-        """Map the keys or indexes of the object or list at ``at`` to where their values begin."""
+        """Map the keys or indexes of the object or list at ``at`` to the offsets of their values."""
         if at not in self._starts:
             self._starts[at] = dict(self._scan(at)) if self._text[at] in "{[" else {}
         return self._starts[at]

@@ -1,4 +1,4 @@
-"""Says in words why bytes are not JSON, and where: for people who see an export, not a parser."""
+"""Explains where and why bytes are not valid JSON, for users who know their export but not the parser."""
 
 import re
 
@@ -12,9 +12,9 @@ _HINTS = (
 
 
 def malformed(data: bytes, error: Exception) -> tuple[int, str]:
-    """Return the 1-based line in ``data`` where it stops being JSON, and a sentence about it.
+    """Return the 1-based line in ``data`` of the first JSON error, and a message.
 
-    ``error`` is what decoding raised: msgspec's DecodeError, a UnicodeDecodeError, a RecursionError.
+    ``error`` is the exception raised by decoding: msgspec's DecodeError, a UnicodeDecodeError or a RecursionError.
     """
     if isinstance(error, RecursionError):
         return 1, "is nested too deeply"
@@ -22,7 +22,7 @@ def malformed(data: bytes, error: Exception) -> tuple[int, str]:
         data.decode()
     except UnicodeDecodeError as bad:
         line, column = _position(data, bad.start)
-        if bad.reason == "unexpected end of data":  # within a character
+        if bad.reason == "unexpected end of data":  # cut off within a multi-byte character
             return line, _truncated(data)
         return line, f"is not UTF-8 (byte 0x{data[bad.start]:02x} at column {column}); save the file as UTF-8"
     text = str(error)
@@ -36,7 +36,7 @@ def malformed(data: bytes, error: Exception) -> tuple[int, str]:
 
 
 def _explain(data: bytes, reason: str, at: int) -> tuple[int, str]:
-    if reason == "trailing characters":  # the only reason that is told of the byte after
+    if reason == "trailing characters":  # only for this reason, the position is one byte too high
         line, column = _position(data, at - 1)
         return line, f"goes on after the end of its JSON object: {_rest(data, at - 1)} at column {column}"
     line, column = _position(data, at)
@@ -57,6 +57,6 @@ def _rest(data: bytes, at: int) -> str:
 
 
 def _position(data: bytes, at: int) -> tuple[int, int]:
-    """Return line and column of a byte, both 1-based; columns are characters, as editors count them."""
+    """Return the 1-based line and column of a byte; columns count characters, as editors do."""
     start = data.rfind(b"\n", 0, at) + 1
     return data.count(b"\n", 0, at) + 1, len(data[start:at].decode(errors="replace")) + 1

@@ -1,4 +1,4 @@
-"""Opening, unpacking and fingerprinting input files."""
+"""Opening, decompressing and hashing of input files."""
 
 import gzip
 import hashlib
@@ -11,27 +11,27 @@ from ragcontract.core.run import SourceFile
 
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
-BUFFER = 1 << 18  # bytes: a block that stays in a processor's cache
+BUFFER = 1 << 18  # bytes; a block of this size fits into the processor cache
 READ_ERRORS = (OSError, EOFError, zlib.error)
 
 Progress = Callable[[int], object]
 
 
 def no_progress(_bytes_read: int) -> None:
-    """Show nothing: what a pipe gets."""
+    """Ignore progress, for output that is not a terminal."""
 
 
 def read_problem(error: Exception) -> str:
-    """Say why opening or reading a file failed."""
+    """Return the reason why a file could not be opened or read."""
     if isinstance(error, OSError) and error.errno is not None:
         return f"cannot be read ({error.strerror or error})"
-    if isinstance(error, OSError | EOFError | zlib.error):  # gzip's own OSError has no number
+    if isinstance(error, OSError | EOFError | zlib.error):  # gzip's own OSError has no errno
         return f"the gzip data is damaged or cut off ({error})"
     return f"cannot be read ({error})"
 
 
 class _HashingReader(io.RawIOBase):
-    """Passes a raw file through, hashing and counting each block: one read gives the rows and the digest."""
+    """Reads a raw file while hashing and counting its bytes, so that one pass gives the rows and the digest."""
 
     def __init__(self, raw: io.FileIO, progress: Progress) -> None:
         self._file = raw
@@ -48,7 +48,7 @@ class _HashingReader(io.RawIOBase):
         return count
 
     def readall(self) -> bytes:
-        data = self._file.readall() or b""  # at once: the inherited method asks for 8 KiB at a time
+        data = self._file.readall() or b""  # in one read; the inherited method reads 8 KiB at a time
         self.digest.update(data)
         self._progress(len(data))
         return data
@@ -59,7 +59,7 @@ class _HashingReader(io.RawIOBase):
 
 
 class InputFile:
-    """An open input file: unpacked where it is gzip (its content decides, not its name) and hashed as it is read."""
+    """An open input file, decompressed if its content (not its name) is gzip, and hashed while it is read."""
 
     def __init__(self, path: str, progress: Progress = no_progress) -> None:
         """Open the file; raises OSError."""
@@ -71,7 +71,7 @@ class InputFile:
             self.stream = io.BufferedReader(gzip.GzipFile(fileobj=packed), BUFFER)
 
     def source(self) -> SourceFile:
-        """Return the path and the digest of the bytes on disk; call it after the file was read to its end."""
+        """Return the path and the digest of the bytes on disk; call this after reading the file to its end."""
         return SourceFile(path=self.path, sha256=self._raw.digest.hexdigest())
 
     def __enter__(self) -> Self:
@@ -79,13 +79,13 @@ class InputFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file; reading may have stopped anywhere."""
+        """Close the file, whether or not it was read to its end."""
         self.stream.close()
         self._raw.close()
 
 
 def read_whole(path: str, progress: Progress = no_progress, *, limit: int | None = None) -> tuple[bytes, SourceFile]:
-    """Read a file, its byte order mark taken off; of one larger than ``limit`` a little more than that.
+    """Read a whole file without its byte order mark; with a ``limit``, little more than that many bytes.
 
     Raises one of ``READ_ERRORS``.
     """

@@ -1,7 +1,7 @@
-"""Reading Parquet: one row a record, with every problem reported by file, row and column.
+"""Reader for Parquet: one record per row, with each problem reported by file, row and column.
 
-Only the columns that the record has are read, a part of a row group at a time, so neither the texts that rows carry nor
-the size of a file matter to memory.
+Only the columns of the record are read, and only part of a row group at a time, so memory use depends neither on the
+texts in the rows nor on the size of the file.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -20,7 +20,7 @@ from ragcontract.files.problems import Problem, Warned
 from ragcontract.files.schema import Mismatch
 
 MAGIC = b"PAR1"
-ROWS = 1_000  # of a batch: many enough that its overhead is nothing, few enough for rows of a thousand results
+ROWS = 1_000  # rows per batch: enough to make its overhead negligible, few enough for rows with a thousand results
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -33,10 +33,10 @@ def read_parquet(
     unread: Collection[str] = (),
     progress: Progress = no_progress,
 ) -> Iterator[Event[T]]:
-    """Yield the rows of one or more files as ``row_type``, and what is wrong with them.
+    """Yield the rows of one or more files as ``row_type``, and the problems in them.
 
-    Fields of the record that are ``unread``, as ``results.metadata``, are not loaded. A column that looks like a
-    misspelled field of the ``known`` record (the row type) is warned about once.
+    Fields in ``unread``, such as ``results.metadata``, are not loaded. There is one warning for each column name that
+    looks like a misspelled field of ``known`` (by default, the row type).
     """
     spelled = _SpellCheck(known or row_type)
     for path in paths:
@@ -46,7 +46,7 @@ def read_parquet(
                     yield Problem(path, _no_parquet(file))
                 else:
                     yield from _events_of(path, row_type, unread, progress, spelled)
-                while file.stream.read(BUFFER):  # the digest is that of the whole file
+                while file.stream.read(BUFFER):  # the digest covers the whole file
                     pass
                 yield FileRead(file.source())
         except READ_ERRORS as error:
@@ -54,7 +54,7 @@ def read_parquet(
 
 
 class _SpellCheck:
-    """Warns of names of columns that look like misspelled fields, of each once."""
+    """Warns once about each column name that looks like a misspelled field."""
 
     def __init__(self, known: type) -> None:
         self._known = known
@@ -72,7 +72,7 @@ def _events_of(
 ) -> Iterator[Event[T]]:
     read = 0
     try:
-        # Without buffers, the columns of a whole row group would be held at once.
+        # Pre-buffering would load the columns of a whole row group at once.
         with pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True) as file:
             columns = Columns(file.schema_arrow, row_type, unread)
             for mismatch in columns.mismatches:
@@ -94,7 +94,7 @@ def _events_of(
 
 
 def _rows(path: str, rows: Sequence[T | list[Mismatch]], first: int) -> Iterator[Event[T]]:
-    """Yield the good rows between the bad ones, and what is wrong with those."""
+    """Yield the valid rows in batches, and the problems of the invalid ones between them."""
     good: list[T] = []
     for number, row in enumerate(rows, first):
         if not isinstance(row, list):

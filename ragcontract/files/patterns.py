@@ -1,4 +1,4 @@
-"""Finding input files: paths and globs."""
+"""Resolves paths and glob patterns to input files."""
 
 import difflib
 import glob
@@ -13,10 +13,10 @@ from ragcontract.files.problems import Problem
 
 
 def resolve(patterns: Sequence[str]) -> tuple[list[str], list[Problem]]:
-    """Turn paths and globs into the paths of existing files, in order, each once; and what is wrong with others.
+    """Return the existing files for paths and globs, in order and without duplicates, and a problem for each other one.
 
-    A path that exists is taken as it is, even if it has brackets in it; a glob's matches are sorted. ``**`` goes
-    through no link to a folder, unlike the standard library's.
+    An existing path is used literally, even if it contains brackets; the matches of a glob are sorted. Unlike in the
+    standard library, ``**`` does not follow links to folders.
     """
     paths: dict[Path, str] = {}
     problems = []
@@ -35,7 +35,7 @@ def resolve(patterns: Sequence[str]) -> tuple[list[str], list[Problem]]:
 
 
 def not_readable(name: str) -> str | None:
-    """Say why a path leads to no file; None if it does. Whether it may be read shows when it is opened."""
+    """Return why a path is not a file, or None if it is one. Permission to read is checked only when it is opened."""
     path = Path(name)
     if not name:
         return "is an empty path; name a file"
@@ -51,7 +51,7 @@ def not_readable(name: str) -> str | None:
 
 
 def _expand(pattern: str) -> list[str]:
-    # Links can lead in circles, which glob.glob's ** goes round in as many ways as there are, and out of the workspace.
+    # glob.glob follows links in `**`: it visits circular links repeatedly, and can leave the workspace.
     path = Path(pattern)
     *above, last = path.relative_to(path.anchor).parts
     folders = [path.anchor]
@@ -61,11 +61,11 @@ def _expand(pattern: str) -> list[str]:
 
 
 def _matches(folders: Iterable[str], part: str) -> list[str]:
-    return [folder + name for folder in folders for name in glob.glob(part, root_dir=folder or None)]  # noqa: PTH207 (pathlib's finds hidden files)
+    return [folder + name for folder in folders for name in glob.glob(part, root_dir=folder or None)]  # noqa: PTH207 (Path.glob also matches hidden files)
 
 
 def _below(folders: Iterable[str]) -> list[str]:
-    """Return folders and those in them, however deep, but no hidden ones and no links."""
+    """Return the folders and all their subfolders, except hidden ones and links."""
     found = dict.fromkeys(folders)
     waiting = list(found)
     while waiting:

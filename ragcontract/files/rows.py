@@ -1,4 +1,4 @@
-"""The rows of a contract's files, in whichever format: the one module where a file's name decides how it is read."""
+"""Reads the rows of a contract's files; the only module that chooses the format by the file name."""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def is_parquet(path: str) -> bool:
-    """Say by its name whether a file is Parquet."""
+    """Return whether a file is Parquet, by its name."""
     return path.lower().endswith(PARQUET)
 
 
@@ -32,14 +32,14 @@ def read_rows(
     unread: Collection[str] = (),
     progress: Progress = no_progress,
 ) -> Iterator[Event[T]]:
-    """Yield the rows of files as ``row_type``, in the files' order; see :func:`~ragcontract.files.jsonl.read_jsonl`.
+    """Yield the rows of files as ``row_type``, in file order; see :func:`~ragcontract.files.jsonl.read_jsonl`.
 
-    Fields that are ``unread``, as ``results.metadata``, are not loaded where the format can do without.
+    Fields in ``unread``, such as ``results.metadata``, are not loaded if the format can skip them.
     """
     for parquet, group in groupby(paths, is_parquet):
         if parquet:
             try:
-                from ragcontract.files.parquet import read_parquet  # the border of an extra
+                from ragcontract.files.parquet import read_parquet  # needs an optional dependency
             except ImportError:
                 yield from (Problem(path, f"is Parquet, which pyarrow reads; {INSTALL}") for path in group)
                 continue
@@ -49,5 +49,5 @@ def read_rows(
 
 
 def needs_pyarrow(name: str) -> OutputError:
-    """Return the error that a file cannot be written as Parquet."""
+    """Return the error for a file that cannot be written as Parquet without pyarrow."""
     return OutputError([f"{name}: is to be Parquet, which pyarrow writes; {INSTALL}"])

@@ -1,8 +1,8 @@
-"""JSON Schemas made from the records that are read, and what a value that does not fit one is told.
+"""JSON Schemas of record types, and explanations of why a value does not fit one.
 
-A record's field types carry limits (``Meta(ge=1)``) and, where the limits do not speak for themselves, the words for
-what is expected (``Meta(title=…)``). Decoding a good row never comes here: msgspec has checked it at C speed. A bad one
-is looked at again with jsonschema, which names everything that is wrong with it.
+The field types of a record carry limits (``Meta(ge=1)``) and, if the limits are not self-explanatory, a description of
+the expected value (``Meta(title=…)``). Valid rows are validated by msgspec at C speed. Only invalid values are
+validated again here with jsonschema, which reports every error.
 """
 
 import difflib
@@ -30,17 +30,17 @@ _WORDS = {
 
 
 class Mismatch(NamedTuple):
-    """One thing that is wrong: where in the value, and a sentence about it."""
+    """One validation error: the path within the value, and a message."""
 
     path: tuple[str | int, ...]
     message: str
 
 
 def json_schema(record: type, *inner: type, null_is_absent: bool = False) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a record.
+    """Return the JSON Schema (draft 2020-12) of a record type.
 
-    ``schema_extra`` of the record, and of the ``inner`` records in it that have one, is part of it. With
-    ``null_is_absent``, null is allowed for every optional field: the reader leaves such fields out beforehand.
+    The schema includes ``schema_extra`` of the record and of the ``inner`` record types that define it. With
+    ``null_is_absent``, every optional field may be null, for readers that drop null fields before validation.
     """
     schema: dict[str, Any] = msgspec.json.schema(record)
     for one in (record, *inner):
@@ -55,29 +55,29 @@ def json_schema(record: type, *inner: type, null_is_absent: bool = False) -> dic
 
 
 def mismatches(value: object, record: type) -> list[Mismatch]:
-    """Say everything that keeps a decoded JSON value from being the record, outermost first."""
-    # jsonschema takes a tenth of a second to import; only bad input pays for it.
+    """Return all reasons why a decoded JSON value does not fit the record type, outermost first."""
+    # jsonschema takes a tenth of a second to import; only invalid input pays for it.
     import jsonschema
 
     def is_integer(_checker: object, instance: object) -> bool:
         return isinstance(instance, int) and not isinstance(instance, bool)
 
     base = jsonschema.Draft202012Validator
-    checker = base.TYPE_CHECKER.redefine("integer", is_integer)  # 3.0 is no whole number to the decoder either
+    checker = base.TYPE_CHECKER.redefine("integer", is_integer)  # the decoder does not accept 3.0 as an integer either
     schema = msgspec.json.schema(record)
     validator = jsonschema.validators.extend(base, type_checker=checker)(schema)  # type: ignore[no-untyped-call]
     found = (mismatch for error in validator.iter_errors(value) for mismatch in _explain(error, schema["$defs"]))
-    once = dict.fromkeys(found)  # one error for each missing field tells of all of them
+    once = dict.fromkeys(found)  # each error for a missing field yields all of them
     return sorted(once, key=lambda mismatch: [(isinstance(part, str), part) for part in mismatch.path])
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """Write a path as people do: ``results[3].doc_id``."""
+    """Format a path for display: ``results[3].doc_id``."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was probably meant, if one is near; case and hyphens make no difference."""
+    """Return the known name most similar to ``word``, or None if none is similar; ignores case, and treats - like _."""
     plain = {_plain(name): name for name in known}
     close = difflib.get_close_matches(_plain(word[:LONGEST_NAME]), list(plain), n=1, cutoff=0.75)
     return plain[close[0]] if close else None
@@ -88,7 +88,7 @@ def _plain(name: str) -> str:
 
 
 def shown(value: object) -> str:
-    """Write a value as JSON, cut to a length that fits into a sentence."""
+    """Format a value as JSON, shortened to fit into a sentence."""
     return shorten(_brief(value, levels=2), 80)
 
 
@@ -97,7 +97,7 @@ def _json(value: object) -> str:
 
 
 def _brief(value: object, *, levels: int) -> str:
-    """Write a value as JSON, the first three things of each list and object, a few levels deep."""
+    """Format a value as JSON: the first three items of each list and object, ``levels`` deep."""
     if isinstance(value, str):
         return _json(shorten(value, 60))
     if not isinstance(value, dict | list):
@@ -115,7 +115,7 @@ def _brief(value: object, *, levels: int) -> str:
 
 
 def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Mismatch]:
-    """Turn one jsonschema error into sentences; an anyOf whose branch fits on the outside is told from the inside."""
+    """Yield the mismatches of one jsonschema error; for an anyOf, those of the branch whose outer type fits."""
     inner = [cause for cause in error.context if cause.relative_path or "propertyNames" in cause.relative_schema_path]
     if inner:
         for cause in inner:
@@ -138,7 +138,7 @@ def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Mismatch]:
 
 
 def _instead(missing: str, instance: dict[str, Any], schema: dict[str, Any]) -> str:
-    """Say which field was probably meant, or which ones there are that nobody reads."""
+    """Name the field that was probably meant, or else the unknown fields that are there."""
     strangers = [name for name in instance if name not in schema.get("properties", {})]
     if near := nearest(missing, strangers):
         return f"; is {near!r} meant to be it?"
@@ -146,7 +146,7 @@ def _instead(missing: str, instance: dict[str, Any], schema: dict[str, Any]) -> 
 
 
 def _meant(name: str, known: dict[str, Any], definitions: dict[str, Any]) -> str:
-    """Say which key was probably meant, here or one level further in, or which ones there are."""
+    """Name the key that was probably meant, here or one level deeper, or else the known keys."""
     if near := nearest(name, known):
         return f"did you mean {near!r}?"
     for outer, schema in known.items():
@@ -188,7 +188,7 @@ def _types(schema: dict[str, Any], definitions: dict[str, Any]) -> set[str]:
 
 
 def describe(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
-    """Say in words what a schema wants: "a whole number of at least 1"."""
+    """Describe what a schema accepts, for example "a whole number of at least 1"."""
     if "title" in schema and schema.get("type") != "object":
         return str(schema["title"])
     if "$ref" in schema:

@@ -1,4 +1,4 @@
-"""Writing to standard output and standard error, which a shell may have closed, filled up or piped into nothing."""
+"""Guards writing to standard output and standard error, which may be closed, full or a broken pipe."""
 
 import os
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from typing import TextIO
 
 @contextmanager
 def reader_may_leave(stream: TextIO | None) -> Iterator[None]:
-    """Let a closed pipe (``| head``) change nothing; other errors, such as a full disk, are raised.
+    """Ignore a closed pipe (``| head``); other errors, such as a full disk, are raised.
 
-    Either way what is still in the stream's buffer goes nowhere: Python would fail on it once more when it exits, and
-    turn every exit code into 120.
+    In both cases the rest of the stream's buffer is discarded: otherwise Python would fail on it again at exit and
+    change every exit code to 120.
     """
     try:
         yield
@@ -23,7 +23,7 @@ def reader_may_leave(stream: TextIO | None) -> Iterator[None]:
 
 
 def _discard(stream: TextIO | None) -> None:
-    with suppress(OSError, AttributeError):  # no descriptor: closed by the shell, or a stand-in
+    with suppress(OSError, AttributeError):  # no descriptor: closed by the shell, or replaced by another object
         nowhere = os.open(os.devnull, os.O_WRONLY)
         try:
             os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]

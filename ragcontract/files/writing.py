@@ -1,7 +1,7 @@
-"""Writing files: all or none, whole or not at all, and never over an input.
+"""Atomic writing of files: all of them or none, and never over an input.
 
-Knows nothing of scores. A file is written beside its place under a temporary name and then renamed, so a reader never
-sees half a report and a failure leaves what was there.
+Each file is written under a temporary name in its folder and then renamed, so a reader never sees a partial file, and a
+failure leaves the old one unchanged.
 """
 
 import os
@@ -19,7 +19,7 @@ Content = bytes | Iterable[bytes]
 
 
 def check_outputs(outputs: Iterable[str], inputs: Iterable[str]) -> list[str]:
-    """Return what is wrong with the places to write to, before any work is done."""
+    """Return the problems with the paths to write to; called before any work is done."""
     problems = []
     taken = {_identity(Path(path)): "an input" for path in inputs}
     for output in outputs:
@@ -33,15 +33,15 @@ def check_outputs(outputs: Iterable[str], inputs: Iterable[str]) -> list[str]:
 
 
 def goes_to_stdout(output: str) -> bool:
-    """Say whether a path is this process's standard output."""
+    """Return whether a path is the standard output of this process."""
     return _descriptor(output) == STDOUT
 
 
 def write_files(contents: Mapping[str, Content]) -> list[Path]:
-    """Write all files, or none, those in parts part by part; returns them. Raises :class:`OutputError`.
+    """Write all files or none, and return their paths; content in parts is written part by part.
 
-    Missing folders are made. Links are followed, devices such as ``/dev/stdout`` written to as they are, once all files
-    are known to fit on the disk.
+    Raises :class:`OutputError`. Missing folders are created, links are followed. Devices such as ``/dev/stdout`` are
+    written to directly, after all files have been staged on disk.
     """
     devices = [output for output in contents if _is_device(output)]
     files = [output for output in contents if output not in devices]
@@ -52,9 +52,9 @@ def write_files(contents: Mapping[str, Content]) -> list[Path]:
             staged[current] = _Staged(Path(current).resolve(), contents[current])
         for current in devices:
             _write_device(current, contents[current])
-        for current, file in staged.items():  # noqa: B007 (current is for the message below)
+        for current, file in staged.items():  # noqa: B007 (current is used in the message below)
             file.put_in_place()
-    except BaseException as error:  # an interrupt leaves no litter either
+    except BaseException as error:  # also on an interrupt, remove the temporary files
         for file in reversed(staged.values()):
             file.undo()
         if isinstance(error, OSError):
@@ -66,7 +66,7 @@ def write_files(contents: Mapping[str, Content]) -> list[Path]:
 
 
 class _Staged:
-    """A file that is written under a temporary name, to be put in its place or thrown away."""
+    """A file written under a temporary name, to be moved to its path or discarded."""
 
     def __init__(self, path: Path, content: Content) -> None:
         self.path = path
@@ -107,13 +107,13 @@ class _Staged:
 
 
 def beside(path: Path) -> Path:
-    """Return a temporary name in the same folder."""
-    # Not made of the file's own name, which may be as long as names can be.
+    """Return a temporary path in the same folder."""
+    # Does not contain the file's own name, which may already have the maximum length.
     return path.with_name(f".rag-contract-{os.urandom(8).hex()}.tmp")
 
 
 def take_after(new: Path, old: Path) -> None:
-    """Give a new file the mode of the one it is to replace, and its owner where that is allowed."""
+    """Give a new file the mode and, if permitted, the owner of the file that it replaces."""
     with suppress(FileNotFoundError):
         found = old.stat()
         with suppress(OSError):
@@ -123,7 +123,7 @@ def take_after(new: Path, old: Path) -> None:
 
 def _write_device(output: str, content: Content) -> None:
     descriptor = _descriptor(output)
-    # Opened by its name, a standard output that is a file would be cut to nothing first.
+    # Opening it by name would truncate a standard output that is redirected to a file.
     with Path(output).open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb") as stream:
         stream.writelines(_parts(content))
 
@@ -142,7 +142,7 @@ def _not_writable(output: str) -> str | None:
             os.fstat(descriptor)
             return None
         return _not_writable_file(Path(output).resolve())
-    except RuntimeError:  # before Python 3.13; since then the path's use raises OSError
+    except RuntimeError:  # until Python 3.12; from 3.13 on, using the path raises OSError
         return "cannot be written (a link that leads to itself)"
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
         return f"cannot be written ({getattr(error, 'strerror', None) or error})"
@@ -177,9 +177,9 @@ def _descriptor(output: str) -> int | None:
 
 
 def _identity(path: Path) -> tuple[int, int] | Path:
-    """Identify a file by what it is, so that links and other spellings of its path do not hide it."""
+    """Identify a file by device and inode, so that links and different spellings of its path are recognized."""
     try:
         found = path.stat()
     except OSError:
-        return Path(os.path.realpath(path))  # pathlib's refuses a link that leads to itself
+        return Path(os.path.realpath(path))  # Path.resolve() refuses a link to itself
     return found.st_dev, found.st_ino

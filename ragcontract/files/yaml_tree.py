@@ -1,7 +1,7 @@
-"""Reads YAML through its node tree: with the line of every key, and only what a configuration needs of the language.
+"""YAML reader that records the line of every key and accepts only what a configuration needs.
 
-PyYAML reads ``1e-2`` as text, ``010`` as 8 and ``no`` as false, and lets the second of two equal keys win; here values
-are typed as in YAML 1.2's core schema, and duplicate keys, aliases, tags and halves of characters are refused.
+PyYAML reads ``1e-2`` as text, ``010`` as 8 and ``no`` as false, and accepts duplicate keys. Here scalars are typed as
+in the core schema of YAML 1.2, and duplicate keys, aliases, tags and lone surrogates are refused.
 """
 
 import re
@@ -19,7 +19,7 @@ HALF = r"has half of a character in it (\ud800 to \udfff), which no file can hol
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """What is wrong with the YAML itself: the 1-based line, the key (or nothing) and a sentence."""
+    """A problem with the YAML itself: the 1-based line, the path of the key (may be empty) and a message."""
 
     line: int
     path: Path = ()
@@ -27,14 +27,14 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """What a document says. ``value`` leaves out null values, which mean absent, and what ``problems`` tells of."""
+    """A parsed document. ``value`` omits null values, which mean absent, and the values in ``problems``."""
 
     value: Any
     lines: dict[Path, int]
     problems: list[Problem]
 
     def line(self, path: Path) -> int:
-        """Return the line of a key, or of the innermost one around it that has a line."""
+        """Return the line of a key, or of its innermost parent that has a line."""
         return _innermost(self.lines, path)
 
 
@@ -43,9 +43,9 @@ def _innermost(lines: dict[Path, int], path: Path) -> int:
 
 
 def load(data: bytes, *, texts: Container[str] = ()) -> Document:
-    """Read one document, whose root must be a mapping; nothing but comments is an empty mapping.
+    """Parse one document, whose root must be a mapping; a document with only comments is an empty mapping.
 
-    What stands under a key of ``texts`` is kept as it is written: 007 is no 7 there.
+    Scalars under a key in ``texts`` are not typed: 007 stays text there.
     """
     text, problem = _decode(data)
     if problem is None and not text.strip():
@@ -71,7 +71,7 @@ def _decode(data: bytes) -> tuple[str, Problem | None]:
 
 
 class _Tree:
-    """Walks YAML nodes. A node that is met twice is an alias: refused, so that none can explode."""
+    """Converts YAML nodes to values. A node visited twice is an alias; refusing it prevents exponential growth."""
 
     def __init__(self, texts: Container[str]) -> None:
         self._texts = texts
@@ -104,7 +104,7 @@ class _Tree:
 
     def _value(self, node: Any, path: Path) -> Any:
         if id(node) in self._met:
-            # An alias is the node it stands for, mark and all: its own line is the one of its key.
+            # The node of an alias has the mark of its anchor, so the line is that of the key.
             message = "is an alias (*name), which is not read here; write the value out"
             self.problems.append(Problem(line=_innermost(self.lines, path), path=path, message=message))
             return None
@@ -118,12 +118,12 @@ class _Tree:
             return [self._item(item, (*path, index)) for index, item in enumerate(node.value)]
         if (text := _whole(node.value)) is None:
             self._refuse(node.start_mark, path, HALF)
-            return encodable(str(node.value))  # for no word about its absence
+            return encodable(str(node.value))  # not None, which would also be reported as a missing value
         value = _scalar(node) if node.style is None else text
         return value if value is None or not path or path[-1] not in self._texts else text
 
     def _item(self, node: Any, path: Path) -> Any:
-        if id(node) not in self._met:  # an alias has the mark of what it stands for
+        if id(node) not in self._met:  # an alias has the mark of its anchor
             self.lines[path] = node.start_mark.line + 1
         return self._value(node, path)
 
@@ -149,10 +149,10 @@ class _Tree:
 
 
 def _whole(text: str) -> str | None:
-    r"""Join the halves of characters, as JSON writes emoji: ``"\ud83d\ude00"``. None where one half is missing."""
+    r"""Join surrogate pairs, which JSON uses for emoji: ``"\ud83d\ude00"``. Return None if one half is missing."""
     with suppress(UnicodeEncodeError):
         text.encode()
-        return text  # nearly always
+        return text  # the common case
     try:
         return text.encode("utf-16-le", errors="surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:

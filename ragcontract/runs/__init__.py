@@ -1,1 +1,1 @@
-"""Run files and stored baselines: their records, readers and writers."""
+"""Run files and stored baselines: records, readers and writers."""

@@ -1,4 +1,4 @@
-"""The documents that runs returned, without a contract: for those who look at runs, not at what must be in them."""
+"""Reads only the document ids of runs, without a contract, for commands that do not evaluate them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +14,7 @@ from ragcontract.runs.readers import SPELL_CHECKED_ROWS, UNREAD
 
 
 def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
-    """Return the ids of the documents of each query, best first, which a run has once; and what is wrong with it."""
+    """Return the document ids of each query, best first, and the problems found; a second row of a query is one."""
     problems = Collector()
     rows: dict[str, list[str]] = {}
     first: dict[str, str] = {}
@@ -29,7 +29,7 @@ def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
 def doc_id_rows(
     paths: Sequence[str], problems: Collector, progress: Progress = no_progress
 ) -> Iterator[tuple[str, list[str], str]]:
-    """Yield ``(query_id, doc_ids, location)`` of every good row; ``problems`` collects what is wrong or odd."""
+    """Yield ``(query_id, doc_ids, location)`` of each valid row; ``problems`` collects problems and warnings."""
     found, wrong = resolve(paths)
     for problem in wrong:
         problems.add(problem)

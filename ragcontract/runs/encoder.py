@@ -1,4 +1,4 @@
-"""One row of a run, from what an exporter has at hand to the line that the reader takes."""
+"""Encodes a row of a run as a line of JSON, and validates it as the reader would."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,10 +17,10 @@ Result = Id | Mapping[str, Any]
 
 
 class RowEncoder:
-    """Encodes rows of one run, and refuses what its reader would refuse."""
+    """Encodes the rows of a run, and refuses rows that the reader would refuse."""
 
     def __init__(self, name: str, versions: Mapping[str, Id | None]) -> None:
-        """Take the run's name, for messages, and the versions that every row is to have (None: none)."""
+        """Store the name of the run, for messages, and the versions to add to every row (None for none)."""
         self._name = name
         self._versions = {key: value for key, value in versions.items() if value is not None}
         self._decode = msgspec.json.Decoder(row_type()).decode
@@ -28,11 +28,11 @@ class RowEncoder:
         self._encoded({"query_id": "any", "results": []}, name)
 
     def location(self, query_id: object) -> str:
-        """Return what messages about a row begin with."""
+        """Return the prefix of messages about a row."""
         return f"{self._name}: query {shown(query_id) if isinstance(query_id, str | int) else repr(query_id)}"
 
     def row(self, query_id: Id, results: Iterable[Result], latency_ms: float | None = None) -> tuple[bytes, RunRow]:
-        """Return the row's line and what the reader makes of it; raises :class:`InputError` if it takes none."""
+        """Return the encoded line and the decoded row; raises :class:`InputError` if the reader would refuse it."""
         location = self.location(query_id)
         if isinstance(results, str | bytes | Mapping) or not isinstance(results, Iterable):
             raise InputError(
@@ -47,7 +47,7 @@ class RowEncoder:
             row["latency_ms"] = numbers["latency_ms"] = latency_ms
         encoded = self._encoded(row, location)
         for name, number in numbers.items():
-            if number is not None and not math.isfinite(number):  # JSON has no word for it and would say null
+            if number is not None and not math.isfinite(number):  # would be written as null
                 raise InputError([f"{location}: {name}: expected a number, found {number}"])
         return encoded
 
@@ -73,7 +73,7 @@ class RowEncoder:
 
 
 def _ids(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield what may be an id, and what it is called; msgspec would write bytes as base64, which is another id."""
+    """Yield the names and values of possible ids; msgspec would encode bytes as base64, which is a different id."""
     for name, value in row.items():
         if name != "results":
             yield name, value
@@ -83,7 +83,7 @@ def _ids(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Let numpy's and torch's single numbers be numbers."""
+    """Convert scalars of numpy and torch to Python values."""
     item = getattr(value, "item", None)
     if callable(item):
         value = item()

@@ -1,4 +1,4 @@
-"""Writes the lines of a run as the rows of a Parquet file."""
+"""Writes the lines of a run as rows of a Parquet file."""
 
 import io
 from collections.abc import Iterable
@@ -11,18 +11,18 @@ import pyarrow.parquet as pq
 from ragcontract.core.ids import as_id
 from ragcontract.core.run import VERSION_FIELDS
 
-RESULTS = 500_000  # and rows without any, that a row group holds at most, as they are in memory until it is written
+RESULTS = 500_000  # maximum number of results, plus rows, in a row group; they are held in memory until it is written
 
 
 class ParquetStream:
-    """Takes lines of JSON where a file would, and writes what they say to the file as Parquet.
+    """A stream that takes lines of JSON and writes them to a file as Parquet.
 
-    Ids are text, whatever the lines have; ``metadata`` is JSON in a text. A row group is written when it is full, and
-    the end of the file when this is closed, which leaves the file itself open.
+    All ids are written as text, and ``metadata`` as JSON text. A row group is written when it is full, and the footer
+    on ``close``, which does not close the file itself.
     """
 
     def __init__(self, file: IO[bytes], *, full: int = RESULTS) -> None:
-        """Take the file, and how much a ``full`` row group holds; raises OSError."""
+        """Start writing to the file; ``full`` is the size of a row group. Raises OSError."""
         self._schema = _schema()
         self._rows: list[dict[str, Any]] = []
         self._held = 0
@@ -30,7 +30,7 @@ class ParquetStream:
         self._writer = pq.ParquetWriter(file, self._schema)
 
     def write(self, line: bytes) -> None:
-        """Take a row; raises OSError."""
+        """Add a row; raises OSError."""
         row = msgspec.json.decode(line)
         for name in ("query_id", *VERSION_FIELDS):
             _to_text(row, name)
@@ -45,7 +45,7 @@ class ParquetStream:
             self._flush()
 
     def close(self) -> None:
-        """Write what is held, and the end of the file; raises OSError."""
+        """Write the remaining rows and the footer; raises OSError."""
         if self._writer.is_open:
             try:
                 self._flush()
@@ -59,7 +59,7 @@ class ParquetStream:
 
 
 def as_parquet(lines: Iterable[str]) -> bytes:
-    """Return the lines of a run as a Parquet file."""
+    """Return the lines of a run as the content of a Parquet file."""
     file = io.BytesIO()
     stream = ParquetStream(file)
     for line in lines:

@@ -1,4 +1,4 @@
-"""Readers of runs: what yields run rows, whatever they are read from."""
+"""Readers of runs and stored baselines."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,30 +18,30 @@ from ragcontract.runs.encoder import Id, Result, RowEncoder
 from ragcontract.runs.stored import StoredEvent, stored_events
 
 SPELL_CHECKED_ROWS = 100
-UNREAD = ("results.chunk_id", "results.metadata")  # not loaded where a format can do without
+UNREAD = ("results.chunk_id", "results.metadata")  # not loaded if the format can skip them
 RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", PARQUET)
 IN_MEMORY = "(in memory)"
 
 RunEvent: TypeAlias = Event[RunRow] | StoredEvent
-# Mappings are invariant in their keys: a dict[str, …] would be no Mapping[str | int, …].
+# Mapping is invariant in its key type: a dict[str, …] is not a Mapping[str | int, …].
 RunMapping: TypeAlias = Mapping[str, Iterable[Result]] | Mapping[int, Iterable[Result]] | Mapping[Id, Iterable[Result]]
 
 
 class Reader(Protocol):
-    """Yields the rows of one side, in order, and what is wrong with them."""
+    """Yields the rows of one side, in order, and the problems in them."""
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:
-        """Yield rows as this record; a stored baseline's metrics too where they cannot be computed again."""
+        """Yield rows as the given record type; ``with_metrics`` adds the metrics in a stored baseline."""
 
 
 class RunFiles(Struct, frozen=True, kw_only=True):
-    """Run files, JSON lines or Parquet by their names, which may be globs: one run."""
+    """A run in one or more files, given as paths or globs; JSON lines or Parquet, by file name."""
 
     paths: Sequence[str]
     progress: Progress = no_progress
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
-        """Yield the rows of all files."""
+        """Yield the events of all files."""
         found, problems = resolve(self.paths)
         yield from problems
         yield from read_rows(
@@ -50,13 +50,13 @@ class RunFiles(Struct, frozen=True, kw_only=True):
 
 
 class StoredFile(Struct, frozen=True, kw_only=True):
-    """A baseline that ``rag-contract baseline`` stored."""
+    """A baseline stored by ``rag-contract baseline``."""
 
     paths: Sequence[str]
     progress: Progress = no_progress
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
-        """Yield what the file holds."""
+        """Yield the events of the file."""
         found, problems = resolve(self.paths)
         yield from problems
         if len(found) > 1:
@@ -66,12 +66,12 @@ class StoredFile(Struct, frozen=True, kw_only=True):
 
 
 class InMemory(Struct, frozen=True, kw_only=True):
-    """A mapping of query ids to what was retrieved, as :meth:`RunWriter.write` takes it."""
+    """A run given as a mapping of query ids to results, as :meth:`RunWriter.write` accepts them."""
 
     run: RunMapping
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
-        """Yield the rows; their file has the digest of the file that ``RunWriter`` would write."""
+        """Yield the rows, and a file with the digest of the one that ``RunWriter`` would write."""
         encoder = RowEncoder(IN_MEMORY, {})
         digest = hashlib.sha256()
         seen: set[str] = set()
@@ -93,7 +93,7 @@ class InMemory(Struct, frozen=True, kw_only=True):
 
 
 def is_run(path: str) -> bool:
-    """Say by its name whether a baseline is a run."""
+    """Return whether a baseline is a run file, by its name."""
     return path.lower().endswith(RUN_SUFFIXES)
 
 
@@ -108,7 +108,7 @@ def open_stored(path: str, progress: Progress = no_progress) -> Reader:
 
 
 def open_baseline(paths: Sequence[str], progress: Progress = no_progress) -> Reader:
-    """Return the reader of a baseline: JSON lines and Parquet are a run, by their names; all else must be stored."""
+    """Return the reader of a baseline: a run if all names are those of JSON lines or Parquet, else a stored one."""
     if all(map(is_run, paths)):
         return RunFiles(paths=paths, progress=progress)
     return StoredFile(paths=paths, progress=progress)

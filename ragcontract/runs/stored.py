@@ -1,4 +1,4 @@
-"""``baseline.json``: a run that was known to be good, stored with its scores."""
+"""Records and reader of ``baseline.json``, a stored run with its scores."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -19,18 +19,18 @@ from ragcontract.files.problems import SHOWN, MoreProblems, Problem
 from ragcontract.files.schema import Mismatch, mismatches
 
 FORMAT_VERSION = 1
-BATCH = 100  # queries that fit into a processor's cache when they are decoded
+BATCH = 100  # queries per batch; once decoded, they fit into the processor cache
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """What made a file."""
+    """The program that created a file."""
 
     name: str
     version: str
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
-    """A broken contract that was made the baseline all the same. ``failed`` counts all the checks that failed."""
+    """A broken contract that was accepted as the baseline. ``failed`` is the number of all failed checks."""
 
     reason: Annotated[str, Meta(min_length=1, description="Why, as it was given to --accept-regressions.")]
     at: Annotated[str, Meta(description="When, ISO 8601, UTC.")]
@@ -40,7 +40,7 @@ class Accepted(Struct, frozen=True, kw_only=True):
 
 
 class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
-    """What a run is compared with: the question, every exported document id, and the metrics of then."""
+    """The part of a stored query that runs are compared with: the question and every exported document id."""
 
     id: Id
     query: str
@@ -49,19 +49,19 @@ class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class MeasuredQuery(ComparedQuery, frozen=True, kw_only=True, gc=False):
-    """A query whose stored metrics are compared too, since document ids are not enough to compute them again."""
+    """A stored query with its metrics, for metrics that cannot be recomputed from document ids."""
 
     metrics: Means
 
 
 class BaselineQuery(MeasuredQuery, frozen=True, kw_only=True, gc=False):
-    """A query of the baseline, with its ranks and metrics when it was made."""
+    """A query of the baseline, with its ranks and metrics at the time the baseline was created."""
 
     ranks: dict[str, Rank | None]
 
 
 class StoredHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """All but the queries."""
+    """All fields except the queries."""
 
     format_version: int
     created_at: Annotated[str, Meta(description="When it was made, ISO 8601, UTC.")]
@@ -83,13 +83,13 @@ class StoredHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class BaselineFile(StoredHead, frozen=True, kw_only=True, omit_defaults=True):
-    """The whole file. Only ``queries`` are compared with: they are scored again under today's golden file and k."""
+    """The whole file. Metrics are recomputed from ``queries`` with the current golden file and k if possible."""
 
     queries: list[BaselineQuery]
 
 
 class StoredBatch(Struct, frozen=True):
-    """Some queries of a stored baseline, each once."""
+    """Some queries of a stored baseline, each only once."""
 
     queries: list[ComparedQuery]
 
@@ -98,19 +98,20 @@ StoredEvent = StoredHead | StoredBatch | FileRead | Problem | MoreProblems
 
 
 class _Packed(StoredHead, frozen=True, kw_only=True):
-    """The file with its queries as they are on disk: decoded, a hundred thousand of them take a gigabyte."""
+    """The file with its queries still encoded: decoded, a hundred thousand of them need a gigabyte of memory."""
 
     queries: list[msgspec.Raw]
 
 
 class _DuplicateError(Exception):
-    """A query is there twice: the whole file is looked at again, to report all of them."""
+    """A query occurs twice; the whole file is then validated again, to report all duplicates."""
 
 
 def stored_events(path: str, *, with_metrics: bool = False, progress: Progress = no_progress) -> Iterator[StoredEvent]:
-    """Yield the head of a baseline file, its queries in batches, and what is wrong with it.
+    """Yield the head of a baseline file, its queries in batches, and the problems in it.
 
-    The metrics of its queries are read only ``with_metrics``; they are computed again from the document ids otherwise.
+    The metrics of the queries are read only if ``with_metrics`` is true; otherwise they are recomputed from document
+    ids.
     """
     try:
         data, source = read_whole(path, progress)
@@ -149,9 +150,9 @@ def _batches(queries: list[msgspec.Raw], record: type[ComparedQuery]) -> Iterato
 
 
 def read_stored(path: str, expected: SourceFile | None = None) -> BaselineFile:
-    """Return a whole baseline file; raises :class:`InputError` where it cannot be read.
+    """Return a whole baseline file; raises :class:`InputError` if it cannot be read.
 
-    It is also refused where it is not the ``expected`` file any more, by its digest.
+    It is also refused if its digest differs from that of the ``expected`` file, because it was changed in the meantime.
     """
     try:
         data, source = read_whole(path)
@@ -167,7 +168,7 @@ def read_stored(path: str, expected: SourceFile | None = None) -> BaselineFile:
 
 
 def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Problem | MoreProblems]:
-    """Yield what is wrong with a file that does not decode: it may be of another version, or something else."""
+    """Yield the problems of a file that cannot be decoded: it may have another version, or not be a baseline."""
     try:
         fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except UNDECODABLE:
@@ -196,7 +197,7 @@ def _unknown_format(version: object) -> str:
 
 
 def _explain(data: bytes, path: str, error: Exception) -> Iterator[Problem | MoreProblems]:
-    """Yield all that is wrong with a file, ``error`` being the first of it."""
+    """Yield all problems in a file; ``error`` is the first."""
     found: Iterator[Mismatch] = iter(())
     value: Any = None
     if isinstance(error, msgspec.ValidationError | _DuplicateError):
@@ -219,7 +220,7 @@ def _explain(data: bytes, path: str, error: Exception) -> Iterator[Problem | Mor
 
 
 def _all_mismatches(value: Any) -> Iterator[Mismatch]:
-    """Yield what is wrong with the file, then with its queries, then those that are there twice."""
+    """Yield the problems of the file, then those of its queries, including duplicate ones."""
     queries = value.get("queries") if isinstance(value, dict) else None
     if not isinstance(queries, list):
         yield from mismatches(value, BaselineFile)

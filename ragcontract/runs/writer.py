@@ -1,4 +1,4 @@
-"""Writes a run row by row; the file appears whole at the end, or not at all."""
+"""Writes a run row by row; the file appears only when it is complete."""
 
 import gzip
 import os
@@ -15,7 +15,7 @@ from ragcontract.runs.encoder import Id, Result, RowEncoder
 
 
 class Stream(Protocol):
-    """What lines go to: a file, or what packs or converts them on their way into it."""
+    """Destination of encoded lines: a file, or a stream that compresses or converts them on the way to it."""
 
     def write(self, line: bytes, /) -> object: ...  # noqa: D102
 
@@ -23,12 +23,13 @@ class Stream(Protocol):
 
 
 class RunWriter:
-    """A context manager that writes a run as its reader wants it, a row at a time.
+    """Context manager that writes a run file, one row at a time.
 
-    Each row goes to a temporary file beside ``path``, which takes its place at the end of the ``with`` block. If the
-    block raises, nothing appears and a file that was there stays. A name that ends in ``.gz`` is packed, one that ends
-    in ``.parquet`` is Parquet, which needs pyarrow. Only the ids of the queries are held (and rows until they are a row
-    group of Parquet), to refuse one that is written twice, unless ``repeats`` allow it::
+    Rows are written to a temporary file in the folder of ``path``, which is renamed to ``path`` at the end of the
+    ``with`` block. If the block raises, no file appears, and an existing one is unchanged. If the name ends in ``.gz``,
+    the file is compressed; if it ends in ``.parquet``, it is written as Parquet, which needs pyarrow. Only the query
+    ids are held in memory (and, for Parquet, the rows of the current row group), so that a duplicate query can be
+    refused, unless ``repeats`` is true::
 
         with RunWriter("current_run.jsonl", index_version="2024-05-01") as run:
             for query in load_golden("golden.jsonl").values():
@@ -45,9 +46,9 @@ class RunWriter:
         retriever_version: Id | None = None,
         repeats: bool = False,
     ) -> None:
-        """Take the place to write to, and the versions that every row is to name.
+        """Store the path to write to, and the versions to add to every row.
 
-        With ``repeats`` a query may be written several times; such a run is judged with ``--repeats``.
+        With ``repeats``, a query may be written several times; evaluate such a run with ``--repeats``.
         """
         self._name = os.fspath(path)
         versions = {
@@ -62,7 +63,7 @@ class RunWriter:
         self._streams: list[Stream] = []
 
     def __enter__(self) -> Self:
-        """Open the temporary file; raises :class:`OutputError` where none can be written."""
+        """Open the temporary file; raises :class:`OutputError` if it cannot be written."""
         if self._streams:
             raise RuntimeError(f"{self._name}: is being written already; a RunWriter is for one `with` block at a time")
         problems = check_outputs([self._name], [])
@@ -78,7 +79,7 @@ class RunWriter:
             file = self._temporary.open("xb")
             self._streams = [file]
             if self._path.suffix.lower() == ".gz":
-                # Without the name and the time, equal runs are equal files.
+                # Without file name and time, equal runs give equal files.
                 self._streams.insert(0, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
             elif is_parquet(self._name):
                 self._streams.insert(0, self._parquet(file))
@@ -88,7 +89,7 @@ class RunWriter:
 
     def _parquet(self, file: IO[bytes]) -> Stream:
         try:
-            from ragcontract.runs.parquet_writer import ParquetStream  # the border of an extra
+            from ragcontract.runs.parquet_writer import ParquetStream  # needs an optional dependency
         except ImportError as error:
             self._close(quietly=True)
             self._temporary.unlink()
@@ -96,11 +97,10 @@ class RunWriter:
         return ParquetStream(file)
 
     def write(self, query_id: Id, results: Iterable[Result], latency_ms: float | None = None) -> None:
-        """Write what was retrieved for one query, best first: document ids, or mappings with a ``doc_id``.
+        """Write the results for one query, best first: document ids, or mappings with a ``doc_id``.
 
-        A mapping may also have ``score``, ``chunk_id`` and ``metadata``. Raises :class:`InputError` for a row that
-        could not be read back, and for a query that was written before, without ``repeats``; the row is then not in
-        the file.
+        A mapping may also have ``score``, ``chunk_id`` and ``metadata``. Raises :class:`InputError` if the row could
+        not be read back, or if the query was already written and ``repeats`` is false; the row is then not written.
         """
         if not self._streams:
             raise RuntimeError("write() belongs in the block of `with RunWriter(…) as run:`")
@@ -118,7 +118,7 @@ class RunWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Put the file in its place, or throw it away where the block raised."""
+        """Rename the temporary file to its path, or delete it if the block raised."""
         try:
             if kind is None:
                 self._finish()
@@ -136,7 +136,7 @@ class RunWriter:
         self._temporary.replace(self._path)
 
     def _close(self, *, quietly: bool = False) -> None:
-        """Close what is open, what packs or converts before the file it writes to."""
+        """Close the open streams; one that compresses or converts is closed before the file that it writes to."""
         while self._streams:
             try:
                 self._streams.pop(0).close()
