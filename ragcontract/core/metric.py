@@ -74,13 +74,8 @@ class Family(Protocol):
     def from_ids(self) -> bool:
         """Whether the metrics can be computed from document ids alone."""
 
-<<<<<<< HEAD
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
-        """Return a query's values, none where it has no part in these metrics."""
-=======
-    def values(self, query: "GoldenQuery", row: "RunRow") -> Values | Missing:
         """Return the values for a query; an empty tuple if the metrics do not apply to it."""
->>>>>>> 36b8306bb6c379594eef5c590b1d39cbc0679807
 
 
 class MetricSettings(Struct, frozen=True, kw_only=True):

@@ -50,13 +50,8 @@ class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid
     in_rows: ClassVar[bool] = True
 
     @classmethod
-<<<<<<< HEAD
-    def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (for those with fields)
-        """Return the rules of this class that a query has: the entries of its ``rules``."""
-=======
-    def of(cls, query: "GoldenQuery", settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (used by subclasses that have fields)
+    def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (used by subclasses that have fields)
         """Return the rules of this class that apply to a query; by default the entries of its ``rules``."""
->>>>>>> 36b8306bb6c379594eef5c590b1d39cbc0679807
         return [rule for rule in query.rules if type(rule) is cls]
 
 
@@ -65,26 +60,16 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
 
     needs: ClassVar[frozenset[str]] = frozenset()
 
-<<<<<<< HEAD
     def violations(self, query: GoldenQuery, row: RunRow) -> Iterator[Violation]:
-        """Yield what the row violates."""
-=======
-    def violations(self, query: "GoldenQuery", row: "RunRow") -> Iterator[Violation]:
         """Yield the violations in the row."""
->>>>>>> 36b8306bb6c379594eef5c590b1d39cbc0679807
         raise NotImplementedError
 
 
 class RankRule(Rule, frozen=True, kw_only=True, gc=False):
     """A rule about ranks; ranks are stored after rows are discarded, also on a cluster and for repeated rows."""
 
-<<<<<<< HEAD
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
-        """Yield what the ranks violate."""
-=======
-    def violations(self, query: "GoldenQuery", score: "QueryScore") -> Iterator[Violation]:
         """Yield the violations in the ranks."""
->>>>>>> 36b8306bb6c379594eef5c590b1d39cbc0679807
         raise NotImplementedError
 
 
