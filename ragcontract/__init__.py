@@ -1,10 +1,10 @@
 """A contract for retrieval: which documents must be found for which question.
 
-What is exported here is loaded when it is first used: a check on the command line needs none of it.
+The exports are imported lazily, because a check on the command line needs none of them.
 """
 
-# Not typing's: `python -m ragcontract` has the working folder on its path until this module is through, and a typing.py
-# in it would be taken for the real one. Nothing else is imported here either.
+# Not imported from typing: while this module runs, `python -m ragcontract` still has the working folder on its path,
+# and a typing.py there would shadow the standard library's. For the same reason nothing else is imported here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ragcontract.api import check, load_golden, load_run

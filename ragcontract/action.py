@@ -1,4 +1,4 @@
-"""The GitHub Action: check, then deliver. The verdict comes first; no delivery that fails can change it."""
+"""The GitHub Action: runs a check and delivers its results. A failed delivery never changes the verdict."""
 
 import os
 import sys
@@ -61,7 +61,7 @@ def main(environ: Mapping[str, str], world: World) -> int:
     except RagContractError as error:
         delivery = _unjudgeable(error, places, settings, context, world)
     except Exception:
-        # No verdict either, and no older comment may go on saying that there is one. Exit code 3 comes from the guard.
+        # There is no verdict, so an earlier comment must not keep showing one. The guard returns exit code 3.
         deliver(_bug(settings, context, world), context, settings, world, body_file=places.body_file)
         raise
     commented = deliver(delivery, context, settings, world, body_file=places.body_file)
@@ -74,10 +74,10 @@ def main(environ: Mapping[str, str], world: World) -> int:
 
 
 class _Paths(Struct, frozen=True, kw_only=True):
-    """Where the inputs are and where the reports go, and what is wrong with that.
+    """The paths of the inputs and of the reports, and the problems with them.
 
-    ``body_file`` and ``error_file`` (the report.json of input that cannot be judged) are None where none is wanted, and
-    where they may not be written.
+    ``body_file`` is the file for the comment's Markdown, ``error_file`` the report.json that is written if the input
+    cannot be judged. Each is None if it is not requested or must not be written.
     """
 
     inputs: InputPaths
@@ -88,7 +88,7 @@ class _Paths(Struct, frozen=True, kw_only=True):
 
 
 def _check(paths: _Paths, settings: Settings, context: Context, world: World) -> Delivery:
-    """Judge and write the report files; raises what the inputs or the outputs make impossible."""
+    """Judge the run and write the report files; raises RagContractError if that is not possible."""
     if problems := [*settings.problems, *paths.problems]:
         raise InputError(problems)
     inputs = paths.inputs
@@ -123,7 +123,7 @@ def _check(paths: _Paths, settings: Settings, context: Context, world: World) ->
 
 
 def _provenance(settings: Settings, context: Context) -> Provenance:
-    """Return where the report comes from, as the runner says."""
+    """Return the origin of the report, taken from the runner's environment."""
     return Provenance(
         repository=context.repository or None,
         commit=context.commit or None,
@@ -135,7 +135,7 @@ def _provenance(settings: Settings, context: Context) -> Provenance:
 
 
 def _places(settings: Settings, context: Context) -> _Paths:
-    """Find the inputs and where the reports go, all within the workspace."""
+    """Return the paths of inputs and reports, with a problem for each that is outside the workspace."""
     folder = in_container(settings.working_directory, context)
     if problem := wrong_folder(folder, context):
         return _Paths(inputs=InputPaths(golden=[], run=[]), outputs={}, problems=[problem])
@@ -160,7 +160,7 @@ def _places(settings: Settings, context: Context) -> _Paths:
     outputs = {name: str(Path(folder) / in_container(path, context)) for name, path in wanted.items() if path}
     problems = _wrong_paths(inputs, outputs, context)
     body_file, error_file = outputs.pop("comment-body-file", None), outputs["report-json"]
-    # These two say what is wrong with the others, so they are judged for themselves.
+    # These two files report problems with the other paths, so they are checked separately.
     if body_file and _may_not_be_written(body_file, outputs.values(), inputs, context):
         body_file = None
     others = [path for name, path in outputs.items() if name != "report-json"]
@@ -175,7 +175,7 @@ def _places(settings: Settings, context: Context) -> _Paths:
 
 
 def _wrong_paths(inputs: InputPaths, outputs: Mapping[str, str], context: Context) -> list[str]:
-    """Return what is wrong with the paths; looks at nothing outside of the workspace."""
+    """Return the problems with the paths; accesses nothing outside the workspace."""
     if problems := outside(dict.fromkeys([*inputs.all, *outputs.values()]), context):
         return problems
     found, _ = resolve(inputs.all)
@@ -183,14 +183,14 @@ def _wrong_paths(inputs: InputPaths, outputs: Mapping[str, str], context: Contex
 
 
 def _may_not_be_written(path: str, others: Iterable[str], inputs: InputPaths, context: Context) -> bool:
-    """Say whether one file may not be written; an input that leads out of the workspace is not looked at."""
+    """Return whether a file must not be written; inputs outside the workspace are ignored."""
     inside = [given for given in inputs.all if not outside([given], context)]
     taken = [*resolve(inside)[0], *(other for other in others if not outside([other], context))]
     return bool(outside([path], context) or check_outputs([path], taken))
 
 
 def _numbers(report: Report) -> dict[str, str]:
-    """Return the outputs that are numbers: all metrics as JSON, those that action.yml names one by one."""
+    """Return the outputs on the result: the verdict, all metrics as JSON, and the metrics that action.yml names."""
     metrics = {key: metric.current for key, metric in report.metrics.items()}
     fixed = {name: metrics.get(f"{name}_at_{max(report.k)}") for name in FIXED_OUTPUTS}
     return {
@@ -204,7 +204,7 @@ def _numbers(report: Report) -> dict[str, str]:
 def _unjudgeable(
     error: RagContractError, paths: _Paths, settings: Settings, context: Context, world: World
 ) -> Delivery:
-    """Report input that cannot be judged, in report.json too: a second workflow comments from that."""
+    """Return the delivery for input that cannot be judged, and write its report.json for the second workflow."""
     source = _provenance(settings, context)
     report = error_report(error.problems, error.more, error.warnings, world.clock(), source)
     outputs = {"verdict": "error"}
@@ -242,7 +242,7 @@ def _bug(settings: Settings, context: Context, world: World) -> Delivery:
 
 
 def from_runner() -> int:
-    """Run the action in the real world: this process's environment, clock, network and output."""
+    """Run the action with this process's environment, clock, network and standard output."""
 
     def session() -> "requests.Session":
         import requests
@@ -253,5 +253,5 @@ def from_runner() -> int:
     environ = dict(os.environ)
     if environ.get("RUNNER_DEBUG") == "1":
         log_to(sys.stderr)
-    os.environ.pop(TOKEN_INPUT, None)  # no program that a library might start is handed it
+    os.environ.pop(TOKEN_INPUT, None)  # so that no subprocess of a library inherits it
     return main(environ, world)

@@ -1,4 +1,4 @@
-"""The Python API: what the command line does, for test suites and exporters."""
+"""The Python API: the functions of the command line for test suites and exporters."""
 
 import os
 import warnings
@@ -21,9 +21,9 @@ Path = str | os.PathLike[str]
 
 
 def load_golden(*paths: Path) -> dict[str, GoldenQuery]:
-    """Read golden files (or globs) as one set: the queries by id, in the files' order.
+    """Read golden files (or globs) as one set and return the queries by id, in the order of the files.
 
-    Raises :class:`~ragcontract.InputError` with everything that is wrong; what is odd is warned about.
+    Raises :class:`~ragcontract.InputError` with all problems; probable mistakes are ``UserWarning``.
     """
     golden = read_golden(named(paths, "golden"), BUILT_IN)
     _raise_or_warn(golden.problems)
@@ -31,9 +31,9 @@ def load_golden(*paths: Path) -> dict[str, GoldenQuery]:
 
 
 def load_run(*paths: Path) -> dict[str, list[str]]:
-    """Read run files (or globs) as one run: the ids of the documents of each query, best first.
+    """Read run files (or globs) as one run and return the document ids of each query, best first.
 
-    Raises :class:`~ragcontract.InputError` with everything that is wrong; what is odd is warned about.
+    Raises :class:`~ragcontract.InputError` with all problems; probable mistakes are ``UserWarning``.
     """
     rows, problems = read_doc_ids(named(paths, "run"))
     _raise_or_warn(problems)
@@ -51,10 +51,10 @@ def check(
 ) -> Report:
     """Judge a run against its contract, as ``rag-contract check`` does, and return the report.
 
-    ``report.verdict`` is "pass" or "fail", ``report.failed_checks`` says why, ``report.warnings`` what is odd. Only the
-    files that are named are read: a ``baseline.json`` that happens to be there is not. The run may also be a mapping of
-    query ids to what ``RunWriter.write`` takes. With ``repeats`` files may have several rows a query, which are
-    averaged. Raises :class:`~ragcontract.InputError` if it cannot be judged.
+    ``report.verdict`` is "pass" or "fail", ``report.failed_checks`` has the reasons, and ``report.warnings`` probable
+    mistakes. Only the given files are read: an existing ``baseline.json`` is not used unless it is passed. The run may
+    also be a mapping from query ids to what ``RunWriter.write`` accepts. With ``repeats``, a run may have several rows
+    per query, which are averaged. Raises :class:`~ragcontract.InputError` if the run cannot be judged.
     """
     request = pipeline.Request(
         golden=named(golden, "golden"),
@@ -68,14 +68,14 @@ def check(
 
 
 def valid_k(k: int | None) -> int | None:
-    """Return a cut-off; raises :class:`InputError` if it is none."""
+    """Return the cut-off unchanged; raises :class:`InputError` if it is invalid."""
     if k is not None and (type(k) is not int or not 1 <= k <= MAX_RANK):
         raise InputError([f"k: expected a whole number of at least 1, found {k!r}"])
     return k
 
 
 def named(paths: Path | Sequence[Path], what: str) -> list[str]:
-    """Return the paths that are given as text; raises :class:`InputError` if there are none."""
+    """Return one or several paths as a list of strings; raises :class:`InputError` if there are none."""
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
     if not given:
         raise InputError([f"{what}: names no file"])

@@ -1,4 +1,4 @@
-"""The one place where exceptions become exit codes. Imports nothing that could be missing."""
+"""Turns exceptions into exit codes. Imports no third-party package, since one could be missing."""
 
 import gc
 import platform
@@ -13,7 +13,7 @@ from ragcontract.core.text import printable, visible
 from ragcontract.core.version import __version__
 from ragcontract.files.streams import reader_may_leave
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 BUG = """
 rag-contract: this is a bug of ours, not a verdict on your retriever. Please report it at
@@ -23,10 +23,10 @@ https://github.com/org/rag-contract/issues with the lines above and:
 
 
 def guarded(run: Callable[[], int], stderr: TextIO | None) -> int:
-    """Call ``run`` and return its exit code, or the one of what it raised; nothing gets past it.
+    """Call ``run`` and return its exit code, or the exit code of the exception it raised.
 
-    Importing belongs inside ``run``: an import that fails must exit 3, since 1 would read as a broken contract.
-    ``stderr`` is None where the shell closed it; what cannot be said there changes no exit code.
+    ``run`` has to do its own imports: a failed import must exit 3, because 1 means a broken contract. ``stderr`` is
+    None if the shell closed it. A failure to write to it does not change the exit code.
     """
     try:
         return run()
@@ -36,15 +36,15 @@ def guarded(run: Callable[[], int], stderr: TextIO | None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception:  # noqa: BLE001 (whatever it is, it is ours)
-        with suppress(Exception):  # where not even this can be told, the exit code does
+    except Exception:  # noqa: BLE001 (any other exception is a bug of rag-contract)
+        with suppress(Exception):  # the exit code counts even if the message cannot be written
             _tell(stderr, _bug())
         return ExitCode.BUG
 
 
 def _bug() -> list[str]:
-    """Describe the exception that is being handled."""
-    # not platform.platform(): that runs a program, which would be handed the environment and the token in it
+    """Return the traceback of the current exception and what to report, as lines."""
+    # Not platform.platform(): it starts a subprocess, which would inherit the environment with the token.
     machine = f"{platform.system()} {platform.release()} {platform.machine()}"
     bug = BUG.format(version=__version__, python=platform.python_version(), platform=machine)
     return [*map(visible, traceback.format_exc().splitlines()), *bug.splitlines()]
@@ -58,10 +58,10 @@ def _tell(stderr: TextIO | None, lines: list[str]) -> None:
 
 
 def whole_process(run: Callable[[], int]) -> int:
-    """Call ``run``, which is all that this process is for, and return its exit code as :func:`guarded` does.
+    """Call ``run`` as the only task of this process, and return its exit code as :func:`guarded` does.
 
-    The process is short and its objects live to its end. Looking for garbage finds none and costs a fifth of a small
-    check, most of it as the interpreter ends, which leaves frozen objects alone.
+    Garbage collection is off: the process is short and its objects live until it ends, so a collection finds nothing
+    and takes a fifth of the time of a small check, most of it at interpreter exit. Frozen objects are skipped there.
     """
     gc.disable()
     code = guarded(run, sys.stderr)

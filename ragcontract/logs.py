@@ -1,4 +1,4 @@
-"""Logging for maintainers: quiet unless ``--verbose`` or a runner's ``RUNNER_DEBUG`` asks for it."""
+"""Logging for maintainers: off unless ``--verbose`` or the runner's ``RUNNER_DEBUG`` turns it on."""
 
 import logging
 from typing import TextIO
@@ -7,14 +7,14 @@ from ragcontract.core.text import printable, visible
 
 
 class _OneLine(logging.Formatter):
-    """Writes a record as one line without anything that a terminal or a runner would act on."""
+    """Formats a record as one line, without control sequences or workflow commands."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(visible(f"{record.name}: {record.getMessage()}"))
 
 
 def log_to(stream: TextIO | None) -> None:
-    """Log everything to a stream, None being one that the shell closed."""
+    """Log everything to a stream; does nothing if it is None, which means that the shell closed it."""
     if stream is None:
         return
     handler = logging.StreamHandler(stream)

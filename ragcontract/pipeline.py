@@ -1,6 +1,6 @@
-"""What rag-contract does, on one screen: load → evaluate → decide → report. Start here.
+"""The whole flow of a check: load → evaluate → decide → report. Start reading here.
 
-Files are read in the first two stages; what follows is pure. The clock, the sources and the registry are handed in.
+Only the first two stages read files; the rest is pure. The clock, the sources and the registry are arguments.
 """
 
 import logging
@@ -28,11 +28,11 @@ log = logging.getLogger(__name__)
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What is asked for. Sources are named here, and read later.
+    """The inputs and options of a check. The sources are read later.
 
-    With ``repeats`` a run may have several rows a query. Without ``judge`` nothing is limited: the run is only
-    measured. ``store`` wants a run that is fit to become a baseline, with its document ids. ``detail`` is what
-    report.json lists, by default what suits the number of queries; ``source`` is where the report comes from.
+    ``repeats`` allows several rows per query in a run. Without ``judge``, the run is only measured, without rules or
+    limits. ``store`` requires a run that can become a baseline, and retains its document ids. ``detail`` says which
+    queries report.json lists; its default depends on their number. ``source`` is the origin of the report.
     """
 
     golden: Sequence[str]
@@ -49,7 +49,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What came of it. The report itself lists fewer queries of a large set than ``detail`` may ask for."""
+    """The result of a check. For large sets, ``report`` may list fewer queries than ``detail`` asks for."""
 
     report: Report
     evaluation: Evaluation
@@ -57,7 +57,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     detail: Detail
 
     def queries(self) -> Iterator[QueryReport]:
-        """Return the queries that report.json lists, made again each time: many are not held for one file."""
+        """Return the queries that report.json lists; computed on each call, so that they need not be held in memory."""
         if self.detail == self.report.detail:
             return iter(self.report.queries)
         return query_reports(self.evaluation, self.decision, self.detail)
@@ -66,7 +66,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 def check(request: Request, *, now: datetime, registry: Registry = BUILT_IN) -> Outcome:
     """Judge a run against its contract.
 
-    Raises :class:`~ragcontract.core.errors.InputError` with all problems of all inputs where it cannot be judged.
+    Raises :class:`~ragcontract.core.errors.InputError` with all problems of all inputs if it cannot be judged.
     """
     contract = load(request, registry)
     log.debug("loaded: %d golden queries, %d gates", len(contract.queries), len(contract.gates))
@@ -81,7 +81,7 @@ def check(request: Request, *, now: datetime, registry: Registry = BUILT_IN) -> 
 
 
 def load(request: Request, registry: Registry) -> Contract:
-    """Read config and golden files; resolve metrics, rules and gates. What is wrong is in the contract's problems."""
+    """Read config and golden files and resolve metrics, rules and gates; problems are collected in the contract."""
     config_file = read_config(request.config, registry, k=request.k)
     golden = read_golden(request.golden, registry, request.progress)
     contract = resolve(golden, config_file, registry, has_baseline=request.baseline is not None)
@@ -89,7 +89,7 @@ def load(request: Request, registry: Registry) -> Contract:
 
 
 def evaluate(contract: Contract, request: Request) -> Evaluation:
-    """Fold both sides by the same plan, row by row, and average. Sources do the reading, here or on a cluster."""
+    """Score both sides row by row with the same plan, and average. The sources read, locally or on a cluster."""
     plan = contract.plan(repeats=request.repeats, keep_ids=request.store)
     run = request.run.evaluate(plan)
     baseline = request.baseline.evaluate(plan.for_baseline()) if request.baseline else None
@@ -98,7 +98,7 @@ def evaluate(contract: Contract, request: Request) -> Evaluation:
 
 
 def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
-    """Return everything that is wrong with all inputs, and all warnings: contract, limits, run, baseline, together."""
+    """Return all problems and warnings of all inputs: contract, limits, run and baseline."""
     contract = evaluation.contract
     sides = [evaluation.run, *([evaluation.baseline] if evaluation.baseline else [])]
     of_sides = sum((side.problems for side in sides), Problems())

@@ -1,6 +1,6 @@
-"""Everything built in that has a seam: metrics, rules, quantities. Adding one is a module and a line here.
+"""The built-in metrics, rules and limited quantities. A new one needs a module and a line here.
 
-The registry is a value that is handed in; nothing global changes. Report formats are listed in
+The registry is passed as an argument; there is no global registration. Report formats are listed in
 ``ragcontract.reports.formats``, readers of run files in ``ragcontract.runs.readers``.
 """
 
@@ -15,7 +15,7 @@ from ragcontract.statistics.quantities import LATENCY
 
 
 class Registry(Struct, frozen=True, kw_only=True):
-    """Providers of metrics, classes of rules in the order in which people read them, limits on other quantities."""
+    """Providers of metrics, rule classes in the order in which reports show them, and limits on other quantities."""
 
     metrics: tuple[Provider, ...]
     rules: tuple[type[Rule], ...]

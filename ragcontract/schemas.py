@@ -1,4 +1,4 @@
-"""The JSON Schemas of the five formats, by name, each made from the record that reads or writes it."""
+"""The JSON Schemas of the five file formats, generated from the records that read or write them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ _SECTIONS = {"Drops": "fail_on", "FailOn": "fail_on", "Minimums": "minimums", "M
 
 
 def schema_of(name: str, registry: Registry = BUILT_IN) -> dict[str, Any]:
-    """Return the schema of a format; a check is stricter than that of a configuration, which cannot know its ``k``."""
+    """Return the schema of a format. A check of a configuration is stricter: the schema does not know its ``k``."""
     return SCHEMAS[name](registry)
 
 
@@ -39,7 +39,7 @@ def _config(registry: Registry) -> dict[str, Any]:
 
 
 def _patterns(definition: str, keys: list[LimitKey]) -> dict[str, Any]:
-    """Return the keys that name a cut-off, as ``recall_at_1``, which are like those that name none."""
+    """Return patterns for keys that name a cut-off, like ``recall_at_1``, with the schema of the key without one."""
     patterns = {}
     for key in keys:
         if AT_K.search(key.name):

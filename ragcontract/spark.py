@@ -1,4 +1,4 @@
-"""The Python API for runs that live on a Spark cluster: ``ragcontract.spark.check`` and ``ragcontract.spark.score``."""
+"""The Python API for runs on a Spark cluster: ``ragcontract.spark.check`` and ``ragcontract.spark.score``."""
 
 from ragcontract.cluster.python_api import check, score
 

@@ -67,7 +67,7 @@ def major_tag(version: Version, refs: Iterable[str]) -> str:
     """
     names = [ref.strip().removeprefix("refs/tags/") for ref in refs]
     if f"v{version}" in names:
-        raise Refused(f"tag v{version}: it is there already, and version tags never move; release a new version")
+        raise Refused(f"tag v{version}: it exists already, and version tags never move; release a new version")
     released = [Version.parse(name[1:]) for name in names if VERSION.fullmatch(name[1:]) and name.startswith("v")]
     newer = [other for other in released if other.major == version.major and not other.pre and other > version]
     return "" if version.pre or newer else f"v{version.major}"
@@ -121,10 +121,10 @@ def main(argv: Sequence[str], *, root: Path = ROOT, stdout: TextIO = sys.stdout,
     parser.add_argument("--version", required=True, help="as in ragcontract/core/version.py, without a v")
     parser.add_argument("--image", help="write this image into action.yml, as ghcr.io/owner/name")
     parser.add_argument("--digest", help="the image's digest, sha256:…")
-    parser.add_argument("--tags", type=Path, help="a file with the tags there are, one a line")
-    parser.add_argument("--outputs", type=Path, help="append what the tags will be to this file, as name=value")
-    parser.add_argument("--notes", type=Path, help="write the version's part of the change log to this file")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done; leave action.yml as it is")
+    parser.add_argument("--tags", type=Path, help="a file with the existing tags, one per line")
+    parser.add_argument("--outputs", type=Path, help="append version and tags to this file, as name=value")
+    parser.add_argument("--notes", type=Path, help="write the change log of this version to this file")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done; leave action.yml unchanged")
     options = parser.parse_args(argv)
     if bool(options.image) != bool(options.digest):
         parser.error("--image and --digest go together")

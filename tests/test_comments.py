@@ -115,7 +115,7 @@ def test_always_writes_the_new_time_and_run(runner: InProcess, github: GitHub) -
 
 def test_on_failure_says_nothing_while_all_is_well(runner: InProcess, github: GitHub) -> None:
     scenarios.passing(runner.workspace)
-    assert "nothing is broken and none was there" in runner.run({"comment": "on-failure"}).log
+    assert "nothing is broken, and there is no earlier comment" in runner.run({"comment": "on-failure"}).log
     assert github.writes() == []
 
 

@@ -169,7 +169,7 @@ def tags(root: Path, *names: str) -> tuple[str, str]:
 def test_a_tag_that_is_there_is_refused(root: Path) -> None:
     code, _, message = call(root, *tags(root, "v1.2.30", "v1.2.3"))
     assert code == 1
-    assert message.startswith("refused: tag v1.2.3: it is there already")
+    assert message.startswith("refused: tag v1.2.3: it exists already")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_a_broken_contract_is_refused_and_nothing_is_written(workspace: Path) ->
         "FAIL q2\n  Expected doc2 in top 5\n",
         "MRR@5        1.00 -> 0.25  -0.75  FAIL  allowed drop 0.10\n",
         "FAIL  MRR@5 fell by 0.75, allowed drop 0.10; 1 of 2 queries broken\n",
-        "\nrefused: baseline.json is left as it is. ",
+        "\nrefused: baseline.json is left unchanged. ",
         '--accept-regressions "reason"\n',
     ):
         assert said in ended.out
@@ -88,7 +88,7 @@ def test_a_drop_that_is_waived_is_not_forgotten_without_a_reason(workspace: Path
     before = files_in(workspace)
     ended = rag_contract("baseline", "--update")
     assert (ended.code, files_in(workspace)) == (1, before)
-    assert "\nrefused: baseline.json is left as it is, for what is waived (fail_on.mrr_drop_gt) would be" in ended.out
+    assert "\nrefused: baseline.json is left unchanged, because what is waived (fail_on.mrr_drop_gt) would be" in ended.out
     ended = rag_contract("baseline", "--update", "--accept-regressions", "it is better for long questions")
     assert ended.code == 0
     assert ended.out.endswith(", with 1 failed check accepted: it is better for long questions\n")
@@ -176,7 +176,7 @@ def test_a_baseline_that_would_not_change_is_left_as_it_is(more: tuple[str, ...]
     before = files_in(workspace)
     ended = rag_contract("baseline", "--update", *more)
     assert (ended.code, files_in(workspace)) == (0, before)
-    assert ended.out.endswith("\nnothing changed: baseline.json is left as it is\n")
+    assert ended.out.endswith("\nnothing changed: baseline.json is left unchanged\n")
 
 
 def test_queries_that_came_went_and_changed_are_listed() -> None:
@@ -218,8 +218,8 @@ REFUSED = {
         "there is no baseline to update; leave --update out to make one",
     ),
     "standard output": (("--update", "--out", "/dev/stdout"), "there is no baseline to update"),
-    "a run": (("--update", "--out", "base.jsonl"), "a name like that is read as a run"),
-    "a reason without --update": (("--accept-regressions", "why"), "--accept-regressions goes with --update"),
+    "a run": (("--update", "--out", "base.jsonl"), "a file with this name is read as a run"),
+    "a reason without --update": (("--accept-regressions", "why"), "--accept-regressions needs --update"),
     "an empty reason": (("--update", "--accept-regressions", " \n"), "say why the regressions are accepted"),
 }
 

@@ -1,1 +1,1 @@
-"""The command line: its commands, the options they share, what it prints."""
+"""The command line: commands, shared options and terminal output."""

@@ -1,4 +1,4 @@
-"""The terminal: what is printed where, in colour or not, and the progress bar."""
+"""Terminal output: printing, colours and the progress bar."""
 
 import os
 import sys
@@ -18,9 +18,9 @@ PROGRESS_FROM_BYTES = 16 << 20
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print; colours only on a terminal, and not with NO_COLOR.
+    """Print text; in colour only on a terminal, and not with NO_COLOR.
 
-    A closed pipe changes no verdict. A full disk does where it keeps a result from standard output: OutputError.
+    A closed pipe is ignored. Any other failure to write to standard output, such as a full disk, raises OutputError.
     """
     stream = sys.stderr if err else sys.stdout
     colour = False if os.environ.get("NO_COLOR") else None
@@ -39,7 +39,7 @@ def warn(warnings: Sequence[str]) -> None:
 
 @contextmanager
 def progress_over(patterns: Sequence[str]) -> Iterator[Progress]:
-    """Show a bar on a terminal while more than a few megabytes are read from files."""
+    """Show a progress bar on a terminal while reading files that have 16 MiB or more in total."""
     total = _total_bytes(patterns) if sys.stderr is not None and sys.stderr.isatty() else 0
     if total < PROGRESS_FROM_BYTES:
         yield no_progress
@@ -51,6 +51,6 @@ def progress_over(patterns: Sequence[str]) -> Iterator[Progress]:
 def _total_bytes(patterns: Sequence[str]) -> int:
     total = 0
     for path in resolve(patterns)[0]:
-        with suppress(OSError):  # gone since: reading will say so
+        with suppress(OSError):  # deleted since: reading reports it
             total += Path(path).stat().st_size
     return total

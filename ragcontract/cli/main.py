@@ -1,4 +1,4 @@
-"""The command line: the group of commands, each a module that is loaded when it is called for."""
+"""The command line: the group of commands. Each command is a module that is imported when it is called."""
 
 import io
 import sys
@@ -15,14 +15,14 @@ from ragcontract.core.version import __version__
 from ragcontract.logs import log_to
 
 REPEATABLE = ("--golden", "--run", "--baseline", "--qrels", "--queries", "--topics", "--corpus", "--samples")
-# In the order in which a contract needs them; each is `command` in the module of this name in ragcontract.cli.commands.
+# In the order in which a new contract uses them; each is `command` in its module in ragcontract.cli.commands.
 COMMANDS = ("init", "check", "baseline", "diff", "score", "validate", "suggest", "lint", "convert", "schema")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command line and return the exit code; raises what :mod:`ragcontract.guard` turns into one."""
+    """Run the command line and return the exit code; :mod:`ragcontract.guard` handles the exceptions it raises."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):  # closed by the shell, or a stand-in
+        with suppress(AttributeError):  # closed by the shell, or replaced in a test
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         result = cli.main(_spread(argv), prog_name="rag-contract", standalone_mode=False)
@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _spread(argv: Sequence[str]) -> list[str]:
-    """Let ``--run a.jsonl b.jsonl``, as a shell writes out a glob, mean ``--run a.jsonl --run b.jsonl``."""
+    """Rewrite ``--run a.jsonl b.jsonl``, which an unquoted glob expands to, as ``--run a.jsonl --run b.jsonl``."""
     spread: list[str] = []
     option, values = "", 0
     for word in argv:
@@ -53,12 +53,12 @@ def _spread(argv: Sequence[str]) -> list[str]:
 
 
 class _Commands(click.Group):
-    """Imports the module of a command when it is called for."""
+    """A click group that imports the module of a command on demand."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's)
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         return sorted(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 (click's)
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 (click's signature)
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"ragcontract.cli.commands.{cmd_name}").command
@@ -67,7 +67,7 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="rag-contract")
-@click.option("--verbose", is_flag=True, help="Log to standard error what maintainers need to know.")
+@click.option("--verbose", is_flag=True, help="Log details for maintainers to standard error.")
 def cli(*, verbose: bool) -> None:
     """Fail the pull request when a RAG application stops finding the right documents.
 

@@ -1,4 +1,4 @@
-"""The options that several commands share, and what the commands do with them."""
+"""The options that several commands share, and the functions that process them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,17 +27,17 @@ Decorate = Callable[[Command], Command]
 
 
 def _rank(context: click.Context, option: click.Parameter, value: int | None) -> Any:
-    # Not the option's type, which would write its limits into the help.
+    # A callback instead of the option's type, because the type would show its bounds in the help text.
     return None if value is None else click.IntRange(1, MAX_RANK).convert(value, option, context)
 
 
 def files_option(option: str, help_text: str) -> Decorate:
-    """Make an option that takes several files and globs."""
+    """Return an option that accepts several files and globs."""
     return click.option(option, multiple=True, metavar="FILE…", help=help_text)
 
 
 def out_option(option: str, default: str, what: str) -> Decorate:
-    """Make an option for a file to write."""
+    """Return an option for a file to write."""
     return click.option(option, default=default, metavar="FILE", help=f"{what} [{default}]")
 
 
@@ -63,7 +63,7 @@ REPEATS = click.option("--repeats", is_flag=True, help="Accept several rows per 
 
 
 def clock() -> datetime:
-    """Return the current time, which reports and baselines contain."""
+    """Return the current time for reports and baselines."""
     return datetime.now(UTC)
 
 
@@ -78,21 +78,21 @@ def refuse_empty(given: Mapping[str, Sequence[str | None]]) -> None:
 def find_paths(
     golden: Sequence[str], run: Sequence[str], config: str | None, baseline: Sequence[str] | None = None
 ) -> InputPaths:
-    """Fill in the defaults; with a ``baseline`` of None, no baseline is used, even if the file exists."""
+    """Return the input paths with defaults; if ``baseline`` is None, no baseline is used even if the file exists."""
     refuse_empty({"--golden": golden, "--run": run, "--baseline": baseline or (), "--config": [config]})
     paths = defaults.find_inputs(golden=golden, run=run, baseline=baseline or (), config=config)
     return paths if baseline is not None else replace(paths, baseline=None)
 
 
 class Sources(Struct, frozen=True, kw_only=True):
-    """Where both sides come from, and what shows how far reading is."""
+    """The sources of run and baseline, and the progress callback of reading."""
 
     run: Source
     baseline: Source | None
     progress: Progress
 
     def request(self, paths: InputPaths, *, k: int | None = None, repeats: bool = False) -> pipeline.Request:
-        """Return the request to judge them under a contract."""
+        """Return the request to check these sources against a contract."""
         return pipeline.Request(
             golden=paths.golden,
             config=paths.config,
@@ -106,9 +106,9 @@ class Sources(Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def sources_of(paths: InputPaths, engine: str = "local") -> Iterator[Sources]:
-    """Open the run and the baseline, on this machine or on a cluster, with a progress bar where reading takes long."""
+    """Open the run and the baseline, locally (with a progress bar for large files) or on Spark."""
     if engine == "spark":
-        from ragcontract.cluster.session import on_spark  # the border of an extra
+        from ragcontract.cluster.session import on_spark  # needs the extra spark
 
         with on_spark(paths.run, paths.baseline) as (run, baseline):
             yield Sources(run=run, baseline=baseline, progress=no_progress)
@@ -129,7 +129,7 @@ def refuse_outputs(outputs: Sequence[str], paths: InputPaths) -> None:
 
 
 def measure(paths: InputPaths, k: int | None, *, repeats: bool, engine: str = "local") -> Report:
-    """Score and compare without judging, and print the warnings."""
+    """Score a run and compare it with the baseline without judging it; prints the warnings."""
     with sources_of(paths, engine) as sources:
         request = replace(sources.request(paths, k=k, repeats=repeats), judge=False)
         report = pipeline.check(request, now=clock()).report

@@ -1,1 +1,1 @@
-"""What a team wrote down: golden queries and configuration, and what is resolved from them."""
+"""The contract: golden queries and configuration, and the metrics, rules and gates resolved from them."""

@@ -1,6 +1,6 @@
-"""``ragcontract.yml``: its records, of which the sections of limits are made from the registry.
+"""The records of ``ragcontract.yml``; the sections with limits are generated from the registry.
 
-After :func:`~ragcontract.contract.limits.gates_of` has read the limits, no code sees a generated field.
+Only :func:`~ragcontract.contract.limits.gates_of` reads the generated fields.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ NonEmpty = Annotated[Text | None, Meta(description="As fail_on.mrr_drop_gt or ta
 
 
 class FailOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits on changes for the worse, and whether one that noise explains counts."""
+    """Limits on how far metrics may get worse, and whether changes within the noise count."""
 
     mode: Annotated[
         Literal["strict", "significant"],
@@ -37,7 +37,7 @@ class TagLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A known failure that is accepted until a date: of a gate, or of a query's or a tag's rules (or one of them)."""
+    """A known failure that is accepted until a date: of a gate, or of one or all rules of a query or a tag."""
 
     query: Id | None = None
     tag: Text | None = None
@@ -56,7 +56,7 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which of the golden queries' own rules count."""
+    """Which rules of the golden queries are enforced."""
 
     forbidden_within: Annotated[
         Rank | None, Meta(description="Look for forbidden documents in the first results only; in all by default.")
@@ -116,7 +116,7 @@ CUTOFFS = "``recall{0}`` is about the largest cut-off; ``recall_at_1{1}`` about 
 
 
 def config_record(registry: Registry, keys: Sequence[LimitKey]) -> type[Config]:
-    """Return the record of a file that may have these limits."""
+    """Return the record of a configuration file with these limit keys."""
     changes = _section(*DROPS, [key for key in keys if key.section == "fail_on"])
     sections = {
         name: _section(title, about, [key for key in keys if key.section == name])
@@ -168,11 +168,11 @@ def _fields(sections: dict[str, type[Struct]]) -> dict[str, tuple[Any, Any]]:
 
 
 def _extended(record: type[Struct], fields: dict[str, tuple[Any, Any]]) -> type[Struct]:
-    """Return a record of the same name with further fields, or others in the place of its own."""
+    """Return a record of the same name with added or replaced fields."""
     listed = [(name, kind, default) for name, (kind, default) in fields.items()]
     return msgspec.defstruct(record.__name__, listed, bases=(record,), namespace={"__doc__": record.__doc__}, **_STRICT)
 
 
 def enforced(config: Config, rule: type[Rule]) -> bool:
-    """Say whether a rule counts: all do unless ``per_query`` turns them off."""
+    """Return whether a rule is enforced: all are unless ``per_query`` turns them off."""
     return bool(getattr(config.per_query, f"enforce_{switch_of(rule)}", True))

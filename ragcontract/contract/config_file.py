@@ -1,4 +1,4 @@
-"""Reading ``ragcontract.yml``. Every message about it names a line."""
+"""Reads ``ragcontract.yml``. Every problem is reported with its line."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -22,9 +22,10 @@ MAX_BYTES = 1 << 20
 
 
 class ConfigFile(Struct, frozen=True, kw_only=True):
-    """The configuration, its gates, and where it came from; the defaults where there is no file, or a bad one.
+    """The configuration with its gates and source file; the defaults if there is no file or it has problems.
 
-    ``locations`` maps ``fail_on.mrr_drop_gt`` to ``ragcontract.yml:4``. ``cutoffs`` are those in force, largest first.
+    ``locations`` maps a key to file and line: ``fail_on.mrr_drop_gt`` to ``ragcontract.yml:4``. ``cutoffs`` are the
+    effective ones, largest first.
     """
 
     config: Config = Config()
@@ -36,7 +37,7 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
 
 
 def read_config(path: str | None, registry: Registry, *, k: int | None = None) -> ConfigFile:
-    """Read the configuration file; ``k`` overrides its cut-offs. What is wrong with it is in ``problems``."""
+    """Read the configuration file; ``k`` overrides its cut-offs. The result has the ``problems`` of the file."""
     if path is None:
         return config_of({}, registry, k=k)
     if problem := not_readable(path):
@@ -46,7 +47,7 @@ def read_config(path: str | None, registry: Registry, *, k: int | None = None) -
     except READ_ERRORS as error:
         return _unusable(k, Problem(path, read_problem(error)))
     if len(data) > MAX_BYTES:
-        return _unusable(k, Problem(path, "is larger than 1 MiB, which no configuration is"))
+        return _unusable(k, Problem(path, "is larger than 1 MiB, the limit for a configuration"))
     return _read(data, source, registry, k)
 
 
@@ -56,9 +57,9 @@ def _unusable(k: int | None, *problems: Problem) -> ConfigFile:
 
 
 def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) -> ConfigFile:
-    from ragcontract.files import yaml_tree  # PyYAML is loaded with a configuration only
+    from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a configuration
 
-    document = yaml_tree.load(data, texts={"query"})  # an id: 007 is not 7
+    document = yaml_tree.load(data, texts={"query"})  # an id is text: 007 is not 7
     found = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     made = ConfigFile(cutoffs=(k or DEFAULT_K,))
     if document.value is not None:
@@ -75,7 +76,7 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
 
 
 def config_of(value: object, registry: Registry, *, k: int | None = None, location: str = "") -> ConfigFile:
-    """Return the configuration that a value would be in a file, with every gate in ``location``; raises InputError."""
+    """Return the configuration for a parsed value; ``location`` is given to every gate. Raises InputError."""
     result = _converted(value, registry, k, {})
     if not isinstance(result, ConfigFile):
         raise InputError([str(Problem.of(location, mismatch)) for mismatch in result])
@@ -99,7 +100,7 @@ def _converted(
 
 
 def _explain(mismatch: Mismatch, keys: Sequence[LimitKey]) -> Mismatch:
-    """Say of an unknown limit what is wrong with it: a cut-off that is not scored, the other direction."""
+    """Replace the message on an unknown limit key if its cut-off is not scored or its direction is wrong."""
     section, key = map(str, ("", "", *mismatch.path)[-2:])
     if mismatch.message.startswith("unknown key") and (message := explained(section, key, keys)):
         return Mismatch(mismatch.path, message)
@@ -120,7 +121,7 @@ def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:
 
 
 def _cutoffs(value: object) -> tuple[int, ...]:
-    """Return the cut-offs of a file that may be wrong in any way, largest first."""
+    """Return the valid cut-offs of a file that is not validated yet, largest first."""
     k = value.get("k") if isinstance(value, dict) else None
     given = k if isinstance(k, list) else [k]
     found = sorted({cutoff for cutoff in given if type(cutoff) is int and cutoff > 0})[:MAX_CUTOFFS]

@@ -1,4 +1,4 @@
-"""The names that a contract's files have unless somebody says otherwise, in one folder."""
+"""The default file names of a contract, and the search for them in a folder."""
 
 import os
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ CONFIG_ALIAS = "ragcontract.yaml"
 
 
 class InputPaths(Struct, frozen=True, kw_only=True):
-    """Where the inputs are: paths or globs. None is what there is not."""
+    """The paths or globs of the inputs; None for an input that is not used."""
 
     golden: Sequence[str]
     run: Sequence[str]
@@ -23,7 +23,7 @@ class InputPaths(Struct, frozen=True, kw_only=True):
 
     @property
     def large(self) -> list[str]:
-        """The files that may take long to read."""
+        """The paths of the inputs that can be large: all but the configuration."""
         return [*self.golden, *self.run, *(self.baseline or [])]
 
     @property
@@ -40,17 +40,17 @@ def find_inputs(
     config: str | None = None,
     folder: str = "",
 ) -> InputPaths:
-    """Fill in what is not given; paths are relative to ``folder``.
+    """Return the input paths with defaults for those not given; paths are relative to ``folder``.
 
-    A path that is given must be there (reading will say so if not), and so must the golden queries and the run; a
-    baseline or a configuration that is not given and not there is none.
+    A baseline or a configuration that is not given is used only if the default file exists. All other paths must
+    exist; reading them reports those that do not.
     """
     home = Path(folder)
 
     def inside(paths: Sequence[str]) -> list[str]:
-        return [path if "://" in path else str(home / path) for path in paths]  # an address keeps its two slashes
+        return [path if "://" in path else str(home / path) for path in paths]  # Path would merge the slashes of a URL
 
-    # lexists: a link that leads nowhere was meant, and reading it will say what is wrong
+    # lexists: a broken link is still used, and reading it reports the problem
     if not baseline and os.path.lexists(home / BASELINE):
         baseline = [BASELINE]
     if config is None:

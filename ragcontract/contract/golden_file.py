@@ -1,4 +1,4 @@
-"""``golden.jsonl``: the questions, and what must be retrieved for them."""
+"""Reads ``golden.jsonl``: the golden queries."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
@@ -21,9 +21,9 @@ from ragcontract.registry import Registry
 
 Text = Annotated[str, Meta(min_length=1)]
 RELEVANT_GRADE = 1
-PLACEHOLDER = "TODO"  # what `rag-contract init` writes for documents that somebody has yet to name
+PLACEHOLDER = "TODO"  # what `rag-contract init` writes in place of the relevant documents
 
-# Wide enough for anyone, and narrow enough that no sum overflows and no product vanishes.
+# The bounds keep sums from overflowing and products from underflowing to 0.
 Weight = Annotated[float, Meta(ge=1e-9, le=1e9, title="a number from 1e-9 to a billion")]
 Grade = Annotated[float, Meta(ge=0, le=1e9, title="a number of at least 0, at most a billion")]
 
@@ -64,7 +64,7 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
 
 
 def golden_record(registry: Registry) -> type[GoldenRow]:
-    """Return the record of a line: with a field ``rules`` where there are rules that are written there."""
+    """Return the record of a line; it has a field ``rules`` if the registry has rules that are defined in rows."""
     written = [rule for rule in registry.rules if rule.in_rows]
     if not written:
         return GoldenRow
@@ -85,9 +85,9 @@ def golden_record(registry: Registry) -> type[GoldenRow]:
 
 
 class Golden(Struct, frozen=True, kw_only=True):
-    """The golden set, by query id in the file's order.
+    """The golden set by query id, in the order of the files.
 
-    ``metadata`` is the location of the first row with metadata, which is not kept; None where no row has any.
+    ``metadata`` is the location of the first row with metadata (which is not retained), or None.
     """
 
     queries: dict[str, GoldenQuery]
@@ -97,7 +97,7 @@ class Golden(Struct, frozen=True, kw_only=True):
 
 
 def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = no_progress) -> Golden:
-    """Read golden files (or globs) as one set; ids must be unique over all of them."""
+    """Read golden files (or globs) as one set; ids must be unique across all files."""
     builder = _Builder()
     found, problems = resolve(paths)
     for problem in problems:
@@ -119,7 +119,7 @@ class _Builder:
         self.problems = Collector()
         self.files: list[SourceFile] = []
         self._queries: dict[str, GoldenQuery] = {}
-        self._shared: dict[Any, Any] = {}  # tags and rules: many queries have the same
+        self._shared: dict[Any, Any] = {}  # equal tags and rules are stored once
         self._metadata: str | None = None
 
     def row(self, row: GoldenRow, location: str) -> None:
@@ -165,7 +165,7 @@ class _Builder:
 
 
 def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
-    """Yield a warning for what is surely not meant, and can be judged all the same: it fails."""
+    """Yield warnings for mistakes that can be judged but always fail: contradictions and placeholders."""
     unnamed = []
     for query in queries:
         if query.forbidden_doc_ids and (both := both_relevant_and_forbidden(query)):
@@ -179,12 +179,12 @@ def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
 
 
 def both_relevant_and_forbidden(query: GoldenQuery) -> list[str]:
-    """Return the documents that a query wants and forbids at once."""
+    """Return the documents that are both relevant and forbidden for a query, sorted."""
     return sorted(set(query.relevant_doc_ids) & set(query.forbidden_doc_ids))
 
 
 def _relevant(row: GoldenRow) -> tuple[str, ...] | Mismatch:
-    """Return the relevant documents, or what is wrong with them."""
+    """Return the ids of the relevant documents, or the mismatch if the row is invalid."""
     if row.relevance is None:
         if row.relevant_doc_ids is None:
             message = "is missing; give the documents to be found, or [] if nothing answers it"

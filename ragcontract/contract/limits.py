@@ -1,4 +1,4 @@
-"""Limit keys: which keys of ``ragcontract.yml`` limit what, and the gates that a configuration asks for with them."""
+"""Limit keys: the keys of ``ragcontract.yml`` that set limits, and the gates made from them."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,15 +15,15 @@ AT_K = re.compile(r"_at_([1-9][0-9]*)(?=_|$)")
 
 
 def metrics_at(registry: Registry, cutoffs: Sequence[int]) -> list[Metric]:
-    """Return all metrics of a registry at some cut-offs."""
+    """Return all metrics of a registry at the given cut-offs."""
     settings = MetricSettings(cutoffs=tuple(cutoffs))
     return [metric for provider in registry.metrics for family in provider(settings) for metric in family.metrics]
 
 
 def limit_keys(registry: Registry, cutoffs: Sequence[int], others: Sequence[int] = ()) -> list[LimitKey]:
-    """Return the limit keys at the cut-offs in force, and at ``others`` that a file names and ``--k`` overrides.
+    """Return the limit keys at the effective cut-offs, and at ``others``: those of a file that ``--k`` overrides.
 
-    Raises ValueError where two have one name: a registry must not.
+    Raises ValueError if two keys of a section have the same name, which is a mistake in the registry.
     """
     metrics = metrics_at(registry, cutoffs)
     known = {metric.key for metric in metrics}
@@ -36,7 +36,7 @@ def limit_keys(registry: Registry, cutoffs: Sequence[int], others: Sequence[int]
 
 
 def keys_of(metric: Metric) -> Iterator[LimitKey]:
-    """Yield a metric's limit keys, by its direction: a drop and a minimum, or a rise and a maximum."""
+    """Yield the limit keys of a metric: drop and minimum if higher is better, otherwise rise and maximum."""
     quantity = Quantity(key=metric.key, label=metric.label, better=metric.better)
     change: Kind
     bound: Kind
@@ -62,9 +62,9 @@ def _change(scale: Scale) -> Any:
 
 
 def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
-    """Say what is wrong with a key that is unknown because of a cut-off or a direction; None for any other.
+    """Return why a key is unknown: its cut-off is not scored, or its direction is wrong; None for any other reason.
 
-    ``section`` may also be one under a tag.
+    ``section`` may also be a section under a tag.
     """
     listed = list(keys)
     if match := AT_K.search(name):
@@ -78,9 +78,9 @@ def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
 
 
 def gates_of(config: Any, keys: Sequence[LimitKey], locations: dict[str, str]) -> Iterator[Gate]:
-    """Yield a gate for every limit that is set: over all queries, then tag by tag, then limits on other quantities.
+    """Yield a gate for every limit that is set: over all queries, then by tag, then on other quantities.
 
-    ``locations`` says where each key of the configuration stands.
+    ``locations`` maps each key of the configuration to its file and line.
     """
     by_tag = [key for key in keys if key.by_tag]
     for tag, prefix, limits in [(None, "", config), *((tag, f"tags.{tag}.", one) for tag, one in config.tags.items())]:

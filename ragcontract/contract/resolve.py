@@ -1,4 +1,4 @@
-"""The contract: golden queries and configuration, resolved once into metrics, rules and gates."""
+"""Resolves golden queries and configuration into a contract: metrics, rules and gates."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -22,10 +22,10 @@ NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or l
 
 
 class Contract(Struct, frozen=True, kw_only=True):
-    """What a run is judged by. ``rules`` are the classes that are enforced.
+    """Everything that a run is judged by. ``rules`` are the enforced rule classes.
 
-    ``problems`` are those of the files, ``limit_problems`` those of limits that no run could be held against: the ids
-    of those gates are ``impossible``.
+    ``problems`` are problems of the files. ``limit_problems`` are limits that cannot be judged for any run; the ids of
+    their gates are in ``impossible``.
     """
 
     golden: Golden
@@ -51,7 +51,7 @@ class Contract(Struct, frozen=True, kw_only=True):
 
     @property
     def k(self) -> int:
-        """The largest cut-off: the one of rules and limits that name none."""
+        """The largest cut-off, which applies to rules and to limits without a cut-off."""
         return self.settings.k
 
     @property
@@ -60,7 +60,7 @@ class Contract(Struct, frozen=True, kw_only=True):
         return [metric for family in (self.ranking, *self.families) for metric in family.metrics]
 
     def plan(self, *, repeats: bool = False, keep_ids: bool = False) -> Plan:
-        """Return what is to be done with each row of a run."""
+        """Return the plan for scoring the rows of a run."""
         return Plan(
             golden=self.queries,
             ranking=self.ranking,
@@ -72,24 +72,24 @@ class Contract(Struct, frozen=True, kw_only=True):
         )
 
     def rank_rules(self, query: GoldenQuery) -> Iterator[RankRule]:
-        """Yield the rules of a query that are about ranks."""
+        """Yield the rank rules of a query."""
         for rule in self.rules:
             if issubclass(rule, RankRule):
                 yield from rule.of(query, self.settings)
 
     def without_limits(self) -> "Contract":
-        """Return the contract without gates and rules: every run passes, and only files can be wrong."""
+        """Return the contract without gates and rules, under which every run passes."""
         return replace(self, rules=(), gates=(), limit_problems=Problems())
 
 
 def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool) -> Contract:
-    """Bring both files together; what no run could make good is in ``problems``."""
+    """Combine golden set and configuration; what makes the contract unusable is in its problems."""
     config = config_file.config
     steep = list(_too_steep(golden.queries.values(), config))
     settings = MetricSettings(
         cutoffs=config_file.cutoffs,
         rank_by=config.rank_by,
-        gain="linear" if steep else config.gain,  # so that the rest of the problems can be found
+        gain="linear" if steep else config.gain,  # so that the remaining problems can be found
     )
     families = [family for provider in registry.metrics for family in provider(settings)]
     ranking = next(family for family in families if isinstance(family, Ranking))
@@ -126,7 +126,7 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
 def _impossible(
     gate: Gate, known: set[str], golden: Golden, cutoffs: Sequence[int], *, has_baseline: bool
 ) -> str | None:
-    """Say why no run could be held against a limit; None where one could."""
+    """Return why a limit cannot be judged for any run, or None if it can."""
     if gate.quantity.key not in known:
         return f"k is {', '.join(map(str, sorted(cutoffs)))}"
     if gate.tag is not None and not golden.problems and not _has_tag(golden.queries.values(), gate.tag):
@@ -139,7 +139,7 @@ def _has_tag(queries: Iterable[GoldenQuery], tag: str) -> bool:
 
 
 def _too_steep(queries: Iterable[GoldenQuery], config: Config) -> Iterator[GoldenQuery]:
-    """Yield the queries with a grade that would overflow as an exponent."""
+    """Yield the queries with a grade so large that exponential gain would overflow."""
     if config.gain == "exponential":
         for query in queries:
             if max((query.relevance or {}).values(), default=0) > LARGEST_EXPONENT:

@@ -1,6 +1,6 @@
-"""What is odd about a contract itself: rules about golden queries, most of which a check would let pass in silence.
+"""Reviews the contract itself for likely mistakes, most of which a check does not report.
 
-Pure: takes the queries and what the exports hold, returns findings.
+Pure: takes the golden queries and a summary of the exports, returns findings.
 """
 
 import unicodedata
@@ -19,7 +19,7 @@ from ragcontract.files.schema import nearest
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
 
 FEWEST_WITH_A_TAG = 5
-COMPARED = 2_000  # document ids that a misspelled one is compared with, which takes long
+COMPARED = 2_000  # the most document ids to compare a misspelled one with, because comparing is slow
 EXPLAINED = 5
 
 Name = Literal[
@@ -37,7 +37,7 @@ Found = Iterator[tuple[GoldenQuery, str]]
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """What is odd, where (``golden.jsonl:17``), and what to do about it."""
+    """A likely mistake, its location (``golden.jsonl:17``), and what to do about it."""
 
     location: str
     rule: Name
@@ -45,16 +45,19 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     @property
     def is_note(self) -> bool:
-        """Whether it is only good to know, and wrong in no contract."""
+        """Whether it is only for information and does not count with ``--strict``."""
         return self.rule in NOTES
 
     def line(self) -> str:
-        """As ``golden.jsonl:17: [small-tag] …``."""
+        """Return the finding as one line: ``golden.jsonl:17: [small-tag] …``."""
         return f"{self.location}: [{self.rule}] {self.message}"
 
 
 class Exports(Struct, frozen=True, kw_only=True):
-    """What all runs together hold: the longest list of results, and each relevant document that is in none."""
+    """A summary of all runs: the length of the longest result list, and the relevant documents that no run returns.
+
+    ``doc_ids`` are some of the ids that occur, to suggest spellings from.
+    """
 
     depth: int
     never: frozenset[str]
@@ -62,7 +65,7 @@ class Exports(Struct, frozen=True, kw_only=True):
 
 
 def read_exports(rows: Iterable[tuple[str, list[str]]], queries: Queries, config: Config) -> Exports:
-    """Fold the rows of any number of runs; keeps at most ``COMPARED`` ids of documents."""
+    """Summarize the rows of any number of runs; collects document ids until there are ``COMPARED``."""
     never = set(chain.from_iterable(query.relevant_doc_ids for query in queries.values()))
     doc_ids: set[str] = set()
     depth = 0
@@ -76,7 +79,7 @@ def read_exports(rows: Iterable[tuple[str, list[str]]], queries: Queries, config
 
 
 def review(queries: Queries, config: Config, exports: Exports | None = None) -> list[Finding]:
-    """Return the findings in the golden set's order; without ``exports`` those that need none."""
+    """Return the findings in the order of the golden set; without ``exports``, only those that need no run."""
     rules: dict[Name, Callable[[], Found]] = {
         "todo-placeholder": lambda: _placeholders(queries),
         "duplicate-question": lambda: _duplicates(queries),
@@ -94,7 +97,7 @@ def review(queries: Queries, config: Config, exports: Exports | None = None) -> 
 
 
 def same_question(question: str) -> str:
-    """Return what two questions share that differ in case, space, width of characters or the stop at the end only."""
+    """Return a key that is equal for questions that differ only in case, spaces, character width or final stop."""
     folded = " ".join(unicodedata.normalize("NFKC", question).casefold().split())
     return folded.rstrip("?!. ") or folded
 
@@ -112,10 +115,10 @@ def _duplicates(queries: Queries) -> Found:
         other = first.setdefault(same_question(query.query), query)
         if other is not query:
             same = set(query.relevant_doc_ids) == set(other.relevant_doc_ids)
-            advice = "remove one" if same else "they want different documents: make one row of both"
+            advice = "remove one" if same else "they want different documents: merge them into one row"
             yield (
                 query,
-                f"{query.id!r} asks the same as {other.id!r} ({other.location}), which so counts twice; {advice}",
+                f"{query.id!r} asks the same as {other.id!r} ({other.location}), so it counts twice; {advice}",
             )
 
 
@@ -129,7 +132,7 @@ def _contradictions(queries: Queries, config: Config) -> Found:
 
 
 def _contradicts(query: GoldenQuery, forbidden: int, config: Config) -> bool:
-    """Tell whether no results could keep both rules, so many of the relevant documents being forbidden."""
+    """Return whether no results could satisfy all rules, given how many relevant documents are ``forbidden``."""
     rules = config.per_query
     all_forbidden = forbidden == len(query.relevant_doc_ids)
     wanted_within = []

@@ -41,7 +41,7 @@ RESULTS = {
     "unchanged": "The comment is up to date:",
     "newer": "A newer run has commented already, so this one leaves it as it is:",
     "outdated": "No comment: the pull request has a newer commit by now, which this run has not seen",
-    "not-needed": "No comment: nothing is broken and none was there",
+    "not-needed": "No comment: nothing is broken, and there is no earlier comment",
 }
 
 

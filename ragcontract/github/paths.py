@@ -36,7 +36,7 @@ def wrong_folder(folder: str, context: Context) -> str | None:
     if problems := outside([folder], context):
         return f"input working-directory: {problems[0]}"
     if folder and not os.path.isdir(folder):  # noqa: PTH112 (pathlib's raises where a name is too long)
-        return f"input working-directory: {folder!r} is no folder in the workspace"
+        return f"input working-directory: {folder!r} is not a folder in the workspace"
     return None
 
 

@@ -82,7 +82,7 @@ def _file(settings: Settings, context: Context) -> Path:
     tops = (context.workspace, context.temporary)
     steps = [step for step in (below, *below.parents) if not any(top and top.is_relative_to(step) for top in tops)]
     if any(step.is_symlink() for step in steps):
-        raise InputError([f"{path}: is behind a link, which the file of a check is not"])
+        raise InputError([f"{path}: is behind a symbolic link, which is not followed"])
     return path
 
 
@@ -131,9 +131,9 @@ def _refuse_unrenderable(render: Renderer, path: Path) -> None:
         render(Layout())
         size = len(render(BAREST).encode())
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise InputError([f"{path}: its parts do not fit each other ({type(error).__name__})"]) from error
+        raise InputError([f"{path}: its parts are inconsistent ({type(error).__name__})"]) from error
     if size > MAX_BODY - LEFT_FOR_FOOT:
-        raise InputError([f"{path}: what must be said of it is too long for a comment"])
+        raise InputError([f"{path}: its shortest form is too long for a comment"])
 
 
 def _origin(context: Context) -> Context:

@@ -1,1 +1,1 @@
-"""Judging: rules of single queries and gates on the means. Pure."""
+"""Judges an evaluated run: rules of single queries, gates on means and latency, waivers. Pure."""

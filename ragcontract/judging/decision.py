@@ -1,4 +1,4 @@
-"""The decision on everything that was evaluated: every gate, every rule of every query. Pure."""
+"""The decision: the results of all gates and of all rules of all queries. Pure."""
 
 from datetime import date
 from typing import Literal
@@ -18,7 +18,10 @@ QueryStatus = Literal["pass", "fail", "warn", "waived"]
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What is broken, and what of it counts."""
+    """The results of gates and rules, and the findings made from them.
+
+    ``violations`` has the queries with broken rules; ``warn_only`` are those of severity warn.
+    """
 
     gates: tuple[GateReport, ...]
     violations: Violations
@@ -28,11 +31,11 @@ class Decision(Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> Verdict:
-        """Fail if any finding does."""
+        """``fail`` if any finding fails, otherwise ``pass``."""
         return "fail" if any(finding.status == "fail" for finding in self.findings) else "pass"
 
     def status(self, query_id: str) -> QueryStatus:
-        """Return what becomes of a query."""
+        """Return the status of a query."""
         violations: tuple[Violation, ...] = self.violations.get(query_id, ())
         if not violations:
             return "pass"
@@ -42,7 +45,10 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 def decide(evaluation: Evaluation, today: date) -> Decision:
-    """Judge: rules and the policy on them, then gates and the policy on those; every gate must be observable."""
+    """Judge the rules and apply waivers to them, then the gates. Every gate must be observable.
+
+    ``today`` (UTC) decides which waivers have expired.
+    """
     contract = evaluation.contract
     violations, used = waive_rules(contract, violations_of(evaluation), today)
     significance = significance_of(contract, contract.gates, evaluation.aggregates)

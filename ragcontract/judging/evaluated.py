@@ -1,4 +1,4 @@
-"""Both sides under one contract: all that a verdict rests on."""
+"""An evaluation: run and baseline, scored under one contract. The verdict depends on nothing else."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from ragcontract.evaluation.side import Side
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):
-    """What was read and computed."""
+    """The contract, the scores of run and baseline, and the aggregates over them."""
 
     contract: Contract
     run: Side
@@ -19,7 +19,7 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     aggregates: Aggregates
 
     def metrics(self, side: Side, query_id: str) -> Means:
-        """Return a query's metrics on a side, null for those that it has no part in."""
+        """Return the metrics of a query on one side, by key; None for a metric that does not apply to it."""
         found: Means = {}
         for number, family in enumerate(self.aggregates.families):
             (values,) = side.values(number, [query_id])
@@ -27,7 +27,7 @@ class Evaluation(Struct, frozen=True, kw_only=True):
         return found
 
     def rows(self, side: Side, query_id: str) -> list[Values]:
-        """Return the values of all metrics for each row of a query that is scored on a side."""
+        """Return the values of all metrics for each row of a query; the side must have a score for it."""
         score = side.scores[query_id]
         columns = [[one.values for one in score.repeats] or [score.values], *[c.rows(query_id) for c in side.columns]]
         longest = max(map(len, columns))

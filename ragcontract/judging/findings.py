@@ -1,4 +1,4 @@
-"""Findings: what people are told of everything that is broken, made here once and rendered everywhere."""
+"""Makes the findings: the descriptions of broken rules and gates that all reports share."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -17,7 +17,7 @@ from ragcontract.rules.ranks import MISSING, NOT_THERE, RanksById, located, with
 def findings_of(
     evaluation: Evaluation, gates: Sequence[Gate], reports: Sequence[GateReport], violations: Violations
 ) -> list[Finding]:
-    """Return what is broken: gates in the configuration's order, then queries in the golden set's."""
+    """Return the findings: gates in the order of the configuration, then queries in the order of the golden set."""
     found = [_of_gate(gate, report) for gate, report in zip(gates, reports, strict=True) if report.status != "pass"]
     for query_id, broken in violations.items():
         found += _of_query(evaluation, evaluation.contract.queries[query_id], broken)
@@ -39,7 +39,7 @@ def _of_gate(gate: Gate, report: GateReport) -> Finding:
 
 
 def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Finding]:
-    """Yield what counts, then what is waived: causes are merged among what has the same status only."""
+    """Yield the findings that count, then the waived ones; only violations of the same status are merged."""
     counting = [violation for violation in violations if violation.waived is None]
     waived = [violation for violation in violations if violation.waived is not None]
     if counting:
@@ -55,8 +55,8 @@ def _merged(
 ) -> Iterator[Finding]:
     """Yield a finding for each cause.
 
-    Where every relevant document is out of the top k, that breaks ``must_rank_at_most`` and ``must_include``: one
-    finding. Where one is in the top k and too low, and another is missing, those are two.
+    If every relevant document is outside the top k, ``must_rank_at_most`` and ``must_include`` break for the same
+    reason: one finding. If one document is in the top k but too low and another is missing, there are two.
     """
     cause = _Cause(evaluation, query, status, why)
     rules = {violation.rule: violation for violation in violations}
@@ -113,7 +113,7 @@ class _Cause:
         ids = self._query.relevant_doc_ids
         return _by_id(ids, self._now.ranks), _by_id(ids, self._before.ranks) if self._before else None
 
-    def _finding(  # noqa: PLR0917 (all of what a finding about documents is made of)
+    def _finding(  # noqa: PLR0917 (a finding about documents needs all of these)
         self,
         rules: tuple[str, ...],
         expected: tuple[str | Name, ...],

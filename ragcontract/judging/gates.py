@@ -1,4 +1,4 @@
-"""Observing gates: the number that a limit is about, and whether it is beyond the limit."""
+"""Gates: computes the observed value of each limit and decides whether it is beyond the limit."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ GateKind = Literal[
 GateStatus = Literal["pass", "fail", "waived"]
 Status = Literal["pass", "fail", "waived", "none"]
 WORST_FIRST: tuple[Status, ...] = ("fail", "waived", "pass")
-# What a kind of limit is called in report.json, absolute and relative.
+# The names of limits in report.json: (absolute, relative).
 NAMES: dict[tuple[Unit, Kind], tuple[GateKind, GateKind]] = {
     ("points", "minimum"): ("minimum", "minimum"),
     ("points", "maximum"): ("maximum", "maximum"),
@@ -39,17 +39,17 @@ COMPARING: frozenset[GateKind] = frozenset(
 
 
 class GateReport(Struct, frozen=True, kw_only=True):
-    """One limit.
+    """The result of one gate.
 
-    ``limit`` and ``observed`` are points of the metric (fractions from 0 to 1 for most), or milliseconds for
-    ``latency`` and ``latency_increase``. For a relative kind they are parts of the baseline's value: 10 % is 0.1. What
-    is observed of a drop or an increase is below 0 where the metric changed for the better; a relative one may be above
-    1. The ``metric`` of a limit on latency is none of the report's, but, for example, ``latency_p95_ms``.
+    ``limit`` and ``observed`` are in points of the metric (for most metrics from 0 to 1), or in milliseconds for
+    ``latency`` and ``latency_increase``. For relative limits they are fractions of the baseline's value: 10 % is 0.1.
+    The observed drop or increase is negative if the metric got better; a relative one can exceed 1. For a limit on
+    latency, ``metric`` is a name such as ``latency_p95_ms``, which is not among the report's metrics.
 
-    ``location`` is where the limit stands, as ``ragcontract.yml:4``; ``tag`` the tag whose queries it is about, null
-    for all; ``p_value`` that of the change where only significant ones count, null where too few queries changed to
-    say. ``label``, ``unit``, ``now`` and ``before`` are the limited quantity's, the values over the queries that the
-    limit is about.
+    ``location`` is where the limit is defined, for example ``ragcontract.yml:4``. ``tag`` is the tag whose queries it
+    applies to, null for all queries. ``p_value`` is the p-value of the change if only significant changes count; null
+    if too few queries changed. ``label`` and ``unit`` are those of the limited quantity, ``now`` and ``before`` its
+    values over these queries.
     """
 
     id: str
@@ -70,9 +70,9 @@ class GateReport(Struct, frozen=True, kw_only=True):
 
 
 class Observed(Struct, frozen=True, kw_only=True):
-    """What a gate is about: the ``amount`` that it limits, and the quantity's value ``now`` and ``before``.
+    """The observed values of a gate: the ``amount`` that it limits, and the quantity ``now`` and ``before``.
 
-    The amount is None where it cannot be known, which ``why`` explains.
+    If the amount cannot be computed, it is None and ``why`` has the reason.
     """
 
     amount: float | None = None
@@ -82,13 +82,13 @@ class Observed(Struct, frozen=True, kw_only=True):
 
 
 class Significance(Struct, frozen=True, kw_only=True):
-    """What the sign-flip test says of a change; ``p_value`` is None where too few queries changed to say."""
+    """The result of the sign-flip test on a change; ``p_value`` is None if too few queries changed."""
 
     p_value: float | None
     counts: bool
 
     def note(self, *, over: bool) -> str:
-        """Return what a message adds about a change that is over its limit."""
+        """Return the note to add to the message about a change; empty if the change is not over its limit."""
         if not over:
             return ""
         if self.p_value is None:
@@ -98,7 +98,7 @@ class Significance(Struct, frozen=True, kw_only=True):
 
 
 def observe(gate: Gate, evaluation: Evaluation) -> Observed:
-    """Return what a gate limits, over both sides."""
+    """Return the observed values of a gate from run and baseline."""
     return _of_quantity(gate, evaluation) if gate.quantity.read else _of_metric(gate, evaluation)
 
 
@@ -143,22 +143,22 @@ def _change(gate: Gate, now: float, before: float) -> Observed:
     if before:
         amount = min(change / abs(before), sys.float_info.max)  # JSON has no infinity
         return Observed(amount=amount, now=now, before=before)
-    if gate.kind == "drop" and change <= 0:  # as no metric's does whose scale starts at 0
+    if gate.kind == "drop" and change <= 0:  # only on a scale with negative values
         return Observed(amount=0.0, now=now, before=before)
     unit = "milliseconds" if gate.quantity.unit == "ms" else "points"
     value = "0 ms" if gate.quantity.unit == "ms" else "0"
     label = gate.quantity.label.removesuffix(" latency")
-    return Observed(why=f"the baseline's {label} is {value}, of which nothing is a part; give the limit in {unit}")
+    return Observed(why=f"the baseline's {label} is {value}, so a share of it means nothing; give the limit in {unit}")
 
 
 def is_over(gate: Gate, amount: float) -> bool:
-    """Compare unrounded, with a tolerance of 1e-9: exactly at the limit is not over it."""
+    """Return whether an amount is beyond the limit, unrounded and with a tolerance of 1e-9; at the limit it is not."""
     excess = gate.limit - amount if gate.kind == "minimum" else amount - gate.limit
     return excess > SAME
 
 
 def report_gate(gate: Gate, seen: Observed, significance: Significance | None = None) -> GateReport:
-    """Say whether a limit is broken; with ``significance``, a change over its limit that is not significant is none."""
+    """Return the result of a gate; with ``significance``, a change that is not significant does not break it."""
     amount = seen.amount or 0.0
     over = is_over(gate, amount)
     excused = over and significance is not None and not significance.counts
@@ -183,13 +183,13 @@ def report_gate(gate: Gate, seen: Observed, significance: Significance | None = 
 
 
 def worst(gates: Sequence[GateReport]) -> Status:
-    """Return what becomes of a metric with these gates."""
+    """Return the status of a metric with these gates: the worst of theirs, or ``none`` without gates."""
     statuses: list[Status] = [gate.status for gate in gates]
     return next((status for status in WORST_FIRST if status in statuses), "none")
 
 
 def sentence(gate: Gate, amount: float) -> tuple[str, str]:
-    """Return what is observed and what is allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
+    """Return the texts for observed and allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
     label = gate.quantity.label
     write: Callable[[float, float], tuple[str, str]]
     write = _in_percent if gate.relative else _in_ms if gate.quantity.unit == "ms" else _in_points

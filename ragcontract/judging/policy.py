@@ -1,7 +1,7 @@
-"""The policy: what of a violation or a broken gate counts, and why the rest does not.
+"""The policy: waivers for rules and gates, and the significance of changes.
 
-Severity and waivers apply to rules first, since a limit on a pass rate counts what they leave of the rules; then
-significance and waivers apply to gates.
+Waivers are applied to rules before gates are judged, because a limit on a pass rate counts only rules that are not
+waived. Then significance and waivers are applied to gates.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -22,11 +22,11 @@ from ragcontract.judging.gates import GateReport, Significance
 from ragcontract.judging.violations import Violations
 from ragcontract.statistics.significance import SMALLEST_SAMPLED, fewest_changed, holm
 
-COMPARED = 2_000  # names that a misspelled one is compared with, which takes long
+COMPARED = 2_000  # the most names to compare a misspelled one with, because comparing is slow
 
 
 def waive_rules(contract: Contract, violations: Violations, today: date) -> tuple[Violations, frozenset[int]]:
-    """Mark what is waived today (UTC); returns also the numbers of the waivers that match something broken."""
+    """Mark the violations that are waived today (UTC); also returns the indexes of the waivers that match any."""
     waivers = contract.config.waivers
     if not waivers:
         return violations, frozenset()
@@ -46,7 +46,7 @@ def waive_rules(contract: Contract, violations: Violations, today: date) -> tupl
 def waive_gates(
     contract: Contract, gates: Iterable[GateReport], today: date
 ) -> tuple[tuple[GateReport, ...], frozenset[int]]:
-    """Mark the broken gates that are waived today; returns also the numbers of the waivers that match a broken one."""
+    """Mark the broken gates that are waived today (UTC); also returns the indexes of the waivers that match any."""
     waivers = contract.config.waivers
     used: set[int] = set()
     marked = []
@@ -60,16 +60,16 @@ def waive_gates(
 
 
 def _reason(waivers: Iterable[Waiver], today: date) -> str | None:
-    """Return why something is waived, None where no waiver counts any more."""
+    """Return the reason from the first waiver that has not expired; None if there is none."""
     current = (waiver for waiver in waivers if today <= date.fromisoformat(waiver.expires))
     waiver = next(current, None)
     return None if waiver is None else f"until {waiver.expires}, {waiver.owner}: {waiver.reason}"
 
 
 def significance_of(contract: Contract, gates: Sequence[Gate], aggregates: Aggregates) -> dict[str, Significance]:
-    """Test all limits on changes together: with Holm's correction, many limits raise no more false alarms than one.
+    """Test all limits on changes and return the results by gate id; empty unless ``fail_on.mode`` is ``significant``.
 
-    Returns nothing unless ``fail_on.mode`` is ``significant``.
+    With Holm's correction, many limits cause no more false alarms than one.
     """
     fail_on = contract.config.fail_on
     changes = [gate for gate in gates if gate.compares and gate.quantity.read is None]
@@ -77,7 +77,7 @@ def significance_of(contract: Contract, gates: Sequence[Gate], aggregates: Aggre
         return {}
     alpha = fail_on.alpha
     fewest = fewest_changed(alpha, len(changes))
-    # Where so many limits are set that no sampled p-value could be small enough, the clearest drop of all must count.
+    # With very many limits, no sampled p-value can be small enough, so the smallest possible one must count.
     too_coarse = SMALLEST_SAMPLED if alpha / len(changes) < SMALLEST_SAMPLED else 0.0
     wanted: dict[str, list[str]] = {}
     for gate in changes:
@@ -113,14 +113,14 @@ def waiver_warnings(contract: Contract, used: Container[int], today: date) -> It
         elif number not in used:
             yield f"{location}: waives nothing that is broken ({_target(waiver)}); delete it"
         elif today > date.fromisoformat(waiver.expires):
-            yield f"{location}: expired on {waiver.expires}, so it counts no more ({_target(waiver)}, {waiver.owner})"
+            yield f"{location}: expired on {waiver.expires}, so it no longer counts ({_target(waiver)}, {waiver.owner})"
 
 
 def _stranger(waiver: Waiver, queries: Mapping[str, GoldenQuery], gates: Sequence[str]) -> str | None:
-    """Say that there is no such thing as the waiver names; None where there is."""
+    """Return a message if the query, tag or gate of a waiver does not exist, else None."""
     known: Iterable[str]
     if waiver.gate is not None:
-        what, name, known = "limit is set that is called", waiver.gate, gates
+        what, name, known = "gate has the id", waiver.gate, gates
     elif waiver.query is not None:
         what, name, known = "golden query has the id", as_id(waiver.query), queries
     else:

@@ -1,4 +1,4 @@
-"""What must hold between files for a verdict to be reached, beyond each of them being well-formed."""
+"""Finds problems that prevent a verdict although each input file on its own is valid."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,10 +13,10 @@ NAMED = 3
 
 
 def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
-    """Return the problems and warnings that only show with both sides at hand.
+    """Return the problems and warnings that depend on several inputs.
 
-    Where golden rows or a run's are bad, nothing is asked that they lack: the bad row may be the missing one. A run
-    must be ``complete`` where it is to become a baseline, whatever the configuration says.
+    If golden rows or run rows are invalid, returns none: a row that seems to be missing may be an invalid one. With
+    ``complete``, the run must cover the whole golden set whatever the configuration says; a baseline requires this.
     """
     problems = Collector()
     run, baseline = evaluation.run, evaluation.baseline
@@ -83,7 +83,7 @@ def _warnings(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _never_satisfiable(evaluation: Evaluation) -> Iterator[str]:
-    """Yield a warning for every query that asks for more documents in the top k than fit there."""
+    """Yield a warning for every query with more required documents than fit into the top k."""
     contract = evaluation.contract
     if not enforced(contract.config, MustInclude):
         return
@@ -97,7 +97,7 @@ def _never_satisfiable(evaluation: Evaluation) -> Iterator[str]:
 
 
 def named(query_ids: Sequence[str], of: int = 0) -> str:
-    """Name the first queries, of so many where ``query_ids`` are not all."""
+    """Return the first ids and how many more there are; ``of`` is the total if ``query_ids`` is only a part."""
     more = max(of, len(query_ids)) - NAMED
     rest = f" and {more} more" if more > 0 else ""
     return ", ".join(repr(query_id) for query_id in query_ids[:NAMED]) + rest

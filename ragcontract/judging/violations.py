@@ -1,4 +1,4 @@
-"""The rules of single queries that are violated."""
+"""Collects the violated rules of each query."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from ragcontract.core.scores import QueryScore
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.rules.ranks import may_be_violated
 
-Violations = dict[str, tuple[Violation, ...]]  # by query id, of those that violate a rule
+Violations = dict[str, tuple[Violation, ...]]  # by query id; only queries that violate a rule
 
 
 def violations_of(evaluation: Evaluation) -> Violations:
-    """Return all violations: those of ranks, then those that were found while the rows were at hand."""
+    """Return all violations by query: of rank rules first, then of row rules, which were checked during evaluation."""
     contract, scores, of_rows = evaluation.contract, evaluation.run.scores, evaluation.run.violations
     found: Violations = {}
     for query in contract.queries.values():
@@ -26,10 +26,10 @@ def violations_of(evaluation: Evaluation) -> Violations:
 
 
 def _of_ranks(contract: Contract, query: GoldenQuery, score: QueryScore) -> list[Violation]:
-    """Return every rule of ranks that a row of the query violates, with the worst rank of each document.
+    """Return the rank rules that any row of the query violates, with the worst rank of each document.
 
-    One of several documents at a rank is enough for some rules, and may be another one each time: the worst ranks
-    alone would violate rules that no row violates.
+    The worst ranks alone are not enough: for some rules one document suffices, and it can be a different one in each
+    row, so the worst ranks could violate a rule that no single row violates.
     """
     found = list(_with_ranks(contract, query, score))
     if not score.repeats or not found:

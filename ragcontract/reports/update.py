@@ -48,16 +48,16 @@ def _outcome(report: Report, queries: int, out: str, reason: str | None, *, writ
     if report.verdict == "pass" and drops and not written:
         ids = render(listed([gate.id for gate in drops], "and"), visible)
         return (
-            f"refused: {out} is left as it is, for what is waived ({ids}) would be forgotten. Fix the retriever, or "
+            f"refused: {out} is left unchanged, because what is waived ({ids}) would be forgotten. Fix the retriever, or "
             'store the run all the same with --accept-regressions "reason"'
         )
     if report.verdict == "fail" and not written:
         return (
-            f"refused: {out} is left as it is. Fix the retriever or the contract, or store the run all the same "
+            f"refused: {out} is left unchanged. Fix the retriever or the contract, or store the run all the same "
             'with --accept-regressions "reason"'
         )
     if not written:
-        return f"nothing changed: {out} is left as it is"
+        return f"nothing changed: {out} is left unchanged"
     stored = f"baseline of {count(queries, 'query')} in {out}"
     if reason is None:
         return stored

@@ -192,7 +192,7 @@ FILES: dict[str, tuple[bytes, str]] = {
     "UTF-16": ("k: 5".encode("utf-16"), "ragcontract.yml:1: is not UTF-8 (byte 0xff); save the file as UTF-8"),
     "more than a megabyte": (
         b"#" * ((1 << 20) + 1),
-        "ragcontract.yml: is larger than 1 MiB, which no configuration is",
+        "ragcontract.yml: is larger than 1 MiB, the limit for a configuration",
     ),
     "damaged gzip": (
         b"\x1f\x8b\x08" + b"\0" * 7 + b"\xff" * 30,

@@ -108,7 +108,7 @@ def test_where_all_exist_nothing_is_written(tmp_path: Path, monkeypatch: pytest.
     for name in WRITTEN:
         Path(name).write_text("mine")
     before = files_in(tmp_path)
-    said = "".join(f"error: {name}: exists already, and is never written over\n" for name in WRITTEN)
+    said = "".join(f"error: {name}: exists already and is never overwritten\n" for name in WRITTEN)
     assert rag_contract("init") == (2, "", said)
     assert files_in(tmp_path) == before
 
@@ -118,14 +118,14 @@ def test_questions_for_a_golden_file_that_exists_are_refused(tmp_path: Path, mon
     Path("q.txt").write_text("How?")
     Path("golden.jsonl").write_text("mine")
     before = files_in(tmp_path)
-    said = "error: golden.jsonl: exists already, and is never written over\n"
+    said = "error: golden.jsonl: exists already and is never overwritten\n"
     assert rag_contract("init", "--questions", "q.txt") == (2, "", said)
     assert files_in(tmp_path) == before
 
 
 NO_QUESTIONS = {
-    "nothing": (b" \n\n", "q.txt: is empty; expected one question a line"),
-    "JSON lines": (b'How?\n{"id": 1}\n', "q.txt:2: is JSON; expected plain text, one question a line"),
+    "nothing": (b" \n\n", "q.txt: is empty; expected one question per line"),
+    "JSON lines": (b'How?\n{"id": 1}\n', "q.txt:2: is JSON; expected plain text, one question per line"),
     "binary data": (b"\0\1", "q.txt:1: is binary data"),
     "another encoding": ("How?\nÜber?\n".encode("latin-1"), "q.txt:2: is not UTF-8"),
     "a damaged archive": (b"\x1f\x8b\x08", "q.txt: the gzip data is damaged"),
@@ -190,7 +190,7 @@ def test_a_contract_that_is_filled_in_passes_up_to_the_baseline(
     [row] = ask("How?\n")
     Path("golden.jsonl").write_text(Path("golden.jsonl").read_text().replace("TODO", "doc1"))
     write_jsonl(Path("current_run.jsonl"), [run(row["id"], "doc1")])
-    assert rag_contract("lint") == (0, "nothing odd\n", "")
+    assert rag_contract("lint") == (0, "no findings\n", "")
     assert rag_contract("check").code == 0
     assert rag_contract("baseline").code == 0
     config = Path("ragcontract.yml")

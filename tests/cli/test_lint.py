@@ -6,7 +6,7 @@ import pytest
 from tests.builders import as_jsonl, golden, good_workspace, run, write_jsonl
 from tests.process import files_in, rag_contract
 
-NOTHING = (0, "nothing odd\n", "")
+NOTHING = (0, "no findings\n", "")
 
 
 def test_a_good_contract_has_no_findings_and_nothing_is_written(
@@ -50,7 +50,7 @@ def test_no_run_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     Path("baseline.json").write_text("{")
     ended = rag_contract("lint")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out == "nothing odd (without a run: give --run to compare ids and ranks with what comes back)\n"
+    assert ended.out == "no findings (without a run: use --run to compare ids and ranks with what the retriever returns)\n"
 
 
 def test_rows_that_repeat_are_read_as_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,8 +45,8 @@ def test_a_duplicate_question_names_the_first(question: str, tmp_path: Path) -> 
     found = findings(tmp_path, rows)
     assert [one[:2] for one in found] == [("3", "duplicate-question"), ("4", "duplicate-question")]
     assert found[0][2].startswith("'q3' asks the same as 'q1' (")
-    assert found[0][2].endswith("golden.jsonl:1), which so counts twice; remove one")
-    assert found[1][2].endswith("they want different documents: make one row of both")
+    assert found[0][2].endswith("golden.jsonl:1), so it counts twice; remove one")
+    assert found[1][2].endswith("they want different documents: merge them into one row")
 
 
 @pytest.mark.filterwarnings("ignore:.*TODO")

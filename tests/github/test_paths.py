@@ -84,7 +84,7 @@ def test_a_working_directory_must_be_a_folder(tmp_path: Path, folder: str) -> No
     (tmp_path / "file").touch()
     problem = wrong_folder(str(tmp_path / folder), context(tmp_path))
     assert problem is not None
-    assert problem.endswith("is no folder in the workspace")
+    assert problem.endswith("is not a folder in the workspace")
     assert wrong_folder(str(tmp_path), context(tmp_path)) is None
 
 

@@ -287,14 +287,14 @@ def test_a_link_to_another_file_of_the_workspace_is_not_followed(runner: Runner)
     (runner.workspace / ".git" / "report.json").write_text(json.dumps(passing()))
     (runner.workspace / "artifact").symlink_to(".git")
     (runner.workspace / "report.json").symlink_to(".git/report.json")
-    nothing_posted(runner, posted(runner), "is behind a link")
-    nothing_posted(runner, posted(runner, {"report-json": "artifact/report.json"}), "is behind a link")
-    nothing_posted(runner, posted(runner, {"working-directory": "artifact"}), "is behind a link")
+    nothing_posted(runner, posted(runner), "is behind a symbolic link")
+    nothing_posted(runner, posted(runner, {"report-json": "artifact/report.json"}), "is behind a symbolic link")
+    nothing_posted(runner, posted(runner, {"working-directory": "artifact"}), "is behind a symbolic link")
 
 
 def test_a_link_to_itself_is_reported(runner: Runner) -> None:
     (runner.workspace / "report.json").symlink_to("report.json")
-    nothing_posted(runner, posted(runner), "report.json: is behind a link")
+    nothing_posted(runner, posted(runner), "report.json: is behind a symbolic link")
 
 
 @pytest.mark.parametrize("path", ["../home/secret", "/etc/hostname", "a/../../home/secret"])
@@ -671,7 +671,7 @@ def gate_of(tag: str | None, **fields: Any) -> Json:
     return gate | {"tag": tag} | fields
 
 
-DO_NOT_FIT = "its parts do not fit each other"
+DO_NOT_FIT = "its parts are inconsistent"
 APART: list[tuple[str, Json, str]] = [
     ("a gate of a tag that is not there", everything() | {"gates": [gate_of("no tag")]}, DO_NOT_FIT),
     ("a tag without the metric of its gate", with_value(everything(), "tags", "t", "metrics", value={}), DO_NOT_FIT),

@@ -82,7 +82,7 @@ def test_it_counts_on_its_last_day_and_not_on_the_day_after() -> None:
     assert statuses(judged(waiver(tag="policy"))[0])["q1"] == "waived"
     decision, warnings = judged(waiver(tag="policy"), today=date(2027, 1, 1))
     assert statuses(decision)["q1"] == "fail"
-    assert warnings == ["ragcontract.yml:7: expired on 2026-12-31, so it counts no more (tag 'policy', ann)"]
+    assert warnings == ["ragcontract.yml:7: expired on 2026-12-31, so it no longer counts (tag 'policy', ann)"]
 
 
 def test_of_two_the_one_that_has_not_expired_counts() -> None:
@@ -109,8 +109,8 @@ def test_one_that_matches_nothing_broken_is_warned_about(fields: dict[str, Any],
         ({"query": "Q-1"}, "no golden query has the id 'Q-1'; did you mean 'q1'?"),
         ({"query": 7}, "no golden query has the id '7'; delete the waiver"),
         ({"tag": "polcy"}, "no golden query has the tag 'polcy'; did you mean 'policy'?"),
-        ({"gate": "minimums.mrr"}, "no limit is set that is called 'minimums.mrr'; did you mean 'minimums.mrr_at_k'?"),
-        ({"gate": "latency.p95_ms"}, "no limit is set that is called 'latency.p95_ms'; delete the waiver"),
+        ({"gate": "minimums.mrr"}, "no gate has the id 'minimums.mrr'; did you mean 'minimums.mrr_at_k'?"),
+        ({"gate": "latency.p95_ms"}, "no gate has the id 'latency.p95_ms'; delete the waiver"),
     ],
 )
 def test_one_of_something_that_is_not_there_is_warned_about(fields: dict[str, Any], said: str) -> None:

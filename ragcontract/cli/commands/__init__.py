@@ -1,1 +1,1 @@
-"""The commands, each a module that is loaded when it is called: see ``COMMANDS`` in :mod:`ragcontract.cli.main`."""
+"""The commands, one module each; ``COMMANDS`` in :mod:`ragcontract.cli.main` lists them."""

@@ -1,4 +1,4 @@
-"""``rag-contract baseline``: stores a known-good run, or with --update shows what the new one accepts."""
+"""``rag-contract baseline``: stores a known-good run as the baseline, or updates an existing one."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -71,11 +71,11 @@ def command(
     breaks the contract is refused (exit code 1), and a baseline that would not change is left unchanged.
     """
     if reason is not None and not update:
-        raise click.UsageError("--accept-regressions goes with --update: without it, nothing is judged")
+        raise click.UsageError("--accept-regressions needs --update: without it, nothing is judged")
     paths = find_paths(golden, run, config)
     refuse_outputs([out], paths)
     if is_run(out):
-        raise OutputError([f"{out}: a name like that is read as a run; call the baseline something.json"])
+        raise OutputError([f"{out}: a file with this name is read as a run; use a name that ends in .json"])
     if update:
         return _update(paths, k=k, repeats=repeats, out=out, reason=reason)
     with sources_of(paths) as sources:

@@ -1,4 +1,4 @@
-"""``rag-contract check``: the verdict on a run, and the reports."""
+"""``rag-contract check``: judges a run and writes the reports."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, get_args

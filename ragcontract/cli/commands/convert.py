@@ -1,4 +1,4 @@
-"""``rag-contract convert``: golden queries and runs, from and to the formats of other tools."""
+"""``rag-contract convert``: converts golden queries and runs from and to the formats of other tools."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -98,7 +98,7 @@ def _resolved(patterns: Sequence[str], problems: Collector) -> list[str]:
 def _read(
     source: Format, files: Mapping[str, Sequence[str]], wanted: set[Part], problems: Collector, progress: Progress
 ) -> Collection:
-    """Read, and raise all that is wrong with the files at once."""
+    """Read the files; raises InputError with all their problems."""
     collection = source.read(files, wanted, problems, progress)
     problems.found().raise_if_any()
     return collection
@@ -108,7 +108,7 @@ def _rendered(target: Format, name: str, out: str, collection: Collection, probl
     lines = target.outputs[name].write(collection, problems)
     if is_parquet(out):
         try:
-            from ragcontract.runs.parquet_writer import as_parquet  # the border of an extra
+            from ragcontract.runs.parquet_writer import as_parquet  # needs the extra parquet
         except ImportError as error:
             raise needs_pyarrow(out) from error
         return as_parquet(lines)
@@ -121,7 +121,7 @@ def _refuse_parquet(outs: Iterable[str]) -> None:
 
 
 def _plan(source: str, target: str, given: Mapping[str, Sequence[str]], outs: Sequence[str]) -> set[Part]:
-    """Return the parts to read; raises UsageError unless the files given and the files to write go together."""
+    """Return the parts to read; raises UsageError if input and output options do not match."""
     reads, writes = FORMATS[source], FORMATS[target]
     _refuse_strangers(given, reads.inputs, f"{source} is read from", "")
     _refuse_strangers(outs, writes.outputs, f"{target} is written to", "-out")

@@ -1,4 +1,4 @@
-"""``rag-contract diff``: how ranks changed since the baseline."""
+"""``rag-contract diff``: prints how ranks changed since the baseline."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""``rag-contract init``: the files of a new contract, to be filled in."""
+"""``rag-contract init``: writes the files of a new contract."""
 
 import json
 import os
@@ -28,8 +28,8 @@ MAX_BYTES = 16 << 20
 NEXT = f"""
 Next:
   1. In {{golden}}, write the ids of the documents that answer each question in place of "{PLACEHOLDER}";
-     an empty list where nothing does. Until then `rag-contract check` fails.
-  2. Have your retriever write {defaults.RUN}: a line a question, as `rag-contract schema run` says.
+     use an empty list if none does. Until then `rag-contract check` fails.
+  2. Have your retriever write {defaults.RUN}: one line per question; see `rag-contract schema run`.
      In Python: `with ragcontract.RunWriter("{defaults.RUN}") as run: run.write(query_id, doc_ids)`.
   3. Run `rag-contract lint`, then `rag-contract check`.
   4. Once the retriever is good, run `rag-contract baseline`, commit {defaults.BASELINE}, and set limits in {{config}}.
@@ -49,7 +49,7 @@ def command(questions: str | None) -> int:
     wanted = (defaults.GOLDEN, config, WORKFLOW)
     kept = [name for name in wanted if os.path.lexists(name)]
     if problems := [
-        f"{name}: exists already, and is never written over"
+        f"{name}: exists already and is never overwritten"
         for name in kept
         if len(kept) == len(wanted) or (questions is not None and name == defaults.GOLDEN)
     ]:
@@ -78,14 +78,14 @@ def _write(texts: Mapping[str, str]) -> None:
 
 
 def template(name: str) -> str:
-    """Return a file that comes with the package."""
+    """Return the text of a template in the package."""
     return (files("ragcontract") / "templates" / name).read_text("utf-8")
 
 
 def read_questions(path: str) -> tuple[list[str], int]:
-    """Return the questions of a file, one per line, each once, and how many repeated others.
+    """Return the distinct questions of a file with one question per line, and the number of duplicates.
 
-    Raises :class:`InputError` for what is no list of questions.
+    Raises :class:`InputError` if the file is not a list of questions.
     """
     if problem := not_readable(path):
         raise InputError([f"{path or repr(path)}: {problem}"])
@@ -98,13 +98,13 @@ def read_questions(path: str) -> tuple[list[str], int]:
     except READ_ERRORS as error:
         raise InputError([f"{path}: {read_problem(error)}"]) from error
     if len(data) > MAX_BYTES:
-        raise InputError([f"{path}: is larger than 16 MiB, which no list of questions is"])
+        raise InputError([f"{path}: is larger than 16 MiB, the limit for a list of questions"])
     lines = [line.strip() for line in text.splitlines()]
     if problems := [f"{path}:{n}: {problem}" for n, line in enumerate(lines, 1) if (problem := _no_question(line))]:
         raise InputError(problems[:5], more=len(problems[5:]))
     asked = [line for line in lines if line]
     if not asked:
-        raise InputError([f"{path}: is empty; expected one question a line"])
+        raise InputError([f"{path}: is empty; expected one question per line"])
     once: dict[str, str] = {}
     for question in asked:
         once.setdefault(same_question(question), question)
@@ -113,12 +113,12 @@ def read_questions(path: str) -> tuple[list[str], int]:
 
 def _no_question(line: str) -> str | None:
     if line.startswith("{"):
-        return "is JSON; expected plain text, one question a line"
-    return "is binary data; expected plain text, one question a line" if "\0" in line else None
+        return "is JSON; expected plain text, one question per line"
+    return "is binary data; expected plain text, one question per line" if "\0" in line else None
 
 
 def golden_file(questions: Sequence[str]) -> str:
-    """Return golden rows for questions whose documents nobody has named yet."""
+    """Return golden rows for questions, with a placeholder for the relevant documents."""
     rows: list[dict[str, Any]] = [
         {"id": name, "query": question, "relevant_doc_ids": [PLACEHOLDER]}
         for name, question in zip(unique_slugs(questions), questions, strict=True)
@@ -127,7 +127,7 @@ def golden_file(questions: Sequence[str]) -> str:
 
 
 def unique_slugs(questions: Iterable[str]) -> list[str]:
-    """Return an id for each question: its first words as ``how-many-days``, numbered where two are the same."""
+    """Return a unique id for each question: its first words, as in ``how-many-days``, with a number if taken."""
     taken: set[str] = set()
     slugs = []
     for number, question in enumerate(questions, start=1):

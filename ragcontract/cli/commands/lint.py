@@ -47,7 +47,7 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, st
 def _findings(
     golden_paths: Sequence[str], run_paths: Sequence[str], config_path: str | None, progress: Progress
 ) -> tuple[list[Finding], list[str]]:
-    """Read everything; raises :class:`InputError` with all that is wrong."""
+    """Read all files and return findings and warnings; raises :class:`InputError` with all problems."""
     config = read_config(config_path, BUILT_IN)
     golden = read_golden(golden_paths, BUILT_IN, progress)
     problems = Collector()
@@ -64,5 +64,5 @@ def _findings(
 
 def _summary(serious: int, notes: int, *, with_runs: bool) -> str:
     found = ", ".join(count(number, noun) for number, noun in ((serious, "finding"), (notes, "note")) if number)
-    hint = "" if with_runs else " (without a run: give --run to compare ids and ranks with what comes back)"
-    return f"{found or 'nothing odd'}{hint}\n"
+    hint = "" if with_runs else " (without a run: use --run to compare ids and ranks with what the retriever returns)"
+    return f"{found or 'no findings'}{hint}\n"

@@ -1,4 +1,4 @@
-"""``rag-contract schema``: the JSON Schema of a file format."""
+"""``rag-contract schema``: prints the JSON Schema of a file format."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""``rag-contract score``: the metrics of one run."""
+"""``rag-contract score``: prints the metrics of one run."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def command(
     """Print the metrics of one run, overall and by tag."""
     report = measure(find_paths(golden, run, config), k, repeats=repeats, engine=engine)
     if form == "json":
-        say(json_report.render_score(report).replace("##[", r"##\u005b"))  # for runners, and still the same JSON
+        say(json_report.render_score(report).replace("##[", r"##\u005b"))  # no runner command; equal as JSON
     else:
         say(terminal.score_text(report))
     return ExitCode.PASS

@@ -1,4 +1,4 @@
-"""``rag-contract suggest``: limits that known-good runs would pass."""
+"""``rag-contract suggest``: proposes limits from known-good runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -47,7 +47,7 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: in
 def good_runs(
     paths: InputPaths, k: int | None, *, repeats: bool = False, registry: Registry = BUILT_IN
 ) -> Iterator[Evaluation]:
-    """Evaluate each run file under the contract, without limits; prints the warnings at the end."""
+    """Yield the evaluation of each run file, without limits; prints the warnings at the end."""
     files, wrong = resolve(paths.run)
     Problems(problems=tuple(map(str, wrong))).raise_if_any()
     warnings: dict[str, None] = {}
@@ -70,7 +70,7 @@ def good_runs(
 
 
 def suggestions(evaluations: Sequence[Evaluation]) -> dict[Metric, Detectable]:
-    """Say what each metric of some known-good runs can show; raises InputError where no query has any metric."""
+    """Return what changes of each metric are detectable; raises InputError if no query has relevant documents."""
     first = evaluations[0].contract
     found: dict[Metric, Detectable] = {}
     for number, family in enumerate((first.ranking, *first.families)):
@@ -89,7 +89,7 @@ def suggestions(evaluations: Sequence[Evaluation]) -> dict[Metric, Detectable]:
 
 
 def render(found: Suggestions, *, queries: int, runs: int) -> str:
-    """Render the table, what it means, and a configuration to start from."""
+    """Render the table, its explanation, and a configuration to start from."""
     cutoffs = sorted({metric.k for metric in found if metric.k is not None}, reverse=True)
     largest = {metric: one for metric, one in found.items() if metric.k in {None, cutoffs[0]}}
     parts = [_table(found), _explained(largest, queries, runs), _config(largest, cutoffs)]
@@ -113,13 +113,13 @@ def _explained(found: Suggestions, queries: int, runs: int) -> Iterator[str]:
         else:
             yield f"{noise}; no {change} is sure to be found, so add queries"
     if runs == 1:
-        yield "One run cannot show how far the retriever moves on its own; if it does, give several good runs."
+        yield "One run cannot show how much the retriever's own results vary; if they do, give several good runs."
 
 
 def _config(found: Suggestions, k: Sequence[int]) -> Iterator[str]:
     limited = {metric: one for metric, one in found.items() if metric.suggested}
     yield f"k: {k[0] if len(k) == 1 else list(k)}"
-    yield "fail_on:  # two metrics are enough to start with: every limit more makes the others less sharp"
+    yield "fail_on:  # two metrics are enough to start with: every further limit makes the others less sensitive"
     yield "  mode: significant"
     for metric, one in limited.items():
         name = _name(metric).removesuffix("_at_k")

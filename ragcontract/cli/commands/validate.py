@@ -1,4 +1,4 @@
-"""``rag-contract validate``: what is wrong with the files, or what they contain."""
+"""``rag-contract validate``: reports the problems of the input files, or their content."""
 
 from collections.abc import Sequence
 

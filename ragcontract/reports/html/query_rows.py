@@ -57,11 +57,11 @@ def queries(report: Report) -> Queries:
     tolerated = [query for query in tolerated_queries(report) if query.status != "fail"]
     listed = [*broken_queries(report), *tolerated][:LISTED]
     hidden, left_out = len(report.queries) - len(listed), report.inputs.golden.queries - len(report.queries)
-    neither = "that neither broke a rule nor changed, of so many, are not listed."
+    neither = "that neither broke a rule nor changed are not listed."
     return Queries(
         metric=shown(metric.label),
         rows=[_row(query, findings, key) for query in listed],
-        hidden=f"{count(hidden, 'more query')} can be looked at with JavaScript on." if hidden else "",
+        hidden=f"{count(hidden, 'more query')} can be seen with JavaScript enabled." if hidden else "",
         left_out=f"{count(left_out, 'query')} {neither}" if left_out else "",
     )
 

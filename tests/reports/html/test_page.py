@@ -42,7 +42,7 @@ def test_the_headline_the_metrics_and_the_broken_queries_are_there_without_a_scr
     ) in text
     assert "What about lost?" in text
     assert "A in top 5: missing from top 5 (was rank 1)" in text
-    assert "1 more query can be looked at with JavaScript on" in text
+    assert "1 more query can be seen with JavaScript enabled" in text
 
 
 def test_a_contract_that_holds_is_said_to() -> None:
@@ -190,7 +190,7 @@ def test_only_the_first_hundred_broken_queries_are_rows_of_the_page_itself() -> 
     made = report([query(f"q{number}", "A") for number in range(150)], {f"q{number}": ["x"] for number in range(150)})
     page = parsed(made)
     assert page.having("class", "question") == 100
-    assert "50 more queries can be looked at with JavaScript on" in page.text
+    assert "50 more queries can be seen with JavaScript enabled" in page.text
     assert len(page.data()["queries"]) == 150
 
 

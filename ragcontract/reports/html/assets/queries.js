@@ -120,7 +120,7 @@ function draw(queries) {
   const rows = queries.flatMap((query) => state.open.has(query) ? [row(query), detail(query)] : [row(query)]);
   if (!rows.length) {
     rows.push(el("tr", { role: "row" }, el("td", { role: "cell", colspan: TITLES.length, class: "empty" },
-      "No query is like that. Reset shows all.")));
+      "No query matches. Reset shows all.")));
   }
   $("rows").replaceChildren(...rows);
 }
