@@ -17,7 +17,7 @@ from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
 from ragcontract.core.text import printable
 from ragcontract.evaluation.source import Local
-from ragcontract.files.patterns import resolve
+from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs, write_files
 from ragcontract.github import annotations
 from ragcontract.github.commands import Level, annotation
@@ -55,16 +55,16 @@ def main(environ: Mapping[str, str], world: World) -> int:
         from ragcontract.github.relay import relay
 
         return relay(context, settings, world)
-    places = _places(settings, context)
+    paths = _find_paths(settings, context)
     try:
-        delivery = _check(places, settings, context, world)
+        delivery = _check_and_write(paths, settings, context, world)
     except RagContractError as error:
-        delivery = _unjudgeable(error, places, settings, context, world)
+        delivery = _delivery_of_error(error, paths, settings, context, world)
     except Exception:
         # There is no verdict, so an earlier comment must not keep showing one. The guard returns exit code 3.
-        deliver(_bug(settings, context, world), context, settings, world, body_file=places.body_file)
+        deliver(_delivery_of_bug(settings, context, world), context, settings, world, body_file=paths.body_file)
         raise
-    commented = deliver(delivery, context, settings, world, body_file=places.body_file)
+    commented = deliver(delivery, context, settings, world, body_file=paths.body_file)
     if settings.comment_required and not commented and delivery.exit_code == ExitCode.PASS:
         holds = "The contract holds" if delivery.state == "pass" else "The contract is broken and not enforced"
         message = f"{holds}, but comment-required is true and the comment could not be posted"
@@ -87,7 +87,7 @@ class _Paths(Struct, frozen=True, kw_only=True):
     problems: list[str]
 
 
-def _check(paths: _Paths, settings: Settings, context: Context, world: World) -> Delivery:
+def _check_and_write(paths: _Paths, settings: Settings, context: Context, world: World) -> Delivery:
     """Judge the run and write the report files; raises RagContractError if that is not possible."""
     if problems := [*settings.problems, *paths.problems]:
         raise InputError(problems)
@@ -134,7 +134,7 @@ def _provenance(settings: Settings, context: Context) -> Provenance:
     )
 
 
-def _places(settings: Settings, context: Context) -> _Paths:
+def _find_paths(settings: Settings, context: Context) -> _Paths:
     """Return the paths of inputs and reports, with a problem for each that is outside the workspace."""
     folder = in_container(settings.working_directory, context)
     if problem := wrong_folder(folder, context):
@@ -178,14 +178,14 @@ def _wrong_paths(inputs: InputPaths, outputs: Mapping[str, str], context: Contex
     """Return the problems with the paths; accesses nothing outside the workspace."""
     if problems := outside(dict.fromkeys([*inputs.all, *outputs.values()]), context):
         return problems
-    found, _ = resolve(inputs.all)
+    found, _ = existing_files(inputs.all)
     return [*outside(found, context), *check_outputs(outputs.values(), found)]
 
 
 def _may_not_be_written(path: str, others: Iterable[str], inputs: InputPaths, context: Context) -> bool:
     """Return whether a file must not be written; inputs outside the workspace are ignored."""
     inside = [given for given in inputs.all if not outside([given], context)]
-    taken = [*resolve(inside)[0], *(other for other in others if not outside([other], context))]
+    taken = [*existing_files(inside)[0], *(other for other in others if not outside([other], context))]
     return bool(outside([path], context) or check_outputs([path], taken))
 
 
@@ -201,7 +201,7 @@ def _numbers(report: Report) -> dict[str, str]:
     }
 
 
-def _unjudgeable(
+def _delivery_of_error(
     error: RagContractError, paths: _Paths, settings: Settings, context: Context, world: World
 ) -> Delivery:
     """Return the delivery for input that cannot be judged, and write its report.json for the second workflow."""
@@ -227,7 +227,7 @@ def _write_error(path: str, report: ErrorReport, context: Context) -> None:
         write_files({path: json_report.render_error(report)})
 
 
-def _bug(settings: Settings, context: Context, world: World) -> Delivery:
+def _delivery_of_bug(settings: Settings, context: Context, world: World) -> Delivery:
     problem = "A bug of rag-contract, not of your retriever or your contract, ended the check."
     report = error_report([problem], 0, [], world.clock(), _provenance(settings, context))
     return Delivery(

@@ -1,4 +1,4 @@
-"""Several rows a query: averaged, each held against the rules, their spread shown."""
+"""Several rows per query: averaged, each held against the rules, their spread shown."""
 
 import json
 from pathlib import Path

@@ -11,7 +11,7 @@ import click
 from ragcontract.core.errors import OutputError
 from ragcontract.core.text import printable, visible
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.patterns import resolve
+from ragcontract.files.patterns import existing_files
 from ragcontract.files.streams import reader_may_leave
 
 PROGRESS_FROM_BYTES = 16 << 20
@@ -50,7 +50,7 @@ def progress_over(patterns: Sequence[str]) -> Iterator[Progress]:
 
 def _total_bytes(patterns: Sequence[str]) -> int:
     total = 0
-    for path in resolve(patterns)[0]:
+    for path in existing_files(patterns)[0]:
         with suppress(OSError):  # deleted since: reading reports it
             total += Path(path).stat().st_size
     return total

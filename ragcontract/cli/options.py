@@ -17,7 +17,7 @@ from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.ids import MAX_RANK
 from ragcontract.evaluation.source import Local, Source
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.patterns import resolve
+from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs
 from ragcontract.reports.report import Report
 from ragcontract.runs.readers import open_baseline, open_run
@@ -123,7 +123,7 @@ def sources_of(paths: InputPaths, engine: str = "local") -> Iterator[Sources]:
 
 def refuse_outputs(outputs: Sequence[str], paths: InputPaths) -> None:
     """Raise OutputError if a file cannot be written, or is one of the inputs."""
-    found, _ = resolve(paths.all)
+    found, _ = existing_files(paths.all)
     if problems := check_outputs(outputs, found):
         raise OutputError(problems)
 

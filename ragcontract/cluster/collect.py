@@ -21,7 +21,7 @@ from ragcontract.runs.order import out_of_order
 from ragcontract.statistics.repeats import averaged, averaged_values
 
 WHOLE = ("outcome", "short", "tally")  # kinds of counts whose number has nothing to do with the number of rows
-LISTED = 1_000  # ids of no golden query, and versions, that a report lists
+MAX_LISTED = 1_000  # ids of no golden query, and versions, that a report lists
 
 
 def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector) -> Side:
@@ -38,10 +38,10 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
     if not plan.repeats:
         _refuse_repeats(counts, outcomes.rows, location, problems)
     missing = tuple([query_id for query_id in plan.golden if query_id not in outcomes.scores])
-    if plan.score_missing:
+    if not plan.is_baseline:
         outcomes.score(missing)
     short = counts.here("short") or ()
-    unknown = [one.key.decode() for one in counts.first("unknown", LISTED)]
+    unknown = [one.key.decode() for one in counts.first("unknown", MAX_LISTED)]
     return Side(
         scores=outcomes.scores,
         columns=outcomes.columns,
@@ -108,7 +108,7 @@ def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, problem
     for query_id, of in several:
         problems.problem(
             f"{location}: query_id",
-            f"{query_id!r} stands in {count(of, 'row')} (several rows a query are averaged with --repeats)",
+            f"{query_id!r} is in {count(of, 'row')} (several rows per query are averaged with --repeats)",
         )
 
 
@@ -126,9 +126,9 @@ def _report(counts: Counts, tally: dict[str, int], location: str, problems: Coll
 def _versions(counts: Counts, location: str, problems: Collector) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for number, field in enumerate(VERSION_FIELDS):
-        values = [one.key.decode() for one in counts.first("version", LISTED + 1, number=number)]
-        if len(values) > LISTED:
-            problems.warning(f"{location}: has more than {LISTED:,} values of {field}; the others are left out")
+        values = [one.key.decode() for one in counts.first("version", MAX_LISTED + 1, number=number)]
+        if len(values) > MAX_LISTED:
+            problems.warning(f"{location}: has more than {MAX_LISTED:,} values of {field}; the others are left out")
         if values:
-            found[field] = values[:LISTED]
+            found[field] = values[:MAX_LISTED]
     return found

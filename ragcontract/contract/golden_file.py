@@ -13,7 +13,7 @@ from ragcontract.core.ids import Id, Rank, as_id, unique_ids
 from ragcontract.core.run import SourceFile
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.patterns import resolve
+from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems, Warned
 from ragcontract.files.rows import read_rows
 from ragcontract.files.schema import Mismatch
@@ -99,7 +99,7 @@ class Golden(Struct, frozen=True, kw_only=True):
 def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = no_progress) -> Golden:
     """Read golden files (or globs) as one set; ids must be unique across all files."""
     builder = _Builder()
-    found, problems = resolve(paths)
+    found, problems = existing_files(paths)
     for problem in problems:
         builder.problems.add(problem)
     for event in read_rows(found, golden_record(registry), progress=progress):

@@ -36,7 +36,7 @@ Queries = Mapping[str, GoldenQuery]
 Found = Iterator[tuple[GoldenQuery, str]]
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class ReviewNote(Struct, frozen=True, kw_only=True):
     """A likely mistake, its location (``golden.jsonl:17``), and what to do about it."""
 
     location: str
@@ -78,7 +78,7 @@ def read_exports(rows: Iterable[tuple[str, list[str]]], queries: Queries, config
     return Exports(depth=depth, never=frozenset(never), doc_ids=frozenset(doc_ids))
 
 
-def review(queries: Queries, config: Config, exports: Exports | None = None) -> list[Finding]:
+def review(queries: Queries, config: Config, exports: Exports | None = None) -> list[ReviewNote]:
     """Return the findings in the order of the golden set; without ``exports``, only those that need no run."""
     rules: dict[Name, Callable[[], Found]] = {
         "todo-placeholder": lambda: _placeholders(queries),
@@ -93,7 +93,7 @@ def review(queries: Queries, config: Config, exports: Exports | None = None) -> 
     order = {query_id: number for number, query_id in enumerate(queries)}
     found = [(order[query.id], query, rule, message) for rule, find in rules.items() for query, message in find()]
     found.sort(key=lambda one: one[0])
-    return [Finding(location=query.location, rule=rule, message=message) for _, query, rule, message in found]
+    return [ReviewNote(location=query.location, rule=rule, message=message) for _, query, rule, message in found]
 
 
 def same_question(question: str) -> str:

@@ -1,5 +1,6 @@
 """The ranks and metric values stored for a run row."""
 
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -7,6 +8,7 @@ from msgspec import Struct
 Ranks: TypeAlias = tuple[int | None, ...]
 Values: TypeAlias = tuple[float, ...]  # one number per metric of a family; empty if they do not apply to the query
 Means: TypeAlias = dict[str, float | None]
+RanksById: TypeAlias = Mapping[str, int | None]
 
 
 class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
@@ -14,9 +16,9 @@ class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
 
     ``ranks`` and ``forbidden_ranks`` hold the 1-based rank of each relevant or forbidden document of the golden query,
     in its order and at any depth, and None for a document that was not retrieved. ``values`` has one number per metric,
-    in the order of the requested metrics; it is empty for an unanswerable query. ``first`` is the best rank of a
+    in the order of the requested metrics; it is empty for an unanswerable query. ``clean_rank`` is the best rank of a
     relevant document (1 for an unanswerable query) if all of them are in the top k and no forbidden document was
-    retrieved, otherwise 0: a query with a nonzero ``first`` can violate no built-in rule except ``must_rank_at_most``.
+    retrieved, otherwise 0: with a nonzero ``clean_rank`` no built-in rule but ``must_rank_at_most`` can be violated.
     If a query has several rows, ``repeats`` holds the score of each, and this one combines them.
 
     A score contains no ids, so all queries with the same ranks share one object, which saves memory.
@@ -25,5 +27,10 @@ class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
     ranks: Ranks
     forbidden_ranks: Ranks
     values: Values
-    first: int = 0
+    clean_rank: int = 0
     repeats: tuple["QueryScore", ...] = ()
+
+
+def ranks_by_id(doc_ids: Sequence[str], ranks: Sequence[int | None]) -> dict[str, int | None]:
+    """Return the rank of each document, in the order of ``doc_ids``."""
+    return dict(zip(doc_ids, ranks, strict=True))

@@ -7,7 +7,7 @@ from msgspec import Struct
 from ragcontract.core.metric import Metric
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
-from ragcontract.statistics.aggregate import Comparison, Group, by_tag, compare, group, noise_of
+from ragcontract.statistics.means import Comparison, Group, by_tag, compare, group, noise_of
 from ragcontract.statistics.significance import Noise
 
 

@@ -13,7 +13,7 @@ from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.duplicates import DuplicateCounter
-from ragcontract.evaluation.plan import LISTED, Plan, valid_values, worst_values
+from ragcontract.evaluation.plan import MAX_UNKNOWN, Plan, valid_values, worst_values
 from ragcontract.evaluation.side import Side
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
@@ -90,7 +90,7 @@ class _Builder:
                 continue
             is_repeat = query_id in lines
             if is_repeat and not self._plan.repeats:
-                self._refuse(query_id, location_of(event, index))
+                self._refuse_second_row(query_id, location_of(event, index))
                 continue
             lines[query.id] = first + index  # the golden query's own id: the row's copy need not be held
             known.append(row)
@@ -121,7 +121,7 @@ class _Builder:
             retrieved += [(query, as_ids(doc_ids)) for doc_ids in stored.repeats]
             for family, column in zip(self._plan.families, self._columns, strict=True):
                 if family.from_ids:
-                    self._note_again(family, column, query, [stored.doc_ids, *stored.repeats])
+                    self._recompute(family, column, query, [stored.doc_ids, *stored.repeats])
                 else:
                     column.note(query.id, stored_values(family.metrics, stored))
         self._score(retrieved)
@@ -149,7 +149,7 @@ class _Builder:
         if violations := tuple(self._plan.violations(query, row)):
             self._violations[query.id] = merged(self._violations.get(query.id, ()), violations)
 
-    def _note_again(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
+    def _recompute(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
         """Compute the metrics of a stored query again, from the documents of each of its rows."""
         for number, doc_ids in enumerate(rows):
             results = [Result(doc_id=doc_id) for doc_id in doc_ids]
@@ -158,18 +158,18 @@ class _Builder:
                 (column.repeat if number else column.note)(query.id, values)
 
     def _note_unknown(self, query_id: str) -> None:
-        listed = LISTED if self._plan.score_missing else sys.maxsize
+        listed = sys.maxsize if self._plan.is_baseline else MAX_UNKNOWN
         if len(self._unknown) < listed or query_id in self._unknown:
             self._unknown[query_id] = None
         else:
             self._more_unknown += 1
 
-    def _refuse(self, query_id: str, location: str) -> None:
+    def _refuse_second_row(self, query_id: str, location: str) -> None:
         file, line = divmod(self._lines[query_id], 1 << FILE_BITS)
         self.problems.problem(
             f"{location}: query_id",
             f"duplicate id {query_id!r}, first defined at {self._paths[file]}:{line} "
-            "(several rows a query are averaged with --repeats)",
+            "(several rows per query are averaged with --repeats)",
         )
 
     def finish(self) -> Side:
@@ -177,7 +177,7 @@ class _Builder:
         scores |= {query_id: averaged(rows) for query_id, rows in self._repeats.items()}
         apart = {*scores, *self._changed}
         missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
-        if plan.score_missing:
+        if not plan.is_baseline:
             self._score_missing(missing)
         if self._unordered:
             self.problems.warning(out_of_order(self._first_unordered, self._unordered))

@@ -12,7 +12,7 @@ from ragcontract.core.run import RunRow, row_type
 from ragcontract.core.scores import Values
 from ragcontract.metrics.ranking import Ranking
 
-LISTED = 10_000  # ids without a golden query, of which a log may have any number
+MAX_UNKNOWN = 10_000  # ids without a golden query, of which a log may have any number
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     settings: RuleSettings
     repeats: bool = False
     keep_ids: bool = False
-    score_missing: bool = True
+    is_baseline: bool = False
 
     @property
     def k(self) -> int:
@@ -55,7 +55,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     def for_baseline(self) -> "Plan":
         """Return the plan for the other side: a baseline is not judged, and need not have every query."""
-        return replace(self, row_rules=(), keep_ids=False, score_missing=False)
+        return replace(self, row_rules=(), keep_ids=False, is_baseline=True)
 
     def row_rules_of(self, query: GoldenQuery) -> tuple[RowRule, ...]:
         """Return the rules of a query that need its row."""

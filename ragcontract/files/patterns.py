@@ -12,7 +12,7 @@ from ragcontract.files.opening import read_problem
 from ragcontract.files.problems import Problem
 
 
-def resolve(patterns: Sequence[str]) -> tuple[list[str], list[Problem]]:
+def existing_files(patterns: Sequence[str]) -> tuple[list[str], list[Problem]]:
     """Return the existing files for paths and globs, in order and without duplicates, and a problem for each other one.
 
     An existing path is used literally, even if it contains brackets; the matches of a glob are sorted. Unlike in the

@@ -7,8 +7,7 @@ from ragcontract.core.errors import RagContractError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render
 from ragcontract.github.commands import Level, annotation
-from ragcontract.reports.broken import FindingsByQuery, broken_gates
-from ragcontract.reports.rank_changes import broken_queries
+from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_queries
 from ragcontract.reports.report import QueryReport, Report
 
 # Of each level in a step the runner shows ten and drops the rest without a word. Delivering may add five warnings.

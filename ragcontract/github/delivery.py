@@ -1,4 +1,4 @@
-"""Delivering an outcome to GitHub: files, outputs, summary, comment. Nothing here can change a verdict."""
+"""Delivering an delivery to GitHub: files, outputs, summary, comment. Nothing here can change a verdict."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -73,29 +73,29 @@ class World(Struct, frozen=True, kw_only=True):
 
 
 def deliver(
-    outcome: Delivery, context: Context, settings: Settings, world: World, *, body_file: str | None = None
+    delivery: Delivery, context: Context, settings: Settings, world: World, *, body_file: str | None = None
 ) -> bool:
     """Deliver to every place; returns False where a comment was due and is not there. Whatever fails is said.
 
     ``body_file`` is where the comment's text goes for a second workflow, if anywhere.
     """
     if body_file:
-        attempt(world, "The comment's body file", lambda: _body_file(body_file, outcome, context, world))
-    world.stdout.write(outcome.log)
-    attempt(world, "The outputs", lambda: outputs(context, outcome.outputs))
-    attempt(world, "The summary", lambda: _summary(context, outcome))
+        attempt(world, "The comment's body file", lambda: _body_file(body_file, delivery, context, world))
+    world.stdout.write(delivery.log)
+    attempt(world, "The outputs", lambda: outputs(context, delivery.outputs))
+    attempt(world, "The summary", lambda: _summary(context, delivery))
     if settings.comment == "never":
         return True
-    return comment(
+    return post_comment(
         lambda client: find(context, client, settings.pull_request),
-        lambda: _draft(outcome, context, settings, world),
+        lambda: _draft_of_check(delivery, context, settings, world),
         context,
         settings,
         world,
     )
 
 
-def comment(
+def post_comment(
     find_pull_request: "Callable[[Client], PullRequest | NoPullRequest]",
     draft: Callable[[], Draft],
     context: Context,
@@ -144,22 +144,22 @@ def outputs(context: Context, values: Mapping[str, str]) -> None:
         set_outputs(context.output_file, values)
 
 
-def _summary(context: Context, outcome: Delivery) -> None:
+def _summary(context: Context, delivery: Delivery) -> None:
     if context.summary_file:
-        append_summary(context.summary_file, fitting(outcome.render, MAX_SUMMARY))
+        append_summary(context.summary_file, fitting(delivery.render, MAX_SUMMARY))
 
 
-def _body_file(path: str, outcome: Delivery, context: Context, world: World) -> None:
-    text = f"{fitting(outcome.render, MAX_BODY_FILE)}\n{checked(outcome.report, world.clock())}\n"
+def _body_file(path: str, delivery: Delivery, context: Context, world: World) -> None:
+    text = f"{fitting(delivery.render, MAX_BODY_FILE)}\n{checked(delivery.report, world.clock())}\n"
     with owned_like_workspace([path], context):
         write_files({path: text.encode()})
 
 
-def _draft(outcome: Delivery, context: Context, settings: Settings, world: World) -> Draft:
-    return draft(outcome.state, outcome.render, context, settings.name, checked(outcome.report, world.clock()))
+def _draft_of_check(delivery: Delivery, context: Context, settings: Settings, world: World) -> Draft:
+    return draft_of(delivery.state, delivery.render, context, settings.name, checked(delivery.report, world.clock()))
 
 
-def draft(state: State, render: Renderer, context: Context, name: str, when: str) -> Draft:
+def draft_of(state: State, render: Renderer, context: Context, name: str, when: str) -> Draft:
     """Return the comment on a verdict, which ends with ``when`` it was made and by which run."""
     tail = foot(context, when)
 

@@ -21,7 +21,7 @@ from ragcontract.github.body import minute
 from ragcontract.github.commands import annotation
 from ragcontract.github.comment import MAX_BODY
 from ragcontract.github.context import Context, number_at, text_at
-from ragcontract.github.delivery import Renderer, World, comment, draft
+from ragcontract.github.delivery import Renderer, World, draft_of, post_comment
 from ragcontract.github.failure import GitHubError
 from ragcontract.github.paths import in_container, in_repository, outside, wrong_folder
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, of_workflow_run
@@ -49,9 +49,9 @@ def relay(context: Context, settings: Settings, world: World) -> int:
         world.stdout.write(annotations.of_problems(error, lambda location: in_repository(location, context)))
         return error.exit_code
     origin = _origin(context)
-    commented = comment(
+    commented = post_comment(
         lambda client: _pull_request(context, client),
-        lambda: draft(report.verdict, render, origin, settings.name, f"Posted {minute(world.clock())}"),
+        lambda: draft_of(report.verdict, render, origin, settings.name, f"Posted {minute(world.clock())}"),
         context,
         settings,
         world,

@@ -1,17 +1,18 @@
 """Makes the findings: the descriptions of broken rules and gates that all reports share."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ragcontract.core.finding import Finding, FindingStatus
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import NAMED, Name, listed
 from ragcontract.core.rule import Violation
+from ragcontract.core.scores import RanksById, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.gates import GateReport, sentence
+from ragcontract.judging.gates import GateReport, observed_and_allowed
 from ragcontract.judging.violations import Violations
-from ragcontract.rules.ranks import MISSING, NOT_THERE, RanksById, located, within
+from ragcontract.rules.ranks import MISSING, NOT_THERE, located, within
 
 
 def findings_of(
@@ -25,7 +26,7 @@ def findings_of(
 
 
 def _of_gate(gate: Gate, report: GateReport) -> Finding:
-    seen, allowed = sentence(gate, report.observed)
+    seen, allowed = observed_and_allowed(gate, report.observed)
     note = report.message.removeprefix(f"{seen}, {allowed}")
     return Finding(
         kind="gate",
@@ -44,35 +45,35 @@ def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[V
     waived = [violation for violation in violations if violation.waived is not None]
     if counting:
         warn = query.severity == "warn"
-        yield from _merged(evaluation, query, counting, "warn" if warn else "fail", "severity warn" if warn else "")
+        yield from _by_cause(evaluation, query, counting, "warn" if warn else "fail", "severity warn" if warn else "")
     if waived:
         reasons = dict.fromkeys(f"waived {violation.waived}" for violation in waived)
-        yield from _merged(evaluation, query, waived, "waived", "; ".join(reasons))
+        yield from _by_cause(evaluation, query, waived, "waived", "; ".join(reasons))
 
 
-def _merged(
+def _by_cause(
     evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation], status: FindingStatus, why: str
 ) -> Iterator[Finding]:
-    """Yield a finding for each cause.
+    """Yield a finding for each of_query.
 
     If every relevant document is outside the top k, ``must_rank_at_most`` and ``must_include`` break for the same
     reason: one finding. If one document is in the top k but too low and another is missing, there are two.
     """
-    cause = _Cause(evaluation, query, status, why)
+    of_query = _QueryFindings(evaluation, query, status, why)
     rules = {violation.rule: violation for violation in violations}
     forbidden = rules.pop("forbidden_docs", None)
     ranked = rules.pop("must_rank_at_most", None)
     included = rules.pop("must_include", None) or rules.pop("must_include_any", None)
     if forbidden:
-        yield cause.forbidden(forbidden)
+        yield of_query.forbidden(forbidden)
     if ranked and included and len(included.doc_ids) == len(query.relevant_doc_ids):
-        yield cause.both(ranked, included)
+        yield of_query.rank_and_inclusion(ranked, included)
     else:
-        yield from (cause.relevant(violation) for violation in (ranked, included) if violation)
-    yield from (cause.other(violation) for violation in violations if violation.rule in rules)
+        yield from (of_query.relevant(violation) for violation in (ranked, included) if violation)
+    yield from (of_query.other(violation) for violation in violations if violation.rule in rules)
 
 
-class _Cause:
+class _QueryFindings:
     """Makes the findings of one query."""
 
     def __init__(self, evaluation: Evaluation, query: GoldenQuery, status: FindingStatus, why: str) -> None:
@@ -83,12 +84,12 @@ class _Cause:
 
     def forbidden(self, violation: Violation) -> Finding:
         ids = self._query.forbidden_doc_ids
-        before = _by_id(ids, self._before.forbidden_ranks) if self._before else None
+        before = ranks_by_id(ids, self._before.forbidden_ranks) if self._before else None
         return self._finding(
             (violation.rule,),
             violation.expected,
             violation.doc_ids,
-            (_by_id(ids, self._now.forbidden_ranks), before),
+            (ranks_by_id(ids, self._now.forbidden_ranks), before),
             self._k,
             absent=NOT_THERE,
         )
@@ -97,7 +98,7 @@ class _Cause:
         depth = max(self._k, violation.limit or 0)
         return self._finding((violation.rule,), violation.expected, violation.doc_ids, self._relevant_ranks(), depth)
 
-    def both(self, ranked: Violation, included: Violation) -> Finding:
+    def rank_and_inclusion(self, ranked: Violation, included: Violation) -> Finding:
         n, k = ranked.limit or 0, included.limit or 0
         all_wanted = included.rule == "must_include" and len(included.doc_ids) > 1
         top, conjunction = (k, "and") if all_wanted else (min(n, k), "or")
@@ -111,7 +112,7 @@ class _Cause:
 
     def _relevant_ranks(self) -> tuple[RanksById, RanksById | None]:
         ids = self._query.relevant_doc_ids
-        return _by_id(ids, self._now.ranks), _by_id(ids, self._before.ranks) if self._before else None
+        return ranks_by_id(ids, self._now.ranks), ranks_by_id(ids, self._before.ranks) if self._before else None
 
     def _finding(  # noqa: PLR0917 (a finding about documents needs all of these)
         self,
@@ -159,7 +160,3 @@ class _Cause:
             ranks_before=ranks_before,
             more_ranks=more_ranks,
         )
-
-
-def _by_id(doc_ids: Sequence[str], ranks: Sequence[int | None]) -> Mapping[str, int | None]:
-    return dict(zip(doc_ids, ranks, strict=True))

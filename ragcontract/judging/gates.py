@@ -162,7 +162,7 @@ def report_gate(gate: Gate, seen: Observed, significance: Significance | None = 
     amount = seen.amount or 0.0
     over = is_over(gate, amount)
     excused = over and significance is not None and not significance.counts
-    found, expected = sentence(gate, amount)
+    found, expected = observed_and_allowed(gate, amount)
     note = significance.note(over=over) if significance else ""
     return GateReport(
         id=gate.id,
@@ -188,7 +188,7 @@ def worst(gates: Sequence[GateReport]) -> Status:
     return next((status for status in WORST_FIRST if status in statuses), "none")
 
 
-def sentence(gate: Gate, amount: float) -> tuple[str, str]:
+def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
     """Return the texts for observed and allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
     label = gate.quantity.label
     write: Callable[[float, float], tuple[str, str]]

@@ -88,8 +88,8 @@ class Ranking:
         if ranks:
             found = Found(sorted([rank for rank in ranks if rank]), len(ranks), gains, ideal)
             values = tuple([formula.value(found, k) for formula, k in self._formulas])
-        first = first_rank(ranks, forbidden_ranks, self.k)
-        return QueryScore(ranks=ranks, forbidden_ranks=forbidden_ranks, values=values, first=first)
+        clean_rank = clean_rank_of(ranks, forbidden_ranks, self.k)
+        return QueryScore(ranks=ranks, forbidden_ranks=forbidden_ranks, values=values, clean_rank=clean_rank)
 
     def _gains(
         self, relevance: Mapping[str, float], doc_ids: Sequence[str]
@@ -100,8 +100,8 @@ class Ranking:
         return [(rank, gain) for rank, gain in ranked if rank], sorted(gains.values(), reverse=True)
 
 
-def first_rank(ranks: Ranks, forbidden_ranks: Ranks, k: int) -> int:
-    """Return :attr:`QueryScore.first`: the best rank where all documents are in the top ``k`` and none is forbidden."""
+def clean_rank_of(ranks: Ranks, forbidden_ranks: Ranks, k: int) -> int:
+    """Return :attr:`QueryScore.clean_rank`, 0 unless all documents are in the top ``k`` and none is forbidden."""
     within = [rank for rank in ranks if rank is not None and rank <= k]
     if len(within) < len(ranks) or any(forbidden_ranks):
         return 0

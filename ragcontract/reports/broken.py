@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from ragcontract.core.finding import Finding, sentence
-from ragcontract.core.phrase import Quote
-from ragcontract.reports.report import Report
+from ragcontract.core.finding import Finding
+from ragcontract.core.scores import RanksById
+from ragcontract.reports.report import QueryReport, Report
 
 
 def broken_gates(report: Report) -> list[Finding]:
@@ -44,6 +44,23 @@ class FindingsByQuery:
         return "; ".join(dict.fromkeys(finding.why for finding in self.tolerated(query_id)))
 
 
-def sentences(findings: Sequence[Finding], name: Quote = str, text: Quote = str) -> str:
-    """Return findings as one line."""
-    return "; ".join(sentence(finding, name, text) for finding in findings)
+def broken_queries(report: Report) -> list[QueryReport]:
+    """Return the broken queries, worst first."""
+    return sorted((query for query in report.queries if query.status == "fail"), key=worst_first_key)
+
+
+def tolerated_queries(report: Report) -> list[QueryReport]:
+    """Return the queries with findings that do not fail, worst first; others of their findings may."""
+    tolerated = {finding.query_id for finding in report.findings if finding.status != "fail"}
+    return sorted((query for query in report.queries if query.id in tolerated), key=worst_first_key)
+
+
+def worst_first_key(query: QueryReport) -> tuple[bool, float]:
+    """Return a sort key: forbidden documents first, then the largest loss of rank since the baseline, or of all."""
+    forbidden = any(doc_id in query.forbidden_ranks for broken in query.violations for doc_id in broken.doc_ids)
+    before = len(query.ranks) if query.baseline_ranks is None else _reciprocals(query.baseline_ranks)
+    return not forbidden, _reciprocals(query.ranks) - before
+
+
+def _reciprocals(ranks: RanksById) -> float:
+    return sum(1 / rank for rank in ranks.values() if rank)

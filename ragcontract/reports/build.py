@@ -30,7 +30,7 @@ from ragcontract.reports.report import (
     TagReport,
 )
 from ragcontract.runs.stored import Tool
-from ragcontract.statistics.aggregate import Comparison
+from ragcontract.statistics.means import Comparison
 from ragcontract.statistics.repeats import RepeatsReport, spread
 from ragcontract.statistics.significance import Noise, benjamini_hochberg
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Name, Phrase, Quote, render
 from ragcontract.core.run import VERSION_FIELDS
-from ragcontract.reports.rank_changes import changed_versions
-from ragcontract.reports.report import Report
+from ragcontract.reports.report import BaselineInput, Report
 
 SPELT_OUT = 3  # values of a field that should have one
 
@@ -55,3 +54,18 @@ def _values(values: Sequence[str]) -> Iterator[str | Name]:
         yield Name(value)
     if len(values) > SPELT_OUT:
         yield f", {len(values) - SPELT_OUT} more"
+
+
+def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[str]]) -> dict[str, tuple[str, str]]:
+    """Return ``{field: (baseline's, run's)}`` of the version fields that both sides have and that differ."""
+    return {
+        field: (", ".join(before), ", ".join(now))
+        for field in VERSION_FIELDS
+        if (now := run.get(field)) and (before := baseline.get(field)) and set(before) != set(now)
+    }
+
+
+def not_compared(baseline: BaselineInput) -> dict[str, list[str]]:
+    """Return the ids of the queries that only one side has, or asks another question, by what they are called."""
+    groups = {"new": baseline.new, "with another question": baseline.changed, "gone": baseline.gone}
+    return {name: query_ids for name, query_ids in groups.items() if query_ids}

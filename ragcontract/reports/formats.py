@@ -70,7 +70,7 @@ class JUnit:
     help = "Where to write the report for CI systems; '' for none."
 
     def render(self, outcome: Reported) -> Iterable[bytes]:
-        """Render a test case a gate and query."""
+        """Render a test case per gate and query."""
         from ragcontract.reports import junit  # junit-xml is loaded where its file is asked for
 
         return junit.render(outcome.report)

@@ -4,8 +4,8 @@ from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Name, Phrase, Quote, render
 from ragcontract.reports.broken import broken_gates
+from ragcontract.reports.drift import not_compared
 from ragcontract.reports.metric_table import metric_rows
-from ragcontract.reports.rank_changes import not_compared
 from ragcontract.reports.report import Report
 
 

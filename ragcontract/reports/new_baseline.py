@@ -10,12 +10,12 @@ from msgspec.structs import asdict, replace
 
 from ragcontract.core.finding import sentence
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.scores import ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.files.json_document import document
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import COMPARING, GateReport
 from ragcontract.reports.build import TOOL
-from ragcontract.reports.queries import relevant_ranks
 from ragcontract.reports.report import Report
 from ragcontract.runs.stored import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery
 
@@ -108,7 +108,7 @@ def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
             query=query.query,
             doc_ids=[*rows[0]] if rows else [],
             repeats=[[*row] for row in rows[1:]],
-            ranks=relevant_ranks(query, run.scores[query.id]),
+            ranks=ranks_by_id(query.relevant_doc_ids, run.scores[query.id].ranks),
             metrics=evaluation.metrics(run, query.id),
         )
 

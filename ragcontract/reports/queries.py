@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
 from ragcontract.core.rule import Violation
-from ragcontract.core.scores import QueryScore
+from ragcontract.core.scores import QueryScore, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
@@ -56,8 +56,8 @@ def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> Qu
         status=decision.status(query.id),
         metrics=evaluation.metrics(run, query.id),
         baseline_metrics=evaluation.metrics(baseline, query.id) if baseline and before else None,
-        ranks=relevant_ranks(query, current),
-        baseline_ranks=relevant_ranks(query, before) if before else None,
+        ranks=ranks_by_id(query.relevant_doc_ids, current.ranks),
+        baseline_ranks=ranks_by_id(query.relevant_doc_ids, before.ranks) if before else None,
         forbidden_ranks=_forbidden_ranks(query, current),
         baseline_forbidden_ranks=_forbidden_ranks(query, before) if before else None,
         violations=[_violation(one) for one in decision.violations.get(query.id, ())],
@@ -78,11 +78,7 @@ def _violation(violation: Violation) -> ViolationReport:
     )
 
 
-def relevant_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int | None]:
-    """Give every relevant document its rank, null where it was not retrieved."""
-    return dict(zip(query.relevant_doc_ids, score.ranks, strict=True))
-
-
 def _forbidden_ranks(query: GoldenQuery, score: QueryScore) -> dict[str, int]:
     """Give every forbidden document that was retrieved its rank."""
-    return {doc_id: rank for doc_id, rank in zip(query.forbidden_doc_ids, score.forbidden_ranks, strict=True) if rank}
+    ranks = ranks_by_id(query.forbidden_doc_ids, score.forbidden_ranks)
+    return {doc_id: rank for doc_id, rank in ranks.items() if rank}

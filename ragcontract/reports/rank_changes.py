@@ -1,15 +1,14 @@
 """How ranks changed between the baseline and the run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from ragcontract.core.numbers import SAME, fixed
-from ragcontract.core.run import VERSION_FIELDS
-from ragcontract.reports.report import BaselineInput, QueryReport, Report
+from ragcontract.core.scores import RanksById
+from ragcontract.reports.report import QueryReport, Report
 
 DIGITS = 4
-RanksById = Mapping[str, int | None]
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -110,40 +109,3 @@ def metric_step(item: RankChange, report: Report, arrow: str) -> str:
     key = item.metric or ""
     before = (item.query.baseline_metrics or {}).get(key)
     return f"{report.metrics[key].label} {fixed(before, DIGITS)} {arrow} {fixed(item.query.metrics[key], DIGITS)}"
-
-
-def _reciprocals(ranks: RanksById) -> float:
-    return sum(1 / rank for rank in ranks.values() if rank)
-
-
-def loss(query: QueryReport) -> tuple[bool, float]:
-    """Order broken queries worst first: forbidden documents, then by what was lost since the baseline or is lacking."""
-    forbidden = any(doc_id in query.forbidden_ranks for broken in query.violations for doc_id in broken.doc_ids)
-    before = len(query.ranks) if query.baseline_ranks is None else _reciprocals(query.baseline_ranks)
-    return not forbidden, _reciprocals(query.ranks) - before
-
-
-def broken_queries(report: Report) -> list[QueryReport]:
-    """Return the broken queries, worst first."""
-    return sorted((query for query in report.queries if query.status == "fail"), key=loss)
-
-
-def tolerated_queries(report: Report) -> list[QueryReport]:
-    """Return the queries with findings that do not fail, worst first; others of their findings may."""
-    tolerated = {finding.query_id for finding in report.findings if finding.status != "fail"}
-    return sorted((query for query in report.queries if query.id in tolerated), key=loss)
-
-
-def not_compared(baseline: BaselineInput) -> dict[str, list[str]]:
-    """Return the ids of the queries that only one side has, or asks with other words, by what they are called."""
-    groups = {"new": baseline.new, "with another question": baseline.changed, "gone": baseline.gone}
-    return {name: query_ids for name, query_ids in groups.items() if query_ids}
-
-
-def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[str]]) -> dict[str, tuple[str, str]]:
-    """Return ``{field: (baseline's, run's)}`` of the version fields that both sides have and that differ."""
-    return {
-        field: (", ".join(before), ", ".join(now))
-        for field in VERSION_FIELDS
-        if (now := run.get(field)) and (before := baseline.get(field)) and set(before) != set(now)
-    }

@@ -9,22 +9,12 @@ from ragcontract.core.numbers import count, fixed, milliseconds, ms_digits
 from ragcontract.core.phrase import render
 from ragcontract.core.run import Latency
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports import exports
-from ragcontract.reports.broken import FindingsByQuery
-from ragcontract.reports.drift import drift
+from ragcontract.reports.broken import FindingsByQuery, broken_queries, tolerated_queries
+from ragcontract.reports.drift import changed_versions, drift, not_compared
 from ragcontract.reports.headline import headline, shared_note
 from ragcontract.reports.metric_table import table_rows
-from ragcontract.reports.rank_changes import (
-    RankChange,
-    RankChanges,
-    broken_queries,
-    changed_versions,
-    metric_step,
-    not_compared,
-    rank,
-    rank_changes,
-    tolerated_queries,
-)
+from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_step, rank, rank_changes
+from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import QueryReport, Report
 
 STATUS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "none": "-"}
@@ -81,7 +71,7 @@ def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
     yield from aligned(cells)
     if note := shared_note(report):
         yield note
-    if note := exports.note(report):
+    if note := repeats_note(report):
         yield note
 
 
@@ -159,7 +149,7 @@ def score_text(report: Report) -> str:
         cells.append([visible(tag), str(numbers.queries), *(fixed(value, 4) for value in numbers.metrics.values())])
     golden = report.inputs.golden
     text = "\n".join(aligned(cells)) + "\n"
-    if note := exports.note(report):
+    if note := repeats_note(report):
         text += f"\n{note}\n"
     if report.latency:
         text += f"\n{_latency(report.latency.current)}\n"

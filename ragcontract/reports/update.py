@@ -6,8 +6,9 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.text import shorten, visible
+from ragcontract.reports.drift import not_compared
 from ragcontract.reports.new_baseline import waived_changes
-from ragcontract.reports.rank_changes import not_compared, rank_changes
+from ragcontract.reports.rank_changes import rank_changes
 from ragcontract.reports.report import Report
 from ragcontract.reports.terminal import changes, check_text, lists, sizes
 from ragcontract.runs.stored import BaselineFile
@@ -48,8 +49,8 @@ def _outcome(report: Report, queries: int, out: str, reason: str | None, *, writ
     if report.verdict == "pass" and drops and not written:
         ids = render(listed([gate.id for gate in drops], "and"), visible)
         return (
-            f"refused: {out} is left unchanged, because what is waived ({ids}) would be forgotten. Fix the retriever, or "
-            'store the run all the same with --accept-regressions "reason"'
+            f"refused: {out} is left unchanged, because what is waived ({ids}) would be forgotten. "
+            'Fix the retriever, or store the run all the same with --accept-regressions "reason"'
         )
     if report.verdict == "fail" and not written:
         return (

@@ -1,15 +1,14 @@
 """The rules of ranks: where relevant documents must be, and which documents must not be there."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Self
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Rank
 from ragcontract.core.phrase import NAMED, Name, Phrase, listed
 from ragcontract.core.rule import RankRule, RuleSettings, Violation
-from ragcontract.core.scores import QueryScore
+from ragcontract.core.scores import QueryScore, RanksById, ranks_by_id
 
-RanksById = Mapping[str, int | None]  # the rank of each document, None where it was not retrieved
 MISSING, NOT_THERE = "missing", "not there"  # of a document that is wanted, and of one that is not
 
 
@@ -27,7 +26,7 @@ class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidde
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         """Yield one violation with all the forbidden documents that are there."""
-        ranks = dict(zip(query.forbidden_doc_ids, score.forbidden_ranks, strict=True))
+        ranks = ranks_by_id(query.forbidden_doc_ids, score.forbidden_ranks)
         present = [doc_id for doc_id, rank in ranks.items() if rank and (self.within is None or rank <= self.within)]
         if present:
             yield Violation(
@@ -60,7 +59,7 @@ class MustRankAtMost(RankRule, frozen=True, kw_only=True, gc=False, tag="must_ra
             doc_ids=wanted,
             limit=self.rank,
             expected=(*listed(wanted, "or"), f" {within(self.rank)}"),
-            found=located(wanted, dict(zip(wanted, score.ranks, strict=True)), self.rank),
+            found=located(wanted, ranks_by_id(wanted, score.ranks), self.rank),
         )
 
 
@@ -79,7 +78,7 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         """Yield one violation with all the documents that are not in the top k."""
-        ranks = dict(zip(query.relevant_doc_ids, score.ranks, strict=True))
+        ranks = ranks_by_id(query.relevant_doc_ids, score.ranks)
         missing = [doc_id for doc_id, rank in ranks.items() if rank is None or rank > self.k]
         if not missing or (self.any and len(missing) < len(ranks)):
             return
@@ -98,7 +97,7 @@ def may_be_violated(query: GoldenQuery, score: QueryScore) -> bool:
     It holds for every query that a rule here finds something in, whichever rules are enforced, and for every query
     with rules of its own. Looking at each rule of each of 100,000 queries would take a tenth of a check.
     """
-    return not score.first or score.first > (query.must_rank_at_most or score.first) or bool(query.rules)
+    return not score.clean_rank or score.clean_rank > (query.must_rank_at_most or score.clean_rank) or bool(query.rules)
 
 
 def within(top: int | None) -> str:

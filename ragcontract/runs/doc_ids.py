@@ -6,7 +6,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.files.events import located
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.patterns import resolve
+from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.rows import read_rows
 from ragcontract.runs.order import descending, out_of_order
@@ -30,7 +30,7 @@ def doc_id_rows(
     paths: Sequence[str], problems: Collector, progress: Progress = no_progress
 ) -> Iterator[tuple[str, list[str], str]]:
     """Yield ``(query_id, doc_ids, location)`` of each valid row; ``problems`` collects problems and warnings."""
-    found, wrong = resolve(paths)
+    found, wrong = existing_files(paths)
     for problem in wrong:
         problems.add(problem)
     events = read_rows(

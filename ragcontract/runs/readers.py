@@ -11,7 +11,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.run import RunRow, SourceFile
 from ragcontract.files.events import Batch, Event, FileRead
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.patterns import resolve
+from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Problem
 from ragcontract.files.rows import PARQUET, read_rows
 from ragcontract.runs.encoder import Id, Result, RowEncoder
@@ -42,7 +42,7 @@ class RunFiles(Struct, frozen=True, kw_only=True):
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
         """Yield the events of all files."""
-        found, problems = resolve(self.paths)
+        found, problems = existing_files(self.paths)
         yield from problems
         yield from read_rows(
             found, rows, known=RunRow, spell_check=SPELL_CHECKED_ROWS, unread=UNREAD, progress=self.progress
@@ -57,7 +57,7 @@ class StoredFile(Struct, frozen=True, kw_only=True):
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
         """Yield the events of the file."""
-        found, problems = resolve(self.paths)
+        found, problems = existing_files(self.paths)
         yield from problems
         if len(found) > 1:
             yield Problem(found[0], "is one of several baselines; give one baseline.json, or run files (.jsonl)")

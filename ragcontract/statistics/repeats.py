@@ -9,7 +9,7 @@ from msgspec import Struct
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
 from ragcontract.core.scores import QueryScore, Values
-from ragcontract.statistics.aggregate import group, means
+from ragcontract.statistics.means import group, means
 
 
 class Spread(Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class Spread(Struct, frozen=True, kw_only=True):
 
 
 class RepeatsReport(Struct, frozen=True, kw_only=True):
-    """Several rows a query: how many the answerable ones have, and each metric's spread over ``fewest`` exports.
+    """Several rows per query: how many the answerable ones have, and each metric's spread over ``fewest`` exports.
 
     ``metrics`` is empty where a query has one row only, and where rows have no order, as on a cluster.
     """
@@ -39,12 +39,12 @@ def averaged(repeats: Sequence[QueryScore], rows: Sequence[int] | None = None) -
     """
     ranks = zip(*[score.ranks for score in repeats], strict=True)
     forbidden_ranks = zip(*[score.forbidden_ranks for score in repeats], strict=True)
-    first = [score.first for score in repeats]
+    first = [score.clean_rank for score in repeats]
     return QueryScore(
         ranks=tuple(map(_worst, ranks)),
         forbidden_ranks=tuple(map(_best, forbidden_ranks)),
         values=averaged_values([score.values for score in repeats], rows),
-        first=max(first) if all(first) else 0,
+        clean_rank=max(first) if all(first) else 0,
         repeats=tuple(repeats),
     )
 

@@ -119,7 +119,7 @@ def test_50_problems_of_a_baseline_are_reported_and_the_rest_is_counted(
         assert said[50] == f"… and {said_of_it - 50} more like these"
 
 
-REPEATS = "(several rows a query are averaged with --repeats)"
+REPEATS = "(several rows per query are averaged with --repeats)"
 
 
 def test_a_run_that_serves_as_a_baseline_is_read_as_strictly_as_the_run(

@@ -358,7 +358,7 @@ def test_what_explains_a_missing_field_is_said_beside_it(tmp_path: Path, monkeyp
     )
 
 
-REPEATS = "(several rows a query are averaged with --repeats)"
+REPEATS = "(several rows per query are averaged with --repeats)"
 
 
 def test_duplicate_ids_are_reported_with_both_locations_also_over_files(

@@ -71,7 +71,7 @@ def once(*, seed: int) -> list[Row]:
 
 
 def skewed(rows: int, *, seed: int) -> list[Row]:
-    """Return many rows a query, half of them of one query, in no order."""
+    """Return many rows per query, half of them of one query, in no order."""
     chance = random.Random(seed)
     ids = ["q4"] * (rows // 2) + [f"q{chance.randrange(QUERIES - 1)}" for _ in range(rows // 2)]
     chance.shuffle(ids)

@@ -15,7 +15,7 @@ from ragcontract.contract.golden_file import read_golden
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Local
-from ragcontract.files.patterns import resolve
+from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector
 from ragcontract.runs.readers import open_run
 from tests.builders import Row, golden, write_jsonl
@@ -75,7 +75,7 @@ def written(folder: Path, rows: list[Row], form: str) -> str:
 
 
 def sides(spark: SparkSession, pattern: str, plan: Plan) -> tuple[Side, Side]:
-    files, problems = resolve([pattern])
+    files, problems = existing_files([pattern])
     assert problems == []
     return OnSpark(spark, [pattern]).evaluate(plan), Local(open_run(files)).evaluate(plan)
 

@@ -94,7 +94,7 @@ def test_several_rows_a_query_are_refused_by_name(spark: SparkSession, asked: Pa
     rows = write_jsonl(
         tmp_path / "run.jsonl", [run("q1"), run("q2"), run("3"), run("q1"), run("x"), run("x"), run("x")]
     )
-    why = "(several rows a query are averaged with --repeats)"
+    why = "(several rows per query are averaged with --repeats)"
     assert problems(spark, asked, rows) == [
         f"run.jsonl: query_id: 'q1' stands in 2 rows {why}",
         f"run.jsonl: query_id: 'x' stands in 3 rows {why}",

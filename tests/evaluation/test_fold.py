@@ -13,7 +13,7 @@ from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Sca
 from ragcontract.core.run import Result, RunRow, SourceFile
 from ragcontract.core.scores import Values
 from ragcontract.evaluation.fold import fold
-from ragcontract.evaluation.plan import LISTED, Plan
+from ragcontract.evaluation.plan import MAX_UNKNOWN, Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.judging.gates import observe
@@ -21,7 +21,7 @@ from ragcontract.judging.unjudgeable import unjudgeable
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.runs.readers import RunEvent
 from ragcontract.runs.stored import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead, Tool
-from ragcontract.statistics.aggregate import Comparison
+from ragcontract.statistics.means import Comparison
 from tests.records import NOW, Rows, evaluate, query
 
 
@@ -95,12 +95,12 @@ def test_rows_without_a_golden_query_are_named() -> None:
 
 
 def test_of_many_rows_without_a_golden_query_the_first_are_named_and_the_others_counted() -> None:
-    batch = rows(*((f"q{number % (LISTED + 2)}", "A") for number in range(2 * LISTED + 7)))
+    batch = rows(*((f"q{number % (MAX_UNKNOWN + 2)}", "A") for number in range(2 * MAX_UNKNOWN + 7)))
     side = fold(plan_of(query("q", "A")), [batch])
-    assert side.unknown == tuple(f"q{number}" for number in range(LISTED))
+    assert side.unknown == tuple(f"q{number}" for number in range(MAX_UNKNOWN))
     assert side.more_unknown == 4  # the last two, twice each
     baseline = fold(plan_of(query("q", "A")).for_baseline(), [batch])
-    assert (len(baseline.unknown), baseline.more_unknown) == (LISTED + 2, 0)
+    assert (len(baseline.unknown), baseline.more_unknown) == (MAX_UNKNOWN + 2, 0)
 
 
 def test_a_second_row_of_a_query_is_a_problem_unless_rows_repeat() -> None:

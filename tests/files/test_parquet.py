@@ -98,7 +98,7 @@ def test_batches_and_row_groups_leave_no_seam(tmp_path: Path) -> None:
     assert found == [
         (
             f"run.parquet:{len(rows)}: query_id: duplicate id 'q0', first defined at run.parquet:1 "
-            "(several rows a query are averaged with --repeats)"
+            "(several rows per query are averaged with --repeats)"
         )
     ]
 

@@ -5,13 +5,13 @@ from unittest.mock import patch
 
 import pytest
 
-from ragcontract.files.patterns import resolve
+from ragcontract.files.patterns import existing_files
 
 
 def found_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *patterns: str) -> list[str]:
     """Resolve patterns in a folder; all must lead to files."""
     monkeypatch.chdir(folder)
-    paths, problems = resolve(patterns)
+    paths, problems = existing_files(patterns)
     assert problems == []
     return paths
 
@@ -42,7 +42,7 @@ def test_a_name_with_brackets_is_a_name_where_there_is_one(tmp_path: Path, monke
 
 def test_every_path_that_leads_nowhere_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    paths, problems = resolve(["gone", "*.none", "", "a\0b"])
+    paths, problems = existing_files(["gone", "*.none", "", "a\0b"])
     assert paths == []
     assert list(map(str, problems)) == [
         "gone: no such file",
@@ -95,8 +95,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_pattern_matches_what_it_does_in_the_standard_library(tree: Path, pattern: str, *, absolute: bool) -> None:
     whole = glob.escape(f"{tree}/") * absolute + pattern
     matches = sorted({match for match in glob.glob(whole, recursive=True) if match})  # noqa: PTH207
-    paths, problems = resolve([whole])
-    expected, wrong = resolve(matches or ["none"])
+    paths, problems = existing_files([whole])
+    expected, wrong = existing_files(matches or ["none"])
     assert paths == expected
     assert len(problems) == len(wrong)
 
@@ -142,6 +142,6 @@ def test_a_glob_that_is_no_possible_name_matches_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    paths, problems = resolve([pattern])
+    paths, problems = existing_files([pattern])
     assert paths == []
     assert [problem.message for problem in problems] == ["no file matches this pattern"]

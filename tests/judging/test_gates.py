@@ -16,7 +16,7 @@ from ragcontract.evaluation.aggregates import Aggregates
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import GateReport, Observed, observe, report_gate, worst
 from ragcontract.registry import BUILT_IN, Registry
-from ragcontract.statistics.aggregate import Comparison
+from ragcontract.statistics.means import Comparison
 from tests.records import evaluate, query
 
 HAIR, TOO_MUCH = 0.9e-9, 1.1e-9

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ragcontract.core.metric import MetricSettings
 from ragcontract.core.run import Result, RunRow
-from ragcontract.metrics.ranking import Ranking, first_rank, ranking
+from ragcontract.metrics.ranking import Ranking, clean_rank_of, ranking
 from tests.records import query, score_query
 
 K = 3
@@ -122,7 +122,7 @@ def test_the_provider_makes_one_family_by_the_settings() -> None:
         ((), (2,), 0),
     ],
 )
-def test_the_first_rank_is_that_of_queries_whose_documents_are_all_there(
+def test_the_clean_rank_of_is_that_of_queries_whose_documents_are_all_there(
     ranks: tuple[int | None, ...], forbidden: tuple[int | None, ...], first: int
 ) -> None:
-    assert first_rank(ranks, forbidden, K) == first
+    assert clean_rank_of(ranks, forbidden, K) == first

@@ -8,7 +8,7 @@ import pytest
 
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render
-from ragcontract.reports.broken import FindingsByQuery, broken_gates, sentences, waived_gates
+from ragcontract.reports.broken import FindingsByQuery, broken_gates, waived_gates
 from tests.records import NOW, query, report
 
 
@@ -197,7 +197,6 @@ def test_the_sentence_of_a_gate_says_what_is_and_what_is_allowed_with_the_tag_as
     overall, tagged, _ = report([query("q", "A", tags=("t",))], {"q": ["x"]}, None, config).findings
     assert sentence(overall) == "MRR@5 is 0.00, minimum 0.50"
     assert sentence(tagged, "<{}>".format) == "<t>: MRR@5 is 0.00, minimum 0.90"
-    assert sentences([overall, tagged]) == "MRR@5 is 0.00, minimum 0.50; t: MRR@5 is 0.00, minimum 0.90"
 
 
 def test_the_sentence_of_a_rule_says_what_was_expected_and_what_was_found() -> None:

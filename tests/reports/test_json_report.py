@@ -14,11 +14,10 @@ from hypothesis import given
 from ragcontract import __version__
 from ragcontract.core.finding import sentence
 from ragcontract.core.phrase import render as say
-from ragcontract.reports.broken import FindingsByQuery, broken_gates
+from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_queries, tolerated_queries
 from ragcontract.reports.build import error_report
 from ragcontract.reports.json_report import render, render_error, render_score
 from ragcontract.reports.markdown import document as markdown
-from ragcontract.reports.rank_changes import broken_queries, tolerated_queries
 from ragcontract.reports.report import Provenance, Report
 from ragcontract.schemas import schema_of
 from tests.records import NOW, Rows, query, report

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.reports.broken import broken_queries
+from ragcontract.reports.drift import changed_versions
 from ragcontract.reports.markdown import document
-from ragcontract.reports.rank_changes import Step, broken_queries, changed_versions, rank_changes
+from ragcontract.reports.rank_changes import Step, rank_changes
 from ragcontract.reports.report import Report
 from tests.records import query, report
 

@@ -12,7 +12,7 @@ from ragcontract.convert.file_formats import FORMATS, OWN, Format
 from ragcontract.core.errors import ExitCode, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.files.opening import Progress
-from ragcontract.files.patterns import resolve
+from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import is_parquet, needs_pyarrow
 from ragcontract.files.writing import check_outputs, goes_to_stdout, write_files
@@ -89,7 +89,7 @@ def command(source: str, target: str, **options: Any) -> int:
 
 
 def _resolved(patterns: Sequence[str], problems: Collector) -> list[str]:
-    found, wrong = resolve(patterns)
+    found, wrong = existing_files(patterns)
     for problem in wrong:
         problems.add(problem)
     return found

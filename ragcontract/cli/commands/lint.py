@@ -10,7 +10,7 @@ from ragcontract.cli.options import CONFIG, GOLDEN, files_option, refuse_empty
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import contract_warnings, read_golden
-from ragcontract.contract.review import Finding, read_exports, review
+from ragcontract.contract.review import ReviewNote, read_exports, review
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
@@ -46,7 +46,7 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, st
 
 def _findings(
     golden_paths: Sequence[str], run_paths: Sequence[str], config_path: str | None, progress: Progress
-) -> tuple[list[Finding], list[str]]:
+) -> tuple[list[ReviewNote], list[str]]:
     """Read all files and return findings and warnings; raises :class:`InputError` with all problems."""
     config = read_config(config_path, BUILT_IN)
     golden = read_golden(golden_paths, BUILT_IN, progress)

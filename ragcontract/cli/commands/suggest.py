@@ -13,7 +13,7 @@ from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.metric import Metric
 from ragcontract.core.numbers import count, fixed
 from ragcontract.evaluation.source import Local
-from ragcontract.files.patterns import resolve
+from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Problems
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.registry import BUILT_IN, Registry
@@ -48,7 +48,7 @@ def good_runs(
     paths: InputPaths, k: int | None, *, repeats: bool = False, registry: Registry = BUILT_IN
 ) -> Iterator[Evaluation]:
     """Yield the evaluation of each run file, without limits; prints the warnings at the end."""
-    files, wrong = resolve(paths.run)
+    files, wrong = existing_files(paths.run)
     Problems(problems=tuple(map(str, wrong))).raise_if_any()
     warnings: dict[str, None] = {}
     with progress_over([*list(paths.golden) * len(files), *files]) as progress:

@@ -12,10 +12,10 @@ import msgspec
 
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import visible
-from ragcontract.reports.broken import FindingsByQuery
+from ragcontract.reports.broken import FindingsByQuery, worst_first_key
 from ragcontract.reports.html.page_text import MAX_NAME, STATUS, shown
 from ragcontract.reports.metric_table import at_largest_k
-from ragcontract.reports.rank_changes import loss, rank_changes
+from ragcontract.reports.rank_changes import rank_changes
 from ragcontract.reports.report import QueryReport, Report
 
 DIGITS, MAX_WHY = 4, 500
@@ -57,7 +57,7 @@ def worst_first(report: Report, changes: dict[str, float]) -> list[QueryReport]:
     def key(query: QueryReport) -> tuple[int, bool, float]:
         if query.status == "pass":
             return len(BROKEN_FIRST), True, changes.get(query.id, 0.0)
-        return (BROKEN_FIRST[query.status], *loss(query))
+        return (BROKEN_FIRST[query.status], *worst_first_key(query))
 
     return sorted(report.queries, key=key)
 

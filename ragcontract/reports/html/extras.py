@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from ragcontract.core.numbers import count, percent
 from ragcontract.core.run import SourceFile
+from ragcontract.reports.drift import not_compared
 from ragcontract.reports.html.page_text import MAX_ID, Part, code, shown
-from ragcontract.reports.rank_changes import not_compared
 from ragcontract.reports.report import BaselineInput, Report
 from ragcontract.runs.stored import Accepted
 

@@ -15,7 +15,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from msgspec import Struct
 
 from ragcontract.judging.decision import Verdict
-from ragcontract.reports import exports
 from ragcontract.reports.drift import drift_phrases
 from ragcontract.reports.headline import headline_phrase, shared_note
 from ragcontract.reports.html import data
@@ -24,6 +23,7 @@ from ragcontract.reports.html.extras import Fold, folds
 from ragcontract.reports.html.page_text import MAX_NOTE, Part, note, sentence, shown, with_code
 from ragcontract.reports.html.query_rows import Queries, queries
 from ragcontract.reports.html.tags import Tags, tags
+from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import Report
 
 PACKAGE = "ragcontract.reports.html"
@@ -83,7 +83,7 @@ def _page(report: Report) -> Page:
         about=shown(f"{report.created_at} · {report.tool.name} {report.tool.version}"),
         drift=list(map(with_code, drift_phrases(report))),
         cards=cards(report),
-        notes=[*note(legend), *note(shared_note(report)), *note(exports.note(report))],
+        notes=[*note(legend), *note(shared_note(report)), *note(repeats_note(report))],
         tags=tags(report),
         queries=queries(report),
         folds=folds(report),

@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from ragcontract.core.numbers import count, fixed, signed
-from ragcontract.reports.broken import FindingsByQuery
+from ragcontract.reports.broken import FindingsByQuery, broken_queries, tolerated_queries
 from ragcontract.reports.html.page_text import MAX_ID, Badge, Part, badge, sentence, shown
 from ragcontract.reports.metric_table import at_largest_k
-from ragcontract.reports.rank_changes import broken_queries, tolerated_queries
 from ragcontract.reports.report import QueryReport, Report
 
 LISTED, MAX_DOCS = 100, 5

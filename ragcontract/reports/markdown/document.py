@@ -8,14 +8,13 @@ from ragcontract.core.finding import Finding
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports import exports
-from ragcontract.reports.broken import FindingsByQuery
+from ragcontract.reports.broken import FindingsByQuery, broken_queries
 from ragcontract.reports.drift import drift
 from ragcontract.reports.headline import headline, shared_note
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, table, text
 from ragcontract.reports.metric_table import Row, table_rows
-from ragcontract.reports.rank_changes import broken_queries
+from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
 
 MAX_ROWS = 100
@@ -91,7 +90,7 @@ def _metric_table(report: Report, max_rows: int) -> list[str]:
         parts = [table(["Metric", "Current", "Limit", "Status"], "lrll", body)]
     if tags > max_rows:
         parts.append(f"… and {count(tags - max_rows, 'more limited mean')} of tags, in `report.json`.")
-    return parts + [text(note) for note in (shared_note(report), exports.note(report)) if note]
+    return parts + [text(note) for note in (shared_note(report), repeats_note(report)) if note]
 
 
 def _metric_row(row: Row, *, compared: bool) -> list[str]:

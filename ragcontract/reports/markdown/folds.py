@@ -7,17 +7,11 @@ from ragcontract.core.finding import sentence
 from ragcontract.core.numbers import count, fixed, percent, signed
 from ragcontract.core.phrase import render
 from ragcontract.core.run import SourceFile
-from ragcontract.reports.broken import FindingsByQuery, waived_gates
+from ragcontract.reports.broken import FindingsByQuery, tolerated_queries, waived_gates
+from ragcontract.reports.drift import not_compared
 from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, line, table, text
 from ragcontract.reports.metric_table import at_largest_k
-from ragcontract.reports.rank_changes import (
-    RankChange,
-    metric_step,
-    not_compared,
-    rank,
-    rank_changes,
-    tolerated_queries,
-)
+from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank_changes
 from ragcontract.reports.report import BaselineInput, GoldenInput, Report, RunInput, TagReport
 from ragcontract.reports.tag_table import tag_changes, tags_worst_first
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.core.metric import Metric, Scale
-from ragcontract.statistics.aggregate import Comparison, Group, Row, by_tag, compare, group, means, noise_of
+from ragcontract.statistics.means import Comparison, Group, Row, by_tag, compare, group, means, noise_of
 
 METRICS = [Metric(key="mrr_at_5", label="MRR@5"), Metric(key="recall_at_5", label="Recall@5")]
 SECONDS = Metric(key="seconds", label="Seconds", better="lower", scale=Scale(0, 10))

@@ -6,7 +6,7 @@ from ragcontract.reports.report import Report
 DIGITS = 4
 
 
-def note(report: Report) -> str | None:
+def repeats_note(report: Report) -> str | None:
     """Say of how many exports the numbers are means, and how far one export's means differ."""
     repeats = report.repeats
     if repeats is None:
