@@ -71,7 +71,7 @@ def check(request: Request, *, now: datetime, registry: Registry = BUILT_IN) -> 
     contract = load(request, registry)
     log.debug("loaded: %d golden queries, %d gates", len(contract.queries), len(contract.gates))
     evaluation = evaluate(contract, request)
-    log.debug("evaluated: %d queries of the run", len(evaluation.run.scores))
+    log.debug("evaluated: %d queries of the run", evaluation.run.queries)
     problems = all_problems(evaluation, complete=request.store)
     problems.raise_if_any()
     decision = decide(evaluation, now.astimezone(UTC).date())

@@ -17,7 +17,11 @@ from ragcontract.registry import BUILT_IN
 class Toxicity:
     """A number that something else computed, from 0 to 5: lower is better."""
 
-    metrics = (Metric(key="toxicity", label="Toxicity", better="lower", scale=Scale(0.0, 5.0), fingerprint="tox-1"),)
+    metrics = (
+        Metric(
+            key="toxicity", label="Toxicity", better="lower", scale=Scale(0.0, 5.0), fingerprint="tox-1", suggested=True
+        ),
+    )
     needs = frozenset({"scores"})
     from_ids = False
 

@@ -6,7 +6,7 @@ import msgspec
 
 from ragcontract.cluster.counts import Counted, Counts
 from ragcontract.cluster.percentiles import latency_of
-from ragcontract.cluster.workers import TALLIES, Job, Outcome
+from ragcontract.cluster.workers import TALLIES, Job
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import VERSION_FIELDS, SourceFile
@@ -14,7 +14,7 @@ from ragcontract.core.scores import QueryScore
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.duplicates import NAMED, Duplicates
 from ragcontract.evaluation.fold import merged
-from ragcontract.evaluation.plan import worst_values
+from ragcontract.evaluation.plan import RowOutcome
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import SHOWN, Collector, Problems
 from ragcontract.runs.order import out_of_order
@@ -73,7 +73,7 @@ class _Outcomes:
         self.rows: dict[str, int] = {}
         self.columns = tuple(Column(len(family.metrics), job.numbers) for family in job.plan.families)
         self.violations: dict[str, tuple[Violation, ...]] = {}
-        decode = msgspec.msgpack.Decoder(Outcome).decode
+        decode = msgspec.msgpack.Decoder(RowOutcome).decode
         decoded = {key: decode(key) for key in {one.key for one in counted}}  # queries with the same ranks share one
         by_query: dict[int, list[Counted]] = {}
         for one in counted:
@@ -82,7 +82,7 @@ class _Outcomes:
         for number, several in by_query.items():
             self._note(ids[number], [decoded[one.key] for one in several], [one.rows for one in several])
 
-    def _note(self, query_id: str, outcomes: list[Outcome], rows: list[int]) -> None:
+    def _note(self, query_id: str, outcomes: list[RowOutcome], rows: list[int]) -> None:
         once = sum(rows) == 1
         self.rows[query_id] = sum(rows)
         self.scores[query_id] = outcomes[0].score if once else averaged([one.score for one in outcomes], rows)
@@ -95,9 +95,8 @@ class _Outcomes:
     def score(self, missing: Sequence[str]) -> None:
         """Let golden queries without a row have found nothing."""
         for query_id in missing:
-            self.scores[query_id] = self._plan.ranking.score(self._plan.golden[query_id], ())
-            for family, column in zip(self._plan.families, self.columns, strict=True):
-                column.note(query_id, worst_values(family.metrics))
+            self._note(query_id, [self._plan.missing(self._plan.golden[query_id])], [1])
+            del self.rows[query_id]
 
 
 def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, problems: Collector) -> None:

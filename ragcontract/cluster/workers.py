@@ -25,15 +25,12 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-from msgspec import Struct
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
-from ragcontract.core.rule import Violation
 from ragcontract.core.run import RunRow
-from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.duplicates import DuplicateCounter
-from ragcontract.evaluation.plan import Plan, valid_values
+from ragcontract.evaluation.plan import Plan, RowOutcome, valid_values
 from ragcontract.files.arrow import Columns
 from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.lines import MAX_LINE_BYTES
@@ -50,14 +47,6 @@ HELD = 100_000
 AT_ONCE = 10_000
 
 Key = tuple[str, int, bytes]
-
-
-class Outcome(Struct, frozen=True, kw_only=True, gc=False):
-    """What one row comes to: its ranks, the values of the other families, what it violates."""
-
-    score: QueryScore
-    values: tuple[Values, ...] = ()
-    violations: tuple[Violation, ...] = ()
 
 
 class Job:
@@ -113,7 +102,7 @@ class _Counts:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._outcomes: Counter[tuple[int, Outcome]] = Counter()
+        self._outcomes: Counter[tuple[int, RowOutcome]] = Counter()
         self._unknown: Counter[str] = Counter()
         self._latencies: Counter[float] = Counter()
         self._versions: Counter[tuple[Any, ...]] = Counter()
@@ -144,19 +133,19 @@ class _Counts:
             self._latencies[row.latency_ms + 0.0] += 1  # no -0.0, whose bits are others
         self._versions[row.embedding_model, row.index_version, row.chunking_version, row.retriever_version] += 1
 
-    def _outcome(self, query: GoldenQuery, row: RunRow, doc_ids: list[str], file: str) -> Outcome | None:
+    def _outcome(self, query: GoldenQuery, row: RunRow, doc_ids: list[str], file: str) -> RowOutcome | None:
         """Return what a row comes to; None where it lacks something, which is then a problem."""
         plan = self._job.plan
         score = plan.ranking.score(query, doc_ids)
         if not plan.families and not plan.row_rules:
-            return Outcome(score=score)
+            return RowOutcome(score=score)
         found = [valid_values(family, query, row) for family in plan.families]
         wrong = [values for values in found if isinstance(values, str)]
         if wrong:
             self.bad(_location(file, query.id), [Mismatch((), why) for why in wrong])
             return None
         values = tuple([one for one in found if not isinstance(one, str)])
-        return Outcome(score=score, values=values, violations=tuple(plan.violations(query, row)))
+        return RowOutcome(score=score, values=values, violations=tuple(plan.violations(query, row)))
 
     def bad(self, location: str, mismatches: Iterable[Mismatch]) -> None:
         """Count a row that cannot be read; a part of a run describes as many as one machine would, and counts on."""
@@ -181,7 +170,7 @@ class _Counts:
             counter.clear()
 
     def _all(self) -> Iterator[tuple[Key, int]]:
-        encoded: dict[Outcome, bytes] = {}
+        encoded: dict[RowOutcome, bytes] = {}
         for (number, outcome), rows in self._outcomes.items():
             if outcome not in encoded:
                 encoded[outcome] = msgspec.msgpack.encode(outcome)

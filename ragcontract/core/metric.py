@@ -46,7 +46,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     scale: Scale = Scale()
     aliases: tuple[str, ...] = ()
     k: int | None = None
-    suggested: bool = True
+    suggested: bool = False
     fingerprint: str = ""
 
     @property

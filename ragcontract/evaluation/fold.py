@@ -13,7 +13,7 @@ from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.duplicates import DuplicateCounter
-from ragcontract.evaluation.plan import MAX_UNKNOWN, Plan, valid_values, worst_values
+from ragcontract.evaluation.plan import MAX_UNKNOWN, Plan, valid_values
 from ragcontract.evaluation.side import Side
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
@@ -204,9 +204,12 @@ class _Builder:
     def _score_missing(self, missing: Iterable[str]) -> None:
         """Let golden queries without a row have found nothing, and have the worst of every other metric."""
         for query_id in missing:
-            self._scores[query_id] = self._plan.ranking.score(self._plan.golden[query_id], ())
-            for family, column in zip(self._plan.families, self._columns, strict=True):
-                column.note(query_id, worst_values(family.metrics))
+            outcome = self._plan.missing(self._plan.golden[query_id])
+            self._scores[query_id] = outcome.score
+            for column, values in zip(self._columns, outcome.values, strict=True):
+                column.note(query_id, values)
+            if outcome.violations:
+                self._violations[query_id] = outcome.violations
 
     def _incomparable(self) -> frozenset[str]:
         """Return the metrics of a stored baseline that something else computed."""

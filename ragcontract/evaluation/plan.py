@@ -9,10 +9,18 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, Missing
 from ragcontract.core.rule import RowRule, RuleSettings, Violation
 from ragcontract.core.run import RunRow, row_type
-from ragcontract.core.scores import Values
+from ragcontract.core.scores import QueryScore, Values
 from ragcontract.metrics.ranking import Ranking
 
 MAX_UNKNOWN = 10_000  # ids without a golden query, of which a log may have any number
+
+
+class RowOutcome(Struct, frozen=True, kw_only=True, gc=False):
+    """The result of one row: its ranks, the values of the other families, the rules of rows that it violates."""
+
+    score: QueryScore
+    values: tuple[Values, ...] = ()
+    violations: tuple[Violation, ...] = ()
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -38,11 +46,6 @@ class Plan(Struct, frozen=True, kw_only=True):
         return self.ranking.k
 
     @property
-    def metrics(self) -> list[Metric]:
-        """All metrics, family by family."""
-        return [metric for family in (self.ranking, *self.families) for metric in family.metrics]
-
-    @property
     def needs(self) -> frozenset[str]:
         """The fields of a run row that metrics and rules read."""
         of_families = (family.needs for family in (self.ranking, *self.families))
@@ -57,14 +60,22 @@ class Plan(Struct, frozen=True, kw_only=True):
         """Return the plan for the other side: a baseline is not judged, and need not have every query."""
         return replace(self, row_rules=(), keep_ids=False, is_baseline=True)
 
-    def row_rules_of(self, query: GoldenQuery) -> tuple[RowRule, ...]:
-        """Return the rules of a query that need its row."""
-        return tuple(rule for rules in self.row_rules for rule in rules.of(query, self.settings))
-
     def violations(self, query: GoldenQuery, row: RunRow) -> Iterator[Violation]:
         """Yield what a row violates, but for rules of ranks."""
-        for rule in self.row_rules_of(query):
-            yield from rule.violations(query, row)
+        for rules in self.row_rules:
+            for rule in rules.of(query, self.settings):
+                yield from rule.violations(query, row)
+
+    def missing(self, query: GoldenQuery) -> RowOutcome:
+        """Return the outcome of a query without a row, as of an empty row: nothing found, the worst of what it has.
+
+        A query that has no part in a family's metrics has none here either.
+        """
+        row = self.row_type(query_id=query.id, results=[])
+        values = [() if family.values(query, row) == () else worst_values(family.metrics) for family in self.families]
+        return RowOutcome(
+            score=self.ranking.score(query, ()), values=tuple(values), violations=tuple(self.violations(query, row))
+        )
 
 
 def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | str:
@@ -72,6 +83,8 @@ def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | st
     values = family.values(query, row)
     if isinstance(values, Missing):
         return values.why
+    if values and len(values) != len(family.metrics):
+        return f"has {len(values)} values of {len(family.metrics)} metrics"
     for metric, value in zip(family.metrics, values, strict=False):
         if not metric.scale.low <= value <= metric.scale.high:  # nan is in no range
             return f"{metric.key} is {value}, outside of its scale from {metric.scale.low:g} to {metric.scale.high:g}"

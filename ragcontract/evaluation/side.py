@@ -1,6 +1,6 @@
 """What a run or a baseline comes to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -50,9 +50,22 @@ class Side(Struct, frozen=True, kw_only=True):
         return f"{first} (and {count(len(more), 'more file')})" if more else first
 
     def values(self, family: int, query_ids: Iterable[str]) -> list[Values | None]:
-        """Return queries' values of a family, the ranking metrics being family 0; None for one without a row."""
+        """Return queries' values of a family, the ranking metrics being family 0; None for one that is not scored."""
         scores = self.scores
         if family:
             column = self.columns[family - 1]
             return [column[query_id] if query_id in scores else None for query_id in query_ids]
         return [score.values if (score := scores.get(query_id)) else None for query_id in query_ids]
+
+    def values_of_rows(self, family: int, query_id: str) -> Sequence[Values]:
+        """Return the values of a family for each row of a query that has any."""
+        if family:
+            return self.columns[family - 1].rows(query_id)
+        score = self.scores[query_id]
+        return [one.values for one in score.repeats] or [score.values]
+
+    @property
+    def queries(self) -> int:
+        """How many queries the side has rows for, known or not."""
+        absent = len(self.missing) if self.missing and self.missing[0] in self.scores else 0  # scored as not found
+        return len(self.scores) - absent + len(self.changed) + len(self.unknown) + self.more_unknown

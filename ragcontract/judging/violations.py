@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ragcontract.contract.resolve import Contract
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.rule import Violation
+from ragcontract.core.rule import RankRule, Violation
 from ragcontract.core.scores import QueryScore
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.rules.ranks import may_be_violated
@@ -15,10 +15,11 @@ Violations = dict[str, tuple[Violation, ...]]  # by query id; only queries that 
 def violations_of(evaluation: Evaluation) -> Violations:
     """Return all violations by query: of rank rules first, then of row rules, which were checked during evaluation."""
     contract, scores, of_rows = evaluation.contract, evaluation.run.scores, evaluation.run.violations
+    no_shortcut = any(issubclass(rule, RankRule) and not rule.shortcut and not rule.in_rows for rule in contract.rules)
     found: Violations = {}
     for query in contract.queries.values():
         violations = of_rows.get(query.id, ()) if of_rows else ()
-        if may_be_violated(query, scores[query.id]):
+        if no_shortcut or may_be_violated(query, scores[query.id]):
             violations = (*_of_ranks(contract, query, scores[query.id]), *violations)
         if violations:
             found[query.id] = violations

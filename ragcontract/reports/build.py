@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.metric import Metric
 from ragcontract.core.run import SourceFile
-from ragcontract.core.scores import Values
 from ragcontract.core.text import encodable
 from ragcontract.core.version import __version__
 from ragcontract.evaluation.side import Side
@@ -94,10 +93,17 @@ def _repeats(evaluation: Evaluation) -> RepeatsReport | None:
     run, contract = evaluation.run, evaluation.contract
     if not any(score.repeats for score in run.scores.values()):
         return None
-    rows: dict[str, list[Values]] = {
-        query.id: evaluation.rows(run, query.id) for query in contract.queries.values() if query.answerable
-    }
-    return spread(contract.queries.values(), rows, contract.metrics, run.missing, run.rows)
+    found = []
+    for number, family in enumerate(evaluation.aggregates.families):
+        values = dict(zip(contract.queries, run.values(number, contract.queries), strict=True))
+        having = [query for query in contract.queries.values() if values[query.id]]
+        rows = {query.id: run.values_of_rows(number, query.id) for query in having}
+        if one := spread(having, rows, family.metrics, run.missing, run.rows):
+            found.append(one)
+    if not found:
+        return None
+    metrics = {key: value for one in found for key, value in one.metrics.items()}
+    return RepeatsReport(fewest=min(one.fewest for one in found), most=max(one.most for one in found), metrics=metrics)
 
 
 def _latency(evaluation: Evaluation) -> LatencyReport | None:
@@ -117,7 +123,7 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
         ),
         run=RunInput(
             files=_files(run.files),
-            queries=len(run.scores) - len(run.missing) + len(run.unknown) + run.more_unknown,
+            queries=run.queries,
             versions=run.versions,
             missing=list(run.missing),
             unknown=list(run.unknown),
@@ -133,7 +139,7 @@ def _baseline_input(baseline: Side, max_age: int | None, now: datetime) -> Basel
     age = _age(stored.created_at, now) if stored else None
     return BaselineInput(
         files=_files(baseline.files),
-        queries=len(baseline.scores) + len(baseline.changed) + len(baseline.unknown) + baseline.more_unknown,
+        queries=baseline.queries,
         versions=baseline.versions,
         created_at=stored.created_at if stored else None,
         k=stored.k if stored else None,

@@ -82,7 +82,7 @@ def _query(query: QueryReport, findings: FindingsByQuery) -> TestCase:
         case.add_failure_info(
             message="; ".join(sentence(one, visible, visible) for one in failing),
             output="\n".join([visible(query.query), *described, *tolerated, *([why] if why else [])]),
-            failure_type=", ".join(rule for one in failing for rule in one.ids),
+            failure_type=", ".join(dict.fromkeys(rule for one in failing for rule in one.ids)),
         )
     elif query.violations:
         case.add_skipped_info(message=why)

@@ -120,6 +120,6 @@ def fingerprint(queries: Iterable[GoldenQuery]) -> str:
 
 
 def _meaning(query: GoldenQuery) -> dict[str, Any]:
-    # Without the location, whose name was "place" in the first files; rules are left out where there are none.
-    fields = asdict(query) | {"place": None}
-    return {name: value for name, value in fields.items() if name != "location" and (name != "rules" or value)}
+    """Return the fields that have a value of their own: a field that later versions add changes no fingerprint."""
+    empty = asdict(GoldenQuery(id="", query="", relevant_doc_ids=(), location=query.location))
+    return {name: value for name, value in asdict(query).items() if value != empty[name]}

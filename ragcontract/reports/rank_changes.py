@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from ragcontract.core.numbers import SAME, fixed
 from ragcontract.core.scores import RanksById
+from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import QueryReport, Report
 
 DIGITS = 4
@@ -49,13 +50,13 @@ def rank_changes(report: Report) -> RankChanges:
     """Sort queries into worse (worst first), better (best first) and even."""
     worse: list[RankChange] = []
     better: list[RankChange] = []
-    keys = [key for key, metric in report.metrics.items() if metric.k == max(report.k)]
+    keys = list(at_largest_k(report))
     for query in report.queries:
         if query.baseline_ranks is None:
             continue
         metric = _metric_that_differs(query, keys) if query.repeated else None
         steps = [*_steps(query.baseline_ranks, query.ranks), *_steps(*_forbidden(query), forbidden=True)]
-        change = _delta(query, metric) if query.repeated else sum(map(_gain, steps))
+        change = _gain_in(query, metric, report) if query.repeated else sum(map(_gain, steps))
         if abs(change) > SAME:
             (better if change > 0 else worse).append(RankChange(query=query, change=change, steps=steps, metric=metric))
     worse.sort(key=lambda one: one.change)
@@ -78,6 +79,10 @@ def _delta(query: QueryReport, key: str | None) -> float:
     now = query.metrics.get(key) if key else None
     before = (query.baseline_metrics or {}).get(key) if key else None
     return 0.0 if now is None or before is None else now - before
+
+
+def _gain_in(query: QueryReport, key: str | None, report: Report) -> float:
+    return 0.0 if key is None else _delta(query, key) * (1 if report.metrics[key].better == "higher" else -1)
 
 
 def _steps(before: RanksById, now: RanksById, *, forbidden: bool = False) -> list[Step]:

@@ -16,6 +16,7 @@ class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidde
     """``forbidden_doc_ids``: none of them is in the first ``within`` results, in any result where that is null."""
 
     in_rows: ClassVar[bool] = False
+    shortcut: ClassVar[bool] = True
     k: int
     within: int | None = None
 
@@ -42,6 +43,7 @@ class MustRankAtMost(RankRule, frozen=True, kw_only=True, gc=False, tag="must_ra
     """``must_rank_at_most``: at least one relevant document is at this rank or better."""
 
     in_rows: ClassVar[bool] = False
+    shortcut: ClassVar[bool] = True
     rank: Rank
 
     @classmethod
@@ -68,6 +70,7 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
 
     names: ClassVar[tuple[str, ...]] = ("must_include", "must_include_any")
     in_rows: ClassVar[bool] = False
+    shortcut: ClassVar[bool] = True
     k: int
     any: bool = False
 

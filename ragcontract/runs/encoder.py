@@ -19,11 +19,11 @@ Result = Id | Mapping[str, Any]
 class RowEncoder:
     """Encodes the rows of a run, and refuses rows that the reader would refuse."""
 
-    def __init__(self, name: str, versions: Mapping[str, Id | None]) -> None:
+    def __init__(self, name: str, versions: Mapping[str, Id | None], decode_as: type[RunRow] | None = None) -> None:
         """Store the name of the run, for messages, and the versions to add to every row (None for none)."""
         self._name = name
         self._versions = {key: value for key, value in versions.items() if value is not None}
-        self._decode = msgspec.json.Decoder(row_type()).decode
+        self._decode = msgspec.json.Decoder(decode_as or row_type()).decode
         self._encode = msgspec.json.Encoder(enc_hook=_plain).encode
         self._encoded({"query_id": "any", "results": []}, name)
 

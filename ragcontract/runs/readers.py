@@ -72,7 +72,7 @@ class InMemory(Struct, frozen=True, kw_only=True):
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
         """Yield the rows, and a file with the digest of the one that ``RunWriter`` would write."""
-        encoder = RowEncoder(IN_MEMORY, {})
+        encoder = RowEncoder(IN_MEMORY, {}, rows)
         digest = hashlib.sha256()
         seen: set[str] = set()
         for query_id, results in self.run.items():

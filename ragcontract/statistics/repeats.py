@@ -51,9 +51,10 @@ def averaged(repeats: Sequence[QueryScore], rows: Sequence[int] | None = None) -
 
 def averaged_values(repeats: Sequence[Values], rows: Sequence[int] | None = None) -> Values:
     """Return the means of each metric's values, each of the ``repeats`` standing for so many ``rows``."""
-    rows = rows or [1] * len(repeats)
-    columns = zip(*repeats, strict=True)
-    return tuple([fsum(map(mul, column, rows)) / sum(rows) for column in columns])
+    having = [(values, of) for values, of in zip(repeats, rows or [1] * len(repeats), strict=True) if values]
+    counts = [of for _, of in having]
+    columns = zip(*[values for values, _ in having], strict=True)
+    return tuple([fsum(map(mul, column, counts)) / sum(counts) for column in columns])
 
 
 def _worst(ranks: Iterable[int | None]) -> int | None:
@@ -81,7 +82,7 @@ def spread(
     """
     if not rows_of and all(len(values) == 1 for values in values_of.values()):
         return None
-    queries = [query for query in queries if query.answerable]
+    queries = list(queries)
     absent = set(missing)
     there = [query.id for query in queries if query.id not in absent]
     rows = [rows_of[query_id] if rows_of else len(values_of[query_id]) for query_id in there]
