@@ -1,4 +1,4 @@
-"""What is done with each row of a run, the same on both sides, on this machine and on a cluster."""
+"""How to evaluate each row of a run; the same plan is used for run and baseline, locally and on a cluster."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,15 +12,16 @@ from ragcontract.core.run import RunRow, row_type
 from ragcontract.core.scores import Values
 from ragcontract.metrics.ranking import Ranking
 
-LISTED = 10_000  # ids without a golden query, of which a log may have any number
+LISTED = 10_000  # maximum number of unknown query ids stored; a log may contain any number of them
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """How rows become numbers.
+    """The metrics, rules and options for the evaluation of rows.
 
-    ``ranking`` is the family whose ranks are kept for rules; ``families`` are the others. ``row_rules`` are the classes
-    of rules that need the row. With ``repeats`` a query may have several rows; with ``keep_ids`` their document ids are
-    kept. A baseline has no row for a ``new`` golden query, which is no defect; a run's is ``score_missing``.
+    ``ranking`` is the family whose ranks are stored for rules; ``families`` are the others. ``row_rules`` are the rule
+    classes that need the row. With ``repeats``, a query may have several rows; with ``keep_ids``, the document ids of
+    all rows are stored. With ``score_missing``, a golden query without a row is scored as if nothing was retrieved; a
+    baseline may lack rows, because golden queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
@@ -50,11 +51,11 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def row_type(self) -> type[RunRow]:
-        """The record to decode rows as."""
+        """The record type with which rows are decoded."""
         return row_type(self.needs)
 
     def for_baseline(self) -> "Plan":
-        """Return the plan for the other side: a baseline is not judged, and need not have every query."""
+        """Return the plan for the baseline, which is not checked against rules and may lack queries."""
         return replace(self, row_rules=(), keep_ids=False, score_missing=False)
 
     def row_rules_of(self, query: GoldenQuery) -> tuple[RowRule, ...]:
@@ -62,22 +63,22 @@ class Plan(Struct, frozen=True, kw_only=True):
         return tuple(rule for rules in self.row_rules for rule in rules.of(query, self.settings))
 
     def violations(self, query: GoldenQuery, row: RunRow) -> Iterator[Violation]:
-        """Yield what a row violates, but for rules of ranks."""
+        """Yield the violations in a row, except for those of rank rules."""
         for rule in self.row_rules_of(query):
             yield from rule.violations(query, row)
 
 
 def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | str:
-    """Return the values of one row, or what is wrong with them: nothing that is missing or out of range counts."""
+    """Return the values of one row, or a message if a value is missing or out of range."""
     values = family.values(query, row)
     if isinstance(values, Missing):
         return values.why
     for metric, value in zip(family.metrics, values, strict=False):
-        if not metric.scale.low <= value <= metric.scale.high:  # nan is in no range
+        if not metric.scale.low <= value <= metric.scale.high:  # also false for NaN
             return f"{metric.key} is {value}, outside of its scale from {metric.scale.low:g} to {metric.scale.high:g}"
     return values
 
 
 def worst_values(metrics: Iterable[Metric]) -> Values:
-    """Return the values of a query for which nothing was done."""
+    """Return the values of a query without any result."""
     return tuple([metric.worst for metric in metrics])
