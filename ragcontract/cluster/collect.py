@@ -108,7 +108,7 @@ def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, problem
     for query_id, of in several:
         problems.problem(
             f"{location}: query_id",
-            f"{query_id!r} stands in {count(of, 'row')} (several rows a query are averaged with --repeats)",
+            f"{query_id!r} occurs in {count(of, 'row')} (several rows a query are averaged with --repeats)",
         )
 
 

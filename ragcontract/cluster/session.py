@@ -27,7 +27,7 @@ def on_spark(run: Sequence[str], baseline: Sequence[str] | None) -> Iterator[tup
         session = SparkSession.builder.getOrCreate()
     except (PySparkException, OSError) as error:
         reason = str(error).partition("\n")[0]
-        raise InputError([f"--engine spark: Spark does not start ({reason}); is there a Java?"]) from error
+        raise InputError([f"--engine spark: Spark does not start ({reason}); is Java installed?"]) from error
     try:
         yield source_of(session, run), None if baseline is None else source_of(session, baseline, may_be_stored=True)
     finally:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from ragcontract.core.text import encodable
 
 Path = tuple[str | int, ...]
-HALF = r"has half of a character in it (\ud800 to \udfff), which no file can hold; write the whole one"
+HALF = r"contains half of a surrogate pair (\ud800 to \udfff), which is not a character; write both halves"
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -131,7 +131,7 @@ class _Tree:
         found: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.id != "scalar":
-                self._refuse(key_node.start_mark, path, "has a key that is no plain text")
+                self._refuse(key_node.start_mark, path, "has a key that is not plain text")
                 continue
             key = _whole(key_node.value)
             if key is None:

@@ -74,7 +74,7 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
 
     @classmethod
     def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:
-        """Return the rule where the query has relevant documents."""
+        """Return the rule if the query has relevant documents."""
         return [cls(k=settings.k, any=query.must_include_any)] if query.relevant_doc_ids else []
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:

@@ -180,7 +180,7 @@ def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Proble
     elif "format_version" not in fields:
         yield Problem(
             path,
-            "is no baseline: it has no format_version; make one with `rag-contract baseline`. "
+            "is not a baseline: it has no format_version; make one with `rag-contract baseline`. "
             "A run can serve as one if its name ends in .jsonl",
         )
     elif isinstance(version := msgspec.json.decode(fields["format_version"]), int) and version != FORMAT_VERSION:
