@@ -74,7 +74,7 @@ def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | st
     if isinstance(values, Missing):
         return values.why
     for metric, value in zip(family.metrics, values, strict=False):
-        if not metric.scale.low <= value <= metric.scale.high:  # also false for NaN
+        if not metric.scale.low <= value <= metric.scale.high:  # the comparison is false for NaN
             return f"{metric.key} is {value}, outside of its scale from {metric.scale.low:g} to {metric.scale.high:g}"
     return values
 

@@ -26,7 +26,7 @@ class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidde
         return [cls(k=settings.k, within=settings.forbidden_within)] if query.forbidden_doc_ids else []
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
-        """Yield one violation with all forbidden documents that were retrieved."""
+        """Yield one violation with all forbidden documents within the limit."""
         ranks = dict(zip(query.forbidden_doc_ids, score.forbidden_ranks, strict=True))
         present = [doc_id for doc_id, rank in ranks.items() if rank and (self.within is None or rank <= self.within)]
         if present:

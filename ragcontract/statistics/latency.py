@@ -17,7 +17,7 @@ def nearest_rank(ascending: Sequence[float], percent: int) -> float:
 
 def rank_of(count: int, percent: int) -> int:
     """Return the 1-based rank of a percentile among ``count`` values."""
-    return -(-count * percent // 100)  # integer arithmetic, because 0.95 * 20 is slightly more than 19
+    return -(-count * percent // 100)  # integer arithmetic: in floating point, 0.07 * 100 is slightly more than 7
 
 
 def summary(milliseconds: "array[float]") -> Latency | None:

@@ -23,9 +23,9 @@ class Spread(Struct, frozen=True, kw_only=True):
 class RepeatsReport(Struct, frozen=True, kw_only=True):
     """Summary of a run with several rows per query.
 
-    ``fewest`` and ``most`` are the numbers of rows of an answerable query. ``metrics`` has the spread of each metric
-    over the first ``fewest`` exports; it is empty if a query has only one row, and if rows have no order, as on a
-    cluster.
+    ``fewest`` and ``most`` are the smallest and largest number of rows of an answerable query. ``metrics`` has the
+    spread of each metric over the first ``fewest`` exports; it is empty if a query has only one row, and if rows have
+    no order, as on a cluster.
     """
 
     fewest: int
