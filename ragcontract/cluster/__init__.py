@@ -1,1 +1,1 @@
-"""Spark as a source: runs are read and scored on a cluster, whose counts come here."""
+"""Evaluation on Spark: runs are read and scored on a cluster, and the driver collects the counts."""

@@ -1,4 +1,4 @@
-"""From the counts of all workers to a side, on the driver."""
+"""Builds a side on the driver from the counts of all workers."""
 
 from collections.abc import Sequence
 
@@ -25,9 +25,9 @@ MAX_LISTED = 1_000  # ids of no golden query, and versions, that a report lists
 
 
 def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector) -> Side:
-    """Fold counts into the side of a run that is called ``names``; ``problems`` are those of opening it.
+    """Build the side of a run from its counts; ``names`` are its inputs, ``problems`` those found when opening it.
 
-    What they take has the size of the golden set times the outcomes that its queries have, never that of the run.
+    Memory use is proportional to the number of golden queries and their distinct outcomes, not to the size of the run.
     """
     plan = job.plan
     queries = list(plan.golden.values())
@@ -65,7 +65,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
 
 
 class _Outcomes:
-    """The outcomes of each query, put together; ``rows`` counts the rows that each has."""
+    """The combined outcomes of each query; ``rows`` has the number of rows per query."""
 
     def __init__(self, job: Job, counted: Sequence[Counted]) -> None:
         self._plan = job.plan
@@ -93,26 +93,26 @@ class _Outcomes:
                 self.violations[query_id] = merged(self.violations.get(query_id, ()), outcome.violations)
 
     def score(self, missing: Sequence[str]) -> None:
-        """Let golden queries without a row have found nothing."""
+        """Score golden queries without a row as if nothing was retrieved."""
         for query_id in missing:
             self._note(query_id, [self._plan.missing(self._plan.golden[query_id])], [1])
             del self.rows[query_id]
 
 
 def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, problems: Collector) -> None:
-    """Report queries with several rows, and ids of no golden query with several."""
+    """Add a problem for each query id with several rows, whether or not it is a golden query."""
     several = [(query_id, of) for query_id, of in rows.items() if of > 1]
     if counts.size("unknown").most > 1:
         several += [(one.key.decode(), one.rows) for one in counts.first("unknown", SHOWN, rows=2)]
     for query_id, of in several:
         problems.problem(
             f"{location}: query_id",
-            f"{query_id!r} is in {count(of, 'row')} (several rows per query are averaged with --repeats)",
+            f"{query_id!r} occurs in {count(of, 'row')} (several rows per query are averaged with --repeats)",
         )
 
 
 def _report(counts: Counts, tally: dict[str, int], location: str, problems: Collector) -> None:
-    """Report what workers found to be wrong or odd with rows."""
+    """Add the problems and warnings that the workers counted."""
     if not tally["rows"] and not tally["problems"] and not problems.found():
         problems.problem(location, "has no rows")
     described = tuple(one.key.decode() for one in counts.first("problem", SHOWN))

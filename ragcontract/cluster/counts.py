@@ -1,4 +1,4 @@
-"""The counts of all workers, added up: what is little is brought to the driver at once, of the rest the first ones."""
+"""Access to the counts of all workers: small kinds are collected on the driver at once, large ones are queried."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -6,11 +6,11 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-FEW = 20_000  # of a kind, which the driver takes as they are
+FEW = 20_000  # maximum number of counts of a kind that the driver collects in full
 
 
 class Counted(NamedTuple):
-    """One count; see :mod:`ragcontract.cluster.workers` for what its number and its key are."""
+    """One count; see :mod:`ragcontract.cluster.workers` for the meaning of its number and key."""
 
     number: int
     key: bytes
@@ -18,7 +18,7 @@ class Counted(NamedTuple):
 
 
 class Size(NamedTuple):
-    """How many counts there are of a kind, the largest of them, and the highest number."""
+    """The number of counts of a kind, the largest ``rows`` among them, and the highest ``number``."""
 
     counts: int
     most: int
@@ -26,10 +26,10 @@ class Size(NamedTuple):
 
 
 class Counts:
-    """Counts by kind. A data frame has them, each kind, number and key once; it is asked a few times."""
+    """Counts by kind, from a data frame with one row per kind, number and key."""
 
     def __init__(self, frame: DataFrame, *, whole: Collection[str], few: int = FEW) -> None:
-        """Ask for all counts of ``whole`` kinds, and of others as far as they are ``few``."""
+        """Collect all counts of ``whole`` kinds, and those of each other kind with at most ``few`` counts."""
         self._frame = frame
         sizes = frame.groupBy("kind").agg(sql.count("*"), sql.max("rows"), sql.max("number")).collect()
         self._sizes = {kind: Size(*size) for kind, *size in sizes}
@@ -40,19 +40,19 @@ class Counts:
             self._here[kind].append(Counted(number, bytes(key), rows))
 
     def size(self, kind: str) -> Size:
-        """Return how many counts of a kind there are."""
+        """Return the size of a kind."""
         return self._sizes.get(kind, Size(0, 0, 0))
 
     def here(self, kind: str) -> list[Counted] | None:
-        """Return all counts of a kind, in order; None where there are too many."""
+        """Return all counts of a kind, sorted, or None if they were not collected."""
         return sorted(self._here.get(kind, [])) if self.size(kind).counts == 0 or kind in self._here else None
 
     def there(self, kind: str) -> DataFrame:
-        """Return the counts of a kind on the cluster."""
+        """Return the counts of a kind as a data frame."""
         return self._frame.filter(sql.col("kind") == kind)
 
     def first(self, kind: str, most: int, *, number: int = 0, rows: int = 1) -> list[Counted]:
-        """Return those of a kind and a ``number`` whose keys come first, of those with so many ``rows`` or more."""
+        """Return the first ``most`` counts by key, of a kind and ``number``, with at least that many ``rows``."""
         if (here := self.here(kind)) is not None:
             return [one for one in here if one.number == number and one.rows >= rows][:most]
         found = self.there(kind).filter((sql.col("number") == number) & (sql.col("rows") >= rows))

@@ -1,4 +1,4 @@
-"""Where a run is that Spark reads: paths of Parquet and JSON lines, or a data frame. No more than what is needed."""
+"""Opens runs in Spark: paths of Parquet and JSON lines, or a data frame, reading only the required columns."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -21,21 +21,21 @@ from ragcontract.runs.readers import SPELL_CHECKED_ROWS, UNREAD
 DATA_FRAME = "(data frame)"
 JSON_LINES = (".jsonl", ".ndjson", ".json")
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
-STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}  # what a session may say else makes runs shrink
+STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}  # or rows would silently be missing
 
 Rows = Sequence[str] | DataFrame
 Work = Callable[[Iterator[pa.RecordBatch], Job], Iterator[pa.RecordBatch]]
 
 
 class Part(NamedTuple):
-    """Rows of one format, and what a worker does with them."""
+    """Rows of one format, and the function with which workers process them."""
 
     rows: DataFrame
     work: Work
 
 
 def names_of(rows: Rows) -> list[str]:
-    """Return what a run's rows come from, for messages and reports."""
+    """Return the names of a run's inputs, for messages and reports."""
     return [DATA_FRAME] if isinstance(rows, DataFrame) else list(rows)
 
 
@@ -62,7 +62,7 @@ def parts_of(session: SparkSession, rows: Rows, plan: Plan, problems: Collector)
 
 
 def is_json_lines(path: str) -> bool:
-    """Say by its name whether a file, a folder or a pattern of them is JSON lines; all else is Parquet."""
+    """Return whether a file, folder or pattern is JSON lines, by its name; everything else is Parquet."""
     name = path.lower().rstrip("/*.")
     for suffix in PACKED:
         name = name.removesuffix(suffix)
@@ -70,7 +70,7 @@ def is_json_lines(path: str) -> bool:
 
 
 def first_line(error: object) -> str:
-    """Return the sentence that Spark's errors begin with."""
+    """Return the first line of an error message from Spark."""
     return str(error).strip().partition("\n")[0].rstrip(". ")
 
 
@@ -84,7 +84,7 @@ def _of_frame(frame: DataFrame, name: str, plan: Plan, problems: Collector) -> l
         problems.warning(f"{name}: unknown field {strange!r} is not read; did you mean {meant!r}?")
     of_row = [field for field in plan.row_type.__struct_fields__ if field in columns.example and field != "results"]
     needed = [sql.col(field) for field in of_row]
-    # Picked one by one, for Spark to read no other field of the results; zipped, to be results again.
+    # Select single fields, so that Spark reads no other fields of the results, and zip them to results again.
     wanted = ["doc_id", "score", *(need.removeprefix("results.") for need in sorted(plan.needs) if "." in need)]
     read = [field for field in wanted if field in columns.example["results"][0]]
     results = sql.arrays_zip(*[sql.col(f"results.{field}").alias(field) for field in read]).alias("results")
@@ -92,7 +92,7 @@ def _of_frame(frame: DataFrame, name: str, plan: Plan, problems: Collector) -> l
 
 
 def _file(otherwise: str) -> Column:
-    """Return the column with the file that a row is in; rows that were shuffled have lost theirs."""
+    """Return the column with the file of each row, or ``otherwise`` for shuffled rows, whose file is unknown."""
     file = sql.regexp_replace(sql.input_file_name(), "^file:/+", "/")
     return sql.when(file == "", sql.lit(otherwise)).otherwise(file).alias(FILE)
 
@@ -102,7 +102,7 @@ def _arrow_schema(frame: DataFrame) -> pa.Schema:
     for field in frame.schema:
         try:
             fields.append(pa.field(field.name, to_arrow_type(field.dataType)))
-        except Exception:  # noqa: BLE001 (Spark's versions disagree on which; no such type fits a row)
+        except Exception:  # noqa: BLE001 (the exception differs between Spark versions; no such type fits a row)
             fields.append(pa.field(field.name, pa.binary()))
     return pa.schema(fields)
 
@@ -114,7 +114,7 @@ def _check_spelling(text: DataFrame, name: str, problems: Collector) -> None:
             value = msgspec.json.decode(row.value)
             msgspec.convert(value, row_type())
         except (*UNDECODABLE, msgspec.ValidationError):
-            continue  # the worker that has the row reports what is wrong with it
+            continue  # the worker that processes the row reports its problems
         for strange, meant in strange_fields(value, RunRow):
             if strange not in reported:
                 reported.add(strange)

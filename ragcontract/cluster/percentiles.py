@@ -1,4 +1,4 @@
-"""Percentiles of latencies that are counted on a cluster: exact, by nearest rank, without collecting them."""
+"""Exact percentiles (nearest rank) of latencies counted on a cluster, without collecting them."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from ragcontract.cluster.workers import from_bits
 from ragcontract.core.run import Latency
 from ragcontract.statistics.latency import rank_of
 
-STEPS = (40, 20, 0)  # how many bits are left out of account: no step counts more than a million groups of numbers
+STEPS = (40, 20, 0)  # number of low bits ignored; each step yields at most about a million groups
 
 
 class Group(NamedTuple):
-    """Numbers with the same first bits: how many there are of them, the lowest and the highest."""
+    """Numbers with the same high bits: their count, the lowest and the highest."""
 
     prefix: int
     rows: int
@@ -24,7 +24,7 @@ class Group(NamedTuple):
 
 
 def latency_of(counts: Counts, rows: int) -> Latency | None:
-    """Sum up the latencies of so many ``rows``; None where there are none."""
+    """Return the latency summary of ``rows`` latencies, or None if there are none."""
     if not rows:
         return None
     here = counts.here("latency")
@@ -44,9 +44,9 @@ def latency_of(counts: Counts, rows: int) -> Latency | None:
 
 
 def at_rank(counts: DataFrame, rank: int) -> int:
-    """Return the ``number`` at a 1-based rank, each being there once for so many ``rows``.
+    """Return the ``number`` at a 1-based rank, where each number occurs ``rows`` times.
 
-    Numbers are counted by their first bits, then by more of them within the group that holds the rank.
+    The numbers are grouped by their high bits, then by more bits within the group that contains the rank.
     """
     lowest = 0
     for shift in STEPS:
@@ -62,7 +62,7 @@ def at_rank(counts: DataFrame, rank: int) -> int:
 
 
 def _holding(groups: Iterable[Group], rank: int) -> tuple[Group, int]:
-    """Return the group that holds a rank, and the rank within it."""
+    """Return the group that contains a rank, and the rank within that group."""
     for group in groups:
         if rank <= group.rows:
             return group, rank

@@ -1,4 +1,4 @@
-"""The Python API on a cluster: what :func:`ragcontract.check` does, with rows that Spark reads."""
+"""Python API for Spark: :func:`ragcontract.check` and ``score`` with rows that Spark reads."""
 
 import os
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ def check(
     k: int | None = None,
     repeats: bool = False,
 ) -> Report:
-    """Judge a run against its contract, as :func:`ragcontract.check` does, and return the report.
+    """Check a run against its contract, like :func:`ragcontract.check`, and return the report.
 
-    ``run`` is what ``session`` can read: paths, folders and patterns of Parquet or (by their names) JSON lines, or a
-    data frame with the columns of a run's rows. So is a ``baseline``, unless it is a file that ``rag-contract
-    baseline`` stored. Those, the golden queries and the configuration are files of the driver. Raises
-    :class:`~ragcontract.InputError` if it cannot be judged.
+    ``run`` is anything that ``session`` can read: paths, folders and patterns of Parquet or (by their names) JSON
+    lines, or a data frame with the columns of a run row. So is ``baseline``, unless it is a file that ``rag-contract
+    baseline`` stored. Stored baselines, the golden queries and the configuration are read from the driver's file
+    system. Raises :class:`~ragcontract.InputError` if the input cannot be evaluated.
     """
     request = pipeline.Request(
         golden=named(golden, "golden"),
@@ -55,7 +55,7 @@ def score(
     k: int | None = None,
     repeats: bool = False,
 ) -> Report:
-    """Report the same numbers as :func:`check` without a baseline and without judging them: always a pass."""
+    """Return the same metrics as :func:`check` without a baseline and without applying the contract: always a pass."""
     request = pipeline.Request(
         golden=named(golden, "golden"),
         run=source_of(session, _rows(run, "run")),
@@ -68,7 +68,7 @@ def score(
 
 
 def source_of(session: SparkSession, rows: Rows, *, may_be_stored: bool = False) -> Source:
-    """Return the source of a side; a baseline may be a file of this machine that was stored."""
+    """Return the source of a side; a baseline may be a stored file on the driver."""
     if may_be_stored and not isinstance(rows, DataFrame) and len(rows) == 1 and _is_stored(rows[0]):
         return Local(open_stored(rows[0]))
     return OnSpark(session, rows)

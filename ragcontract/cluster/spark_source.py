@@ -1,4 +1,4 @@
-"""Spark as a source: carries out a plan on a cluster's workers, where the rows are, and adds up what they count."""
+"""Spark source: evaluates a plan on the workers of a cluster and adds up their counts."""
 
 import re
 from collections.abc import Iterator
@@ -29,20 +29,20 @@ class OnSpark:
     """A run that Spark reads."""
 
     def __init__(self, session: SparkSession, rows: Rows, *, few: int = FEW) -> None:
-        """Take the rows, and how many ``few`` counts of a kind are: so many are brought to the driver at once."""
+        """Store the rows; kinds with at most ``few`` counts are collected on the driver in full."""
         self._session = session
         self._rows = rows
         self._few = few
 
     def evaluate(self, plan: Plan) -> Side:
-        """Score the rows on the workers, and add up what they count."""
+        """Score the rows on the workers, and build the side from the sum of their counts."""
         names = names_of(self._rows)
         problems = Collector()
         with _errors_translated(names[0]):
             parts = parts_of(self._session, self._rows, plan, problems)
             job = Job(plan)
             frame = self._counted(parts, job)
-            # Several questions are asked of the counts, and the run is read but once.
+            # The counts are queried several times, but the run must be read only once.
             frame.persist(StorageLevel.MEMORY_AND_DISK)
             try:
                 return side_of(Counts(frame, whole=WHOLE, few=self._few), names, job, problems)
@@ -50,10 +50,11 @@ class OnSpark:
                 frame.unpersist()
 
     def _counted(self, parts: list[Part], job: Job) -> DataFrame:
-        """Return the counts of all workers, added up by what they count.
+        """Return the sums of the counts of all workers.
 
-        A worker adds up its own first, so a query that most rows are about is but a few rows of each worker here. They
-        are all that is moved. Nothing but the rows says what is counted: what a lost worker had done, another does.
+        Each worker first sums up its own counts, so even a query with most of the rows contributes only a few counts
+        per worker. Only counts are shuffled. Counts depend on the rows alone, so the work of a lost worker can be
+        repeated.
         """
         held = self._session.sparkContext.broadcast(job)
 
@@ -65,7 +66,7 @@ class OnSpark:
             return self._session.createDataFrame([], COUNTS)
         everything = reduce(DataFrame.unionAll, map(counted, parts))
         keys = ("kind", "number", "key")
-        # A held frame keeps the session's hundreds of parts even where the run has few.
+        # A persisted frame retains the default number of partitions, usually hundreds, even for a small run.
         several = min(
             sum(part.rows.rdd.getNumPartitions() for part in parts),
             int(self._session.conf.get("spark.sql.shuffle.partitions") or 1),
@@ -76,9 +77,9 @@ class OnSpark:
 
 @contextmanager
 def _errors_translated(name: str) -> Iterator[None]:
-    """Turn what Spark says of files that it cannot read, or of a cluster that gave up, into :class:`InputError`.
+    """Turn Spark's errors about unreadable files or a failed cluster into :class:`InputError`.
 
-    An exception in a worker's Python is a bug, and goes on.
+    Exceptions in a worker's Python code are bugs and are raised unchanged.
     """
     try:
         yield
@@ -92,6 +93,6 @@ def _errors_translated(name: str) -> Iterator[None]:
 
 
 def _reason(text: str) -> str:
-    """Return the sentence that says most: of a file that cannot be read Spark speaks within a longer story."""
+    """Return the most specific sentence: for unreadable files, Spark's message has it among other text."""
     found = re.search(r"\[(?:FAILED_READ_FILE|CANNOT_READ)[^\n]*", text)
     return found[0] if found else first_line(text)

@@ -1,21 +1,22 @@
-"""What a worker does with its part of a run: each row goes through the plan of one machine, and is counted.
+"""Work done by a Spark worker on its part of a run: each row is evaluated with the plan, and counted.
 
-What leaves a worker are counts by kind, number and key, which add up over all workers:
+Workers yield counts by kind, number and key, which are summed over all workers:
 
 ==========  =========================  ============================  ========================================
 kind        number                     key                           rows
 ==========  =========================  ============================  ========================================
-outcome     number of golden query     a row's outcome, encoded      how many came to it
-short       number of golden query                                   how many lack documents, as some repeat
-unknown                                an id of no golden query      how many have it
-latency     milliseconds, as bits                                    how many took so long
-version     number of version field    a version                     how many have it
-unordered                              a file                        how many whose scores do not descend
-problem                                what is wrong with a row      how many are described so
-tally                                  one of ``TALLIES``            how many
+outcome     number of golden query     encoded outcome of a row      number of rows with this outcome
+short       number of golden query                                   number with fewer than k documents,
+                                                                     because some repeat
+unknown                                id without golden query       number with this id
+latency     bits of the milliseconds                                 number with this latency
+version     number of version field    version                       number with this version
+unordered                              file                          number whose scores do not descend
+problem                                message about a row           number with this problem
+tally                                  one of ``TALLIES``            total
 ==========  =========================  ============================  ========================================
 
-Counts are handed on as soon as there are many: a worker's memory has a limit, whatever the rows hold.
+Counts are yielded whenever there are many, to limit the memory of a worker whatever the rows contain.
 """
 
 import struct
@@ -42,7 +43,7 @@ from ragcontract.runs.readers import UNREAD
 
 COUNTS = "kind string, number long, key binary, rows long"
 TALLIES = ("rows", "measured", "unmeasured", "results", "repeated", "problems", "unordered")
-LINE, FILE = "line", "file"  # columns beside those of a run's rows
+LINE, FILE = "line", "file"  # columns in addition to those of a run row
 HELD = 100_000
 AT_ONCE = 10_000
 
@@ -50,16 +51,16 @@ Key = tuple[str, int, bytes]
 
 
 class Job:
-    """What every worker is handed: the plan, and a number for each golden query."""
+    """What is sent to every worker: the plan, and a number for each golden query."""
 
     def __init__(self, plan: Plan) -> None:
-        """Take the plan that one machine would carry out."""
+        """Store the plan and number its golden queries."""
         self.plan = plan
         self.numbers = {query_id: number for number, query_id in enumerate(plan.golden)}
 
 
 def of_columns(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
-    """Count rows that are columns of the run's fields, and ``file``."""
+    """Yield the counts of batches with the fields of run rows and ``file`` as columns."""
     counts = _Counts(job)
     columns: Columns[RunRow] | None = None
     for batch in batches:
@@ -75,7 +76,7 @@ def of_columns(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.Recor
 
 
 def of_lines(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
-    """Count rows that are JSON, a ``line`` each, and ``file``."""
+    """Yield the counts of batches with the columns ``line``, a row as JSON, and ``file``."""
     counts = _Counts(job)
     row_type = job.plan.row_type
     decode = msgspec.json.Decoder(row_type).decode
@@ -98,7 +99,7 @@ def of_lines(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordB
 
 
 class _Counts:
-    """The counts of one part of a run, until they are handed on."""
+    """The counts of one part of a run since the last ones were yielded."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -111,7 +112,7 @@ class _Counts:
         self._described = 0
 
     def note(self, row: RunRow, file: str) -> None:
-        """Count a good row."""
+        """Count a valid row."""
         self._others["tally", 0, b"rows"] += 1
         if not descending([result.score for result in row.results]):
             self._others["unordered", 0, file.encode()] += 1
@@ -130,7 +131,7 @@ class _Counts:
             self._others["tally", 0, b"unmeasured"] += 1
         else:
             self._others["tally", 0, b"measured"] += 1
-            self._latencies[row.latency_ms + 0.0] += 1  # no -0.0, whose bits are others
+            self._latencies[row.latency_ms + 0.0] += 1  # avoids -0.0, whose bits differ
         self._versions[row.embedding_model, row.index_version, row.chunking_version, row.retriever_version] += 1
 
     def _outcome(self, query: GoldenQuery, row: RunRow, doc_ids: list[str], file: str) -> RowOutcome | None:
@@ -148,7 +149,7 @@ class _Counts:
         return RowOutcome(score=score, values=values, violations=tuple(plan.violations(query, row)))
 
     def bad(self, location: str, mismatches: Iterable[Mismatch]) -> None:
-        """Count a row that cannot be read; a part of a run describes as many as one machine would, and counts on."""
+        """Count the problems of an invalid row; only the first ``SHOWN`` of each part of a run are described."""
         for mismatch in mismatches:
             self._others["tally", 0, b"problems"] += 1
             if self._described < SHOWN:
@@ -157,7 +158,7 @@ class _Counts:
                 self._others["problem", 0, problem.encode(errors="replace")] += 1
 
     def handed_on(self, more_than: int) -> Iterator[pa.RecordBatch]:
-        """Yield the counts, and start again from nothing, if there are more of them than so many."""
+        """Yield the counts and reset them, if there are more than ``more_than``."""
         held: list[Counter[Any]] = [self._outcomes, self._unknown, self._latencies, self._versions, self._others]
         if sum(map(len, held)) <= more_than:
             return
@@ -187,7 +188,7 @@ class _Counts:
 
 
 def bits(number: float) -> int:
-    """Return the bits of a number as a whole number; of numbers of at least 0, the larger has the larger one."""
+    """Return the bits of a number as an integer; for numbers of at least 0, this preserves their order."""
     (whole,) = struct.unpack("<q", struct.pack("<d", number))
     return int(whole)
 
@@ -224,7 +225,7 @@ def _location(file: str, query_id: object) -> str:
 
 
 def _location_of(line: bytes, file: str) -> str:
-    """Say which row a line is that cannot be read: by its query, or by how it begins."""
+    """Return the location of an invalid line: its query id, or else the start of the line."""
     try:
         query_id = msgspec.json.decode(line)["query_id"]
     except (*UNDECODABLE, TypeError, KeyError, IndexError):

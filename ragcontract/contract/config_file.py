@@ -1,7 +1,9 @@
 """Reads ``ragcontract.yml``. Every problem is reported with its line."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from datetime import date
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -15,14 +17,14 @@ from ragcontract.core.text import encodable
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
-from ragcontract.files.schema import Mismatch, dotted, mismatches
+from ragcontract.files.schema import Mismatch, Path, dotted, mismatches
 from ragcontract.registry import Registry
 
 MAX_BYTES = 1 << 20
 
 
 class ConfigFile(Struct, frozen=True, kw_only=True):
-    """The configuration with its gates and source file; the defaults if there is no file or it has problems.
+    """The configuration with its gates and source file; the defaults if there is no file, and in place of what is wrong with it.
 
     ``locations`` maps a key to file and line: ``fail_on.mrr_drop_gt`` to ``ragcontract.yml:4``. ``cutoffs`` are the
     effective ones, largest first.
@@ -62,6 +64,7 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
     document = yaml_tree.load(data, texts={"query"})  # an id is text: 007 is not 7
     found = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     made = ConfigFile(cutoffs=(k or DEFAULT_K,))
+    locations: dict[str, str] = {}
     if document.value is not None:
         locations = {dotted(key): encodable(f"{source.path}:{line}") for key, line in document.lines.items()}
         result = _converted(document.value, registry, k, locations)
@@ -72,7 +75,27 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
     if not found:
         return made
     found.sort(key=lambda one: one[0])
-    return _unusable(k, *[Problem.of(f"{source.path}:{line}", mismatch) for line, mismatch in found])
+    problems = [Problem.of(f"{source.path}:{line}", mismatch) for line, mismatch in found]
+    problem_paths = [mismatch.path for _, mismatch in found]
+    rest = _converted(_without(document.value, problem_paths), registry, k, locations)
+    unusable = _unusable(k, *problems)
+    if not isinstance(rest, ConfigFile) or any(path[:1] == ("k",) for path in problem_paths):
+        return unusable
+    return msgspec.structs.replace(rest, files=(source,), problems=unusable.problems)
+
+
+def _without(value: object, paths: Iterable[Path]) -> object:
+    """Return a copy without the values at some paths, so that the rest can be checked along with the other inputs."""
+    rest = deepcopy(value)
+    for path in sorted(paths, key=lambda path: [f"{step:>9}" for step in path], reverse=True):
+        parent: Any = rest
+        try:
+            for step in path[:-1]:
+                parent = parent[step]
+            parent.pop(path[-1])
+        except (AttributeError, IndexError, KeyError, TypeError):  # it went with what it is in, or was never there
+            continue
+    return rest
 
 
 def config_of(value: object, registry: Registry, *, k: int | None = None, location: str = "") -> ConfigFile:

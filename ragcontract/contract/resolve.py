@@ -38,6 +38,7 @@ class Contract(Struct, frozen=True, kw_only=True):
     problems: Problems = Problems()
     limit_problems: Problems = Problems()
     impossible: frozenset[str] = frozenset()
+    judged: bool = True
 
     @property
     def config(self) -> Config:
@@ -79,7 +80,7 @@ class Contract(Struct, frozen=True, kw_only=True):
 
     def without_limits(self) -> "Contract":
         """Return the contract without gates and rules, under which every run passes."""
-        return replace(self, rules=(), gates=(), limit_problems=Problems())
+        return replace(self, rules=(), gates=(), limit_problems=Problems(), judged=False)
 
 
 def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool) -> Contract:

@@ -120,7 +120,7 @@ def write_qrels(collection: Collection, problems: Collector) -> Iterator[str]:
             csv.writer(line, delimiter="\t", lineterminator="\n").writerow([query.id, doc_id, whole])
             yield line.getvalue()
     if unjudged:
-        problems.warning(f"{some(unjudged)} without a judged document: left out, for qrels have no line for that")
+        problems.warning(f"{some(unjudged)} without a judged document: left out, because qrels have no line for that")
 
 
 def write_queries(collection: Collection, _problems: Collector) -> Iterator[str]:

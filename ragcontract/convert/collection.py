@@ -93,7 +93,7 @@ def judged(judgments: Pairs[float], texts: Mapping[str, str], problems: Collecto
     """Combine judgments and texts, in the order of the judgments; a query without a text gets its id as text."""
     grades, places = judgments.values, judgments.places
     if nameless := [query_id for query_id in grades if not texts.get(query_id)]:
-        problems.warning(f"{places[nameless[0]]}: {some(nameless)} without a text; the id stands for the question")
+        problems.warning(f"{places[nameless[0]]}: {some(nameless)} without a text; the id is used as the question")
     if hopeless := [query_id for query_id, found in grades.items() if not any(grade > 0 for grade in found.values())]:
         problems.warning(
             f"{places[hopeless[0]]}: {some(hopeless)} without a relevant document: in trec_eval's means, not in ours"

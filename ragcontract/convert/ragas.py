@@ -68,4 +68,4 @@ def write_samples(collection: Collection, problems: Collector) -> Iterator[str]:
         if missing := [query_id for query_id in queries if query_id not in rankings]:
             problems.warning(f"{some(missing)} not in the run: the samples have no retrieved_context_ids")
         if unknown := [query_id for query_id in rankings if query_id not in queries]:
-            problems.warning(f"{some(unknown)} in the run only: left out, for a sample needs its question")
+            problems.warning(f"{some(unknown)} in the run only: left out, because a sample needs its question")

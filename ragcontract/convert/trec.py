@@ -116,7 +116,7 @@ def write_qrels(collection: Collection, problems: Collector) -> Iterator[str]:
             _refuse_spaces(doc_id, f"{query.location}: relevant_doc_ids", problems)
             yield f"{query.id} 0 {doc_id} {whole_grade(grade, query.location, doc_id, problems)}\n"
     if unjudged:
-        problems.warning(f"{some(unjudged)} without a judged document: left out, for qrels have no line for that")
+        problems.warning(f"{some(unjudged)} without a judged document: left out, because qrels have no line for that")
 
 
 def write_topics(collection: Collection, problems: Collector) -> Iterator[str]:
@@ -148,7 +148,7 @@ def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
             _refuse_spaces(result.doc_id, f"{ranking.location}: results[{rank - 1}].doc_id", problems)
             yield f"{ranking.query_id} Q0 {result.doc_id} {rank} {score!r} {TAG}\n"
     if empty:
-        problems.warning(f"{some(empty)} without results: left out, for a run has no line for that")
+        problems.warning(f"{some(empty)} without results: left out, because a run has no line for that")
     if rescored:
         problems.warning(
             f"{some(rescored)} with scores that are missing or do not descend: written with scores that count down"

@@ -7,8 +7,7 @@
     └── OutputError       2   a report or a baseline cannot be written to the requested path
 
 Exit code 0 is a pass and 1 a broken contract; neither is an error. Any other exception is a bug in rag-contract and
-exits with 3. The action exits with 4 if a required comment could not be posted and the exit code would
-otherwise be 0.
+exits with 3. The action exits with 4 if a required comment could not be posted and the exit code would otherwise be 0.
 """
 
 from collections.abc import Sequence

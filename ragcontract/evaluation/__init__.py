@@ -1,1 +1,1 @@
-"""Folding a run or a baseline, row by row, into what the verdict rests on."""
+"""Evaluation of a run or a baseline, row by row, into the data that the verdict is based on."""

@@ -1,4 +1,4 @@
-"""The means of all metrics on both sides, over all queries and by tag, and how sure their changes are."""
+"""The means of all metrics on both sides, for all queries and by tag, with the significance of their changes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,7 +12,7 @@ from ragcontract.statistics.significance import Noise
 
 
 class FamilyGroups(Struct, frozen=True, kw_only=True):
-    """Queries with the same values of one family's metrics, counted: all of them, and those with each tag."""
+    """Queries grouped by their values of one family's metrics: all queries, and those with each tag."""
 
     metrics: tuple[Metric, ...]
     keys: tuple[str, ...]
@@ -20,12 +20,12 @@ class FamilyGroups(Struct, frozen=True, kw_only=True):
     tags: dict[str, list[Group]]
 
     def of(self, tag: str | None) -> list[Group]:
-        """Return the groups with a tag, all for None."""
+        """Return the groups with a tag; all groups for None."""
         return self.groups if tag is None else self.tags.get(tag, [])
 
 
 class Aggregates(Struct, frozen=True, kw_only=True):
-    """Everything that is known of the means, by the key of a metric."""
+    """The means of all metrics, and the noise of their changes, by metric key."""
 
     families: tuple[FamilyGroups, ...]
     comparisons: dict[str, Comparison]
@@ -33,12 +33,12 @@ class Aggregates(Struct, frozen=True, kw_only=True):
     noise: dict[str, Noise]
 
     def comparison(self, key: str, tag: str | None) -> Comparison:
-        """Return a metric's means, over the queries with a tag or over all."""
+        """Return the means of a metric over the queries with a tag, or over all queries for None."""
         empty = Comparison(current=None)
         return self.comparisons[key] if tag is None else self.tags.get(tag, {}).get(key, empty)
 
     def noise_of_tags(self, wanted: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Noise]]:
-        """Return how sure the changes of some metrics are, by tag; ``wanted`` names tags with the metrics' keys."""
+        """Return the noise of metrics by tag; ``wanted`` maps tags to metric keys."""
         return {tag: dict(self._noise_of_tag(tag, keys)) for tag, keys in wanted.items()}
 
     def _noise_of_tag(self, tag: str, keys: Sequence[str]) -> Iterator[tuple[str, Noise]]:
@@ -48,7 +48,7 @@ class Aggregates(Struct, frozen=True, kw_only=True):
 
 
 def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
-    """Average what both sides come to."""
+    """Compute the means of all metrics on both sides."""
     ids, queries = list(plan.golden), plan.golden.values()
     tags, weights = [query.tags for query in queries], [query.weight for query in queries]
     families = []

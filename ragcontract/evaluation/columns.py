@@ -1,4 +1,4 @@
-"""The values of the families beside the ranking metrics: a number a query and metric, in arrays."""
+"""Arrays of the metric values of all families except the ranking metrics."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -9,26 +9,26 @@ from ragcontract.statistics.repeats import averaged_values
 
 
 class Column:
-    """The values of one family, by the number of a query in the golden set; 8 bytes a number.
+    """The values of one family by query; 8 bytes per value.
 
-    A query may be noted several times: its values are then the means, and ``rows`` has each.
+    If a query has several rows, its values are the means, and ``rows`` returns those of each row.
     """
 
     def __init__(self, metrics: int, numbers: Mapping[str, int]) -> None:
-        """Make room for so many ``metrics`` of the queries that are numbered."""
+        """Allocate the values of so many ``metrics`` for the queries in ``numbers``, which maps ids to indexes."""
         self._metrics = metrics
         self._numbers = numbers
         self._values = array("d", [nan]) * (metrics * len(numbers))
         self._repeats: dict[str, list[Values]] = {}
 
     def note(self, query_id: str, values: Values) -> None:
-        """Keep a row's values; a query without a part in the metrics has none."""
+        """Store the values of a row; they are empty if the metrics do not apply to it."""
         if values:
             start = self._numbers[query_id] * self._metrics
             self._values[start : start + self._metrics] = array("d", values)
 
     def repeat(self, query_id: str, values: Values) -> None:
-        """Keep the values of one more row of a query; a row without values has no part in the means."""
+        """Add the values of a further row of a query; empty values do not count in the means."""
         if values:
             first = self[query_id]
             rows = self._repeats.setdefault(query_id, [first] if first else [])
@@ -36,7 +36,7 @@ class Column:
             self.note(query_id, averaged_values(rows))
 
     def __getitem__(self, query_id: str) -> Values:
-        """Return a query's values, empty where it has none."""
+        """Return the values of a query, empty if it has none."""
         start = self._numbers[query_id] * self._metrics
         values = tuple(self._values[start : start + self._metrics])
         return () if isnan(values[0]) else values

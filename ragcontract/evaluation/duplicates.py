@@ -1,4 +1,4 @@
-"""Documents that a row returns more than once, as chunks of them do: they displace other documents. Pure."""
+"""Counts documents that a row returns more than once, for example as chunks: they displace other documents."""
 
 from msgspec import Struct
 
@@ -6,10 +6,10 @@ NAMED = 3
 
 
 class Duplicates(Struct, frozen=True, kw_only=True):
-    """Of the ``results`` in the top k, ``repeated`` ones repeat a document of their row.
+    """Duplicate documents: ``repeated`` of the ``results`` in the top k repeat a document of the same row.
 
-    ``short`` counts the rows whose exported results, because some repeat, hold fewer than k documents; ``named`` are
-    the first three.
+    ``short`` counts the rows that contain fewer than k distinct documents because some are repeated; ``named`` has the
+    first three query ids.
     """
 
     results: int = 0
@@ -19,7 +19,7 @@ class Duplicates(Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> float:
-        """The share of repeated results, 0 where there are no results."""
+        """The fraction of repeated results; 0 if there are no results."""
         return self.repeated / self.results if self.results else 0.0
 
 
@@ -27,17 +27,17 @@ class DuplicateCounter:
     """Counts duplicates row by row."""
 
     def __init__(self, k: int) -> None:
-        """Look at the top ``k``, the largest cut-off."""
+        """Count duplicates in the top ``k``, where k is the largest cut-off."""
         self._k = k
         self._results = self._repeated = self._short = 0
         self._named: list[str] = []
 
     def note(self, query_id: str, doc_ids: list[str]) -> bool:
-        """Count a row; returns whether it holds too few documents because some repeat."""
+        """Count a row; return whether it contains too few documents because some are repeated."""
         top = doc_ids[: self._k]
         self._results += len(top)
         distinct = len(set(top))
-        if distinct == len(top):  # most rows: nothing repeats
+        if distinct == len(top):  # the common case: no duplicates
             return False
         self._repeated += len(top) - distinct
         if len(set(doc_ids)) >= self._k:
@@ -48,5 +48,5 @@ class DuplicateCounter:
         return True
 
     def result(self) -> Duplicates:
-        """Return the counts."""
+        """Return the counts so far."""
         return Duplicates(results=self._results, repeated=self._repeated, short=self._short, named=tuple(self._named))

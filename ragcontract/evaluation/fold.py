@@ -1,4 +1,4 @@
-"""Folds the rows of one side, as they are read, into what is kept of them. No run is ever held as a whole."""
+"""Aggregates the rows of one side while they are read, without holding the whole run in memory."""
 
 import sys
 from array import array
@@ -30,7 +30,7 @@ _VERSIONS = attrgetter(*VERSION_FIELDS)
 
 
 def fold(plan: Plan, events: Iterable[RunEvent]) -> Side:
-    """Return what the rows come to; everything that is wrong with them is in ``problems``."""
+    """Return the side that results from the events; its ``problems`` contain everything wrong with the rows."""
     builder = _Builder(plan)
     for event in events:
         match event:
@@ -48,6 +48,12 @@ def fold(plan: Plan, events: Iterable[RunEvent]) -> Side:
 
 
 class _Builder:
+    """Adds up the events of one side.
+
+    Ranking metrics and ranks are in ``_scores``. Further families and rules that read the row are optional: without
+    them ``_columns`` and ``_violations`` stay empty.
+    """
+
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self.files: list[SourceFile] = []
@@ -61,14 +67,14 @@ class _Builder:
         self._row_rules = bool(plan.row_rules)
         self._unknown: dict[str, None] = {}
         self._more_unknown = 0
-        self._lines: dict[str, int] = {}  # where a query's row is, file and line in one number: there may be a million
+        self._lines: dict[str, int] = {}  # location of each query: file and line in one integer, to save memory
         self._paths: list[str] = []
         self._latencies = array("d")
         self._unmeasured = 0
         self._versions: dict[tuple[str | int | None, ...], None] = {}
         self._duplicates = DuplicateCounter(plan.k)
         self._unordered, self._first_unordered = 0, ""
-        self._changed: list[str] = []  # queries that a stored baseline asked another question
+        self._changed: list[str] = []  # queries for which a stored baseline has a different question
         self._doc_ids: dict[str, list[list[str]]] = {}
 
     def batch(self, event: Batch[RunRow]) -> None:
@@ -92,7 +98,7 @@ class _Builder:
             if is_repeat and not self._plan.repeats:
                 self._refuse_second_row(query_id, location_of(event, index))
                 continue
-            lines[query.id] = first + index  # the golden query's own id: the row's copy need not be held
+            lines[query.id] = first + index  # the golden query's id, so that the row's copy can be freed
             known.append(row)
             doc_ids = row.doc_ids
             retrieved.append((query, doc_ids))
@@ -127,7 +133,7 @@ class _Builder:
         self._score(retrieved)
 
     def _score(self, retrieved: Sequence[Retrieved]) -> None:
-        """Keep the scores of rows: of queries with several rows, each."""
+        """Store the scores of rows; for queries with several rows, each of them."""
         score, scores = self._plan.ranking.score, self._scores
         for query, doc_ids in retrieved:
             if query.id in scores:
@@ -139,7 +145,7 @@ class _Builder:
                 self._doc_ids.setdefault(query.id, []).append(doc_ids)
 
     def _note_row(self, query: GoldenQuery, row: RunRow, location: str, *, is_repeat: bool) -> None:
-        """Keep what the other families and the rules say, which need the row."""
+        """Store the values and violations that need the row itself."""
         for family, column in zip(self._plan.families, self._columns, strict=True):
             values = valid_values(family, query, row)
             if isinstance(values, str):
@@ -150,7 +156,7 @@ class _Builder:
             self._violations[query.id] = merged(self._violations.get(query.id, ()), violations)
 
     def _recompute(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
-        """Compute the metrics of a stored query again, from the documents of each of its rows."""
+        """Compute the metrics of a stored query again, from the document ids of each of its rows."""
         for number, doc_ids in enumerate(rows):
             results = [Result(doc_id=doc_id) for doc_id in doc_ids]
             values = valid_values(family, query, RunRow(query_id=query.id, results=results))
@@ -202,7 +208,7 @@ class _Builder:
         )
 
     def _score_missing(self, missing: Iterable[str]) -> None:
-        """Let golden queries without a row have found nothing, and have the worst of every other metric."""
+        """Score golden queries without a row as if nothing was retrieved; other metrics get their worst value."""
         for query_id in missing:
             outcome = self._plan.missing(self._plan.golden[query_id])
             self._scores[query_id] = outcome.score
@@ -212,7 +218,7 @@ class _Builder:
                 self._violations[query_id] = outcome.violations
 
     def _incomparable(self) -> frozenset[str]:
-        """Return the metrics of a stored baseline that something else computed."""
+        """Return the metrics of a stored baseline that were computed in another way than now."""
         prints = self.stored.fingerprints if self.stored else {}
         families: Iterable[Family] = self._plan.families if self.stored else ()
         metrics = [metric for family in families if not family.from_ids for metric in family.metrics]
@@ -220,24 +226,24 @@ class _Builder:
 
 
 def stored_values(metrics: Iterable[Metric], stored: ComparedQuery) -> Values:
-    """Return the metrics that a stored baseline has for a query, none where it lacks one of them."""
+    """Return the stored metrics of a query; an empty tuple if any of them is missing."""
     known = stored.metrics if isinstance(stored, MeasuredQuery) else {}
     values = [known.get(metric.key) for metric in metrics]
     return tuple([value for value in values if value is not None]) if None not in values else ()
 
 
 def merged(first: Iterable[Violation], others: Iterable[Violation]) -> tuple[Violation, ...]:
-    """Return the violations of several rows of a query, each once."""
+    """Return the violations of several rows of a query without duplicates."""
     return tuple(dict.fromkeys([*first, *others]))
 
 
 def location_of(batch: Batch[RunRow], index: int) -> str:
-    """Return where a row stands, as ``run.jsonl:17``; by its query where it was never in a file."""
+    """Return the location of a row, such as ``run.jsonl:17``; for a run in memory, its query."""
     return batch.location(index) if batch.line else f"{batch.path}: query {shown(batch.rows[index].query_id)}"
 
 
 def versions_of(rows: Iterable[tuple[str | int | None, ...]]) -> dict[str, list[str]]:
-    """Return the distinct values of each version field that rows have."""
-    columns = zip(VERSION_FIELDS, zip(*rows, strict=True), strict=False)  # there may be no row
+    """Return the distinct values of each version field."""
+    columns = zip(VERSION_FIELDS, zip(*rows, strict=True), strict=False)  # not strict, because there may be no rows
     found = {name: dict.fromkeys(as_id(value) for value in column if value is not None) for name, column in columns}
     return {name: list(values) for name, values in found.items() if values}

@@ -1,4 +1,4 @@
-"""What is done with each row of a run, the same on both sides, on this machine and on a cluster."""
+"""How to evaluate each row of a run; the same plan is used for run and baseline, locally and on a cluster."""
 
 from collections.abc import Iterable, Iterator
 
@@ -24,11 +24,12 @@ class RowOutcome(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """How rows become numbers.
+    """The metrics, rules and options for the evaluation of rows.
 
-    ``ranking`` is the family whose ranks are kept for rules; ``families`` are the others. ``row_rules`` are the classes
-    of rules that need the row. With ``repeats`` a query may have several rows; with ``keep_ids`` their document ids are
-    kept. A baseline has no row for a ``new`` golden query, which is no defect; a run's is ``score_missing``.
+    ``ranking`` is the family whose ranks are stored for rules; ``families`` are the others. ``row_rules`` are the rule
+    classes that need the row. With ``repeats``, a query may have several rows; with ``keep_ids``, the document ids of
+    all rows are stored. A run is scored as if nothing was retrieved for a golden query without a row (whether that is
+    allowed, ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
@@ -53,7 +54,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def row_type(self) -> type[RunRow]:
-        """The record to decode rows as."""
+        """The record type with which rows are decoded."""
         return row_type(self.needs)
 
     def for_baseline(self) -> "Plan":
@@ -79,18 +80,18 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | str:
-    """Return the values of one row, or what is wrong with them: nothing that is missing or out of range counts."""
+    """Return the values of one row, or a message if a value is missing or out of range."""
     values = family.values(query, row)
     if isinstance(values, Missing):
         return values.why
     if values and len(values) != len(family.metrics):
         return f"has {len(values)} values of {len(family.metrics)} metrics"
     for metric, value in zip(family.metrics, values, strict=False):
-        if not metric.scale.low <= value <= metric.scale.high:  # nan is in no range
+        if not metric.scale.low <= value <= metric.scale.high:  # the comparison is false for NaN
             return f"{metric.key} is {value}, outside of its scale from {metric.scale.low:g} to {metric.scale.high:g}"
     return values
 
 
 def worst_values(metrics: Iterable[Metric]) -> Values:
-    """Return the values of a query for which nothing was done."""
+    """Return the values of a query without any result."""
     return tuple([metric.worst for metric in metrics])

@@ -1,4 +1,4 @@
-"""What a run or a baseline comes to."""
+"""The result of evaluating a run or a baseline."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,14 +15,15 @@ from ragcontract.runs.stored import StoredHead
 
 
 class Side(Struct, frozen=True, kw_only=True):
-    """One side, whole when it is made.
+    """The evaluated rows of a run or a baseline.
 
-    ``scores`` and the ``columns`` (one for each further family) are by query id; ``violations`` are those of rules that
-    need the row. Golden queries without a row are ``missing``, rows without a golden query ``unknown``: the first are
-    named, and ``more_unknown`` counts the other rows (of a cluster's run: ids). ``unmeasured`` counts the rows without
-    a latency. Where a cluster's queries have several rows, ``rows`` counts them, since they have no order. ``changed``
-    queries were asked another question by a stored baseline, whose ``stored`` head has the rest. ``incomparable``
-    metrics were computed by something else there. ``doc_ids`` of each row are kept where they were asked for.
+    ``scores`` and ``columns`` (one for each family except the ranking metrics) are by query id. ``violations`` are
+    those of rules that need the row. ``missing`` are golden queries without a row. ``unknown`` are the first query ids
+    that are not golden queries, and ``more_unknown`` is the number of further rows (on a cluster: of further ids).
+    ``unmeasured`` counts the rows without a latency. ``rows`` counts the rows of each query on a cluster if any has
+    several. ``changed`` are queries for which a stored baseline has a different question, ``stored`` is the head of
+    that baseline, and ``incomparable`` are its metrics that were computed in another way. ``doc_ids`` has the document
+    ids of each row if the plan requests them.
     """
 
     scores: dict[str, QueryScore]
@@ -45,7 +46,7 @@ class Side(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The side's first file, and how many more it has."""
+        """The path of the first file, and the number of further files."""
         first, *more = [file.path for file in self.files] or ["the run"]
         return f"{first} (and {count(len(more), 'more file')})" if more else first
 

@@ -1,4 +1,4 @@
-"""The seam for sources: what a run or a baseline comes from."""
+"""Source interface: where a run or a baseline is read from."""
 
 from typing import Protocol
 
@@ -11,10 +11,10 @@ from ragcontract.runs.readers import Reader
 
 
 class Source(Protocol):
-    """Carries out a plan where the rows are, and hands back what they come to."""
+    """Evaluates a plan where the rows are, and returns the result."""
 
     def evaluate(self, plan: Plan) -> Side:
-        """Return the side; what is wrong with its rows is in its problems."""
+        """Return the side; its ``problems`` contain everything wrong with the rows."""
 
 
 class Local(Struct, frozen=True):
@@ -23,6 +23,6 @@ class Local(Struct, frozen=True):
     reader: Reader
 
     def evaluate(self, plan: Plan) -> Side:
-        """Read and fold the rows."""
+        """Read and evaluate the rows."""
         with_metrics = any(not family.from_ids for family in plan.families)
         return fold(plan, self.reader.events(plan.row_type, with_metrics=with_metrics))

@@ -80,7 +80,7 @@ def column_mismatches(kind: Kind, found: pa.DataType | pa.Schema, path: Path = (
             if required:
                 yield Mismatch(at, f"is missing{_instead(name, kind, names)}")
         elif names.count(name) > 1:
-            yield Mismatch(at, "is there more than once; give one of the columns another name")
+            yield Mismatch(at, "occurs more than once; rename one of the columns")
         else:
             yield from _type_mismatches(wanted, found.field(name).type, at)
 
@@ -88,7 +88,7 @@ def column_mismatches(kind: Kind, found: pa.DataType | pa.Schema, path: Path = (
 def _instead(name: str, kind: Kind, names: list[str]) -> str:
     strangers = [stranger for stranger in names if stranger not in kind.fields]
     if near := nearest(name, strangers):
-        return f"; is {near!r} meant to be it?"
+        return f"; is {near!r} a misspelling of it?"
     return f"; found instead: {', '.join(map(repr, strangers[:3]))}" if strangers else ""
 
 

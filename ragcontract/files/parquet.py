@@ -116,7 +116,7 @@ def _needed(file: pq.ParquetFile, columns: Columns[T]) -> list[str]:
 def _no_parquet(file: InputFile) -> str:
     if not file.stream.peek(1):
         return "is empty; expected Parquet"
-    return "is no Parquet file, though its name says so; JSON lines are called something.jsonl"
+    return "is not a Parquet file, although its name ends in .parquet; name JSON lines something.jsonl"
 
 
 def _first_line(error: Exception) -> str:

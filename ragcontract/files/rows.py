@@ -50,4 +50,4 @@ def read_rows(
 
 def needs_pyarrow(name: str) -> OutputError:
     """Return the error for a file that cannot be written as Parquet without pyarrow."""
-    return OutputError([f"{name}: is to be Parquet, which pyarrow writes; {INSTALL}"])
+    return OutputError([f"{name}: cannot be written as Parquet without pyarrow; {INSTALL}"])

@@ -141,7 +141,7 @@ def _instead(missing: str, instance: dict[str, Any], schema: dict[str, Any]) -> 
     """Name the field that was probably meant, or else the unknown fields that are there."""
     strangers = [name for name in instance if name not in schema.get("properties", {})]
     if near := nearest(missing, strangers):
-        return f"; is {near!r} meant to be it?"
+        return f"; is {near!r} a misspelling of it?"
     return f"; found instead: {', '.join(repr(name) for name in strangers[:3])}" if strangers else ""
 
 

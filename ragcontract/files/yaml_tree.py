@@ -15,7 +15,7 @@ from msgspec import Struct
 from ragcontract.core.text import encodable
 
 Path = tuple[str | int, ...]
-HALF = r"has half of a character in it (\ud800 to \udfff), which no file can hold; write the whole one"
+HALF = r"contains half of a surrogate pair (\ud800 to \udfff), which is not a character; write both halves"
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -93,6 +93,9 @@ class _Tree:
             message = f"has a character that YAML does not allow (U+{code:04X})"
             self.problems.append(Problem(line=line, message=message))
             return None
+        except (ValueError, OverflowError):  # PyYAML hands what follows a \\U to chr()
+            self.problems.append(Problem(line=1, message=r"has an escape \U… that is not a character"))
+            return None
         if node is None or (isinstance(node, yaml.ScalarNode) and node.style is None and _scalar(node) is None):
             return {}
         if not isinstance(node, yaml.MappingNode):
@@ -131,7 +134,7 @@ class _Tree:
         found: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.id != "scalar":
-                self._refuse(key_node.start_mark, path, "has a key that is no plain text")
+                self._refuse(key_node.start_mark, path, "has a key that is not plain text")
                 continue
             key = _whole(key_node.value)
             if key is None:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ragcontract.github.client import Client
 
 MAX_FILE = 16 << 20  # bytes
+MAX_EXPLAINED = 1 << 20  # bytes of a file of which every mistake is looked for
+MAX_PHRASE = 1 << 16  # characters, more than a comment holds
 BAREST = Layout(rows=0, folds=False, inputs=False)
 LEFT_FOR_FOOT = 2_000
 
@@ -44,6 +46,8 @@ def relay(context: Context, settings: Settings, world: World) -> int:
         path = _file(settings, context)
         report = _report(path)
         render = _renderer(report, settings.name)
+        if isinstance(report, Report):
+            _refuse_unwritten(report, path)
         _refuse_unrenderable(render, path)
     except InputError as error:
         world.stdout.write(annotations.of_problems(error, lambda location: in_repository(location, context)))
@@ -81,7 +85,7 @@ def _file(settings: Settings, context: Context) -> Path:
     below = Path(os.path.normpath(Path.cwd() / path))
     tops = (context.workspace, context.temporary)
     steps = [step for step in (below, *below.parents) if not any(top and top.is_relative_to(step) for top in tops)]
-    if any(step.is_symlink() for step in steps):
+    if any(os.path.islink(step) for step in steps):
         raise InputError([f"{path}: is behind a symbolic link, which is not followed"])
     return path
 
@@ -95,6 +99,8 @@ def _report(path: Path) -> Report | ErrorReport:
             record = ErrorReport
         return msgspec.json.decode(data, type=record)
     except UNDECODABLE as error:
+        if len(data) > MAX_EXPLAINED:
+            raise InputError([f"{path}: is not a report of this version of rag-contract ({error})"]) from error
         found = [str(Problem.of(str(path), one)) for one in explained(data, error, record)]
         raise InputError(found[:SHOWN], more=len(found[SHOWN:])) from error
 
@@ -125,12 +131,28 @@ def _renderer(report: Report | ErrorReport, name: str) -> Renderer:
     return render
 
 
+def _refuse_unwritten(report: Report, path: Path) -> None:
+    """Raise :class:`InputError` for what fits the schema, comes from no check, and takes long to render."""
+    ids = [query.id for query in report.queries]
+    phrases = (phrase for one in report.findings for phrase in (one.expected, one.found, one.found_now))
+    problems = {
+        "queries: an id occurs twice": len(set(ids)) < len(ids),
+        "k: a cut-off occurs twice": len(set(report.k)) < len(report.k),
+        f"findings: a sentence has more than {MAX_PHRASE:,} characters": any(
+            sum(len(part) if isinstance(part, str) else len(part.name) for part in phrase) > MAX_PHRASE
+            for phrase in phrases
+        ),
+    }
+    if found := [f"{path}: {problem}" for problem, is_there in problems.items() if is_there]:
+        raise InputError(found)
+
+
 def _refuse_unrenderable(render: Renderer, path: Path) -> None:
     """Raise :class:`InputError` where a report's parts do not fit each other, as in none that a check wrote."""
     try:
         render(Layout())
         size = len(render(BAREST).encode())
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
         raise InputError([f"{path}: its parts are inconsistent ({type(error).__name__})"]) from error
     if size > MAX_BODY - LEFT_FOR_FOOT:
         raise InputError([f"{path}: its shortest form is too long for a comment"])

@@ -59,6 +59,6 @@ def decide(evaluation: Evaluation, today: date) -> Decision:
         gates=gates,
         violations=violations,
         findings=tuple(findings_of(evaluation, contract.gates, gates, violations)),
-        warnings=tuple(waiver_warnings(contract, used | used_by_gates, today)),
+        warnings=tuple(waiver_warnings(contract, used | used_by_gates, today)) if contract.judged else (),
         warn_only=warn_only,
     )

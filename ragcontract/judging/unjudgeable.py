@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ragcontract.contract.config import enforced
+from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import count
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.evaluated import Evaluation
@@ -15,17 +16,19 @@ NAMED = 3
 def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     """Return the problems and warnings that depend on several inputs.
 
-    If golden rows or run rows are invalid, returns none: a row that seems to be missing may be an invalid one. With
-    ``complete``, the run must cover the whole golden set whatever the configuration says; a baseline requires this.
+    Nothing is said that an invalid row may explain: with invalid run rows, no query is missing and no mean is known;
+    with invalid golden rows, no run row is unknown. With ``complete``, the run must cover the whole golden set whatever
+    the configuration says; a baseline requires this.
     """
     problems = Collector()
     run, baseline = evaluation.run, evaluation.baseline
-    if evaluation.contract.golden.problems or run.problems:
-        return problems.found()
-    _missing(evaluation, problems, complete=complete)
-    for warning in _warnings(evaluation):
-        problems.warning(warning)
-    if baseline and not baseline.problems and not baseline.scores:
+    all_golden = not evaluation.contract.golden.problems
+    if not run.problems:
+        _missing(evaluation, problems, complete=complete)
+    if not run.problems and all_golden:
+        for warning in _warnings(evaluation):
+            problems.warning(warning)
+    if all_golden and baseline and not baseline.problems and not baseline.scores:
         common = (
             "ids in common with the golden file, but no question"
             if baseline.changed
@@ -33,16 +36,20 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
         )
         problems.problem(baseline.files[0].path, f"has {common}; recreate it with `rag-contract baseline`")
     contract = evaluation.contract
-    for gate in contract.gates if _comparable(evaluation) else ():
-        if gate.id not in contract.impossible and (observed := observe(gate, evaluation)).amount is None:
+    for gate in contract.gates if all_golden else ():
+        if gate.id in contract.impossible or not _is_known(gate, evaluation):
+            continue
+        if (observed := observe(gate, evaluation)).amount is None:
             problems.problem(gate.location, f"{gate.id} cannot be judged: {observed.why}")
     for warning in _never_satisfiable(evaluation):
         problems.warning(warning)
     return problems.found()
 
 
-def _comparable(evaluation: Evaluation) -> bool:
-    sides = [evaluation.run, *([evaluation.baseline] if evaluation.baseline else [])]
+def _is_known(gate: Gate, evaluation: Evaluation) -> bool:
+    """Return whether the sides that a gate is about are whole."""
+    baseline = evaluation.baseline if gate.compares else None
+    sides = [evaluation.run, *([baseline] if baseline else [])]
     return not any(side.problems or not side.scores for side in sides)
 
 

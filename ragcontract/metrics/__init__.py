@@ -1,1 +1,1 @@
-"""Metrics of one query, a module for each family."""
+"""Metrics of a query, with one module per family."""

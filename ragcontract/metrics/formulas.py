@@ -1,8 +1,8 @@
-"""The metrics of one query, cut at rank k. All values are from 0 to 1.
+"""Formulas of the ranking metrics of a query, with the ranking cut at rank k; all values are from 0 to 1.
 
-Definitions as in Manning, Raghavan and Schütze, *Introduction to Information Retrieval* (2008), chapter 8, and
-trec_eval (``recip_rank``, ``recall.k``, ``P.k``, ``success.k``, ``map_cut.k``, ``ndcg_cut.k``) on the list cut at k.
-Where a list is shorter than k, precision still divides by k, as trec_eval does. nDCG is that of Järvelin and Kekäläinen
+The definitions are those of Manning, Raghavan and Schütze, *Introduction to Information Retrieval* (2008), chapter 8,
+and of trec_eval (``recip_rank``, ``recall.k``, ``P.k``, ``success.k``, ``map_cut.k``, ``ndcg_cut.k``) on the list cut
+at k. As in trec_eval, precision is divided by k even if a list is shorter. nDCG is that of Järvelin and Kekäläinen
 (2002) with the discount log2(rank + 1); exponential gain is that of Burges et al. (2005).
 """
 
@@ -17,11 +17,12 @@ from ragcontract.core.metric import Gain
 
 
 class Found(Struct, frozen=True, gc=False):
-    """What was found of a query's relevant documents.
+    """The relevant documents of a query that were retrieved.
 
-    ``hits`` are the ascending 1-based ranks at which they were found, each document once, and ``relevant`` is how many
-    there are (at least 1). With grades, ``gains`` has the ``(rank, gain)`` of every graded document that was found and
-    ``ideal`` all gains, largest first; without, every relevant document has the gain 1.
+    ``hits`` are the 1-based ranks of these documents in ascending order, with each document once; ``relevant`` is the
+    number of all relevant documents (at least 1). If there are grades, ``gains`` has the ``(rank, gain)`` of every
+    graded document that was retrieved, and ``ideal`` has all gains, largest first; otherwise each relevant document has
+    a gain of 1.
     """
 
     hits: Sequence[int]
@@ -31,28 +32,28 @@ class Found(Struct, frozen=True, gc=False):
 
 
 def reciprocal_rank(found: Found, k: int) -> float:
-    """One over the rank of the first relevant document, 0 if none is in the top k."""
+    """Return 1 / rank of the first relevant document, or 0 if none is in the top k."""
     hits = found.hits
     return 1 / hits[0] if hits and hits[0] <= k else 0.0
 
 
 def recall(found: Found, k: int) -> float:
-    """Return the part of the relevant documents that is in the top k."""
+    """Return the fraction of the relevant documents that are in the top k."""
     return bisect_right(found.hits, k) / found.relevant
 
 
 def precision(found: Found, k: int) -> float:
-    """Return the part of the top k that is relevant; short lists are divided by k too."""
+    """Return the fraction of the top k that is relevant; the denominator is k even for shorter lists."""
     return bisect_right(found.hits, k) / k
 
 
 def hit_rate(found: Found, k: int) -> float:
-    """1 if any relevant document is in the top k, else 0."""
+    """Return 1 if any relevant document is in the top k, otherwise 0."""
     return float(bool(found.hits) and found.hits[0] <= k)
 
 
 def ndcg(found: Found, k: int) -> float:
-    """Return the discounted gain of the top k, as part of the best that the golden grades allow."""
+    """Return the discounted gain of the top k, divided by the best possible one."""
     if found.gains is None:
         best = _discounts(min(k, found.relevant))
         return sum([1 / log2(rank + 1) for rank in found.hits if rank <= k]) / best
@@ -61,7 +62,7 @@ def ndcg(found: Found, k: int) -> float:
 
 
 def average_precision(found: Found, k: int) -> float:
-    """Average the precision at the rank of each relevant document, those that are not in the top k counting 0."""
+    """Return the mean of the precision at the rank of each relevant document, counting 0 for those not in the top k."""
     return sum([number / rank for number, rank in enumerate(found.hits, 1) if rank <= k]) / found.relevant
 
 
@@ -70,16 +71,16 @@ def _discounts(ranks: int) -> float:
     return sum([1 / log2(rank + 1) for rank in range(1, ranks + 1)])
 
 
-LARGEST_EXPONENT = 64.0  # of the grades that gain takes to the power; beyond it one grade would outweigh all others
+LARGEST_EXPONENT = 64.0  # limit on grades with exponential gain; above it, one grade would outweigh all others
 
 
 def gain_of(grade: float, gain: Gain) -> float:
-    """Return what a document of a grade is worth: the grade itself, or 2^grade - 1."""
+    """Return the gain of a grade: the grade itself, or 2^grade - 1."""
     return grade if gain == "linear" else 2.0**grade - 1
 
 
 class Formula(Struct, frozen=True, kw_only=True):
-    """A formula: its name in files, its name for people, and how it is computed from what was found and a cut-off."""
+    """A formula: its name in files, its display name, and the function of the retrieved documents and k."""
 
     name: str
     label: str

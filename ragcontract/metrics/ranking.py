@@ -1,4 +1,4 @@
-"""The family of ranking metrics: from the documents that a row returned to ranks, and the metrics of those ranks."""
+"""The family of ranking metrics: computes ranks and metrics from the document ids of a row."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,20 +9,20 @@ from ragcontract.core.scores import QueryScore, Ranks, Values
 from ragcontract.metrics.formulas import FORMULAS, Found, gain_of
 
 NOT_FOUND: Ranks = (None,)
-REMEMBERED = 50_000  # different scores, some 10 MB of them; queries by the million have a few hundred
-SUGGESTED = {"mrr", "recall"}  # every further limit makes the others less sharp, so suggestions start with two
+REMEMBERED = 50_000  # number of distinct scores cached, about 10 MB; even millions of queries have only a few hundred
+SUGGESTED = {"mrr", "recall"}  # each further limit reduces the power of the others, so only two are suggested
 
 
 def ranking(settings: MetricSettings) -> Iterable[Family]:
-    """Provide the family: every formula at every cut-off."""
+    """Return the family: every formula at every cut-off."""
     return [Ranking(settings.cutoffs, settings.rank_by, settings.gain)]
 
 
 class Ranking:
     """MRR, Recall, Precision, HitRate, nDCG and MAP at each cut-off, the largest cut-off first.
 
-    With ``rank_by="documents"`` a document's later results (its other chunks) take no rank. A document is never
-    credited twice either way. Queries with the same ranks get one and the same score.
+    With ``rank_by="documents"``, repeated results of a document (its other chunks) do not count as ranks. In either
+    case, a document is credited only once. Queries with the same ranks share one score object.
     """
 
     needs = frozenset({"results"})
@@ -36,7 +36,7 @@ class Ranking:
         *,
         remembered: int = REMEMBERED,
     ) -> None:
-        """Score at these cut-offs; at most so many different scores are ``remembered``."""
+        """Store the cut-offs and options; ``remembered`` is the maximum number of cached scores."""
         self.k = max(cutoffs)
         self._formulas = [(formula, k) for k in sorted(set(cutoffs), reverse=True) for formula in FORMULAS]
         self.metrics = [
@@ -55,15 +55,15 @@ class Ranking:
         self._scores: dict[tuple[Ranks, Ranks], QueryScore] = {}
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:
-        """Return the metrics of one row."""
+        """Return the metric values of one row."""
         return self.score(query, row.doc_ids).values
 
     def score(self, query: GoldenQuery, doc_ids: Sequence[str]) -> QueryScore:
-        """Score the documents returned for one query, best first."""
+        """Score the documents retrieved for one query, best first."""
         if self._by_document:
             doc_ids = list(dict.fromkeys(doc_ids))
         relevant, forbidden = query.relevant_doc_ids, query.forbidden_doc_ids
-        if len(relevant) == 1:  # as most have: calls cost a million times
+        if len(relevant) == 1:  # the common case; a direct index() saves the call, which matters for millions of rows
             ranks = (doc_ids.index(relevant[0]) + 1,) if relevant[0] in doc_ids else NOT_FOUND
         else:
             ranks = _ranks(doc_ids, relevant)
@@ -94,7 +94,7 @@ class Ranking:
     def _gains(
         self, relevance: Mapping[str, float], doc_ids: Sequence[str]
     ) -> tuple[list[tuple[int, float]], list[float]]:
-        """Return the rank and the gain of every graded document that was found, and all gains, largest first."""
+        """Return the rank and gain of every graded document that was retrieved, and all gains, largest first."""
         gains = {doc_id: gain_of(grade, self._gain) for doc_id, grade in relevance.items()}
         ranked = zip(_ranks(doc_ids, tuple(gains)), gains.values(), strict=True)
         return [(rank, gain) for rank, gain in ranked if rank], sorted(gains.values(), reverse=True)
@@ -109,6 +109,6 @@ def clean_rank_of(ranks: Ranks, forbidden_ranks: Ranks, k: int) -> int:
 
 
 def _ranks(doc_ids: Sequence[str], wanted: tuple[str, ...]) -> Ranks:
-    """Return the 1-based rank of the first result of each wanted document, None for one that was not returned."""
-    # list.index runs in C: quicker than a loop over the results for the few documents that a query names.
+    """Return the 1-based rank of the first result of each wanted document, None for one that was not retrieved."""
+    # list.index runs in C, which is faster than a Python loop over the results for a few wanted documents.
     return tuple([doc_ids.index(doc_id) + 1 if doc_id in doc_ids else None for doc_id in wanted])

@@ -85,7 +85,7 @@ def acceptance(report: Report, reason: str) -> Accepted:
         at=report.created_at,
         by_version=report.tool.version,
         failed=len(failed),
-        failed_checks=failed[:MAX_FAILED_CHECKS],
+        failed_checks=[*dict.fromkeys(failed)][:MAX_FAILED_CHECKS],  # several rules that one cause breaks say the same
     )
 
 

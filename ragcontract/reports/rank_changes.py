@@ -1,6 +1,6 @@
 """How ranks changed between the baseline and the run."""
 
-from collections.abc import Iterable
+from collections.abc import Container
 
 from msgspec import Struct
 
@@ -50,7 +50,7 @@ def rank_changes(report: Report) -> RankChanges:
     """Sort queries into worse (worst first), better (best first) and even."""
     worse: list[RankChange] = []
     better: list[RankChange] = []
-    keys = list(at_largest_k(report))
+    keys = frozenset(at_largest_k(report))
     for query in report.queries:
         if query.baseline_ranks is None:
             continue
@@ -70,9 +70,9 @@ def _even(report: Report, changed: int) -> int | None:
     return max((report.inputs.baseline.shared if report.inputs.baseline else 0) - changed, 0)
 
 
-def _metric_that_differs(query: QueryReport, keys: Iterable[str]) -> str | None:
+def _metric_that_differs(query: QueryReport, keys: Container[str]) -> str | None:
     """Return the first of some metrics in which both sides differ."""
-    return next((key for key in keys if abs(_delta(query, key)) > SAME), None)
+    return next((key for key in query.metrics if key in keys and abs(_delta(query, key)) > SAME), None)
 
 
 def _delta(query: QueryReport, key: str | None) -> float:

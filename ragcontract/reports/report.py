@@ -21,6 +21,9 @@ Detail = Literal["failed", "changed", "all"]
 SCHEMA_VERSION: Literal[1] = 1
 
 
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
+
+
 class Provenance(Struct, frozen=True, kw_only=True):
     """Where a report comes from, for histories; known in the action.
 
@@ -39,8 +42,8 @@ class GoldenInput(Struct, frozen=True, kw_only=True):
     """The golden set. ``answerable`` counts the queries that have relevant documents."""
 
     files: list[SourceFile]
-    queries: int
-    answerable: int
+    queries: Count
+    answerable: Count
 
 
 class RunInput(Struct, frozen=True, kw_only=True):
@@ -52,7 +55,7 @@ class RunInput(Struct, frozen=True, kw_only=True):
     """
 
     files: list[SourceFile]
-    queries: int
+    queries: Count
     versions: dict[str, list[str]]
     missing: list[str]
     unknown: list[str]
@@ -69,11 +72,11 @@ class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     files: list[SourceFile]
-    queries: int
+    queries: Count
     versions: dict[str, list[str]]
     created_at: str | None
     k: list[int] | None
-    shared: int
+    shared: Count
     new: list[str]
     changed: list[str]
     gone: list[str]
@@ -226,6 +229,6 @@ class ErrorReport(Struct, frozen=True, kw_only=True):
     verdict: Literal["error"] = "error"
     created_at: str
     problems: list[str]
-    more_problems: int = 0
+    more_problems: Count = 0
     warnings: list[str] = []
     source: Provenance | None = None

@@ -1,1 +1,1 @@
-"""Rules of one query, a module for each family."""
+"""Rules on a query, with one module per family."""

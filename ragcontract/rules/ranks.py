@@ -1,4 +1,4 @@
-"""The rules of ranks: where relevant documents must be, and which documents must not be there."""
+"""Rules about ranks: where relevant documents must appear, and which documents must not."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Self
@@ -13,7 +13,7 @@ MISSING, NOT_THERE = "missing", "not there"  # of a document that is wanted, and
 
 
 class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidden_docs"):
-    """``forbidden_doc_ids``: none of them is in the first ``within`` results, in any result where that is null."""
+    """``forbidden_doc_ids``: none of them is in the first ``within`` results; null means all results."""
 
     in_rows: ClassVar[bool] = False
     shortcut: ClassVar[bool] = True
@@ -22,7 +22,7 @@ class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidde
 
     @classmethod
     def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:
-        """Return the rule where the query forbids documents."""
+        """Return the rule if the query has forbidden documents."""
         return [cls(k=settings.k, within=settings.forbidden_within)] if query.forbidden_doc_ids else []
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
@@ -47,12 +47,12 @@ class MustRankAtMost(RankRule, frozen=True, kw_only=True, gc=False, tag="must_ra
     rank: Rank
 
     @classmethod
-    def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (the seam's)
-        """Return the rule where the query sets a rank."""
+    def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (part of the interface)
+        """Return the rule if the query sets a rank."""
         return [] if query.must_rank_at_most is None else [cls(rank=query.must_rank_at_most)]
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
-        """Yield a violation where no relevant document is high enough."""
+        """Yield a violation if no relevant document is at the rank or better."""
         if any(rank and rank <= self.rank for rank in score.ranks):
             return
         wanted = query.relevant_doc_ids
@@ -76,7 +76,7 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
 
     @classmethod
     def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:
-        """Return the rule where the query has relevant documents."""
+        """Return the rule if the query has relevant documents."""
         return [cls(k=settings.k, any=query.must_include_any)] if query.relevant_doc_ids else []
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
@@ -95,25 +95,27 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
 
 
 def may_be_violated(query: GoldenQuery, score: QueryScore) -> bool:
-    """Say whether a rank rule could be violated; most queries keep all of them, which their score shows at a glance.
+    """Return False if the query's score shows that no rank rule can be violated.
 
-    It holds for every query that a rule here finds something in, whichever rules are enforced, and for every query
-    with rules of its own. Looking at each rule of each of 100,000 queries would take a tenth of a check.
+    True for every query that a rule of this module finds a violation in, regardless of which rules are enforced, and
+    for every query with entries in ``rules``. This is an optimization: most queries pass, and checking each rule of
+    100,000 queries would take a tenth of the time of a check.
     """
     return not score.clean_rank or score.clean_rank > (query.must_rank_at_most or score.clean_rank) or bool(query.rules)
 
 
 def within(top: int | None) -> str:
-    """Return ``in top 5``, or ``in the results`` where no rank is too low."""
+    """Return ``in top 5``, or ``in the results`` if there is no limit on the rank."""
     return "in the results" if top is None else f"in top {top}"
 
 
 def located(
     doc_ids: Sequence[str], ranks: RanksById, depth: int, *, before: RanksById | None = None, absent: str = MISSING
 ) -> Phrase:
-    """Say where documents are and were: ``missing from top 5 (was rank 1)``; by name where they are several.
+    """Describe the current and previous ranks of documents: ``missing from top 5 (was rank 1)``.
 
-    ``absent`` is what a document is called that was not retrieved before.
+    The names of the documents are included if there are several. ``absent`` is the wording for a document that was not
+    retrieved in the baseline.
     """
 
     def one(doc_id: str) -> str:

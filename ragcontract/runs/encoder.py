@@ -56,7 +56,7 @@ class RowEncoder:
         if packed := [
             name for name, value in _ids(row | self._versions) if isinstance(value, bytes | bytearray | memoryview)
         ]:
-            problems = [f"{location}: {name}: is bytes, which are no id; decode them first" for name in packed]
+            problems = [f"{location}: {name}: is bytes, which is not an id; decode it first" for name in packed]
             raise InputError(problems)
         try:
             line = self._encode(row | self._versions) + b"\n"
@@ -89,4 +89,4 @@ def _plain(value: Any) -> Any:
         value = item()
         if not isinstance(value, bytes):
             return value
-    raise TypeError(f"a value of the type {type(value).__name__} is none of JSON's")
+    raise TypeError(f"a value of type {type(value).__name__} is not a JSON value")

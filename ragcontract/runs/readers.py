@@ -83,7 +83,7 @@ class InMemory(Struct, frozen=True, kw_only=True):
                 continue
             digest.update(line)
             if as_id(row.query_id) in seen:
-                yield Problem(encoder.location(query_id), "is there already, as text or as a number")
+                yield Problem(encoder.location(query_id), "occurs twice, as text and as a number")
                 continue
             seen.add(as_id(row.query_id))
             yield Batch(IN_MEMORY, 0, [row])

@@ -1,5 +1,6 @@
 """Records and reader of ``baseline.json``, a stored run with its scores."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -180,11 +181,11 @@ def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Proble
     elif "format_version" not in fields:
         yield Problem(
             path,
-            "is no baseline: it has no format_version; make one with `rag-contract baseline`. "
+            "is not a baseline: it has no format_version; make one with `rag-contract baseline`. "
             "A run can serve as one if its name ends in .jsonl",
         )
-    elif isinstance(version := msgspec.json.decode(fields["format_version"]), int) and version != FORMAT_VERSION:
-        yield Problem(path, _unknown_format(version))
+    elif re.fullmatch(rb"[0-9]{1,9}", version := bytes(fields["format_version"])) and int(version) != FORMAT_VERSION:
+        yield Problem(path, _unknown_format(int(version)))
     else:
         yield from _explain(data, path, error)
 

@@ -68,7 +68,7 @@ class RunWriter:
             raise RuntimeError(f"{self._name}: is being written already; a RunWriter is for one `with` block at a time")
         problems = check_outputs([self._name], [])
         if not problems and Path(self._name).exists() and not Path(self._name).is_file():
-            problems = [f"{self._name}: is no file, so it cannot be written whole or not at all"]
+            problems = [f"{self._name}: is not a regular file, so it cannot be replaced atomically"]
         if problems:
             raise OutputError(problems)
         self._path = Path(self._name).resolve()

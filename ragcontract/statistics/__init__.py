@@ -1,1 +1,1 @@
-"""Numbers over many queries: means, percentiles, significance."""
+"""Statistics over queries: means, percentiles, significance."""

@@ -1,6 +1,6 @@
-"""What a golden set can show: how far a metric moves by chance, and which drop it would show. Pure.
+"""Sensitivity of a golden set: how much a metric varies by chance, and which drop can be detected.
 
-The normal distribution's quantiles are for a one-sided test at 0.05 that finds a real drop with a power of 0.8.
+The quantiles of the normal distribution are those for a one-sided test at 0.05 with a power of 0.8. Pure functions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,16 +21,16 @@ LENIENCE = 0.6
 
 
 class Detectable(Struct, frozen=True, kw_only=True):
-    """What is to be expected of one metric, in the metric's own units.
+    """What a golden set can detect for one metric, in the metric's own unit.
 
-    ``mean`` is that of all runs. ``other_queries`` is how bad the mean of other queries of the same kind would be once
-    in twenty times. A change for the worse up to ``noise`` may be chance; one of ``found`` is beyond that four times in
-    five, where it ``can_be_found`` at all.
+    ``mean`` is the mean over all runs. ``other_queries`` is the mean that another sample of queries of the same kind
+    would fall below once in twenty times. A change for the worse of up to ``noise`` may be chance; a change of
+    ``found`` exceeds the noise in four of five cases, if such a change is possible at all (``can_be_found``).
 
-    ``bound`` is a minimum (or maximum) that known-good runs keep. ``change_limit`` is the limit on a change for ``mode:
-    significant``: three fifths of the noise. Where five queries or more changed, the test says whether a change over it
-    is chance. Where fewer did, any change over it counts: the noise is at least what five queries are worth, so four
-    must get worse, and none better, to be over three fifths of it.
+    ``bound`` is a minimum (or maximum) that known-good runs meet. ``change_limit`` is the limit on a change for ``mode:
+    significant``, three fifths of the noise. If at least five queries changed, the test decides whether a change above
+    the limit is chance. With fewer, any change above it counts: the noise is at least the loss of five queries, so it
+    takes four worse queries, with none better, to exceed three fifths of it.
     """
 
     mean: float
@@ -43,12 +43,13 @@ class Detectable(Struct, frozen=True, kw_only=True):
 
 
 def detectable(runs: Sequence[Sequence[float]], weights: Sequence[float], metric: Metric | None = None) -> Detectable:
-    """Say what a golden set can show, given a metric's value for each of its queries in known-good ``runs``.
+    """Estimate what a golden set can detect, from a metric's value for each of its queries in known-good ``runs``.
 
-    A real change for the worse is taken to be some queries getting worse, on top of what changes between known-good
-    runs anyway (with one run: nothing). It is noise where it comes to less than five queries, the fewest that can be
-    significant, or to less than ``Z_ALPHA`` standard errors, or where the known-good runs are as far apart themselves.
-    Without a ``metric``, values are from 0 to 1 and higher is better. Raises ValueError where there is no query.
+    A real change for the worse is modelled as some queries getting worse, in addition to the variation between
+    known-good runs (none if there is only one run). A change counts as noise if it is smaller than the loss of five
+    queries, the fewest that can be significant; or smaller than ``Z_ALPHA`` standard errors; or no larger than the
+    range of the known-good runs. Without a ``metric``, values are from 0 to 1 and higher is better. Raises ValueError
+    if there are no queries.
     """
     if not weights:
         raise ValueError("nothing to average")
@@ -73,7 +74,7 @@ def detectable(runs: Sequence[Sequence[float]], weights: Sequence[float], metric
 
 
 class _Shares(Struct, frozen=True, kw_only=True):
-    """The same in shares of the scale, 0 being the worst; ``apart`` is how far known-good runs are apart."""
+    """The estimates as fractions of the scale, with 0 as the worst; ``apart`` is the range of the means of all runs."""
 
     mean: float
     resampled: float
@@ -108,7 +109,7 @@ def _of_shares(runs: Sequence[Sequence[float]], weights: Sequence[float]) -> _Sh
 
 
 def round_up(value: float) -> float:
-    """Round up to two significant digits, and four decimals at most: 0.0712 is 0.072."""
+    """Round up to two significant digits, with at most four decimals: 0.0712 becomes 0.072."""
     if value <= 0:
         return 0.0
     digits = min(4, DIGITS - 1 - floor(log10(value)))
@@ -116,10 +117,11 @@ def round_up(value: float) -> float:
 
 
 def _loss(values: Iterable[float], weights: Sequence[float]) -> float:
-    """Return by how much the mean falls when one query gets worse, larger losses counting more.
+    """Return the expected loss of the mean when one query gets worse, with larger losses weighted more.
 
-    It is taken to fall to what another query of the set has, or to nothing: by d, this is the sum of d squared over
-    the sum of d, for all pairs. The variance of a sum of such losses, coming one by one, is this times the sum.
+    A query is assumed to fall to the value of another query, or to 0: the result is the sum of d squared over the sum
+    of d, for the differences d of all pairs. The variance of a sum of such independent losses is this value times the
+    sum.
     """
     ranked = [0.0, *sorted(values)]
     number, total = len(ranked), fsum(ranked)
@@ -130,7 +132,7 @@ def _loss(values: Iterable[float], weights: Sequence[float]) -> float:
 
 
 def _variance_between(runs: Sequence[Sequence[float]], typical: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the variance of the difference of two runs' means, by what each query's value varies between runs."""
+    """Return the variance of the difference of the means of two runs, from the variance of each query between runs."""
     if len(runs) < 2:  # noqa: PLR2004
         return 0.0
     squares = (
@@ -142,7 +144,7 @@ def _variance_between(runs: Sequence[Sequence[float]], typical: Sequence[float],
 
 
 def _beyond(start: float, z: float, variance: float, loss: float) -> float:
-    """Return the drop that is ``z`` of its own standard errors above ``start``.
+    """Return the drop that exceeds ``start`` by ``z`` of its own standard errors.
 
     It is the larger root d of (d - start)² = z² (variance + d loss).
     """
@@ -151,9 +153,10 @@ def _beyond(start: float, z: float, variance: float, loss: float) -> float:
 
 
 def _standard_error(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the standard error of the weighted mean over queries, with a query that found nothing and one all added.
+    """Return the standard error of the weighted mean over queries, after adding one query with 0 and one with 1.
 
-    Without the two (after Agresti and Coull, 1998), a golden set that is all found would seem to have no noise.
+    Without these two (after Agresti and Coull, 1998), a golden set with only perfect scores would appear to have no
+    noise.
     """
     added = sqrt(fsum(weight * weight for weight in weights) / len(weights))
     weights, values = [*weights, added, added], [*values, 0.0, 1.0]

@@ -1,7 +1,7 @@
 """Weighted means over queries.
 
-Where there are many queries, few differ: those with the same values are counted as a :class:`Group`, and a mean over a
-million queries is one over a few thousand groups. Counts of parts of a set add up to those of the whole.
+Even with many queries, few are distinct: those with the same values are counted as a :class:`Group`, so a mean over a
+million queries is one over a few thousand groups. The counts of disjoint subsets add up to those of the whole set.
 """
 
 from collections import Counter
@@ -16,14 +16,13 @@ from ragcontract.core.numbers import SAME
 from ragcontract.core.scores import Means, Values
 from ragcontract.statistics.significance import Noise, Weights, noise
 
-Row = tuple[tuple[str, ...], float, Values, Values | None]  # tags, weight, values now and before
+Row = tuple[tuple[str, ...], float, Values, Values | None]  # tags, weight, current values, baseline values
 
 
 class Group(Struct, frozen=True, gc=False):
-    """How many queries (``count``) have the same tags, the same weight and the same values of a family's metrics.
+    """The number (``count``) of queries with the same tags, weight and values of a family's metrics.
 
-    The values ``now`` are empty for queries that have no part in them; those ``before`` are None where there is nothing
-    to compare with.
+    ``now`` is empty if the metrics do not apply to the queries; ``before`` is None if there is no baseline value.
     """
 
     tags: tuple[str, ...]
@@ -34,7 +33,7 @@ class Group(Struct, frozen=True, gc=False):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """A metric's means: over all queries that have it, and over those shared with the baseline on either side."""
+    """Means of a metric: over all queries that have it, and, for run and baseline, over their shared queries."""
 
     current: float | None
     current_shared: float | None = None
@@ -42,7 +41,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
     @property
     def delta(self) -> float | None:
-        """Current minus baseline, over the shared queries."""
+        """Current mean minus baseline mean, over the shared queries."""
         if self.current_shared is None or self.baseline is None:
             return None
         return self.current_shared - self.baseline
@@ -54,10 +53,10 @@ def group(rows: Iterable[Row]) -> list[Group]:
 
 
 def means(groups: Iterable[Group], metrics: Sequence[Metric], *, before: bool = False) -> Means:
-    """Average each metric over the queries that have it, now or ``before``, by weight; None where there are none.
+    """Return the weighted mean of each metric over the queries that have it, now or ``before``; None if none has it.
 
-    The sums are exact before they are rounded (``math.fsum``), so the order of the queries does not matter; nor does
-    it matter that they are counted, since a count is split into powers of two, by which products are exact.
+    Sums are exact until the final rounding (``math.fsum``), so the result does not depend on the order of the queries.
+    Nor does it depend on the grouping: counts are split into powers of two, by which multiplication is exact.
     """
     parts = [
         (values, one.weight, 2.0**bit)
@@ -76,7 +75,7 @@ def means(groups: Iterable[Group], metrics: Sequence[Metric], *, before: bool = 
 
 
 def compare(groups: Sequence[Group], metrics: Sequence[Metric]) -> dict[str, Comparison]:
-    """Average each metric, and on either side over the queries that have it on both, with the same question."""
+    """Return the means of each metric: over all queries, and over those that have it in both run and baseline."""
     current = means(groups, metrics)
     having = [one for one in groups if one.now]
     shared = [one for one in having if one.before]
@@ -91,12 +90,12 @@ def compare(groups: Sequence[Group], metrics: Sequence[Metric]) -> dict[str, Com
 def noise_of(
     groups: Iterable[Group], metrics: Sequence[Metric], columns: Iterable[int] | None = None
 ) -> dict[str, Noise]:
-    """Compare both sides query by query; of each metric that changed, return how sure the change is.
+    """Compare both sides query by query; return the noise of each metric that changed.
 
-    Only of the metrics in those ``columns``, where given.
+    ``columns`` restricts this to some of the metrics.
     """
     shared = [one for one in groups if one.now and one.before]
-    changed = [one for one in shared if one.now != one.before]  # few, as a rule: the rest is about them alone
+    changed = [one for one in shared if one.now != one.before]  # usually few; the rest only processes these
     weights = Weights(
         count=sum(one.count for one in shared),
         total=fsum(one.weight * one.count for one in shared),
@@ -117,7 +116,7 @@ def noise_of(
 
 
 def by_tag(groups: Iterable[Group]) -> dict[str, list[Group]]:
-    """Sort by tags; queries count under each of theirs."""
+    """Return the groups by tag, sorted; a query counts for each of its tags."""
     tagged: dict[str, list[Group]] = {}
     for one in groups:
         for tag in one.tags:

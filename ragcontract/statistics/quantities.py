@@ -1,4 +1,4 @@
-"""Quantities that can be limited and are not the mean of a metric: latency."""
+"""Quantities that can be limited in addition to the means of metrics: latency."""
 
 from collections.abc import Callable
 from typing import Annotated

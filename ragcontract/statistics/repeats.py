@@ -1,4 +1,4 @@
-"""Several exports of the same queries, from an index that does not always answer the same way: averaged. Pure."""
+"""Averages of several exports of the same queries, for retrievers whose results vary. Pure functions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum, sqrt
@@ -13,7 +13,7 @@ from ragcontract.statistics.means import group, means
 
 
 class Spread(Struct, frozen=True, kw_only=True):
-    """How far the run's mean differs from export to export: the sample standard deviation, the least and the most."""
+    """How the mean of a metric varies between exports: sample standard deviation, minimum and maximum."""
 
     deviation: float
     lowest: float
@@ -23,7 +23,9 @@ class Spread(Struct, frozen=True, kw_only=True):
 class RepeatsReport(Struct, frozen=True, kw_only=True):
     """Several rows per query: how many the answerable ones have, and each metric's spread over ``fewest`` exports.
 
-    ``metrics`` is empty where a query has one row only, and where rows have no order, as on a cluster.
+    ``fewest`` and ``most`` are the smallest and largest number of rows of an answerable query. ``metrics`` has the
+    spread of each metric over the first ``fewest`` exports; it is empty if a query has only one row, and if rows have
+    no order, as on a cluster.
     """
 
     fewest: int
@@ -32,10 +34,10 @@ class RepeatsReport(Struct, frozen=True, kw_only=True):
 
 
 def averaged(repeats: Sequence[QueryScore], rows: Sequence[int] | None = None) -> QueryScore:
-    """Return one score for all rows of a query, which are kept in it.
+    """Return the combined score of all rows of a query, with the score of each row in ``repeats``.
 
-    With ``rows`` each of the ``repeats`` stands for so many rows. Its values are means. A relevant document's rank is
-    its worst (none if a row lacks it), a forbidden one's its best.
+    With ``rows``, each of the ``repeats`` counts as that many rows. Values are means. The rank of a relevant document
+    is its worst one (None if a row lacks it), that of a forbidden document its best.
     """
     ranks = zip(*[score.ranks for score in repeats], strict=True)
     forbidden_ranks = zip(*[score.forbidden_ranks for score in repeats], strict=True)
@@ -73,12 +75,12 @@ def spread(
     missing: Iterable[str] = (),
     rows_of: Mapping[str, int] | None = None,
 ) -> RepeatsReport | None:
-    """Say how far the run's means differ from export to export, the i-th being the i-th row of every query.
+    """Return how the means of a run vary between exports; the i-th export is the i-th row of every query.
 
-    ``values_of`` has the values of each row of a query. The spread is taken over as many exports as every answerable
-    query has (the others count in no mean); with one, nothing can be said, nor where the rows are counted by query in
-    ``rows_of`` and have no order. A ``missing`` query has the values of its only entry in all exports. None where no
-    query has a second row.
+    ``values_of`` has the values of each row of a query. The spread is computed over as many exports as every answerable
+    query has (other queries count in no mean). It is empty if that is only one, and if ``rows_of`` only counts the rows
+    of each query, whose order is then unknown. A ``missing`` query has the same values in all exports. Returns None if
+    no query has a second row.
     """
     if not rows_of and all(len(values) == 1 for values in values_of.values()):
         return None

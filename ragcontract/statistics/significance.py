@@ -1,9 +1,9 @@
-"""How sure a change of a mean is: a paired comparison of two runs over the same queries. Pure.
+"""Significance of the change of a mean: a paired comparison of two runs over the same queries.
 
-The test asks: were it a toss-up which of the two runs gave which of a query's two results, how often would the mean
-fall as far as it did? It is the randomization test of Smucker, Allan and Carterette, *A Comparison of Statistical
-Significance Tests for Information Retrieval Evaluation* (CIKM 2007), one-sided, with the queries' weights in the mean.
-All is deterministic: equal input gives equal output, in whatever order the queries come.
+The null hypothesis is that each of a query's two results is equally likely to be from either run. The p-value is the
+probability of a fall of the mean at least as large as the observed one. This is the randomization test of Smucker,
+Allan and Carterette, *A Comparison of Statistical Significance Tests for Information Retrieval Evaluation* (CIKM 2007),
+one-sided, with a weighted mean. All functions are pure and deterministic, and independent of the order of the queries.
 """
 
 import random
@@ -22,7 +22,7 @@ ALPHA = 0.05
 EXACT_UP_TO = 16  # 65,536 assignments of signs
 SAMPLES, FIRST_SAMPLES = 10_000, 1_000
 SMALLEST_SAMPLED = 1 / (SAMPLES + 1)
-CLEARLY_NOTHING = 0.2  # a p-value of this or more is settled by the first samples
+CLEARLY_NOTHING = 0.2  # from this p-value on, the first samples are enough
 SEED = 20_070_101
 SAMPLED_AS_GROUPS, GROUP = 32, 16
 SAMPLED_ONE_BY_ONE = 256
@@ -33,11 +33,11 @@ UNIT = Scale()
 
 
 class Noise(Struct, frozen=True, kw_only=True):
-    """How sure a metric's change is: a paired comparison over the shared queries.
+    """The uncertainty of a metric's change, from a paired comparison over the shared queries.
 
-    ``interval`` is the 95 % interval of the change, ``p_value`` that of a one-sided sign-flip test for a change for the
-    worse; both are null where too few queries changed to say. ``wins`` and ``losses`` count queries that got better and
-    worse.
+    ``interval`` is the 95 % confidence interval of the change, ``p_value`` that of a one-sided sign-flip test for a
+    change for the worse; both are null if too few queries changed. ``wins`` and ``losses`` count the queries that got
+    better and worse.
     """
 
     interval: tuple[float, float] | None
@@ -48,17 +48,17 @@ class Noise(Struct, frozen=True, kw_only=True):
 
 
 def paired(before: Sequence[float], now: Sequence[float], weights: Sequence[float]) -> Noise:
-    """Compare two runs, query by query; values are from 0 to 1, and weights are above 0.
+    """Compare two runs query by query; values must be from 0 to 1, and weights above 0.
 
-    The p-value and the interval are None where fewer than five queries changed: had all of them got worse, the
-    p-value would still be above 0.05.
+    The p-value and the interval are None if fewer than five queries changed: even if all of them got worse, the p-value
+    would be above 0.05.
     """
     changes = [(weight, b - a) for weight, a, b in zip(weights, before, now, strict=True) if abs(b - a) > SAME]
     return noise(changes, Weights.of(weights))
 
 
 class Weights(Struct, frozen=True):
-    """What a comparison needs of the weights of all queries, changed or not: how many, their sum, that of squares."""
+    """The statistics of the weights of all queries, changed or not: their number, sum and sum of squares."""
 
     count: int
     total: float
@@ -66,16 +66,16 @@ class Weights(Struct, frozen=True):
 
     @classmethod
     def of(cls, weights: Sequence[float]) -> "Weights":
-        """Add up; a billion, the largest weight there is, is far from where the squares would overflow."""
+        """Compute the sums; weights are at most a billion, so their squares cannot overflow."""
         return cls(len(weights), fsum(weights), fsum(weight * weight for weight in weights))
 
 
 def noise(
     changes: Sequence[tuple[float, float]], weights: Weights, *, better: Direction = "higher", scale: Scale = UNIT
 ) -> Noise:
-    """Compare as :func:`paired` does, from the weight and the difference of each query that changed.
+    """Compare as :func:`paired` does, given the weight and the difference of each query that changed.
 
-    Where lower values are ``better``, a rise is what the p-value is about.
+    If ``better`` is "lower", the p-value is that of a rise.
     """
     sign = 1.0 if better == "higher" else -1.0
     wins = sum(sign * difference > 0 for _, difference in changes)
@@ -88,9 +88,9 @@ def noise(
 
 
 def fewest_changed(alpha: float, tests: int = 1) -> int:
-    """Return how many queries must change for a drop to be significant at all, among so many ``tests`` by Holm.
+    """Return how many queries must change for a drop to be significant in one of so many ``tests`` by Holm's method.
 
-    If all n changed queries get worse, one of 2^n assignments of signs is as bad: p is 2^-n at the least.
+    If all n changed queries get worse, one of 2^n sign assignments is as extreme, so p is at least 2^-n.
     """
     changed = 1
     while 0.5**changed > alpha / tests:
@@ -99,10 +99,10 @@ def fewest_changed(alpha: float, tests: int = 1) -> int:
 
 
 def holm(p_values: Mapping[str, float], alpha: float) -> dict[str, bool]:
-    """Say which are significant if the chance of even one false alarm is to be ``alpha`` at most.
+    """Return which tests are significant with a family-wise error rate of at most ``alpha``.
 
     Holm, *A Simple Sequentially Rejective Multiple Test Procedure*, Scandinavian Journal of Statistics 6 (1979): the
-    smallest of m p-values against alpha / m, the next against alpha / (m - 1), up to the first that is above.
+    smallest of m p-values is compared with alpha / m, the next with alpha / (m - 1), and so on until one is larger.
     """
     significant = dict.fromkeys(p_values, False)
     for passed, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
@@ -113,10 +113,11 @@ def holm(p_values: Mapping[str, float], alpha: float) -> dict[str, bool]:
 
 
 def benjamini_hochberg(p_values: Mapping[str, float]) -> dict[str, float]:
-    """Return adjusted p-values: those up to q are, on average, false alarms in a share of q at most.
+    """Return adjusted p-values; selecting those of at most q limits the expected share of false positives to q.
 
     Benjamini and Hochberg, *Controlling the False Discovery Rate*, Journal of the Royal Statistical Society B 57
-    (1995): the i-th smallest of m is multiplied by m / i, and is at most what the next larger one comes to.
+    (1995): the i-th smallest of m p-values is multiplied by m / i and capped at the adjusted value of the next larger
+    one.
     """
     adjusted: dict[str, float] = {}
     least = 1.0
@@ -128,14 +129,14 @@ def benjamini_hochberg(p_values: Mapping[str, float]) -> dict[str, float]:
 
 
 def _interval(changed: Sequence[tuple[float, float]], weights: Weights, most: float) -> tuple[float, float]:
-    """Return the 95 % interval of the weighted mean difference, which is at ``most`` so far from 0.
+    """Return the 95 % interval of the weighted mean difference, limited to ``most`` in either direction.
 
     The interval of Bonett and Price, *Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based
-    on Paired Data*, Journal of Educational and Behavioral Statistics 37 (2012), carried over from hit or miss to any
+    on Paired Data*, Journal of Educational and Behavioral Statistics 37 (2012), generalized from binary results to any
     difference and to weights: two queries are added, one that got better and one that got worse, with the root mean
-    square of the weights and of the changes there were. Without them it is too narrow where weights differ or few
-    queries changed, and has no width at all where all changed alike. It holds the true change in 93 to 98 % of samples
-    where weights differ by a factor of six (see ``tests/scoring``), and in fewer where a handful outweigh the others.
+    square of the weights and of the observed changes. Without them, the interval is too narrow if weights differ or few
+    queries changed, and has no width if all changes are equal. It covers the true change in 93 to 98 % of samples if
+    weights differ by a factor of six (see ``tests/scoring``), and in fewer if a handful of queries outweigh the others.
     """
     size = sqrt(fsum(w * d * d for w, d in changed) / fsum(w for w, _ in changed))
     typical = sqrt(weights.squares / weights.count)
@@ -148,13 +149,13 @@ def _interval(changed: Sequence[tuple[float, float]], weights: Weights, most: fl
 
 
 def _p_value(contributions: Iterable[float]) -> float:
-    """Return the share of sign assignments whose sum is no more than the sum of ``contributions``.
+    """Return the share of sign assignments whose sum is at most the sum of ``contributions``.
 
-    Turning the signs of some negative is to take twice their sizes from the sum of all sizes, so that a sum is as low
-    as the observed one where the sizes turned negative come to as much as those that are. Sizes are taken relative to
-    the largest, and rounded, for equal ones to be equal: 1 - 2/3 and 1/3 are not, as floating-point numbers.
+    Making some signs negative subtracts twice their sizes from the sum of all sizes. A sum is therefore as low as the
+    observed one if the sizes made negative add up to at least those that are negative. Sizes are divided by the largest
+    and rounded, so that equal ones compare equal: in floating point, 1 - 2/3 and 1/3 do not.
     """
-    changed = Counter(contributions)  # by the ten thousand, they have a few different sizes
+    changed = Counter(contributions)  # tens of thousands of contributions have few distinct sizes
     del changed[0.0]
     largest = max(map(abs, changed), default=1.0)
     rounded = [(round(abs(size) / largest, DIGITS), size < 0, times) for size, times in changed.items()]
@@ -162,23 +163,23 @@ def _p_value(contributions: Iterable[float]) -> float:
     for size, _, times in rounded:
         sizes[size] += times
     lost = fsum(size * times for size, is_loss, times in rounded if is_loss)
-    enough = lost - SAME * fsum(size * times for size, times in sizes.items())  # equal sums differ in the last digits
+    enough = lost - SAME * fsum(size * times for size, times in sizes.items())  # tolerance for rounding errors
     if sizes.total() <= EXACT_UP_TO:
         sums = _subset_sums(sizes.elements())
         return sum(total >= enough for total in sums) / len(sums)
     if _chance_at_most(enough, sizes) < 1 / SAMPLES**2:
-        return SMALLEST_SAMPLED  # as no sample would have been as low
+        return SMALLEST_SAMPLED  # no sample would be as low
     samples = _sampled_sums(sizes, random.Random(SEED))  # noqa: S311
     hits, sampled = sum(total >= enough for total in islice(samples, FIRST_SAMPLES)), FIRST_SAMPLES
     if hits < CLEARLY_NOTHING * FIRST_SAMPLES:
         hits += sum(total >= enough for total in islice(samples, SAMPLES - FIRST_SAMPLES))
         sampled = SAMPLES
-    # The observed assignment is one of them. Phipson and Smyth, "Permutation P-values Should Never Be Zero", 2010.
+    # The observed assignment counts as a sample: Phipson and Smyth, "Permutation P-values Should Never Be Zero", 2010.
     return (hits + 1) / (sampled + 1)
 
 
 def _chance_at_most(enough: float, sizes: Counter[float]) -> float:
-    """Bound the chance that a random subset comes to ``enough``.
+    """Return an upper bound of the probability that a random subset sums up to ``enough`` or more.
 
     Hoeffding, *Probability Inequalities for Sums of Bounded Random Variables*, Journal of the American Statistical
     Association 58 (1963), theorem 2.
@@ -195,13 +196,14 @@ def _subset_sums(sizes: Iterable[float]) -> list[float]:
 
 
 def _sampled_sums(sizes: Counter[float], dice: random.Random) -> Iterator[float]:
-    """Yield sums of random subsets of ``sizes``, each of which is in or out by the toss of a coin.
+    """Yield sums of random subsets of ``sizes``, each of which is included with probability 1/2.
 
-    Of many equal sizes, the number that is in is binomial: the ones among so many random bits. Of the others, eight at
-    a time are a random byte and a table of its 256 sums. Where more than 256 are left, the smallest are sampled as one
-    normal number of their mean and variance. None of them being larger than any of the 256, the fourth cumulant of
-    the sum is off by 0.002 of the squared variance at the most (and the odd ones by nothing), which at a p-value of
-    0.05 comes to 0.00002 by Edgeworth's expansion; 10,000 samples have a standard error of 0.002 there.
+    For many equal sizes, the number included is binomial: the number of ones among as many random bits. The other sizes
+    are sampled in groups of eight, with a random byte as index into a table of the 256 subset sums. If more than 256
+    sizes are left, the smallest are sampled together as one normal variable with their mean and variance. Because none
+    of them is larger than any of the 256, the error in the fourth cumulant of the sum is at most 0.002 of the squared
+    variance (odd cumulants have none). By the Edgeworth expansion, this changes a p-value of 0.05 by 0.00002; 10,000
+    samples have a standard error of 0.002 there.
     """
     ordered = sorted(sizes.items(), reverse=True)
     groups = sorted(ordered, key=lambda group: -group[1])[:SAMPLED_AS_GROUPS]

@@ -12,7 +12,7 @@ from tests.builders import as_jsonl, baseline, golden, good_workspace, run, stor
 GOOD = json.dumps(baseline(), indent=2).encode()
 MAKE = "recreate it with `rag-contract baseline`"
 NO_BASELINE = (
-    "baseline.json: is no baseline: it has no format_version; make one with `rag-contract baseline`. "
+    "baseline.json: is not a baseline: it has no format_version; make one with `rag-contract baseline`. "
     "A run can serve as one if its name ends in .jsonl"
 )
 

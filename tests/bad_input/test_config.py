@@ -11,7 +11,7 @@ FRACTION = "expected a fraction from 0 to 1, as 0.10"
 DROP = f'{FRACTION} or a percentage of the baseline, as "10%"'
 CUTOFFS = f"{RANK} or a list of up to 10 of them, as [1, 5, 10]"
 KEYS = "k, gain, fail_on, tags, per_query, waivers, max_baseline_age, rank_by, missing_queries, minimums, latency"
-HALF = r"has half of a character in it (\ud800 to \udfff), which no file can hold; write the whole one"
+HALF = r"contains half of a surrogate pair (\ud800 to \udfff), which is not a character; write both halves"
 NAMES = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")
 DROPS = ", ".join([*(f"{name}{cutoff}_drop_gt" for name in NAMES for cutoff in ("", "_at_5")), "mode", "alpha"])
 
@@ -145,7 +145,7 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
         ["1: k: has a tag (!!python/object/apply:os.system), which is not read here; leave it out"],
     ),
     "a tag of somebody's own": ("k: !mine 5", ["1: k: has a tag (!mine), which is not read here; leave it out"]),
-    "a key that is a list": ("? [a]\n: 3", ["1: has a key that is no plain text"]),
+    "a key that is a list": ("? [a]\n: 3", ["1: has a key that is not plain text"]),
     "two documents": (
         "k: 5\n---\nk: 6",
         ["2: is not YAML: expected a single document in the stream, but found another document"],

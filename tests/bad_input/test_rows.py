@@ -317,7 +317,7 @@ RUN_FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a document with a misspelled id": (
         {"results": [{"docId": "a"}]},
-        "results[0].doc_id: is missing; is 'docId' meant to be it?",
+        "results[0].doc_id: is missing; is 'docId' a misspelling of it?",
     ),
     "a score in quotes": (
         {"results": [{"doc_id": "a", "score": "0.5"}]},
@@ -343,7 +343,7 @@ def test_missing_fields_are_named_with_what_was_probably_meant(tmp_path: Path, m
     assert errors(refused(tmp_path)) == [
         "golden.jsonl:1: id: is missing",
         "golden.jsonl:1: query: is missing",
-        "golden.jsonl:2: id: is missing; is 'ID' meant to be it?",
+        "golden.jsonl:2: id: is missing; is 'ID' a misspelling of it?",
         "golden.jsonl:2: query: is missing; found instead: 'ID', 'question', 'relevant_doc_id'",
     ]
 

@@ -96,8 +96,8 @@ def test_several_rows_a_query_are_refused_by_name(spark: SparkSession, asked: Pa
     )
     why = "(several rows per query are averaged with --repeats)"
     assert problems(spark, asked, rows) == [
-        f"run.jsonl: query_id: 'q1' stands in 2 rows {why}",
-        f"run.jsonl: query_id: 'x' stands in 3 rows {why}",
+        f"run.jsonl: query_id: 'q1' occurs in 2 rows {why}",
+        f"run.jsonl: query_id: 'x' occurs in 3 rows {why}",
     ]
     assert mrr(spark, asked, rows, repeats=True) == 1.0
 

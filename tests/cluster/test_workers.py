@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from ragcontract.cluster import workers as partition
-from ragcontract.cluster.workers import Job, Outcome, bits, from_bits, of_columns, of_lines
+from ragcontract.cluster.workers import Job, RowOutcome, bits, from_bits, of_columns, of_lines
 from ragcontract.files.lines import MAX_LINE_BYTES
 from tests.builders import Row, run
 from tests.records import query
@@ -52,7 +52,7 @@ def test_rows_with_the_same_outcome_are_one_count() -> None:
         added_up(of_columns([columns(*rows)], job())),
     ):
         scores = {
-            (number, msgspec.msgpack.decode(key, type=Outcome).score.ranks): rows
+            (number, msgspec.msgpack.decode(key, type=RowOutcome).score.ranks): rows
             for (number, key), rows in of(counts, "outcome").items()
         }
         assert scores == {(0, (2,)): 2, (0, (1,)): 1, (1, (None, 1)): 1}

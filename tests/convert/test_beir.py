@@ -96,7 +96,7 @@ def test_a_query_without_judgments_is_left_out_of_the_qrels_and_said_to_be() -> 
     text, problems = written("beir", "qrels", collection({"q": {}}))
     assert text == "query-id\tcorpus-id\tscore\n"
     assert list(problems.warnings) == [
-        "1 query ('q') without a judged document: left out, for qrels have no line for that"
+        "1 query ('q') without a judged document: left out, because qrels have no line for that"
     ]
 
 

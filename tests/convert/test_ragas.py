@@ -116,7 +116,7 @@ def test_samples_say_what_they_could_not() -> None:
     assert list(problems.warnings) == [
         "1 query ('q1') with grades other than 1: samples only say what is relevant",
         "1 query ('q2') not in the run: the samples have no retrieved_context_ids",
-        "1 query ('q3') in the run only: left out, for a sample needs its question",
+        "1 query ('q3') in the run only: left out, because a sample needs its question",
     ]
 
 

@@ -46,7 +46,7 @@ def test_a_query_without_a_text_has_its_id_for_a_question(tmp_path: Path) -> Non
     found, problems = read("trec", tmp_path, wanted={"golden"}, qrels=QRELS, queries="q2\tWho?\n")
     assert [query.text for query in (found.queries or {}).values()] == ["q1", "Who?"]
     assert list(problems.warnings) == [
-        f"{tmp_path}/qrels:1: 1 query ('q1') without a text; the id stands for the question"
+        f"{tmp_path}/qrels:1: 1 query ('q1') without a text; the id is used as the question"
     ]
 
 
@@ -139,7 +139,7 @@ def test_scores_stay_where_they_are_the_ranking_and_count_down_where_they_are_no
     ]
     assert text.splitlines() == ["own Q0 a 1 0.30000000000000004 rag-contract", "own Q0 b 2 0.1 rag-contract", *counted]
     assert list(problems.warnings) == [
-        "1 query ('empty') without results: left out, for a run has no line for that",
+        "1 query ('empty') without results: left out, because a run has no line for that",
         (
             "4 queries ('none', 'ties', 'equal-in-32-bits', …) with scores that are missing or do not descend: "
             "written with scores that count down"
@@ -186,7 +186,7 @@ def test_a_question_over_several_lines_becomes_one_line() -> None:
     text, _ = written("trec", "queries", found)
     assert text == "q\tAbout q?\n"
     assert list(written("trec", "qrels", found)[1].warnings) == [
-        "1 query ('q') without a judged document: left out, for qrels have no line for that"
+        "1 query ('q') without a judged document: left out, because qrels have no line for that"
     ]
 
 

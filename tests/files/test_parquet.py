@@ -198,7 +198,7 @@ BAD_COLUMNS: list[tuple[dict[str, pa.Array], str]] = [
     ),
     ({"results": pa.array(["a"])}, "results: expected lists of structs with doc_id, found a column of type string"),
     ({"results": pa.array([[{"document": "a"}]])}, "results.doc_id: is missing; found instead: 'document'"),
-    ({"results": pa.array([[{"docid": "a"}]])}, "results.doc_id: is missing; is 'docid' meant to be it?"),
+    ({"results": pa.array([[{"docid": "a"}]])}, "results.doc_id: is missing; is 'docid' a misspelling of it?"),
     (
         {"results": pa.array([[{"doc_id": "a", "score": "1"}]])},
         "results.score: expected numbers, found a column of type string; cast it",
@@ -221,7 +221,7 @@ def test_columns_that_are_missing_or_there_twice(tmp_path: Path) -> None:
     twice = pa.table([["q1"], ["q1"], [[{"doc_id": "a"}]]], names=["query_id", "query_id", "results"])
     pq.write_table(twice, tmp_path / "run.parquet")
     assert problems_in(tmp_path / "run.parquet") == [
-        "run.parquet: query_id: is there more than once; give one of the columns another name"
+        "run.parquet: query_id: occurs more than once; rename one of the columns"
     ]
 
 
@@ -304,7 +304,7 @@ def test_a_file_that_is_damaged_or_none_is_reported(tmp_path: Path) -> None:
     assert line.startswith("run.parquet: cannot be read as Parquet; the file is damaged (")
     path.write_text('{"query_id": 1}')
     assert problems_in(path) == [
-        "run.parquet: is no Parquet file, though its name says so; JSON lines are called something.jsonl"
+        "run.parquet: is not a Parquet file, although its name ends in .parquet; name JSON lines something.jsonl"
     ]
     path.write_bytes(b"")
     assert problems_in(path) == ["run.parquet: is empty; expected Parquet"]

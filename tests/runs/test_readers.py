@@ -169,7 +169,7 @@ def test_a_run_in_memory_has_the_rows_and_the_digest_of_the_file_that_it_would_b
 
 IN_MEMORY: list[tuple[dict[Any, Any], list[str]]] = [
     ({}, ["(in memory): the run is empty"]),
-    ({"7": ["a"], 7: ["b"]}, ["(in memory): query 7: is there already, as text or as a number"]),
+    ({"7": ["a"], 7: ["b"]}, ["(in memory): query 7: occurs twice, as text and as a number"]),
     (
         {"q1": [{"doc_id": ""}], "q2": "doc1"},
         [

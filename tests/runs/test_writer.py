@@ -139,9 +139,9 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a time before the start": (("q", [], -1), "latency_ms: expected a number from 0 to a billion, found -1"),
     "metadata that is none": (("q", [{"doc_id": 1, "metadata": "x"}]), "results[0].metadata: expected"),
     "half a character": (("q", ["\ud800"]), "cannot be written as JSON"),
-    "an object": (("q", [object()]), "a value of the type object is none of JSON's"),
-    "a query id of bytes": ((b"q", []), "query_id: is bytes, which are no id; decode them first"),
-    "document ids of bytes": (("q", ["a", b"b"]), "results[1].doc_id: is bytes, which are no id; decode them first"),
+    "an object": (("q", [object()]), "a value of type object is not a JSON value"),
+    "a query id of bytes": ((b"q", []), "query_id: is bytes, which is not an id; decode it first"),
+    "document ids of bytes": (("q", ["a", b"b"]), "results[1].doc_id: is bytes, which is not an id; decode it first"),
     "numpy's bytes": (("q", np.array([b"a"])), "results[0].doc_id: is bytes"),
     "one of numpy's bytes": (("q", [np.array(b"a")]), "cannot be written as JSON"),
     "a chunk id of bytes": (("q", [{"doc_id": 1, "chunk_id": bytearray(b"c")}]), "results[0].chunk_id: is bytes"),
@@ -227,7 +227,7 @@ def test_a_path_that_cannot_be_written_to_is_reported_at_the_start(tmp_path: Pat
         str(tmp_path): "is a folder",
         f"{tmp_path}/file/run": "is a file, not a folder",
     }
-    for location, message in {**locations, os.devnull: "is no file"}.items():
+    for location, message in {**locations, os.devnull: "is not a regular file"}.items():
         with pytest.raises(OutputError, match=message), RunWriter(location):
             pytest.fail("the block is not entered")
     assert files_in(tmp_path) == {"file": b""}

@@ -38,25 +38,22 @@ def _tolerated(report: Report, max_rows: int) -> list[str]:
         [code(finding.ids[0]), sentence(finding, code, inline), line(finding.why.removeprefix("waived "))]
         for finding in waived_gates(report)
     ]
-    queries = [
-        [
-            code(query.id),
-            "; ".join(
-                render((*finding.expected, ": ", *finding.found), code, inline)
-                for finding in findings.tolerated(query.id)
-            ),
-            line(findings.why_tolerated(query.id)),
-        ]
-        for query in tolerated_queries(report)
-    ]
+    queries = tolerated_queries(report)
     if not (gates or queries):
         return []
 
-    def as_table(body: Sequence[list[str]]) -> str:
-        return table(["", "Broken", "Why it does not fail"], "lll", body)
+    def row_of(item: list[str] | QueryReport) -> list[str]:
+        if isinstance(item, list):
+            return item
+        tolerated = [render((*one.expected, ": ", *one.found), code, inline) for one in findings.tolerated(item.id)]
+        return [code(item.id), "; ".join(tolerated), line(findings.why_tolerated(item.id))]
+
+    def as_table(items: Sequence[list[str] | QueryReport]) -> str:
+        return table(["", "Broken", "Why it does not fail"], "lll", map(row_of, items))
 
     title = f"Broken and not failing: {len(gates) + len(queries):,}"
-    return [fold(title, *cut([*gates, *queries], max_rows, "row", as_table))]
+    items: list[list[str] | QueryReport] = [*gates, *queries]
+    return [fold(title, *cut(items, max_rows, "row", as_table))]
 
 
 def _rank_changes(report: Report, max_rows: int) -> list[str]:

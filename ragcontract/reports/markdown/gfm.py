@@ -47,10 +47,10 @@ def inline(value: str) -> str:
 def code(value: str) -> str:
     """Show an id as code, shortened: nothing in it is read as Markdown, a mention or a link."""
     shown = shorten(visible(value), MAX_ID)
-    if not re.search(r"[`|\\]", shown) and shown.strip() == shown:
+    if shown and not re.search(r"[`|\\]", shown) and shown.strip() == shown:
         return f"`{shown}`"
     # Backquotes and pipes would end the code or the table cell, so everything but letters and digits is an entity.
-    # The empty comment keeps what stands around an @ from being taken for an e-mail address.
+    # Two backquotes around nothing would open code instead of being some. The empty comment keeps what stands around an @ from being taken for an e-mail address.
     entities = re.sub("[^A-Za-z0-9 ]", lambda match: f"&#{ord(match[0])};", shown)
     return f"<code>{entities.replace('&#64;', '&#64;<!-- -->')}</code>"
 
