@@ -48,7 +48,7 @@ def _outcome(report: Report, queries: int, out: str, reason: str | None, *, writ
     if report.verdict == "pass" and drops and not written:
         ids = render(listed([gate.id for gate in drops], "and"), visible)
         return (
-            f"refused: {out} is left unchanged, because what is waived ({ids}) would be forgotten. Fix the retriever, or "
+            f"refused: {out} is left unchanged: what is waived ({ids}) would be forgotten. Fix the retriever, or "
             'store the run all the same with --accept-regressions "reason"'
         )
     if report.verdict == "fail" and not written:

@@ -92,7 +92,7 @@ def test_nothing_falls_below_a_baseline_of_0() -> None:
 def test_no_rise_is_a_part_of_a_baseline_of_0(now: float) -> None:
     found = observed(relative("rise", 0.1), Comparison(current=now, current_shared=now, baseline=0.0))
     assert found.amount is None
-    assert found.why == "the baseline's Seconds is 0, so a share of it means nothing; give the limit in points"
+    assert found.why == "the baseline's Seconds is 0, so a relative limit cannot be applied; give the limit in points"
     assert amount_of(gate("rise", 0.1), now, 0.0) == now
 
 
