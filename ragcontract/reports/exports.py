@@ -1,4 +1,4 @@
-"""What people read of repeated exports: one line."""
+"""The note on repeated exports in reports for people."""
 
 from ragcontract.core.numbers import fixed
 from ragcontract.reports.report import Report
@@ -7,7 +7,7 @@ DIGITS = 4
 
 
 def note(report: Report) -> str | None:
-    """Say of how many exports the numbers are means, and how far one export's means differ."""
+    """Return the number of exports that were averaged and the standard deviation between them; None without repeats."""
     repeats = report.repeats
     if repeats is None:
         return None

@@ -1,4 +1,4 @@
-"""How ranks changed between the baseline and the run."""
+"""Computes how ranks changed between the baseline and the run."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,7 @@ RanksById = Mapping[str, int | None]
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """A document whose rank changed: its rank before and now, None where it was not retrieved."""
+    """A document whose rank changed: its rank before and now, None if it was not retrieved."""
 
     doc_id: str
     before: int | None
@@ -22,10 +22,11 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class RankChange(Struct, frozen=True, kw_only=True):
-    """A query whose ranks changed, and by how much in reciprocal ranks: what relevant ones won, forbidden ones lost.
+    """A query whose ranks changed; a negative ``change`` is worse.
 
-    Negative is worse. The ranks of a query with several rows say little (the worst of five rows is mostly worse than a
-    single one): it changed by the ``metric`` of that key, and its steps are between worst ranks.
+    The change is the sum of differences in reciprocal rank: positive for relevant documents that rose and for
+    forbidden documents that fell. For a query with several rows, it is the change of the metric with the key
+    ``metric``, because worst ranks over different numbers of rows cannot be compared; its steps are worst ranks.
     """
 
     query: QueryReport
@@ -35,9 +36,9 @@ class RankChange(Struct, frozen=True, kw_only=True):
 
 
 class RankChanges(Struct, frozen=True, kw_only=True):
-    """All queries that both sides have, sorted by what happened to them.
+    """The queries that both sides have, as worse (worst first) and better (best first).
 
-    ``even`` counts those that are neither: nothing changed, or documents swapped ranks.
+    ``even`` counts the others, in which nothing changed or the changes cancel out.
     """
 
     worse: list[RankChange]
@@ -46,7 +47,7 @@ class RankChanges(Struct, frozen=True, kw_only=True):
 
 
 def rank_changes(report: Report) -> RankChanges:
-    """Sort queries into worse (worst first), better (best first) and even."""
+    """Return the queries of a report that got worse or better since the baseline."""
     worse: list[RankChange] = []
     better: list[RankChange] = []
     keys = [key for key, metric in report.metrics.items() if metric.k == max(report.k)]
@@ -65,7 +66,7 @@ def rank_changes(report: Report) -> RankChanges:
 
 
 def _metric_that_differs(query: QueryReport, keys: Iterable[str]) -> str | None:
-    """Return the first of some metrics in which both sides differ."""
+    """Return the key of the first metric in which both sides differ."""
     return next((key for key in keys if abs(_delta(query, key)) > SAME), None)
 
 
@@ -95,12 +96,12 @@ def _gain(step: Step) -> float:
 
 
 def rank(number: int | None) -> str:
-    """Write a rank, or that there is none."""
+    """Format a rank; None is ``missing``."""
     return "missing" if number is None else str(number)
 
 
 def metric_step(item: RankChange, report: Report, arrow: str) -> str:
-    """As ``MRR@5 0.8333 → 0.6667``: the mean over its rows by which a query with several changed."""
+    """Return the change of a query with several rows as text: ``MRR@5 0.8333 → 0.6667``."""
     key = item.metric or ""
     before = (item.query.baseline_metrics or {}).get(key)
     return f"{report.metrics[key].label} {fixed(before, DIGITS)} {arrow} {fixed(item.query.metrics[key], DIGITS)}"
@@ -111,7 +112,10 @@ def _reciprocals(ranks: RanksById) -> float:
 
 
 def loss(query: QueryReport) -> tuple[bool, float]:
-    """Order broken queries worst first: forbidden documents, then by what was lost since the baseline or is lacking."""
+    """Return the sort key of broken queries, worst first: forbidden documents, then lost reciprocal ranks.
+
+    Without a baseline, the loss is measured from every relevant document at rank 1.
+    """
     forbidden = any(doc_id in query.forbidden_ranks for broken in query.violations for doc_id in broken.doc_ids)
     before = len(query.ranks) if query.baseline_ranks is None else _reciprocals(query.baseline_ranks)
     return not forbidden, _reciprocals(query.ranks) - before
@@ -123,19 +127,19 @@ def broken_queries(report: Report) -> list[QueryReport]:
 
 
 def tolerated_queries(report: Report) -> list[QueryReport]:
-    """Return the queries with findings that do not fail, worst first; others of their findings may."""
+    """Return the queries with findings that do not fail, worst first; their other findings can fail."""
     tolerated = {finding.query_id for finding in report.findings if finding.status != "fail"}
     return sorted((query for query in report.queries if query.id in tolerated), key=loss)
 
 
 def not_compared(baseline: BaselineInput) -> dict[str, list[str]]:
-    """Return the ids of the queries that only one side has, or asks with other words, by what they are called."""
+    """Return the ids of the queries that are new, have another question or are gone, by these labels."""
     groups = {"new": baseline.new, "with another question": baseline.changed, "gone": baseline.gone}
     return {name: query_ids for name, query_ids in groups.items() if query_ids}
 
 
 def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[str]]) -> dict[str, tuple[str, str]]:
-    """Return ``{field: (baseline's, run's)}`` of the version fields that both sides have and that differ."""
+    """Return ``{field: (baseline, run)}`` for the version fields that both sides have and that differ."""
     return {
         field: (", ".join(before), ", ".join(now))
         for field in VERSION_FIELDS

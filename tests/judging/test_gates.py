@@ -106,7 +106,7 @@ def test_a_part_of_a_value_below_0_is_a_part_of_its_size() -> None:
     assert amount_of(relative("drop", 0), -0.25, -0.5) == -0.5
     assert amount_of(relative("rise", 0), -0.25, -0.5) == 0.5
     found = observed(relative("drop", 0.1), Comparison(current=-0.5, current_shared=-0.5, baseline=0.0))
-    assert (found.amount, found.why[:32]) == (None, "the baseline's MRR@5 is 0, of wh")
+    assert (found.amount, found.why[:32]) == (None, "the baseline's MRR@5 is 0, so a ")
 
 
 def test_a_change_without_shared_queries_is_not_observed() -> None:
