@@ -515,4 +515,4 @@ def test_a_bug_of_ours_leaves_no_green_comment_behind(runner: Runner, github: Gi
     with pytest.raises(AttributeError):
         runner.run()
     assert len(github.comments) == 1
-    assert "could not be judged: 1 problem\n\n- A bug of rag-contract" in github.bodies()[0]
+    assert "could not be judged: 1 problem\n\n- A bug in rag-contract" in github.bodies()[0]

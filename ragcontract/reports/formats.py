@@ -43,7 +43,7 @@ class Markdown:
 
     name = "report-md"
     default = "report.md"
-    help = "Where to write the report for people; '' for none."
+    help = "Where to write the Markdown report; '' for none."
 
     def render(self, outcome: Reported) -> Iterable[bytes]:
         """Render the whole report."""
@@ -55,7 +55,7 @@ class Json:
 
     name = "report-json"
     default = "report.json"
-    help = "Where to write the report for programs; '' for none."
+    help = "Where to write the JSON report; '' for none."
 
     def render(self, outcome: Reported) -> Iterable[bytes]:
         """Encode the report, one query per line."""
@@ -67,7 +67,7 @@ class JUnit:
 
     name = "junit"
     default = "junit.xml"
-    help = "Where to write the report for CI systems; '' for none."
+    help = "Where to write the JUnit report; '' for none."
 
     def render(self, outcome: Reported) -> Iterable[bytes]:
         """Render one test case per gate and per query."""
