@@ -49,11 +49,11 @@ def _outcome(report: Report, queries: int, out: str, reason: str | None, *, writ
         ids = render(listed([gate.id for gate in drops], "and"), visible)
         return (
             f"refused: {out} is left unchanged: what is waived ({ids}) would be forgotten. Fix the retriever, or "
-            'store the run all the same with --accept-regressions "reason"'
+            'store the run anyway with --accept-regressions "reason"'
         )
     if report.verdict == "fail" and not written:
         return (
-            f"refused: {out} is left unchanged. Fix the retriever or the contract, or store the run all the same "
+            f"refused: {out} is left unchanged. Fix the retriever or the contract, or store the run anyway "
             'with --accept-regressions "reason"'
         )
     if not written:
