@@ -228,7 +228,7 @@ def _write_error(path: str, report: ErrorReport, context: Context) -> None:
 
 
 def _delivery_of_bug(settings: Settings, context: Context, world: World) -> Delivery:
-    problem = "A bug of rag-contract, not of your retriever or your contract, ended the check."
+    problem = "A bug in rag-contract, not in your retriever or your contract, ended the check."
     report = error_report([problem], 0, [], world.clock(), _provenance(settings, context))
     return Delivery(
         exit_code=ExitCode.BUG,

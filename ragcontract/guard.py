@@ -36,7 +36,7 @@ def guarded(run: Callable[[], int], stderr: TextIO | None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception:  # noqa: BLE001 (any other exception is a bug of rag-contract)
+    except Exception:  # noqa: BLE001 (any other exception is a bug in rag-contract)
         with suppress(Exception):  # the exit code counts even if the message cannot be written
             _tell(stderr, _bug())
         return ExitCode.BUG

@@ -1,6 +1,7 @@
-"""Writes the parts of the documents that come from the code: help texts, tables, what the quickstart prints.
+"""Writes the generated parts of the documentation: help texts, tables, the output of the quickstart.
 
-``make docs`` runs it. ``PAGES`` says what each page has; ``tests/test_docs.py`` fails where a page is not up to date.
+``make docs`` runs it. ``PAGES`` lists the generated parts of each page; ``tests/test_docs.py`` fails if a page is not
+up to date.
 """
 
 import re
@@ -23,19 +24,19 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 WORKFLOW = ROOT / "examples" / "workflow.yml"
 
-Render = Callable[[str], str]  # from a page as it is to the page as it should be
+Render = Callable[[str], str]  # from the current page to the updated one
 Part = Callable[[], str]
 
 
 def main(pages: Mapping[str, Render]) -> None:
-    """Write every page that has a generated part, or none of them."""
+    """Update all pages with generated parts, or none of them if one fails."""
     rendered = {name: render((ROOT / name).read_text()) for name, render in pages.items()}
     for name, text in rendered.items():
         (ROOT / name).write_text(text)
 
 
 def parts(parts: Mapping[str, Part]) -> Render:
-    """Return what regenerates these parts of a page, by name."""
+    """Return a function that regenerates these parts of a page; ``parts`` maps names to their generators."""
 
     def render(page: str) -> str:
         for name, make in parts.items():
@@ -46,7 +47,7 @@ def parts(parts: Mapping[str, Part]) -> Render:
 
 
 def replace_part(page: str, name: str, content: str) -> str:
-    """Replace what follows ``<!-- begin: name -->``; raises ValueError unless the page has exactly one such part."""
+    """Replace the part between ``<!-- begin: name -->`` and its end; raises ValueError unless there is exactly one."""
     begin, end = f"<!-- begin: {name} -->\n", "<!-- end -->"
     if page.count(begin) != 1:
         raise ValueError(f"the page has {page.count(begin)} parts {name!r}, not one")
@@ -70,14 +71,14 @@ def replace_block(page: str, name: str, fenced: str) -> str:
 
 
 def render_quickstart(readme: str) -> str:
-    """Return the README with the output that its quickstart has today."""
+    """Return the README with the current output of its quickstart."""
     return replace_block(readme, "quickstart output", f"```text\n{quickstart(readme)}```\n")
 
 
 def quickstart(readme: str) -> str:
     """Run the README's quickstart in an empty folder and return what its commands print.
 
-    Raises ValueError unless they end with the exit code that the README says.
+    Raises ValueError unless they exit with the code that the README states.
     """
     bin_folder = Path(sys.executable).parent
     said = re.search(r"^The exit code is (\d)\.", readme, re.MULTILINE)
@@ -97,7 +98,7 @@ def quickstart(readme: str) -> str:
 
 
 def render_workflow(workflow: str) -> str:
-    """Return examples/workflow.yml: its own head, then what `rag-contract init` writes, for files in rag/."""
+    """Return examples/workflow.yml: its own header, then what `rag-contract init` writes, with the files in rag/."""
     start = "name: rag-contract\n"
     body = start + template("workflow.yml").partition(start)[2]
     body = re.sub(r" ((?:requirements|export_retrieval_run|golden|ragcontract)\.\w+)", r" rag/\1", body)

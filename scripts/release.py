@@ -1,6 +1,6 @@
-"""Checks that a version can be released, and makes the release's ``action.yml`` name the image by its digest.
+"""Checks that a version can be released, and pins the image in the release's ``action.yml`` by its digest.
 
-``.github/workflows/release.yml`` runs it. Anyone can see what it would do; this changes nothing::
+``.github/workflows/release.yml`` runs it. This shows what it would do and changes nothing::
 
     python -m scripts.release --dry-run --version 1.0.0 --image ghcr.io/org/rag-contract --digest sha256:…
 """
@@ -20,12 +20,12 @@ IMAGE = re.compile(r"[a-z0-9.-]+(:\d+)?(/[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*)+")
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
-class Refused(Exception):  # noqa: N818 (what it is, not that it is an error)
-    """What was asked for cannot be released; the message says why."""
+class Refused(Exception):  # noqa: N818 (named for what happened)
+    """The release is refused; the message says why."""
 
 
 class Version(NamedTuple):
-    """A version that can be released: ``1.2.3``, or ``1.2.3rc1`` (also a, b) before it."""
+    """A version that can be released: ``1.2.3``, or a pre-release such as ``1.2.3rc1`` (also a, b)."""
 
     major: int
     minor: int
@@ -34,19 +34,19 @@ class Version(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Version":
-        """Read a version as Python packages write it; tags and package then say the same."""
+        """Parse a version as Python packages write it, so that tags and package have the same version."""
         match = VERSION.fullmatch(text)
         if not match:
             raise Refused(f"version {text!r}: expected 1.2.3, or 1.2.3rc1 (also a1, b1) for a pre-release, without a v")
         return cls(int(match[1]), int(match[2]), int(match[3]), match[4] or "")
 
     def __str__(self) -> str:
-        """Write it as it was read."""
+        """Return the version as it was parsed."""
         return f"{self.major}.{self.minor}.{self.patch}{self.pre}"
 
 
 def disagreements(version: Version, root: Path) -> list[str]:
-    """Return what in the package and the change log does not agree with the version."""
+    """Return how the package and the change log differ from the version."""
     found = []
     package = re.search(
         r'^__version__ = "(.*)"$', (root / "ragcontract/core/version.py").read_text("utf-8"), re.MULTILINE
@@ -61,9 +61,9 @@ def disagreements(version: Version, root: Path) -> list[str]:
 
 
 def major_tag(version: Version, refs: Iterable[str]) -> str:
-    """Return the tag to move, as ``v1``; empty for a pre-release, and for a fix of an older line.
+    """Return the tag to move, such as ``v1``; empty for a pre-release and for a fix of an older line.
 
-    ``refs`` are the tags there are. Version tags never move: one that is there already is refused.
+    ``refs`` are the existing tags. Version tags never move: raises Refused if the version's tag exists already.
     """
     names = [ref.strip().removeprefix("refs/tags/") for ref in refs]
     if f"v{version}" in names:
@@ -74,7 +74,7 @@ def major_tag(version: Version, refs: Iterable[str]) -> str:
 
 
 def pin(action: str, image: str, digest: str) -> str:
-    """Return the text of action.yml with the image in the place of the Dockerfile, and nothing else changed."""
+    """Return the text of action.yml with the image instead of the Dockerfile, and nothing else changed."""
     if not IMAGE.fullmatch(image):
         raise Refused(f"image {image!r}: expected a lower-case name with its registry and no tag, ghcr.io/owner/name")
     if not DIGEST.fullmatch(digest):
@@ -88,12 +88,12 @@ def pin(action: str, image: str, digest: str) -> str:
 
 
 def notes(changelog: str) -> str:
-    """Return the text under the change log's first version."""
+    """Return the text of the first version in the change log."""
     return re.split(r"^## .*\n", changelog, flags=re.MULTILINE)[1].strip() + "\n"
 
 
 def run(options: argparse.Namespace, root: Path, stdout: TextIO, stderr: TextIO) -> None:
-    """Check everything, then write what was asked for: nothing is written where anything is refused."""
+    """Check everything, then write the requested files; if anything is refused, nothing is written."""
     version = Version.parse(options.version)
     problems = disagreements(version, root)
     if problems and not options.dry_run:
@@ -116,7 +116,7 @@ def run(options: argparse.Namespace, root: Path, stdout: TextIO, stderr: TextIO)
 
 
 def main(argv: Sequence[str], *, root: Path = ROOT, stdout: TextIO = sys.stdout, stderr: TextIO = sys.stderr) -> int:
-    """Return 0 where all is well, 1 where the release is refused."""
+    """Run the script and return its exit code: 0, or 1 if the release is refused."""
     parser = argparse.ArgumentParser(prog="python -m scripts.release", description="Check a version, pin action.yml.")
     parser.add_argument("--version", required=True, help="as in ragcontract/core/version.py, without a v")
     parser.add_argument("--image", help="write this image into action.yml, as ghcr.io/owner/name")

@@ -1,7 +1,7 @@
-"""Takes pictures of the comment as GitHub shows it, and of the HTML report: ``python -m scripts.screenshots [FOLDER]``.
+"""Takes screenshots of the pull request comment and of the HTML report: ``python -m scripts.screenshots [FOLDER]``.
 
-GitHub's own parser (cmarkgfm) and published stylesheet (npm's github-markdown-css), in headless Chromium, for a
-contract that holds, one that is broken, a huge one and a hostile one, on a wide and a narrow screen.
+The comment is rendered by GitHub's parser (cmarkgfm) and stylesheet (npm's github-markdown-css) in headless Chromium.
+The screenshots show a passing, a failing, a huge and a hostile contract, on a wide and a narrow screen.
 """
 
 import subprocess
@@ -36,7 +36,7 @@ NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
 def reports(folder: Path) -> Iterator[tuple[str, Report]]:
-    """Yield a name and the report of each contract."""
+    """Yield the name and the report of each contract."""
     example = ROOT / "examples"
     for name, setting in (("passing", "full"), ("failing", "lean")):
         out = folder / f"{setting}.jsonl"
@@ -66,14 +66,14 @@ def _comment(report: Report) -> str:
 
 
 def page(comment: str, width: int, stylesheet: str) -> str:
-    """Return the HTML page that shows a comment as wide as that."""
+    """Return an HTML page that shows a comment (Markdown) with this width in pixels."""
     body = cmarkgfm.github_flavored_markdown_to_html(comment, Options.CMARK_OPT_UNSAFE)
     style = f"{stylesheet} body {{ box-sizing: border-box; max-width: {width}px; margin: 0; padding: 24px }}"
     return f"<!doctype html><meta charset=utf-8><style>{style}</style><body class=markdown-body>{body}"
 
 
 def stylesheet() -> str:
-    """Return GitHub's light stylesheet, fetched once into ``build/``."""
+    """Return GitHub's light stylesheet; it is downloaded once into ``build/``."""
     folder = ROOT / "build" / "stylesheet"
     file = folder / "package" / "github-markdown-light.css"
     if not file.exists():
@@ -86,7 +86,7 @@ def stylesheet() -> str:
 
 
 def shoot(browser: Browser, content: str, picture: Path, width: int, scheme: str = "light") -> None:
-    """Take a picture of a page in a window as wide as that, in a light or a dark room."""
+    """Take a screenshot of a page in a window of this width, in the light or the dark colour scheme."""
     file = picture.with_suffix(".html")
     file.write_text(content, encoding="utf-8")
     browser.resize(width, 1100)
@@ -98,7 +98,7 @@ def shoot(browser: Browser, content: str, picture: Path, width: int, scheme: str
 
 
 def main(target: Path) -> None:
-    """Write all pictures into a folder."""
+    """Write all screenshots into a folder."""
     target.mkdir(parents=True, exist_ok=True)
     style = stylesheet()
     with tempfile.TemporaryDirectory() as folder, closing(Browser()) as browser:

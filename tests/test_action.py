@@ -150,7 +150,7 @@ def test_input_that_cannot_be_judged_replaces_a_green_comment_and_leaves_the_oth
             "input comment: expected always or on-change or on-failure or never, found 'allways'; did you mean",
         ),
         ({"enforce": "yes"}, "input enforce: expected true or false, found 'yes'"),
-        ({"working-directory": "nowhere"}, "input working-directory: 'nowhere' is no folder"),
+        ({"working-directory": "nowhere"}, "input working-directory: 'nowhere' is not a folder"),
         ({"baseline": "old.json"}, "old.json: no such file"),
         ({"config": "limits.yml"}, "limits.yml: no such file"),
         ({"report-md": "golden.jsonl"}, "golden.jsonl: is an input"),
@@ -515,4 +515,4 @@ def test_a_bug_of_ours_leaves_no_green_comment_behind(runner: Runner, github: Gi
     with pytest.raises(AttributeError):
         runner.run()
     assert len(github.comments) == 1
-    assert "could not be judged: 1 problem\n\n- A bug of rag-contract" in github.bodies()[0]
+    assert "could not be judged: 1 problem\n\n- A bug in rag-contract" in github.bodies()[0]

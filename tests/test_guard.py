@@ -73,7 +73,7 @@ def test_exit_codes_are_those_of_the_readme() -> None:
         ExitCode.PASS: "pass",
         ExitCode.BROKEN: "the contract is broken",
         ExitCode.UNUSABLE_INPUT: "the input cannot be judged",
-        ExitCode.BUG: "a bug of rag-contract",
+        ExitCode.BUG: "a bug in rag-contract",
         ExitCode.NO_COMMENT: "the action only",
     }
     assert meanings.keys() == starts.keys() == set(ExitCode)

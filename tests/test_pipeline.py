@@ -386,5 +386,5 @@ def test_a_relative_limit_on_a_baseline_of_0_holds_for_a_drop_and_cannot_be_judg
     )
     assert [(gate.observed, gate.status) for gate in check(paths).gates] == [(0.0, "pass")]
     (tmp_path / "ragcontract.yml").write_text(config + '\nlatency: {p95_increase_gt: "10%"}')
-    reason = "the baseline's p95 is 0 ms, so a share of it means nothing; give the limit in milliseconds"
+    reason = "the baseline's p95 is 0 ms, so a relative limit cannot be applied; give the limit in milliseconds"
     assert problems_of(paths) == [f"ragcontract.yml:2: latency.p95_increase_gt cannot be judged: {reason}"]

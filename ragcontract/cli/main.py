@@ -71,7 +71,7 @@ class _Commands(click.Group):
 def cli(*, verbose: bool) -> None:
     """Fail the pull request when a RAG application stops finding the right documents.
 
-    Exit codes: 0 pass, 1 the contract is broken, 2 the input cannot be judged, 3 a bug of rag-contract.
+    Exit codes: 0 pass, 1 the contract is broken, 2 the input cannot be judged, 3 a bug in rag-contract.
     """
     if verbose:
         log_to(sys.stderr)

@@ -19,7 +19,9 @@ DEFAULT_K = 5
 MAX_CUTOFFS = 10
 
 Text = Annotated[str, Meta(min_length=1)]
-NonEmpty = Annotated[Text | None, Meta(description="As fail_on.mrr_drop_gt or tags.policy.minimums.recall_at_k.")]
+NonEmpty = Annotated[
+    Text | None, Meta(description="The gate's id: fail_on.mrr_drop_gt, tags.policy.minimums.recall_at_k.")
+]
 
 
 class FailOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,7 +29,7 @@ class FailOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     mode: Annotated[
         Literal["strict", "significant"],
-        Meta(description="Whether a change over its limit fails always, or only where it is significant."),
+        Meta(description="Whether every change over its limit fails, or only a significant one."),
     ] = "strict"
     alpha: Annotated[float, Meta(ge=0.001, lt=1, title="a number from 0.001 up to 1, as 0.05")] = 0.05
 
@@ -59,7 +61,7 @@ class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which rules of the golden queries are enforced."""
 
     forbidden_within: Annotated[
-        Rank | None, Meta(description="Look for forbidden documents in the first results only; in all by default.")
+        Rank | None, Meta(description="How many results are searched for forbidden documents; all by default.")
     ] = None
 
 
@@ -72,7 +74,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             list[Rank],
             Meta(min_length=1, max_length=MAX_CUTOFFS, title=f"a list of up to {MAX_CUTOFFS} of them, as [1, 5, 10]"),
         ],
-        Meta(description="The cut-off: how many results count. Of several, rules and limits take the largest."),
+        Meta(description="The cut-off: how many results count. Of several, rules and limits use the largest."),
     ] = DEFAULT_K
     gain: Annotated[
         Gain, Meta(description="What a grade is worth in nDCG: the grade, or 2^grade - 1 (grades of at most 64 then).")
@@ -82,7 +84,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     per_query: PerQuery = PerQuery()
     waivers: list[Waiver] = []
     max_baseline_age: Annotated[
-        Rank | None, Meta(description="After how many days a baseline is reported as old; never by default.")
+        Rank | None, Meta(description="The age in days beyond which a baseline is reported as old; none by default.")
     ] = None
     rank_by: Annotated[RankBy, Meta(description="Count results as exported, or each document's first result only.")] = (
         "results"
@@ -105,7 +107,7 @@ SECTIONS = {
     "maximums": ("Maximums", "What a metric must not exceed, whatever the baseline was."),
     "latency": (
         "LatencyLimits",
-        "How long retrieving may take, in milliseconds, over the rows of the run that have ``latency_ms``.",
+        "How long retrieval may take, in milliseconds, over the rows of the run that have ``latency_ms``.",
     ),
 }
 DROPS = (

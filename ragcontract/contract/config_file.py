@@ -17,14 +17,14 @@ from ragcontract.core.text import encodable
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
-from ragcontract.files.schema import Mismatch, Path, dotted, mismatches
+from ragcontract.files.schema import Mismatch, dotted, mismatches
 from ragcontract.registry import Registry
 
 MAX_BYTES = 1 << 20
 
 
 class ConfigFile(Struct, frozen=True, kw_only=True):
-    """The configuration with its gates and source file; the defaults if there is no file, and in place of what is wrong with it.
+    """The configuration with its gates and source file; defaults where there is no file, or where it is wrong.
 
     ``locations`` maps a key to file and line: ``fail_on.mrr_drop_gt`` to ``ragcontract.yml:4``. ``cutoffs`` are the
     effective ones, largest first.
@@ -84,7 +84,7 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
     return msgspec.structs.replace(rest, files=(source,), problems=unusable.problems)
 
 
-def _without(value: object, paths: Iterable[Path]) -> object:
+def _without(value: object, paths: Iterable[tuple[str | int, ...]]) -> object:
     """Return a copy without the values at some paths, so that the rest can be checked along with the other inputs."""
     rest = deepcopy(value)
     for path in sorted(paths, key=lambda path: [f"{step:>9}" for step in path], reverse=True):

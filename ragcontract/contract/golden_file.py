@@ -47,7 +47,7 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     weight: Annotated[Weight | None, Meta(description="Importance of the query in the means; 1 by default.")] = None
     tags: Annotated[list[Text] | None, Meta(description="Labels to report metrics by.")] = None
     severity: Annotated[
-        Literal["error", "warn"] | None, Meta(description="With warn, its broken rules are shown and do not fail.")
+        Literal["error", "warn"] | None, Meta(description="With warn, broken rules are reported but do not fail.")
     ] = None
     metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; not read.")] = None
     relevance: Annotated[

@@ -1,1 +1,1 @@
-"""The only code that knows GitHub: what the runner says, its log commands and files, its API."""
+"""All GitHub-specific code: the runner's environment, workflow commands and files, and the API."""

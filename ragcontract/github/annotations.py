@@ -1,4 +1,4 @@
-"""Annotations: the reasons for a verdict, at the lines of the contract that they are about."""
+"""Annotations: show the reasons for a verdict at the lines of the contract that they refer to."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
@@ -10,20 +10,20 @@ from ragcontract.github.commands import Level, annotation
 from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_queries
 from ragcontract.reports.report import QueryReport, Report
 
-# Of each level in a step the runner shows ten and drops the rest without a word. Delivering may add five warnings.
+# The runner shows ten annotations of each level per step and silently drops the rest. Delivery can add five warnings.
 MOST: dict[Level, int] = {"error": 10, "warning": 5}
 
 InRepository = Callable[[str], str]
 
 
 def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
-    """Annotate every broken gate at the config's line and every broken query at the golden file's, worst first.
+    """Return annotations for broken gates at their config lines, then broken queries (worst first) and warnings.
 
-    ``in_repository`` turns a place as the report has it into one relative to the repository.
+    ``in_repository`` converts a location of the report to one relative to the repository.
     """
     failed, findings = broken_gates(report), FindingsByQuery(report)
     broken = broken_queries(report)
-    # Made one by one, as there may be many thousands: each place looks for its repository on the disk.
+    # Generators, because there can be many thousands and each location searches the disk for its repository.
     gates = (_of_gate(finding, level, in_repository) for finding in failed)
     queries = (_of_query(query, findings.failing(query.id), level, in_repository) for query in broken)
     warnings = (annotation("warning", message) for message in report.warnings)
@@ -34,9 +34,9 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
 
 
 def of_problems(error: RagContractError, in_repository: InRepository) -> str:
-    """Annotate what keeps the input from being judged, at the file and line that a problem begins with.
+    """Return annotations for the problems of input that cannot be judged, at the file and line in their messages.
 
-    The warnings beside it often explain a problem, as a misspelled field does a missing one.
+    Warnings are included because they often explain a problem: a misspelled field explains a missing one.
     """
     placed = [(problem, _location(problem)) for problem in error.problems]
     found = [
@@ -44,7 +44,7 @@ def of_problems(error: RagContractError, in_repository: InRepository) -> str:
         for problem, location in placed
     ]
     odd = [annotation("warning", warning) for warning in error.warnings]
-    where = "the job's summary has more of them"  # and not always all; there is no report
+    where = "the job's summary has more of them"  # though not always all of them; there is no report
     return "".join(
         [
             *_capped(found, len(found) + error.more, "error", where),
@@ -64,13 +64,13 @@ def _of_query(query: QueryReport, findings: Iterable[Finding], level: Level, in_
 
 
 def _location(problem: str) -> str:
-    """Return ``golden.jsonl:17`` of ``golden.jsonl:17: relevant_doc_ids: is missing``."""
+    """Return the location in a message: ``golden.jsonl:17`` from ``golden.jsonl:17: relevant_doc_ids: is missing``."""
     location, colon, _ = problem.partition(": ")
     return location if colon and location.rpartition(":")[2].isdecimal() else ""
 
 
 def _capped(commands: Iterable[str], count: int, level: Level, where: str = "the report has them all") -> Iterator[str]:
-    """Yield the first commands, and say ``where`` others are of all the ``count`` that there are."""
+    """Yield as many of the ``count`` commands as the runner shows; the last one says ``where`` the others are."""
     most = MOST[level]
     if count <= most:
         yield from commands

@@ -1,4 +1,4 @@
-"""The text of a comment or a summary: made to fit by meaning, and its foot."""
+"""The text of a comment or a job summary: shortened to the size limit, with a footer."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,8 +9,8 @@ from ragcontract.reports.markdown.document import Layout
 from ragcontract.reports.markdown.gfm import text
 from ragcontract.reports.report import Report
 
-# What goes first is what a reviewer misses least: all that is folded, then the less bad of the broken queries, then
-# all of them. Each level is whole: nothing is ever cut.
+# What reviewers need least is left out first: folded sections, then the less severe broken queries, then all of them.
+# Whole parts are left out; text is never truncated.
 LEVELS = (
     Layout(),
     *(Layout(rows=rows, folds=False) for rows in (100, 50, 20, 10, 5, 2, 0)),
@@ -20,7 +20,7 @@ Render = Callable[[Layout], str]
 
 
 def fitting(render: Render, max_bytes: int) -> str:
-    """Render in the fullest layout that fits into ``max_bytes``; the barest if none does."""
+    """Render in the largest layout that fits into ``max_bytes``, or in the smallest if none does."""
     body = ""
     for level in LEVELS:
         body = render(level)
@@ -30,7 +30,7 @@ def fitting(render: Render, max_bytes: int) -> str:
 
 
 def foot(context: Context, said: str) -> str:
-    """End a text with what is ``said`` of its time, and which run wrote it for which commit."""
+    """Return the footer: the text ``said`` about the time, then links to the run and the commit."""
     parts = [said]
     if context.run_url:
         attempt = f", attempt {context.run[1]}" if context.run[1] > 1 else ""
@@ -41,12 +41,12 @@ def foot(context: Context, said: str) -> str:
 
 
 def checked(report: Report | None, now: datetime) -> str:
-    """Say when this was checked and how old the baseline was."""
+    """Return the time of the check and the age of the baseline, for the footer."""
     return " · ".join(filter(None, (f"Checked {minute(now)}", _baseline_age(report))))
 
 
 def minute(now: datetime) -> str:
-    """Write a time as people want to read it."""
+    """Format a time to the minute: ``2026-01-02 03:04 UTC``."""
     return f"{now:%Y-%m-%d %H:%M} UTC"
 
 

@@ -1,4 +1,4 @@
-"""The few calls to GitHub's REST and GraphQL APIs that are needed."""
+"""A client for the calls to GitHub's REST and GraphQL APIs that the action needs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 class Client:
-    """One repository's pull requests and their comments."""
+    """Reads the pull requests of one repository, and reads and writes their comments."""
 
     def __init__(self, http: Http, *, api_url: str, graphql_url: str, repository: str) -> None:
         """Use ``http`` for all calls; ``repository`` is ``owner/name``."""
@@ -24,7 +24,7 @@ class Client:
         self._graphql_url = graphql_url
 
     def login(self) -> str:
-        """Return who the token acts as. ``GET /user`` is refused for a workflow's token; GraphQL's viewer answers."""
+        """Return the login of the token's owner. Uses GraphQL, because ``GET /user`` refuses a workflow's token."""
         answer = _json(self._http.call("POST", self._graphql_url, body={"query": "query { viewer { login } }"}))
         if login := text_at(answer, "data", "viewer", "login"):
             return login
@@ -35,11 +35,11 @@ class Client:
         return self._pages(f"/issues/{issue}/comments")
 
     def head_of(self, pull_request: int) -> str:
-        """Return the newest commit of a pull request; empty where the answer lacks it."""
+        """Return the newest commit of a pull request; empty if the answer has none."""
         return text_at(_json(self._http.call("GET", f"{self._repository}/pulls/{pull_request}")), "head", "sha")
 
     def pulls_of_commit(self, sha: str) -> Iterator[Json]:
-        """Yield the pull requests that a commit belongs to."""
+        """Yield the pull requests that contain a commit."""
         return self._pages(f"/commits/{sha}/pulls")
 
     def open_pulls_of_branch(self, owner: str, branch: str) -> Iterator[Json]:
@@ -47,12 +47,12 @@ class Client:
         return self._pages("/pulls", f"state=open&head={quote(f'{owner}:{branch}', safe='')}&")
 
     def create_comment(self, issue: int, body: str) -> Json:
-        """Post a new comment and return it. It is sent once: see ``try_again``."""
+        """Post a new comment and return it. It is sent only once: see ``GitHubError.try_again``."""
         url = f"{self._repository}/issues/{issue}/comments"
         return _object(self._http.call("POST", url, body={"body": body}, repeatable=False))
 
     def update_comment(self, comment_id: int, body: str) -> Json:
-        """Replace a comment's body and return the comment. It is sent once: see ``try_again``."""
+        """Replace a comment's body and return the comment. It is sent only once: see ``GitHubError.try_again``."""
         url = f"{self._repository}/issues/comments/{comment_id}"
         return _object(self._http.call("PATCH", url, body={"body": body}, repeatable=False))
 

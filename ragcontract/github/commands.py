@@ -1,6 +1,6 @@
-"""What the runner reads: commands in the log, the outputs file, the step summary.
+"""Output for the runner: workflow commands in the log, step outputs, the job summary.
 
-Formats as documented under "Workflow commands for GitHub Actions".
+The formats are those of GitHub's documentation, "Workflow commands for GitHub Actions".
 """
 
 import os
@@ -15,7 +15,7 @@ MAX_MESSAGE, MAX_TITLE = 4_000, 250  # the runner cuts messages at 4,096 charact
 
 
 def annotation(level: Level, message: str, *, title: str = "rag-contract", location: str = "") -> str:
-    """Return the command that shows a message at the job, at a file's line if ``location`` (``a.jsonl:17``) says so."""
+    """Return the workflow command that annotates the job, or a file's line if ``location`` (``a.jsonl:17``) is set."""
     properties = {"title": shorten(_shown(title), MAX_TITLE)}
     file, _, line = location.rpartition(":")
     if line.isdecimal():
@@ -39,7 +39,7 @@ def _property(value: str) -> str:
 
 
 def set_outputs(path: Path, outputs: Mapping[str, str]) -> None:
-    """Append outputs to the runner's file; a random delimiter keeps a value from ending early."""
+    """Append step outputs to the runner's file; the random delimiter cannot occur in a value."""
     with path.open("a", encoding="utf-8", newline="\n") as file:
         for name, value in outputs.items():
             delimiter = f"end-{os.urandom(16).hex()}"
@@ -47,6 +47,6 @@ def set_outputs(path: Path, outputs: Mapping[str, str]) -> None:
 
 
 def append_summary(path: Path, markdown: str) -> None:
-    """Append Markdown to the page that the run shows for the job."""
+    """Append Markdown to the job summary."""
     with path.open("a", encoding="utf-8", newline="\n") as file:
         file.write(markdown + "\n")

@@ -1,4 +1,4 @@
-"""The one comment that a contract has on a pull request."""
+"""Creates and updates a contract's comment on a pull request; there is at most one."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ from ragcontract.github.settings import CommentWhen
 if TYPE_CHECKING:
     from ragcontract.github.client import Client
 
-MAX_BODY = 65_000  # GitHub takes 65,536 characters; counted in bytes, which are never fewer
+MAX_BODY = 65_000  # GitHub accepts 65,536 characters; counted in bytes, which are never fewer
 MAX_CHECKS = 5
 MAX_NAME = 300
 
@@ -26,9 +26,10 @@ Written = Literal["created", "updated", "unchanged", "newer", "outdated", "not-n
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """What a run wants to say. ``body`` takes how many bytes it may have and the state of the comment it replaces.
+    """The comment that a run wants to post.
 
-    ``content`` is what the body says without its foot: where it is the same, nothing has changed.
+    ``body`` renders it; its arguments are the maximum size in bytes and the state of the comment that it replaces.
+    ``content`` is the text without the footer, to find out whether anything changed.
     """
 
     name: str
@@ -38,13 +39,13 @@ class Draft(Struct, frozen=True, kw_only=True):
     body: Callable[[int, State | None], str]
 
     def marker(self) -> str:
-        """Return the hidden first line by which a contract finds its own comment again, and tells which is newer."""
+        """Return the hidden first line, which identifies the contract's comment and the run that wrote it."""
         digest = hashlib.sha256(self.content.encode()).hexdigest()[:16]
         return f"{head(self.name)} run={self.run[0]}.{self.run[1]} state={self.state} content={digest} -->"
 
 
 class Posted(Struct, frozen=True):
-    """What became of the comment, and its address where there is one."""
+    """The result of posting a comment, and the URL of the comment if there is one."""
 
     written: Written
     url: str = ""
@@ -59,7 +60,7 @@ class _Found(Struct, frozen=True, kw_only=True):
 
 
 def head(name: str) -> str:
-    """Return how the marker of a contract begins; a name cannot end it early, nor leave no room for the rest."""
+    """Return the start of a contract's marker; the name is escaped, and hashed if it is too long."""
     written = quote(name, safe="", errors="surrogateescape")
     if len(written) > MAX_NAME:
         written = f"sha256%3A{hashlib.sha256(written.encode()).hexdigest()}"
@@ -75,11 +76,11 @@ def post(
 ) -> Posted:
     """Update the contract's comment, or create it; raises :class:`GitHubError`.
 
-    Its own comments are those that begin with the contract's marker *and* are by the token's owner: anybody can write
-    the marker. A comment by a newer run, or about a newer commit, is left to that. Before anything is sent again, the
-    comments are looked at again, for GitHub may have received it, or another run may have written meanwhile; and of two
-    that a race of first runs made, all runs keep the same one. ``on_created`` hears of a new comment at once: it is
-    there, whatever becomes of the look after it.
+    A comment is the contract's own if it begins with the contract's marker *and* its author is the token's owner, since
+    anyone can write the marker. A comment by a newer run is not changed, and nothing is written once the pull request
+    has a newer commit. Before a retry, the comments are read again, because GitHub may have received the first request,
+    or another run may have commented meanwhile. If two first runs each created a comment, all runs delete the same one.
+    ``on_created`` is called immediately after a comment is created, even if reading the comments again then fails.
     """
     login = client.login()
     created: Posted | None = None
@@ -97,7 +98,7 @@ def post(
         try:
             posted = _write(client, pull_request, draft, when, found)
         except GitHubError as error:
-            gone = found is not None and error.status in {404, 410} and found.id != missed  # deleted since the look
+            gone = found is not None and error.status in {404, 410} and found.id != missed  # deleted since it was read
             missed = found.id if found else None
             if not (error.try_again or error.maybe_done or gone):
                 raise
@@ -106,14 +107,14 @@ def post(
         if posted.written != "created":
             return posted
         created = posted
-        on_created(posted)  # and look again: another run may have created one at the same time
+        on_created(posted)  # and check again: another run may have created one at the same time
     if created:
         return created
     return _arrived(client, pull_request.number, draft, login) or _give_up(lost)
 
 
 def _arrived(client: "Client", pull_request: int, draft: Draft, login: str) -> Posted | None:
-    """Return the comment if the last try made it after all."""
+    """Return the comment if the last attempt succeeded despite its error."""
     with suppress(GitHubError):
         found = _own(client, pull_request, draft.name, login)
         if found and found.run == draft.run:
@@ -144,20 +145,20 @@ def _write(
 
 
 def _is_outdated(client: "Client", pull_request: PullRequest) -> bool:
-    """Tell whether the pull request has moved on. The marker cannot say so where a newer run left the comment alone."""
+    """Return whether the pull request has a newer commit. The marker is not enough: a newer run may not comment."""
     if not pull_request.commit:
         return False
     try:
         newest = client.head_of(pull_request.number)
     except GitHubError as error:
-        if error.denied:  # a token that may comment, but not look
+        if error.denied:  # a token that may comment but not read pull requests
             return False
         raise
     return newest not in {"", pull_request.commit}
 
 
 def _own(client: "Client", pull_request: int, name: str, login: str) -> _Found | None:
-    """Return the contract's comment: of several the newest run's, and of that the oldest. The others are deleted."""
+    """Return the contract's comment, or None. Of several, keeps the newest run's oldest comment, deletes the others."""
     own = [
         _Found(id=number, url=text_at(comment, "html_url"), body=body, run=_run(body), state=_state(body))
         for comment in client.comments(pull_request)

@@ -1,4 +1,4 @@
-"""What the runner tells a container action: where it runs, for which event, with which token."""
+"""The context that the runner passes to a container action: folders, event, repository, token."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ API = "https://api.github.com"
 
 
 class Token(Struct, frozen=True):
-    """A secret: it shows itself to nobody who did not ask for ``value``."""
+    """A secret whose ``repr`` does not contain its ``value``."""
 
     value: str
 
@@ -22,15 +22,16 @@ class Token(Struct, frozen=True):
         return "Token(***)"
 
     def __bool__(self) -> bool:
-        """Whether there is one."""
+        """Return whether the token is not empty."""
         return bool(self.value)
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """The environment of one run. ``event`` is empty where the event's file cannot be read; ``event_problem`` says why.
+    """The environment of one run.
 
-    ``workspace`` and ``temporary`` are the folders as this process sees them, ``host_workspace`` the workspace as the
-    steps outside the container do (empty if unknown). ``run`` is the run's id and attempt: a later one is greater.
+    ``event`` is empty if the event's file cannot be read; ``event_problem`` then has the reason. ``workspace`` and
+    ``temporary`` are paths in the container, ``host_workspace`` is the workspace's path outside (empty if unknown).
+    ``run`` is (run id, attempt); a later run is greater.
     """
 
     workspace: Path
@@ -53,7 +54,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Context":
-        """Read the runner's variables and the event's file; nothing that is missing is an error here."""
+        """Read the runner's environment variables and the event's file; missing values are not errors here."""
         event, event_problem = _event(environ.get("GITHUB_EVENT_PATH", ""))
         repository = environ.get("GITHUB_REPOSITORY", "")
         outside = environ.get("RUNNER_WORKSPACE", "")
@@ -80,14 +81,14 @@ class Context(Struct, frozen=True, kw_only=True):
 
     @property
     def run_url(self) -> str:
-        """The address of the run's page; empty where the run is not known."""
+        """The URL of the run's page; empty if the run is unknown."""
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run[0]}" if self.run[0] else ""
 
     @property
     def commit(self) -> str:
-        """The commit that people know: the pull request's newest, not the merge of it that the runner made.
+        """The commit that the run is about: the pull request's newest, not the merge commit that the runner checks out.
 
-        A ``workflow_run`` is about the commit of the run before it; its own is the default branch's.
+        For ``workflow_run``, it is the commit of the run that triggered it, not the default branch's.
         """
         return (
             text_at(self.event, "pull_request", "head", "sha")
@@ -97,7 +98,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
 
 def _graphql_url(api_url: str, named: str) -> str:
-    # GitHub has both on one host, and the token is for that host: an address on another one is a mistake or a trap.
+    # Both APIs are on one host, and the token is only for that host: a URL on another host is a mistake or an attack.
     host = "/".join(api_url.split("/")[:3])
     if named.startswith(f"{host}/"):
         return named
@@ -121,19 +122,19 @@ def _event(path: str) -> tuple[dict[str, Any], str | None]:
 
 
 def at(value: Any, *path: str) -> Any:
-    """Look up nested keys in what an API or an event said; None where anything on the way is not there."""
+    """Return the value at a path of keys in decoded JSON; None if any of the keys does not exist."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def number_at(value: Any, *path: str) -> int | None:
-    """Look up a positive whole number."""
+    """Return the positive integer at a path of keys, or None."""
     found = at(value, *path)
     return found if type(found) is int and found > 0 else None
 
 
 def text_at(value: Any, *path: str) -> str:
-    """Look up text; empty where there is none."""
+    """Return the text at a path of keys; empty if there is none."""
     found = at(value, *path)
     return found if isinstance(found, str) else ""

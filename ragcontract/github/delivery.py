@@ -1,4 +1,4 @@
-"""Delivering an delivery to GitHub: files, outputs, summary, comment. Nothing here can change a verdict."""
+"""Delivery to GitHub: files, outputs, summary, comment. Nothing here can change a verdict."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ragcontract.github.client import Client
 
 MAX_SUMMARY = 1_000_000  # bytes; the runner drops a summary over 1 MiB
-MAX_BODY_FILE = MAX_BODY - 10_000  # leaves room for what the second workflow adds: marker, foot, escapes
+MAX_BODY_FILE = MAX_BODY - 10_000  # leaves room for a marker, a footer and escapes
 
 ADVICE = (
     "The job needs `permissions: pull-requests: write`. A pull request from a fork or by Dependabot never has it: "
@@ -46,14 +46,14 @@ RESULTS = {
 
 
 class Renderer(Protocol):
-    """Renders a verdict; ``recovered`` says that the contract was broken before."""
+    """Renders a report as Markdown; ``recovered`` means that the contract was broken before."""
 
     def __call__(self, layout: Layout, *, recovered: bool = False) -> str:
-        """Return Markdown in that much extent."""
+        """Return the Markdown for this layout."""
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """What there is to deliver: a verdict's words for every place, and the exit code."""
+    """The content to deliver: log, outputs, rendered report, and the exit code."""
 
     exit_code: int
     state: State
@@ -64,7 +64,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
 
 
 class World(Struct, frozen=True, kw_only=True):
-    """The parts of the world outside that a delivery touches."""
+    """The external dependencies of a delivery, which tests replace."""
 
     stdout: TextIO
     clock: Callable[[], datetime]
@@ -75,9 +75,9 @@ class World(Struct, frozen=True, kw_only=True):
 def deliver(
     delivery: Delivery, context: Context, settings: Settings, world: World, *, body_file: str | None = None
 ) -> bool:
-    """Deliver to every place; returns False where a comment was due and is not there. Whatever fails is said.
+    """Write log, outputs, summary and comment; returns False if a comment was expected and could not be posted.
 
-    ``body_file`` is where the comment's text goes for a second workflow, if anywhere.
+    Failures are reported as warnings. ``body_file`` is the file to write the comment's Markdown to, if any.
     """
     if body_file:
         attempt(world, "The comment's body file", lambda: _body_file(body_file, delivery, context, world))
@@ -102,7 +102,7 @@ def post_comment(
     settings: Settings,
     world: World,
 ) -> bool:
-    """Comment, say what became of it and set the output; returns False where a comment was due and is not there."""
+    """Post the comment, log the result and set the output; returns False if it was expected and could not be posted."""
 
     def talk() -> Posted | NoPullRequest:
         client = _connect(context, settings, world)
@@ -114,7 +114,7 @@ def post_comment(
     created: list[Posted] = []
     try:
         posted = within(settings.github_timeout, talk)
-    except Exception as error:  # noqa: BLE001 (a setting of the network can fail in any way, and the verdict stands)
+    except Exception as error:  # noqa: BLE001 (the network can fail in any way; the verdict does not depend on it)
         if not created:
             world.stdout.write(_refusal(error))
             return False
@@ -129,17 +129,17 @@ def post_comment(
 
 
 def attempt(world: World, what: str, send: Callable[[], object]) -> bool:
-    """Try to deliver, and say whether it worked; what goes wrong is a warning."""
+    """Call ``send`` and return whether it succeeded; a failure is logged as a warning about ``what``."""
     try:
         send()
-    except Exception as error:  # noqa: BLE001 (the verdict stands, whatever happens to its delivery)
+    except Exception as error:  # noqa: BLE001 (a failed delivery must not change the verdict)
         world.stdout.write(annotation("warning", f"{what} could not be delivered ({type(error).__name__}: {error})"))
         return False
     return True
 
 
 def outputs(context: Context, values: Mapping[str, str]) -> None:
-    """Set the step's outputs, where there is a runner to read them."""
+    """Set the step's outputs, if there is a runner to read them."""
     if context.output_file:
         set_outputs(context.output_file, values)
 
@@ -171,7 +171,7 @@ def draft_of(state: State, render: Renderer, context: Context, name: str, when: 
 
 
 def _refusal(error: Exception) -> str:
-    """Say why there is no comment; one that a token may not write is a notice with the way out, not a fault."""
+    """Return the annotation for a failed comment: a notice with advice if the token may not write, else a warning."""
     said = "The comment could not be posted"
     if not isinstance(error, GitHubError):
         return annotation("warning", f"{said} ({type(error).__name__}: {error})")
@@ -181,9 +181,9 @@ def _refusal(error: Exception) -> str:
 
 
 def _connect(context: Context, settings: Settings, world: World) -> "Client":
-    """Make the client; imports requests, which a job without a comment does not need.
+    """Return the client; imports requests here, because a job without a comment does not need it.
 
-    A token that could not be a header's value goes no further: an error that quotes the header would show it.
+    A token that is not a valid header value is refused: an error that quotes the header would reveal it.
     """
     if not context.token:
         raise GitHubError("there is no github-token to post it with")

@@ -1,4 +1,4 @@
-"""How a conversation with GitHub fails, and how long it may take. Needs no requests, unlike the conversation."""
+"""Errors and time limits of calls to GitHub. Does not import requests."""
 
 import time
 from collections.abc import Callable
@@ -12,17 +12,17 @@ T = TypeVar("T")
 
 
 class GitHubError(Exception):
-    """A call that did not work; ``status`` is None where no answer came.
+    """A call that failed; ``status`` is None if there was no answer.
 
-    ``maybe_done`` says that GitHub may have carried the call out although no answer said so, ``denied`` that the token
-    has no permission for this (GitHub answers 404 where even the existence is a secret), ``try_again`` that the wait
-    for the next try is over, and things may have changed meanwhile.
+    ``maybe_done``: GitHub may have carried out the call although no answer confirmed it. ``denied``: the token lacks
+    the permission (GitHub answers 404 if even the existence is secret). ``try_again``: the wait before the next attempt
+    is over, and the caller has to check first what has changed meanwhile.
     """
 
     def __init__(
         self, message: str, *, status: int | None = None, maybe_done: bool = False, denied: bool = False
     ) -> None:
-        """Keep the facts beside the message, which never holds the token."""
+        """Store the attributes with the message, which must not contain the token."""
         super().__init__(message)
         self.status = status
         self.maybe_done = maybe_done
@@ -31,7 +31,7 @@ class GitHubError(Exception):
 
 
 class Timing(Struct, frozen=True, kw_only=True):
-    """Clocks in seconds, and the means to wait: handed in, so that tests wait for nothing."""
+    """Clocks in seconds and a sleep function, which tests replace to avoid waiting."""
 
     monotonic: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
@@ -39,17 +39,17 @@ class Timing(Struct, frozen=True, kw_only=True):
 
 
 def within(seconds: float, talk: Callable[[], T]) -> T:
-    """Return what ``talk`` returns; raises :class:`GitHubError` where it takes longer.
+    """Call ``talk`` and return its result; raises :class:`GitHubError` if it takes longer than ``seconds``.
 
-    Socket timeouts count from one byte to the next, so an answer that drips could go on for ever, and looking up a name
-    knows no timeout at all: nothing short of a thread that is left behind ends that.
+    Runs it in a daemon thread, which is abandoned on a timeout. Socket timeouts are not enough: they apply between two
+    bytes, so a slow answer could go on forever, and name resolution has no timeout at all.
     """
     answer: Future[T] = Future()
 
     def run() -> None:
         try:
             answer.set_result(talk())
-        except BaseException as error:  # noqa: BLE001 (it is raised where it is waited for)
+        except BaseException as error:  # noqa: BLE001 (it is raised again in the waiting thread)
             answer.set_exception(error)
 
     Thread(target=run, daemon=True).start()
@@ -57,5 +57,5 @@ def within(seconds: float, talk: Callable[[], T]) -> T:
         return answer.result(seconds)
     except TimeoutError:
         if answer.done():
-            return answer.result()  # its own error, or what came in the last moment
+            return answer.result()  # talk raised a TimeoutError itself, or finished at the last moment
         raise GitHubError(f"GitHub did not answer within the {seconds:g} seconds of github-timeout") from None

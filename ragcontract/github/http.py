@@ -1,4 +1,4 @@
-"""HTTP as GitHub asks for it: its own rules for when to try again, and an end to all waiting.
+"""HTTP calls with retries by GitHub's rules, and a time limit for all calls together.
 
 The rules are those of GitHub's documentation: "Best practices for using the REST API", "Rate limits for the REST API".
 """
@@ -25,11 +25,11 @@ MAX_TRIES = 6
 # "Resource not accessible by integration" (or "by personal access token"), "Must have admin rights to Repository."
 DENIALS = ("not accessible", "must have", "permission")
 log = logging.getLogger(__name__)
-JITTER = random.Random()  # noqa: S311 (no secret; of its own, so that a program's seeded numbers stay as they are)
+JITTER = random.Random()  # noqa: S311 (not a secret; a separate instance leaves the global random state unchanged)
 
 
 class _TokenAuth(AuthBase):
-    """Sets the token last, so that no .netrc of the image or the workspace takes its place."""
+    """Sets the Authorization header; without it, requests would use credentials from a .netrc file."""
 
     def __init__(self, token: Token) -> None:
         self._token = token
@@ -40,10 +40,10 @@ class _TokenAuth(AuthBase):
 
 
 class Http:
-    """Calls in series, each tried again by GitHub's rules, all within ``seconds`` from now."""
+    """Sends calls one after the other, with retries by GitHub's rules, all within ``seconds`` from its creation."""
 
     def __init__(self, session: requests.Session, token: Token, *, seconds: float, timing: Timing) -> None:
-        """Use the session; redirects are not followed, so the token goes nowhere else."""
+        """Configure the session; redirects are not followed, so that the token is not sent to another host."""
         session.auth = _TokenAuth(token)
         session.headers.update(
             {
@@ -58,10 +58,10 @@ class Http:
         self._end = timing.monotonic() + seconds
 
     def call(self, method: str, url: str, *, body: Any = None, repeatable: bool = True) -> requests.Response:
-        """Return a good answer; raises :class:`GitHubError`.
+        """Return a successful response; raises :class:`GitHubError`.
 
-        A call that is not ``repeatable`` is sent once: what would be tried again is left, after the same wait, to the
-        caller to look first (``try_again``).
+        A call that is not ``repeatable`` is sent only once. Where it could be retried, the error is raised after the
+        wait with ``try_again`` set, so that the caller can check first whether the call was carried out.
         """
         attempt = 0
         while True:
@@ -77,7 +77,7 @@ class Http:
                 failure = GitHubError(f"GitHub could not be reached ({type(error).__name__})", maybe_done=received)
                 wait = _backoff(attempt)
             else:
-                if response.status_code < 300:  # noqa: PLR2004 (redirects are answers that do not help)
+                if response.status_code < 300:  # noqa: PLR2004 (redirects are failures too)
                     return response
                 retry = self._retry_after(response, attempt)
                 failure = _failure(response, final=retry is None)
@@ -107,7 +107,7 @@ class Http:
         self._timing.sleep(seconds)
 
     def _retry_after(self, response: requests.Response, attempt: int) -> float | None:
-        """Return how long GitHub wants us to wait before the next try; None where it would not help."""
+        """Return how many seconds to wait before the next attempt; None if a retry would not help."""
         status, headers = response.status_code, response.headers
         if status < 500 and status not in {403, 429}:  # noqa: PLR2004
             return None
@@ -121,7 +121,7 @@ class Http:
                 return max(reset - self._timing.now(), 0.0) + 1.0
         if status == 429 or "secondary rate limit" in _message(response).lower():  # noqa: PLR2004
             return SECONDARY_LIMIT_WAIT * float(2 ** (attempt - 1))
-        return None  # a permission that is not there will not be there in a minute
+        return None  # a missing permission: waiting does not help
 
 
 def _backoff(attempt: int) -> float:
@@ -130,7 +130,7 @@ def _backoff(attempt: int) -> float:
 
 
 def _refused(error: requests.RequestException) -> bool:
-    """Whether the connection was never made, so that nothing was sent."""
+    """Return whether the connection was never established, so that nothing was sent."""
     return any(isinstance(getattr(cause, "reason", None), NewConnectionError) for cause in error.args)
 
 
@@ -145,7 +145,7 @@ def _failure(response: requests.Response, *, final: bool) -> GitHubError:
 
 
 def _is_about_permissions(message: str) -> bool:
-    """Tell a permission that is missing from all else that is answered with 403: a locked issue, an archive."""
+    """Return whether a 403 is about a missing permission, not about a locked issue or an archived repository."""
     return any(words in message.lower() for words in DENIALS)
 
 

@@ -1,4 +1,4 @@
-"""Paths in a container: the workspace has another name there, and nothing outside of it is ours."""
+"""Maps paths between the runner and the container, and restricts access to the workspace."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -11,9 +11,9 @@ from ragcontract.github.context import Context
 
 
 def in_container(path: str, context: Context) -> str:
-    """Map a path of the machine, as ``${{ github.workspace }}/run.jsonl`` gives it, to the container's.
+    """Map a path on the runner, such as ``${{ github.workspace }}/run.jsonl``, to the path in the container.
 
-    The runner does so itself for an input that is one path, not for the later lines of one that has several.
+    The runner does this itself for an input with a single path, but not for further lines of an input.
     """
     host = context.host_workspace
     if host and (path == host or path.startswith(f"{host}/")):
@@ -22,7 +22,7 @@ def in_container(path: str, context: Context) -> str:
 
 
 def outside(paths: Iterable[str], context: Context) -> list[str]:
-    """Return a problem for every path that leads, links followed, out of the workspace and the temporary folder."""
+    """Return a problem for every path that is, with links resolved, outside the workspace and the temporary folder."""
     allowed = [folder.resolve() for folder in (context.workspace, context.temporary) if folder is not None]
     return [
         f"{path}: leads out of the workspace; the action reads and writes nothing outside of it"
@@ -32,16 +32,16 @@ def outside(paths: Iterable[str], context: Context) -> list[str]:
 
 
 def wrong_folder(folder: str, context: Context) -> str | None:
-    """Say what is wrong with the input working-directory; None if it can be worked in."""
+    """Return the problem with the input working-directory, or None."""
     if problems := outside([folder], context):
         return f"input working-directory: {problems[0]}"
-    if folder and not os.path.isdir(folder):  # noqa: PTH112 (pathlib's raises where a name is too long)
+    if folder and not os.path.isdir(folder):  # noqa: PTH112 (pathlib raises if a name is too long)
         return f"input working-directory: {folder!r} is not a folder in the workspace"
     return None
 
 
 def for_next_step(path: str, context: Context) -> str:
-    """Return a path as the next step can use it: relative to the workspace, since /github/workspace is not there."""
+    """Return a path relative to the workspace: in other steps, the container's /github/workspace does not exist."""
     full = Path(os.path.normpath(Path.cwd() / path))
     for workspace in (context.workspace, context.workspace.resolve()):
         if full.is_relative_to(workspace):
@@ -50,9 +50,9 @@ def for_next_step(path: str, context: Context) -> str:
 
 
 def in_repository(path: str, context: Context) -> str:
-    """Return a path, which may end with a line (``golden.jsonl:17``), relative to its repository: an annotation's.
+    """Return a path, optionally with a line (``golden.jsonl:17``), relative to its repository, as annotations need it.
 
-    The repository may be checked out into a folder of the workspace. Where there is none, it is as for the next step.
+    The repository may be checked out into a subfolder of the workspace. Without one, it is relative to the workspace.
     """
     location = Path(for_next_step(path, context))
     workspace_only = replace(context, temporary=None)
@@ -65,9 +65,9 @@ def in_repository(path: str, context: Context) -> str:
 
 @contextmanager
 def owned_like_workspace(outputs: Iterable[str], context: Context) -> Iterator[None]:
-    """Give what is written inside the owner and group of the workspace: docker actions are root, later steps are not.
+    """Give files written in this context the owner of the workspace: docker actions run as root, later steps do not.
 
-    Where writing fails, the folders that were made have them too.
+    Folders created on the way get the same owner, even if writing fails.
     """
     files = [Path(output).resolve() for output in outputs]
     made = sorted({folder for file in files for folder in file.parents if not folder.exists()})
@@ -79,8 +79,8 @@ def owned_like_workspace(outputs: Iterable[str], context: Context) -> Iterator[N
 
 
 def _hand_over(paths: Iterable[Path], workspace: Path) -> None:
-    with suppress(OSError):  # a workspace that is gone has no owner
+    with suppress(OSError):  # the workspace does not exist any more
         owner = workspace.stat()
         for path in paths:
-            with suppress(OSError):  # not made, or on a mount that knows no owners
+            with suppress(OSError):  # not written, or on a file system without owners
                 os.chown(path, owner.st_uid, owner.st_gid)

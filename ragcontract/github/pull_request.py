@@ -1,4 +1,4 @@
-"""Which pull request an event is about."""
+"""Finds the pull request that an event is about."""
 
 import re
 from typing import TYPE_CHECKING
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
 
 class PullRequest(Struct, frozen=True):
-    """A pull request's number, and which commit of it was judged: empty where that is not known."""
+    """The number of a pull request and its commit that was judged; empty if unknown."""
 
     number: int
     commit: str = ""
 
 
 class NoPullRequest(Struct, frozen=True):
-    """There is none, and why, as a clause."""
+    """There is no pull request; ``reason`` is a clause for the log."""
 
     reason: str
 
 
 def find(context: Context, client: "Client", named: int | None) -> PullRequest | NoPullRequest:
-    """Return the pull request: the one that was ``named``, else the event's; raises :class:`GitHubError`.
+    """Return the pull request in ``named`` (the input) or else the event's; raises :class:`GitHubError`.
 
-    What an event does not say is asked of GitHub, never of a file that a pull request could have written.
+    What is not in the event is requested from GitHub, never read from a file that a pull request could have written.
     """
     own = number_at(context.event, "pull_request", "number")
     if named is not None and named != own:
@@ -40,7 +40,7 @@ def find(context: Context, client: "Client", named: int | None) -> PullRequest |
         raise GitHubError("the event's file has no pull request's number")
     if context.event_name == "push":
         after = text_at(context.event, "after") or context.sha
-        # The push of an annotated tag leaves a tag, not a commit; one that deletes leaves nothing but zeros.
+        # After the push of an annotated tag, `after` is the tag object, not the commit; after a deletion, it is zeros.
         commit = text_at(context.event, "head_commit", "id") if after.strip("0") else ""
         return _of_commit(client, commit or after)
     if context.event_name == "workflow_run":
@@ -53,9 +53,9 @@ def find(context: Context, client: "Client", named: int | None) -> PullRequest |
 
 
 def of_workflow_run(context: Context, client: "Client") -> PullRequest | NoPullRequest:
-    """Find the open pull request whose newest commit the workflow ran for, from the run's own head.
+    """Return the open pull request whose newest commit the triggering workflow ran for.
 
-    ``workflow_run.pull_requests`` is empty for forks, so the head's repository, branch and commit decide.
+    It is found by head repository, branch and commit, because ``workflow_run.pull_requests`` is empty for forks.
     """
     _no_problem_with(context)
     run = at(context.event, "workflow_run")
@@ -74,7 +74,7 @@ def of_workflow_run(context: Context, client: "Client") -> PullRequest | NoPullR
 
 
 def _no_problem_with(context: Context) -> None:
-    # Not "there is no pull request": nobody knows, and a required comment must not be missing without a word.
+    # An error, not NoPullRequest: it is unknown whether there is one, and a required comment must not be skipped.
     if context.event_problem:
         raise GitHubError(context.event_problem)
 
@@ -83,7 +83,7 @@ def _of_commit(client: "Client", sha: str) -> PullRequest | NoPullRequest:
     if not re.fullmatch(r"[0-9a-f]{40,64}", sha) or not sha.strip("0"):
         return NoPullRequest("the push left no commit")
     pulls = [pull for pull in client.pulls_of_commit(sha) if pull.get("state") == "open" and number_at(pull, "number")]
-    # A commit is also in the pull requests that build on it; the one that ends with it goes first.
+    # A commit is also part of pull requests that build on it. The one that has it as newest commit takes precedence.
     pulls.sort(key=lambda pull: text_at(pull, "head", "sha") != sha)
     if pulls:
         return PullRequest(int(pulls[0]["number"]), sha)

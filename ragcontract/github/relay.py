@@ -1,8 +1,8 @@
-"""``mode: post-comment``: a second workflow posts what a check that may not write has left in an artifact.
+"""``mode: post-comment``: in a second workflow, posts the comment for a check whose token could not write.
 
-The artifact comes from a run of somebody else's code, so it is untrusted. Which pull request it is for comes from the
-event, never from the file; the file is a ``report.json``, validated, and rendered as any report is: all text in it is
-escaped, and nothing in it is executed.
+The artifact with ``report.json`` comes from a run of untrusted code. The pull request is therefore taken from the
+event, never from the file. The file is validated and rendered like any report: all text in it is escaped, and nothing
+in it is executed.
 """
 
 import os
@@ -41,7 +41,7 @@ LEFT_FOR_FOOT = 2_000
 
 
 def relay(context: Context, settings: Settings, world: World) -> int:
-    """Post the report as the contract's comment on the pull request that the workflow ran for; 0, 2 or 4."""
+    """Post the report as the contract's comment on the pull request; returns exit code 0, 2 or 4."""
     try:
         path = _file(settings, context)
         report = _report(path)
@@ -67,14 +67,14 @@ def relay(context: Context, settings: Settings, world: World) -> int:
 
 
 def _pull_request(context: Context, client: "Client") -> PullRequest | NoPullRequest:
-    """Find the pull request; raises :class:`GitHubError` where the workflow is not started by another one's end."""
+    """Return the pull request; raises :class:`GitHubError` if the event is not ``workflow_run``."""
     if context.event_name != "workflow_run":
         raise GitHubError(f"mode post-comment needs the event workflow_run, and this is {context.event_name!r}")
     return of_workflow_run(context, client)
 
 
 def _file(settings: Settings, context: Context) -> Path:
-    """Return where the file is. An artifact may be unpacked with links in it: none on the way is followed."""
+    """Return the path of the report. An artifact may contain symbolic links, so a path through a link is refused."""
     folder = in_container(settings.working_directory, context)
     problem = wrong_folder(folder, context)
     if settings.problems or problem:
@@ -85,7 +85,7 @@ def _file(settings: Settings, context: Context) -> Path:
     below = Path(os.path.normpath(Path.cwd() / path))
     tops = (context.workspace, context.temporary)
     steps = [step for step in (below, *below.parents) if not any(top and top.is_relative_to(step) for top in tops)]
-    if any(os.path.islink(step) for step in steps):
+    if any(map(os.path.islink, steps)):  # Path.is_symlink raises if a name is too long
         raise InputError([f"{path}: is behind a symbolic link, which is not followed"])
     return path
 
@@ -111,7 +111,7 @@ class _Verdict(msgspec.Struct):
 
 def _read(path: Path) -> bytes:
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
+        if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe could block
             raise InputError([f"{path}: is not a file"])
         with path.open("rb") as file:
             data = file.read(MAX_FILE + 1)
@@ -148,7 +148,7 @@ def _refuse_unwritten(report: Report, path: Path) -> None:
 
 
 def _refuse_unrenderable(render: Renderer, path: Path) -> None:
-    """Raise :class:`InputError` where a report's parts do not fit each other, as in none that a check wrote."""
+    """Raise :class:`InputError` if the parts of a report are inconsistent, which no check writes."""
     try:
         render(Layout())
         size = len(render(BAREST).encode())
@@ -159,7 +159,7 @@ def _refuse_unrenderable(render: Renderer, path: Path) -> None:
 
 
 def _origin(context: Context) -> Context:
-    """Return the context of the run that made the file: it is the one that is linked, and that must not be older."""
+    """Return the context of the run that wrote the file, for the footer's link and to detect older runs."""
 
     def number(name: str) -> int:
         return number_at(context.event, "workflow_run", name) or 0

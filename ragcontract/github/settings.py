@@ -1,4 +1,4 @@
-"""The action's inputs. A runner hands them over as ``INPUT_NAME``, upper case, hyphens kept."""
+"""The action's inputs, which the runner passes as ``INPUT_NAME``: upper case, hyphens preserved."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeVar, get_args
@@ -28,9 +28,9 @@ D = TypeVar("D")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """The inputs of ``action.yml``, typed; the token is not among them (see ``Context``).
+    """The parsed inputs of ``action.yml``, without the token (see ``Context``).
 
-    An input that is wrong has its default here and a sentence in ``problems``, so that the comment that says so can
+    An invalid input has its default value here and a message in ``problems``, so that a comment with the message can
     still be posted under the right name.
     """
 
@@ -86,7 +86,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 class _Inputs:
-    """Takes inputs out of the environment and notes what is wrong with them."""
+    """Reads inputs from the environment and collects the problems with them."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -115,7 +115,7 @@ class _Inputs:
         return choices.get(value, default)
 
     def all_problems(self) -> tuple[str, ...]:
-        """Return what is wrong with single inputs, and with inputs that do not go together."""
+        """Return the problems of single inputs and of combinations of inputs."""
         if self.text("comment-required") == "true" and self.text("comment") == "never":
             self.problems.append(
                 "input comment-required: a comment cannot be required where the input comment is never"

@@ -148,7 +148,9 @@ def _change(gate: Gate, now: float, before: float) -> Observed:
     unit = "milliseconds" if gate.quantity.unit == "ms" else "points"
     value = "0 ms" if gate.quantity.unit == "ms" else "0"
     label = gate.quantity.label.removesuffix(" latency")
-    return Observed(why=f"the baseline's {label} is {value}, so a share of it means nothing; give the limit in {unit}")
+    return Observed(
+        why=f"the baseline's {label} is {value}, so a relative limit cannot be applied; give the limit in {unit}"
+    )
 
 
 def is_over(gate: Gate, amount: float) -> bool:

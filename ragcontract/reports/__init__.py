@@ -1,1 +1,1 @@
-"""Reports: a check's outcome as text for a place. Pure; nothing here touches a file."""
+"""The report and its formats. Pure: nothing here reads or writes files."""

@@ -1,4 +1,4 @@
-"""The findings of a report, by what they are about."""
+"""Selects the findings of a report by gate or query."""
 
 from collections.abc import Sequence
 
@@ -18,10 +18,10 @@ def waived_gates(report: Report) -> list[Finding]:
 
 
 class FindingsByQuery:
-    """The findings of a report's queries."""
+    """The findings of a report on rules, by query id."""
 
     def __init__(self, report: Report) -> None:
-        """Sort the findings by query."""
+        """Group the findings by query."""
         self._by_query: dict[str, list[Finding]] = {}
         for finding in report.findings:
             if finding.query_id is not None:
@@ -40,7 +40,7 @@ class FindingsByQuery:
         return [finding for finding in self.of(query_id) if finding.status != "fail"]
 
     def why_tolerated(self, query_id: str) -> str:
-        """Return why findings of a query do not fail; empty where all of them do."""
+        """Return the reasons why findings of a query do not fail; empty if all of them fail."""
         return "; ".join(dict.fromkeys(finding.why for finding in self.tolerated(query_id)))
 
 

@@ -1,4 +1,4 @@
-"""From an evaluation and a decision to the report."""
+"""Builds the report from an evaluation and a decision."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -45,7 +45,7 @@ def report_of(
     source: Provenance | None = None,
     detail: Detail | None = None,
 ) -> Report:
-    """Build the report; ``now`` is when, with its time zone. All queries are listed of up to 10,000."""
+    """Build the report. ``now`` needs a time zone. By default, up to 10,000 golden queries are all listed."""
     detail = detail or usual_detail(evaluation)
     all_warnings = [*warnings, *decision.warnings, *_about_age(evaluation, now)]
     return Report(
@@ -71,7 +71,7 @@ def report_of(
 def error_report(
     problems: Sequence[str], more: int, warnings: Sequence[str], now: datetime, source: Provenance | None = None
 ) -> ErrorReport:
-    """Report input that cannot be judged."""
+    """Build the report on input that cannot be judged; ``more`` is the number of problems that are not listed."""
     return ErrorReport(
         tool=TOOL,
         created_at=now.isoformat(timespec="seconds"),
@@ -161,7 +161,7 @@ def _age(created_at: str | None, now: datetime) -> timedelta | None:
 
 
 def _about_age(evaluation: Evaluation, now: datetime) -> Iterator[str]:
-    """Yield a warning where a baseline's age is limited and not known."""
+    """Yield a warning if the age of the baseline is limited but unknown."""
     baseline = evaluation.baseline
     if baseline is None or evaluation.contract.config.max_baseline_age is None:
         return
@@ -217,9 +217,9 @@ def _tags(evaluation: Evaluation) -> dict[str, TagReport]:
 
 
 def _p_values_of_tags(evaluation: Evaluation) -> dict[str, dict[str, float]]:
-    """Test the change of every tag that got worse, metric by metric; among many tags some would by chance alone.
+    """Return the p-values of drops by tag and metric, adjusted over all tags: among many, some drop by chance alone.
 
-    A tag that got no worse has nothing to test, but is one of the many: its p-value is taken to be 1.
+    A tag that did not get worse is not tested, but counts as one of the tests with p-value 1.
     """
     contract, aggregates = evaluation.contract, evaluation.aggregates
     largest = [metric for metric in contract.metrics if metric.k in {None, contract.k}]

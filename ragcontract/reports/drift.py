@@ -1,4 +1,4 @@
-"""What else changed between the baseline and the run, said before any number: it is often the cause."""
+"""Drift: what else changed between baseline and run. It is shown first because it is often the cause."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,17 +7,17 @@ from ragcontract.core.phrase import Name, Phrase, Quote, render
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.reports.report import BaselineInput, Report
 
-SPELT_OUT = 3  # values of a field that should have one
+SPELT_OUT = 3  # how many values of a version field to list
 
 
 def drift(report: Report, quote: Quote = str) -> Iterator[str]:
-    """Yield sentences about what makes run and baseline hard to compare; ``quote`` is for names."""
+    """Yield sentences about what makes run and baseline hard to compare; ``quote`` escapes names."""
     for phrase in drift_phrases(report):
         yield render(phrase, quote)
 
 
 def drift_phrases(report: Report) -> Iterator[Phrase]:
-    """Yield the same for those who quote names in their own way; commands are in backquotes."""
+    """Yield the same as phrases, for reports that format names differently; commands are in backquotes."""
     run, baseline = report.inputs.run.versions, report.inputs.baseline
     mixed = {field: run[field] for field in VERSION_FIELDS if len(run.get(field, ())) > 1}
     for field, values in mixed.items():

@@ -1,7 +1,7 @@
-"""The seam for report formats: a name, as of the option that asks for it, and how its bytes are made, part by part.
+"""The report formats, each with the name of its option and a function that renders the file.
 
-A new one is a class here and an entry in FORMATS: the command line's option follows; ``action.yml`` and its settings,
-which a test compares with FORMATS, are written by hand.
+A new format is a class here and an entry in FORMATS, from which the command line derives its option. Its input in
+``action.yml`` and its setting are written by hand; a test compares them with FORMATS.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from ragcontract.reports.report import Detail, QueryReport, Report
 
 
 class Reported(Protocol):
-    """What a format renders: a report, and a way to go through the queries that report.json is to list."""
+    """The input of a format: the report, and the queries that report.json lists."""
 
     @property
     def report(self) -> Report:
@@ -21,21 +21,21 @@ class Reported(Protocol):
 
     @property
     def detail(self) -> Detail:
-        """What :meth:`queries` lists."""
+        """Which queries :meth:`queries` returns."""
 
     def queries(self) -> Iterator[QueryReport]:
-        """Return the queries, made again each time."""
+        """Return an iterator over the queries; can be called several times."""
 
 
 class Format(Protocol):
-    """A file that a report can be written to."""
+    """A file format of the report; ``default`` is the default path, empty for none."""
 
     name: str
     default: str
     help: str
 
     def render(self, outcome: Reported) -> Iterable[bytes]:
-        """Return the file's bytes, in parts."""
+        """Return the content of the file, in parts."""
 
 
 class Markdown:
@@ -43,7 +43,7 @@ class Markdown:
 
     name = "report-md"
     default = "report.md"
-    help = "Where to write the report for people; '' for none."
+    help = "Where to write the Markdown report; '' for none."
 
     def render(self, outcome: Reported) -> Iterable[bytes]:
         """Render the whole report."""
@@ -51,14 +51,14 @@ class Markdown:
 
 
 class Json:
-    """``report.json``; alone among the formats, it goes through the queries again."""
+    """``report.json``; the only format that uses ``queries`` of :class:`Reported`."""
 
     name = "report-json"
     default = "report.json"
-    help = "Where to write the report for programs; '' for none."
+    help = "Where to write the JSON report; '' for none."
 
     def render(self, outcome: Reported) -> Iterable[bytes]:
-        """Encode the report, a query a line."""
+        """Encode the report, one query per line."""
         return json_report.render(outcome.report, outcome.queries(), outcome.detail)
 
 
@@ -67,11 +67,11 @@ class JUnit:
 
     name = "junit"
     default = "junit.xml"
-    help = "Where to write the report for CI systems; '' for none."
+    help = "Where to write the JUnit report; '' for none."
 
     def render(self, outcome: Reported) -> Iterable[bytes]:
-        """Render a test case per gate and query."""
-        from ragcontract.reports import junit  # junit-xml is loaded where its file is asked for
+        """Render one test case per gate and per query."""
+        from ragcontract.reports import junit  # junit-xml is imported only if the file is requested
 
         return junit.render(outcome.report)
 
@@ -85,7 +85,7 @@ class Html:
 
     def render(self, outcome: Reported) -> Iterable[bytes]:
         """Render the page."""
-        from ragcontract.reports.html import page  # its templates are loaded where a page is asked for
+        from ragcontract.reports.html import page  # Jinja is imported only if the page is requested
 
         return [page.render(outcome.report)]
 

@@ -1,4 +1,4 @@
-"""The first line of every report for people, and the note on what is compared."""
+"""The headline of the reports for people, and the note on which queries are compared."""
 
 from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count
@@ -10,12 +10,12 @@ from ragcontract.reports.report import Report
 
 
 def headline(report: Report, name: Quote = str, text: Quote = str) -> str:
-    """Say in one line what the verdict rests on."""
+    """Return the reason for the verdict as one line; ``name`` and ``text`` escape names and other text."""
     return render(headline_phrase(report), name, text)
 
 
 def headline_phrase(report: Report) -> Phrase:
-    """Say in one line what the verdict rests on, for those who quote names in their own way."""
+    """Return the same as a phrase, for reports that format names differently."""
     gates = broken_gates(report)
     broken = sum(query.status == "fail" for query in report.queries)
     queries = count(report.inputs.golden.queries, "query")
@@ -32,7 +32,7 @@ def headline_phrase(report: Report) -> Phrase:
 
 
 def tolerated(report: Report) -> str:
-    """Count what is broken and does not fail: waived, or only to be warned of."""
+    """Return how many queries and gates are broken but do not fail, in brackets; empty if there are none."""
     statuses = [query.status for query in report.queries]
     waived = statuses.count("waived") + sum(gate.status == "waived" for gate in report.gates)
     parts = [f"{size:,} {word}" for size, word in ((waived, "waived"), (statuses.count("warn"), "to warn")) if size]
@@ -40,7 +40,7 @@ def tolerated(report: Report) -> str:
 
 
 def shared_note(report: Report) -> str | None:
-    """Say over which queries a change is taken, where that is not all of them."""
+    """Return over which queries changes are computed; None if that is all of them."""
     baseline = report.inputs.baseline
     if baseline is None or not (groups := not_compared(baseline)):
         return None

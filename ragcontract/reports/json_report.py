@@ -1,4 +1,4 @@
-"""The report as JSON, for machines: the record as it is; ``rag-contract schema report`` describes it."""
+"""The report as JSON; ``rag-contract schema report`` prints its schema."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,13 +10,13 @@ from ragcontract.reports.report import Detail, ErrorReport, QueryReport, Report
 
 
 def render(report: Report, queries: Iterable[QueryReport], detail: Detail) -> Iterator[bytes]:
-    """Encode the report with these queries: indented by two spaces, an item of a long list a line, UTF-8."""
+    """Encode the report with these queries as UTF-8: indented by two spaces, long lists with one item per line."""
     lists = {"queries": queries, "failed_checks": report.failed_checks, "findings": report.findings}
     return document(replace(report, detail=detail, queries=[], failed_checks=[], findings=[]), lists)
 
 
 def render_error(report: ErrorReport) -> bytes:
-    """Encode why there is no verdict, UTF-8."""
+    """Encode the report on input that cannot be judged, as UTF-8."""
     return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
 
 

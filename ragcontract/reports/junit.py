@@ -1,4 +1,4 @@
-"""The report as JUnit XML: a suite for the gates and one for the queries, with the metrics as properties."""
+"""The report as JUnit XML: one suite for the gates and one for the queries, with the metrics as properties."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -15,13 +15,14 @@ from ragcontract.reports.report import QueryReport, Report
 
 Properties = dict[str, str]
 
-BATCH = 1_000  # test cases that junit-xml holds at once
+BATCH = 1_000  # test cases that junit-xml holds in memory at once
 
 
 def render(report: Report) -> Iterator[bytes]:
     """Render the suites ``rag-contract gates`` and ``rag-contract queries``.
 
-    Consumers show what failed: of a large set only queries with broken rules are listed, the others are counted.
+    For a large set, only queries with broken rules are listed and the others are counted, because CI systems show
+    mainly failures.
     """
     findings = FindingsByQuery(report)
     of_gates = {finding.ids[0]: finding for finding in report.findings if finding.kind == "gate"}
@@ -45,7 +46,7 @@ def render(report: Report) -> Iterator[bytes]:
 
 
 def _suite(name: str, properties: Properties, statuses: Sequence[str], cases: Iterator[TestCase]) -> Iterator[bytes]:
-    """Render a suite whose cases have these statuses."""
+    """Render a suite; ``statuses`` are those of its cases, for the totals."""
     suite = TestSuite(name, properties=properties).build_xml_doc()
     failures, passes = statuses.count("fail"), statuses.count("pass")
     skipped = len(statuses) - failures - passes
@@ -58,7 +59,7 @@ def _suite(name: str, properties: Properties, statuses: Sequence[str], cases: It
 
 
 def _lines(xml: bytes) -> bytes:
-    """Put every element in a line of its own: no text holds "><", as ">" is escaped there."""
+    """Put every element on its own line; text never contains "><", because ">" is escaped in it."""
     return xml.replace(b"><", b">\n<") + b"\n"
 
 

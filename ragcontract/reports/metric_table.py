@@ -1,4 +1,4 @@
-"""The metric table of every report for people: metrics, other limited quantities, limited means of tags."""
+"""The metric table of the reports for people: metrics, other limited quantities, limited means of tags."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,10 +21,10 @@ NO_VALUE = "-"
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One row, written out. ``current`` is over all queries; the other values over the shared ones.
+    """One row with formatted values. ``current`` is over all queries, the other values over the shared ones.
 
-    ``tag`` is None for the mean over all queries. ``metric`` has the numbers, None for what is not a metric; ``gates``
-    are the limits on it. ``p_value`` is that of a change for the worse: of a tag's mean, adjusted over all tags.
+    ``tag`` is None for the mean over all queries. ``metric`` has the numbers; it is None for a quantity that is not a
+    metric. ``gates`` are its limits. ``p_value`` is for a change for the worse; for tags it is adjusted over all tags.
     """
 
     label: str
@@ -41,20 +41,20 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def compared(self) -> bool:
-        """Whether there is a value to compare with."""
+        """Whether there is a baseline value."""
         return self.baseline != NO_VALUE
 
 
 def table_rows(report: Report) -> list[Row]:
-    """Return the means over all queries, other quantities that have a limit, and the limited means of tags.
+    """Return the means over all queries, other quantities with a limit, and the limited means of tags, worst first.
 
-    Each has as many decimals as keep a broken limit and a real change visible; tags come worst first.
+    Each row has as many decimals as it takes to show a broken limit or a change.
     """
     return [*metric_rows(report), *_quantity_rows(report), *_tag_rows(report)]
 
 
 def metric_rows(report: Report) -> Iterator[Row]:
-    """Yield the means over all queries: those at the largest cut-off, and others that have a limit."""
+    """Yield the means over all queries: at the largest cut-off, and others that have a limit."""
     largest = at_largest_k(report)
     by_key: dict[str, list[GateReport]] = {}
     for gate in report.gates:
@@ -113,7 +113,7 @@ def _quantity_limit(gate: GateReport) -> str:
 
 
 def _room(gate: GateReport) -> float:
-    """Return how far a gate is from its limit, negative where it is beyond it."""
+    """Return the distance of a gate from its limit; negative if it is beyond."""
     return gate.observed - gate.limit if gate.kind == "minimum" else gate.limit - gate.observed
 
 

@@ -1,4 +1,4 @@
-"""A good run as ``baseline.json``: one query a line, so that a change to it reads well in a diff."""
+"""Writes a known-good run as ``baseline.json``: one query per line, so that diffs are easy to read."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,17 +24,17 @@ MAX_FAILED_CHECKS = 100
 
 
 def render(evaluation: Evaluation, now: datetime) -> Iterator[bytes]:
-    """Render the run of an evaluation that kept its document ids."""
+    """Render the baseline file for the run of an evaluation, which must have retained the document ids."""
     return _written(_head(evaluation, now, ()), _queries(evaluation))
 
 
 def baseline_of(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted] = ()) -> BaselineFile:
-    """Return what the file is to hold; of what was ``accepted`` the last 20."""
+    """Return the content of the baseline file, with the last 20 of ``accepted``."""
     return replace(_head(evaluation, now, accepted), queries=list(_queries(evaluation)))
 
 
 def _head(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted]) -> BaselineFile:
-    """Return all but the queries."""
+    """Return the content of the baseline file without its queries."""
     contract, aggregates = evaluation.contract, evaluation.aggregates
     return BaselineFile(
         format_version=FORMAT_VERSION,
@@ -56,7 +56,7 @@ def _head(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted]) -
 
 
 def encode(file: BaselineFile) -> Iterator[bytes]:
-    """Write the file out, a query a line."""
+    """Encode a baseline file, one query per line."""
     return _written(replace(file, queries=[]), file.queries)
 
 
@@ -65,12 +65,12 @@ def _written(head: BaselineFile, queries: Iterable[BaselineQuery]) -> Iterator[b
 
 
 def _row(query: BaselineQuery) -> BaselineQuery | dict[str, Any]:
-    """Leave out the repeats where there are none, as there rarely are: it is a line a query."""
+    """Omit empty ``repeats``, to keep the lines short."""
     return query if query.repeats else {name: value for name, value in asdict(query).items() if name != "repeats"}
 
 
 def acceptance(report: Report, reason: str) -> Accepted:
-    """Return what is stored of a broken contract that becomes the baseline for a ``reason``."""
+    """Return the record of a broken contract that is accepted as the baseline for a ``reason``."""
     failed = [
         f"{check.id if check.query_id is None else check.query_id}: {check.message}" for check in report.failed_checks
     ]
@@ -90,12 +90,12 @@ def acceptance(report: Report, reason: str) -> Accepted:
 
 
 def waived_changes(report: Report) -> list[GateReport]:
-    """Return the waived limits on changes: with the run as the baseline they would hold, also once the waiver ends."""
+    """Return the waived gates on changes; with this run as the baseline, they would hold even without the waiver."""
     return [gate for gate in report.gates if gate.status == "waived" and gate.kind in COMPARING]
 
 
 def is_same(stored: BaselineFile, new: BaselineFile) -> bool:
-    """Say whether two baselines differ in nothing but when and by which version they were made."""
+    """Return whether two baselines are equal except for their time and the version that created them."""
     return new == replace(stored, created_at=new.created_at, created_by=new.created_by)
 
 
@@ -114,7 +114,7 @@ def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
 
 
 def fingerprint(queries: Iterable[GoldenQuery]) -> str:
-    """Hash what the golden queries say, whatever their order, files, layout and spelling of defaults."""
+    """Return a hash of the golden queries that ignores order, files, formatting and explicit defaults."""
     rows = sorted(msgspec.json.encode(_meaning(query), order="sorted") for query in queries)
     return hashlib.sha256(b"\n".join(rows)).hexdigest()
 

@@ -1,4 +1,4 @@
-"""What became of single queries, made one by one: a million of them need not be held to be written."""
+"""The results of single queries, generated one by one so that large sets need not be held in memory."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,16 +11,16 @@ from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.reports.report import Detail, QueryReport, ViolationReport
 
-ALL_UP_TO = 10_000  # golden queries: all that a report for people shows, and tools open, with ease
+ALL_UP_TO = 10_000  # golden queries; longer reports are hard to open and to read
 
 
 def usual_detail(evaluation: Evaluation) -> Detail:
-    """Return what a report lists unless it is asked for something else."""
+    """Return the default detail of a report, which depends on the number of golden queries."""
     return "all" if len(evaluation.contract.queries) <= ALL_UP_TO else "changed"
 
 
 def query_reports(evaluation: Evaluation, decision: Decision, detail: Detail) -> Iterator[QueryReport]:
-    """Yield the queries that a report of this ``detail`` lists, in the golden set's order."""
+    """Yield the queries that a report of this ``detail`` lists, in the order of the golden set."""
     queries: Iterable[GoldenQuery] = evaluation.contract.queries.values()
     if detail != "all":
         broken = decision.violations
@@ -31,7 +31,7 @@ def query_reports(evaluation: Evaluation, decision: Decision, detail: Detail) ->
 
 
 def _changed(evaluation: Evaluation) -> set[str]:
-    """Return the queries whose ranks or metrics are not the baseline's."""
+    """Return the ids of the queries whose ranks or metrics differ from the baseline."""
     now, before = evaluation.run, evaluation.baseline
     if before is None:
         return set()

@@ -1,4 +1,4 @@
-"""How ranks changed between the baseline and the run."""
+"""Computes how ranks changed between the baseline and the run."""
 
 from collections.abc import Container
 
@@ -13,7 +13,7 @@ DIGITS = 4
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """A document whose rank changed: its rank before and now, None where it was not retrieved."""
+    """A document whose rank changed: its rank before and now, None if it was not retrieved."""
 
     doc_id: str
     before: int | None
@@ -22,10 +22,11 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class RankChange(Struct, frozen=True, kw_only=True):
-    """A query whose ranks changed, and by how much in reciprocal ranks: what relevant ones won, forbidden ones lost.
+    """A query whose ranks changed; a negative ``change`` is worse.
 
-    Negative is worse. The ranks of a query with several rows say little (the worst of five rows is mostly worse than a
-    single one): it changed by the ``metric`` of that key, and its steps are between worst ranks.
+    The change is the sum of differences in reciprocal rank: positive for relevant documents that rose and for
+    forbidden documents that fell. For a query with several rows, it is the change of the metric with the key
+    ``metric``, because worst ranks over different numbers of rows cannot be compared; its steps are worst ranks.
     """
 
     query: QueryReport
@@ -35,7 +36,7 @@ class RankChange(Struct, frozen=True, kw_only=True):
 
 
 class RankChanges(Struct, frozen=True, kw_only=True):
-    """All queries that both sides have, sorted by what happened to them.
+    """The queries that both sides have, as worse (worst first) and better (best first).
 
     ``even`` counts those that are neither: nothing changed, or documents swapped ranks. It is None where the report
     lists only broken queries (``detail`` is ``failed``).
@@ -47,7 +48,7 @@ class RankChanges(Struct, frozen=True, kw_only=True):
 
 
 def rank_changes(report: Report) -> RankChanges:
-    """Sort queries into worse (worst first), better (best first) and even."""
+    """Return the queries of a report that got worse or better since the baseline."""
     worse: list[RankChange] = []
     better: list[RankChange] = []
     keys = frozenset(at_largest_k(report))
@@ -105,12 +106,12 @@ def _gain(step: Step) -> float:
 
 
 def rank(number: int | None) -> str:
-    """Write a rank, or that there is none."""
+    """Format a rank; None is ``missing``."""
     return "missing" if number is None else str(number)
 
 
 def metric_step(item: RankChange, report: Report, arrow: str) -> str:
-    """As ``MRR@5 0.8333 → 0.6667``: the mean over its rows by which a query with several changed."""
+    """Return the change of a query with several rows as text: ``MRR@5 0.8333 → 0.6667``."""
     key = item.metric or ""
     before = (item.query.baseline_metrics or {}).get(key)
     return f"{report.metrics[key].label} {fixed(before, DIGITS)} {arrow} {fixed(item.query.metrics[key], DIGITS)}"

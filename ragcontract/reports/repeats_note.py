@@ -1,4 +1,4 @@
-"""What people read of repeated exports: one line."""
+"""The note on repeated exports in reports for people."""
 
 from ragcontract.core.numbers import fixed
 from ragcontract.reports.report import Report

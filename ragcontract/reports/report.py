@@ -1,7 +1,7 @@
-"""The report: what every format is made from, and what ``report.json`` holds. ``rag-contract schema report`` prints it.
+"""The records of the report, from which every format is rendered. ``rag-contract schema report`` prints their schema.
 
-The records are public and additive within a version. Those that come by the hundred thousand have ``gc=False``: nothing
-in them refers back, and the collector need not look at them over and over.
+The records are public; within a version, fields are only added. Records that can occur by the hundred thousand have
+``gc=False``, which is safe because they contain no cycles, and saves the garbage collector the time.
 """
 
 from typing import Annotated, Literal
@@ -21,13 +21,13 @@ Detail = Literal["failed", "changed", "all"]
 SCHEMA_VERSION: Literal[1] = 1
 
 
-Count: TypeAlias = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0)]
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
-    """Where a report comes from, for histories; known in the action.
+    """The origin of a report; known only in the action.
 
-    ``contract`` is the name of the contract, where it has one.
+    ``contract`` is the name of the contract, if it has one.
     """
 
     repository: str | None = None
@@ -49,9 +49,9 @@ class GoldenInput(Struct, frozen=True, kw_only=True):
 class RunInput(Struct, frozen=True, kw_only=True):
     """The run: ``missing`` are golden queries without a row (scored 0), ``unknown`` rows without a golden query.
 
-    Only the first 10,000 ``unknown`` ones are named, of a cluster's run 1,000; ``queries`` counts all.
+    Only the first 10,000 ``unknown`` ids are listed (1,000 for a run on a cluster); ``queries`` counts all.
 
-    ``duplicate_rate`` is the share of the results in the top k, as exported, that repeat a document of their row.
+    ``duplicate_rate`` is the share of results in the exported top k that repeat a document of their row.
     """
 
     files: list[SourceFile]
@@ -63,12 +63,12 @@ class RunInput(Struct, frozen=True, kw_only=True):
 
 
 class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The baseline, and how its questions stand to today's golden set.
+    """The baseline, and how its queries differ from the current golden set.
 
-    ``shared`` counts the queries that both sides have; ``new`` and ``changed`` queries have nothing to be compared
-    with, ``gone`` ones are in the baseline only. A baseline that is itself a run has no ``created_at`` and no ``k``.
-    ``age_days`` is null where its date is not known, ``too_old`` whether that is more than ``max_baseline_age``.
-    ``accepted`` is left out where there is nothing in it.
+    ``shared`` counts the queries that both sides have. ``new`` and ``changed`` queries cannot be compared; ``gone``
+    ones are only in the baseline. A baseline that is itself a run has no ``created_at`` and no ``k``. ``age_days`` is
+    null if the date is unknown; ``too_old`` says whether the age exceeds ``max_baseline_age``. ``accepted`` is omitted
+    if it is empty.
     """
 
     files: list[SourceFile]
@@ -94,7 +94,7 @@ class ConfigInput(Struct, frozen=True, kw_only=True):
 
 
 class Inputs(Struct, frozen=True, kw_only=True):
-    """What the verdict rests on."""
+    """The inputs of the check."""
 
     golden: GoldenInput
     run: RunInput
@@ -103,11 +103,11 @@ class Inputs(Struct, frozen=True, kw_only=True):
 
 
 class MetricReport(Struct, frozen=True, kw_only=True):
-    """One metric's aggregate. All numbers are null where no query can be averaged.
+    """The mean of one metric. All numbers are null if there is no query to average over.
 
-    ``current`` is taken over all queries that have the metric; ``current_shared``, ``baseline`` and ``delta``
-    (current_shared minus baseline) over those that run and baseline share. ``noise`` is null where nothing changed.
-    ``k`` is the metric's cut-off, null where it has none.
+    ``current`` is over all queries that have the metric; ``current_shared``, ``baseline`` and ``delta`` (current_shared
+    minus baseline) are over those that run and baseline share. ``noise`` is null if nothing changed. ``k`` is the
+    cut-off of the metric, null if it has none.
     """
 
     label: str
@@ -125,8 +125,9 @@ class MetricReport(Struct, frozen=True, kw_only=True):
 class ViolationReport(Struct, frozen=True, kw_only=True, gc=False):
     """One violated rule of one query.
 
-    ``limit`` is the rank that the rule is about (null where any rank violates it) and ``doc_ids`` the documents it is
-    about: those that were wanted and not found there, or found and forbidden. ``waived`` says why it does not count.
+    ``limit`` is the rank down to which the rule applies, null if it applies at any rank. ``doc_ids`` are the relevant
+    documents that are missing there, or the forbidden documents that were found. ``waived`` is the reason why the
+    violation does not count.
     """
 
     rule: str
@@ -139,11 +140,11 @@ class ViolationReport(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """One golden query, in ``location`` (``golden.jsonl:17``).
+    """One golden query, defined at ``location`` (``golden.jsonl:17``).
 
-    ``ranks`` names every relevant document, with null for one that was not retrieved. Violations fail it, unless all
-    are waived, or it is only to warn. Where it is ``repeated``, the run or the baseline has several rows of it: the
-    metrics are means, and the ranks the worst of its rows (the best of forbidden documents). It is left out otherwise.
+    ``ranks`` has every relevant document, with null if it was not retrieved. Violations fail the query unless all of
+    them are waived or its severity is warn. ``repeated`` means that the run or the baseline has several rows for it:
+    metrics are means over the rows, ranks are the worst (of forbidden documents, the best). It is omitted if false.
     """
 
     id: str
@@ -172,10 +173,10 @@ class FailedCheck(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class TagReport(Struct, frozen=True, kw_only=True):
-    """The aggregates over the queries with one tag; ``metrics_shared`` and ``baseline_metrics`` over shared ones.
+    """The means over the queries with one tag; ``metrics_shared`` and ``baseline_metrics`` are over shared queries.
 
-    ``p_values`` are those of drops at the largest cut-off, adjusted over all tags by Benjamini and Hochberg (1995);
-    a metric that did not move, or where too few queries changed to say, has none.
+    ``p_values`` are for drops at the largest cut-off, adjusted over all tags by the method of Benjamini and Hochberg
+    (1995); a metric that did not drop, or for which too few queries changed, has none.
     """
 
     queries: int
@@ -186,7 +187,7 @@ class TagReport(Struct, frozen=True, kw_only=True):
 
 
 class LatencyReport(Struct, frozen=True, kw_only=True):
-    """The latencies of the run, and of the baseline where it has any."""
+    """The latencies of the run, and of the baseline if it has any."""
 
     current: Latency
     baseline: Latency | None
@@ -195,8 +196,8 @@ class LatencyReport(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """The outcome of a check: ``report.json``, version 1.
 
-    ``detail`` says which ``queries`` are listed: those that violate a rule (``failed``), also those whose ranks are not
-    the baseline's (``changed``), or ``all``. ``findings`` are what people read: each cause once, in its words.
+    ``detail`` says which ``queries`` are listed: those that violate a rule (``failed``), also those whose ranks differ
+    from the baseline (``changed``), or ``all``. ``findings`` describe each broken rule or gate once, for people.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -221,7 +222,7 @@ class Report(Struct, frozen=True, kw_only=True):
 class ErrorReport(Struct, frozen=True, kw_only=True):
     """Input that cannot be judged: ``report.json`` with the verdict ``error``.
 
-    ``more_problems`` counts those that are not named; ``warnings`` may explain some.
+    ``more_problems`` is the number of problems that are not listed; ``warnings`` may explain some problems.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION

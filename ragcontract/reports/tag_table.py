@@ -1,4 +1,4 @@
-"""Tags as people read them: worst first, with what changed."""
+"""Sorts tags for the reports, worst first, and computes their changes."""
 
 import math
 
@@ -8,9 +8,9 @@ from ragcontract.reports.report import Report, TagReport
 
 
 def tags_worst_first(report: Report) -> list[tuple[str, TagReport]]:
-    """Order tags by the worst change of any metric at the largest cut-off; equal changes by the first metric's mean.
+    """Return tags by their worst change of any metric at the largest cut-off, then by the mean of the first metric.
 
-    A tag that has no mean, as none of its queries is answerable, comes last of those.
+    Of tags with equal changes, those without a mean (none of their queries is answerable) come last.
     """
     keys = list(at_largest_k(report))
     signs = {key: 1.0 if report.metrics[key].better == "higher" else -1.0 for key in keys}
@@ -25,7 +25,7 @@ def tags_worst_first(report: Report) -> list[tuple[str, TagReport]]:
 
 
 def tag_changes(tag: TagReport) -> dict[str, float]:
-    """Return by how much each metric of a tag changed, where both sides have it."""
+    """Return the change of each metric of a tag that both sides have."""
     now, before = tag.metrics_shared or {}, tag.baseline_metrics or {}
     return {
         key: value - old for key, value in now.items() if value is not None and (old := before.get(key)) is not None

@@ -1,6 +1,6 @@
-"""Text for a terminal. Colours are ANSI codes, which the writer takes out where the output is no terminal.
+"""Reports as text for a terminal. Colours are ANSI codes, which are removed if the output is not a terminal.
 
-They are written here, not by click, so that the action, whose log has no colours, need not load it.
+The codes are defined here so that the action, whose log has no colours, does not import click.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ COLOURS = {"PASS": GREEN, "FAIL": RED, "WARN": YELLOW, "WAIVED": YELLOW}
 
 
 def without_colours(text: str) -> str:
-    """Take out the colours again."""
+    """Return the text without the colour codes."""
     for code in (RED, GREEN, YELLOW, BOLD, END):
         text = text.replace(code, "")
     return text
@@ -93,7 +93,7 @@ def _bold(text: str) -> str:
 
 
 def diff_text(report: Report) -> str:
-    """Render how ranks moved, worst first."""
+    """Render how ranks changed, worst first; empty without a baseline."""
     if report.inputs.baseline is None:
         return ""
     moved = rank_changes(report)
@@ -108,14 +108,14 @@ def sizes(moved: RankChanges) -> str:
 
 
 def lists(groups: Mapping[str, Sequence[str]]) -> Iterable[str]:
-    """List ids under a head that names and counts them."""
+    """Yield each group of ids under a heading with its name and size."""
     for name, ids in groups.items():
         head = f"{name[:1].upper()}{name[1:]} ({len(ids)})"
         yield "\n".join([head, *(f"  {visible(query_id)}" for query_id in ids)])
 
 
 def changes(report: Report, moved: RankChanges) -> Iterable[str]:
-    """Render what differs between baseline and run, a block each: worse, better, not compared, versions."""
+    """Yield the differences between baseline and run as blocks: worse, better, not compared, versions."""
     for title, group in (("Worse", moved.worse), ("Better", moved.better)):
         if group:
             yield "\n".join([f"{title} ({len(group)})", *(_moved(item, report) for item in group)])
@@ -161,7 +161,7 @@ def score_text(report: Report) -> str:
 
 
 def _latency(latency: Latency) -> str:
-    """As ``latency: p50 41 ms, p95 80 ms, max 120 ms (25 rows)``."""
+    """Return a line such as ``latency: p50 41 ms, p95 80 ms, max 120 ms (25 rows)``."""
     values = {"p50": latency.p50_ms, "p95": latency.p95_ms, "max": latency.max_ms}
     shown = [f"{name} {milliseconds(value, ms_digits(value, value))}" for name, value in values.items()]
     return f"latency: {', '.join(shown)} ({count(latency.rows, 'row')})"

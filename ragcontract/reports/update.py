@@ -1,4 +1,4 @@
-"""What `baseline --update` prints: what the new baseline accepts, the verdict on it, and what became of the file."""
+"""The output of ``baseline --update``: what the new baseline accepts, the verdict, and what was written."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def update_text(
 
 
 def _golden_changes(stored: BaselineFile, new: BaselineFile, apart: set[str]) -> Sequence[str]:
-    """Say what else the golden set asks for now; the queries ``apart`` are listed already."""
+    """Return what else changed in the golden set; the queries in ``apart`` are listed already."""
     wanted = {as_id(query.id): query.ranks.keys() for query in stored.queries}
     shared = [(as_id(query.id), query.ranks.keys()) for query in new.queries if as_id(query.id) not in apart]
     if changed := [query_id for query_id, documents in shared if documents != wanted[query_id]]:
@@ -49,12 +49,12 @@ def _outcome(report: Report, queries: int, out: str, reason: str | None, *, writ
     if report.verdict == "pass" and drops and not written:
         ids = render(listed([gate.id for gate in drops], "and"), visible)
         return (
-            f"refused: {out} is left unchanged, because what is waived ({ids}) would be forgotten. "
-            'Fix the retriever, or store the run all the same with --accept-regressions "reason"'
+            f"refused: {out} is left unchanged: what is waived ({ids}) would be forgotten. Fix the retriever, or "
+            'store the run anyway with --accept-regressions "reason"'
         )
     if report.verdict == "fail" and not written:
         return (
-            f"refused: {out} is left unchanged. Fix the retriever or the contract, or store the run all the same "
+            f"refused: {out} is left unchanged. Fix the retriever or the contract, or store the run anyway "
             'with --accept-regressions "reason"'
         )
     if not written:

@@ -50,9 +50,7 @@ def test_no_run_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     Path("baseline.json").write_text("{")
     ended = rag_contract("lint")
     assert (ended.code, ended.err) == (0, "")
-    assert (
-        ended.out == "no findings (without a run: use --run to compare ids and ranks with what the retriever returns)\n"
-    )
+    assert ended.out == "no findings (without a run: use --run to compare ids and ranks with the results)\n"
 
 
 def test_rows_that_repeat_are_read_as_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from ragcontract.cluster import workers as partition
-from ragcontract.cluster.workers import Job, RowOutcome, bits, from_bits, of_columns, of_lines
+from ragcontract.cluster.workers import Job, bits, from_bits, of_columns, of_lines
+from ragcontract.evaluation.plan import RowOutcome
 from ragcontract.files.lines import MAX_LINE_BYTES
 from tests.builders import Row, run
 from tests.records import query

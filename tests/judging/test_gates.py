@@ -92,7 +92,7 @@ def test_nothing_falls_below_a_baseline_of_0() -> None:
 def test_no_rise_is_a_part_of_a_baseline_of_0(now: float) -> None:
     found = observed(relative("rise", 0.1), Comparison(current=now, current_shared=now, baseline=0.0))
     assert found.amount is None
-    assert found.why == "the baseline's Seconds is 0, so a share of it means nothing; give the limit in points"
+    assert found.why == "the baseline's Seconds is 0, so a relative limit cannot be applied; give the limit in points"
     assert amount_of(gate("rise", 0.1), now, 0.0) == now
 
 
@@ -106,7 +106,7 @@ def test_a_part_of_a_value_below_0_is_a_part_of_its_size() -> None:
     assert amount_of(relative("drop", 0), -0.25, -0.5) == -0.5
     assert amount_of(relative("rise", 0), -0.25, -0.5) == 0.5
     found = observed(relative("drop", 0.1), Comparison(current=-0.5, current_shared=-0.5, baseline=0.0))
-    assert (found.amount, found.why[:32]) == (None, "the baseline's MRR@5 is 0, of wh")
+    assert (found.amount, found.why[:32]) == (None, "the baseline's MRR@5 is 0, so a ")
 
 
 def test_a_change_without_shared_queries_is_not_observed() -> None:

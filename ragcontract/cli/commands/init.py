@@ -27,8 +27,8 @@ MAX_BYTES = 16 << 20
 
 NEXT = f"""
 Next:
-  1. In {{golden}}, write the ids of the documents that answer each question in place of "{PLACEHOLDER}";
-     use an empty list if none does. Until then `rag-contract check` fails.
+  1. In {{golden}}, write the ids of the documents that answer each question in place of "{PLACEHOLDER}", or
+     an empty list if none does. Until then `rag-contract check` fails.
   2. Have your retriever write {defaults.RUN}: one line per question; see `rag-contract schema run`.
      In Python: `with ragcontract.RunWriter("{defaults.RUN}") as run: run.write(query_id, doc_ids)`.
   3. Run `rag-contract lint`, then `rag-contract check`.

@@ -64,5 +64,5 @@ def _findings(
 
 def _summary(serious: int, notes: int, *, with_runs: bool) -> str:
     found = ", ".join(count(number, noun) for number, noun in ((serious, "finding"), (notes, "note")) if number)
-    hint = "" if with_runs else " (without a run: use --run to compare ids and ranks with what the retriever returns)"
+    hint = "" if with_runs else " (without a run: use --run to compare ids and ranks with the results)"
     return f"{found or 'no findings'}{hint}\n"

@@ -1,4 +1,4 @@
-"""The cards of the page: one for each row of the metric table."""
+"""The metric cards of the HTML report: one for each row of the metric table."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -14,11 +14,11 @@ from ragcontract.reports.report import MetricReport, Report
 OPEN_TAGS = 12  # cards of tags that are not folded
 INTERVAL_DIGITS = 3
 MAX_REASON = 300
-NARROWEST = 0.01  # a change of less than this part of the scale looks small
+NARROWEST = 0.01  # the axis covers at least this share of the scale, so that small changes look small
 
 
 class Fact(Struct, frozen=True):
-    """What a card says of its metric; ``aside`` is less important."""
+    """A line of a card: name and value; ``aside`` is shown muted."""
 
     name: str
     value: str
@@ -26,7 +26,7 @@ class Fact(Struct, frozen=True):
 
 
 class Whiskers(Struct, frozen=True, kw_only=True):
-    """The picture of a change, as percentages of its width: no change is in the middle."""
+    """The chart of a change and its interval; positions are percentages of its width, with no change in the middle."""
 
     low: str
     high: str
@@ -35,7 +35,7 @@ class Whiskers(Struct, frozen=True, kw_only=True):
 
 
 class Card(Struct, frozen=True, kw_only=True):
-    """One card. ``before`` is None where there is nothing to compare with, ``tag`` for all queries."""
+    """One card. ``before`` is None without a baseline value; ``tag`` is None for all queries."""
 
     label: str
     tag: str | None
@@ -47,7 +47,7 @@ class Card(Struct, frozen=True, kw_only=True):
 
 
 class Cards(Struct, frozen=True, kw_only=True):
-    """All cards; those of tags beyond the first are folded under a ``title``."""
+    """All cards; those of further tags are folded under a ``title``."""
 
     open: Sequence[Card]
     title: str
@@ -79,7 +79,7 @@ def _card(row: Row) -> Card:
 
 
 def _facts(row: Row) -> Iterable[Fact]:
-    """Name value, change and how sure it is, queries that got better and worse, limit, and why a broken one holds."""
+    """Yield the change, its interval and p-value, the queries that got better and worse, the limit and waivers."""
     if row.compared:
         yield Fact("Change", row.change)
     noise = row.metric.noise if row.metric else None
@@ -100,7 +100,7 @@ def _facts(row: Row) -> Iterable[Fact]:
 
 
 def _whiskers(metric: MetricReport | None, gates: Sequence[GateReport]) -> Whiskers | None:
-    """Lay out the change, its interval and its limits; the picture is as wide as the largest of them, twice."""
+    """Return the positions of the change, its interval and its limits; the axis reaches as far as the largest value."""
     if metric is None or metric.delta is None:
         return None
     low, high = (metric.noise and metric.noise.interval) or (metric.delta, metric.delta)
@@ -116,6 +116,6 @@ def _whiskers(metric: MetricReport | None, gates: Sequence[GateReport]) -> Whisk
 
 
 def _limit(gate: GateReport, baseline: float) -> float:
-    """Return the change that a limit allows: below 0 where it is a drop."""
+    """Return the change that a limit allows; negative for a drop."""
     allowed = gate.limit * baseline if gate.kind.startswith("relative") else gate.limit
     return -allowed if gate.kind.endswith("drop") else allowed

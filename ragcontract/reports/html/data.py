@@ -1,7 +1,7 @@
-"""What the HTML page's script reads: every query of the report, in few characters, worst first.
+"""The data for the script of the HTML report: every query of the report, in a compact form, worst first.
 
-Ids and questions are made visible here as they are for every other report; the script shows them as text. Names are
-short because they come once a query; ``assets/queries.js`` says what they mean too.
+Control characters in ids and questions are made visible here, as in every other report; the script shows them as text.
+Keys are short because they are repeated for every query; ``assets/queries.js`` documents them.
 """
 
 import re
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 def encode(report: Report) -> str:
-    """Encode the data as JSON for a script element; numbers are rounded, for they are only shown."""
+    """Encode the data as JSON for a script element; numbers are rounded for display."""
     moved = rank_changes(report)
     changes = {item.query.id: item.change for item in (*moved.worse, *moved.better)}
     tags = list(report.tags)
@@ -47,12 +47,12 @@ def encode(report: Report) -> str:
 
 
 def for_script_element(json: str) -> str:
-    """Write as escapes what could end a script element, end a line, or reorder the text of the page's source."""
+    """Escape characters that could end the script element or a line, or change the text direction of the source."""
     return re.sub("[<>&\u200e\u200f\u2028-\u202e\u2066-\u2069]", lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
 def worst_first(report: Report, changes: dict[str, float]) -> list[QueryReport]:
-    """Broken queries as other reports order them, then tolerated ones, then the others by what they lost."""
+    """Return the queries worst first: broken ones as in other reports, then tolerated ones, then others by change."""
 
     def key(query: QueryReport) -> tuple[int, bool, float]:
         if query.status == "pass":
@@ -63,7 +63,7 @@ def worst_first(report: Report, changes: dict[str, float]) -> list[QueryReport]:
 
 
 def _row(query: QueryReport, findings: FindingsByQuery, keys: list[str], tags: dict[str, int], change: float) -> Row:
-    """Return what the script has of a query; what is as it mostly is, is left out."""
+    """Return the data of one query; values that are the default are omitted."""
     row: Row = {"i": query.id, "p": visible(query.location), "q": visible(query.query)}
     if (name := visible(query.id)) != query.id:
         row["v"] = name
@@ -91,7 +91,7 @@ def _row(query: QueryReport, findings: FindingsByQuery, keys: list[str], tags: d
 
 
 def _phrase(phrase: Phrase) -> list[str | list[str]]:
-    """Return text as it is and a name in a list of its own."""
+    """Return a phrase as a list in which text is a string and a name is a list of one string."""
     return [[shown(part.name, MAX_NAME)] if isinstance(part, Name) else visible(part) for part in phrase]
 
 
@@ -102,7 +102,7 @@ def _values(metrics: dict[str, float | None], keys: list[str]) -> list[float | N
 def _documents(
     now: Mapping[str, int | None], before: Mapping[str, int | None] | None, *, forbidden: int
 ) -> list[list[Any]]:
-    """As ``[name, forbidden, rank now, rank before]``, 0 for a document that is not there; the last if compared."""
+    """Return ``[name, forbidden, rank now, rank before]`` per document; 0 if missing, the last only if compared."""
     documents = {**(before or {}), **now}
     return [
         [visible(name), forbidden, now.get(name) or 0, *([] if before is None else [before.get(name) or 0])]

@@ -1,4 +1,4 @@
-"""What is folded at the end of the page: queries not compared, accepted regressions, warnings, inputs."""
+"""The folded sections at the end of the HTML report: queries not compared, accepted regressions, warnings, inputs."""
 
 from collections.abc import Iterable, Sequence
 
@@ -17,7 +17,7 @@ Line = Sequence[Part]
 
 
 class Fold(Struct, frozen=True, kw_only=True):
-    """Lines under a title; ``more`` counts those that are left out."""
+    """A folded section; ``more`` is a line that counts the omitted lines, or empty."""
 
     title: str
     lines: Sequence[Line]
@@ -25,7 +25,7 @@ class Fold(Struct, frozen=True, kw_only=True):
 
 
 def folds(report: Report) -> list[Fold]:
-    """Return what else there is to know."""
+    """Return the folded sections."""
     baseline = report.inputs.baseline
     found = []
     if baseline:

@@ -1,8 +1,8 @@
-"""The report as one HTML page for looking: nothing is loaded from anywhere, and nothing in it is more than text.
+"""The report as a self-contained HTML page, which loads nothing from the network.
 
-The views of each part are made here and in the modules beside this one; ``templates/`` turns them into HTML and escapes
-all text, and ``assets/`` holds style and script. What a reader needs most can be read without JavaScript; the script
-makes the table of all queries and the chart from the data in the page.
+This module and the others in this folder build the view of each part. ``templates/`` renders the views as HTML and
+escapes all text; ``assets/`` has the stylesheet and the script. The most important content is readable without
+JavaScript; the script renders the table of all queries and the chart from the data in the page.
 """
 
 import base64
@@ -33,7 +33,7 @@ SCRIPTS = ("queries.js", "slopes.js", "start.js")
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """What the templates show. ``style``, ``script`` and ``data`` are written as they are, all else is escaped."""
+    """The view of the page for the templates. ``style``, ``script`` and ``data`` are not escaped, all else is."""
 
     policy: str
     style: str
@@ -52,7 +52,7 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 def render(report: Report) -> bytes:
-    """Render the page, UTF-8."""
+    """Render the page as UTF-8."""
     return _template().render(page=_page(report)).encode()
 
 
@@ -91,7 +91,7 @@ def _page(report: Report) -> Page:
 
 
 def _policy(style: str, script: str) -> str:
-    """Allow this style and this script by what they say; no other script runs, and nothing is loaded."""
+    """Return a Content-Security-Policy that allows this style and this script by their hashes, and nothing else."""
     return (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"

@@ -1,4 +1,4 @@
-"""Text of a report for the page: visible and of bounded length. The templates escape it."""
+"""Text for the HTML report: control characters made visible, length limited. The templates escape it."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from ragcontract.judging.decision import QueryStatus
 from ragcontract.judging.gates import Status
 
 MAX_TEXT, MAX_ID, MAX_NAME, MAX_NOTE = 1_000, 120, 80, 5_000
-# The page's script has these labels from here.
+# These labels are also passed to the page's script.
 STATUS: dict[Status | QueryStatus, str] = {
     "pass": "✓ pass",
     "fail": "✕ fail",
@@ -24,7 +24,7 @@ Style = Literal["text", "name", "code", "small"]
 
 
 class Part(Struct, frozen=True):
-    """A part of a sentence, and how it looks; the macro ``sentence`` puts it together."""
+    """A part of a sentence with its style; the template macro ``sentence`` renders it."""
 
     text: str
     style: Style = "text"
@@ -43,27 +43,27 @@ def badge(status: Status | QueryStatus) -> Badge:
 
 
 def shown(text: str, length: int = MAX_TEXT) -> str:
-    """Return text from a file as the page shows it."""
+    """Return text with control characters made visible, shortened to ``length``."""
     return shorten(visible(text), length)
 
 
 def code(name: str) -> Part:
-    """Return a name from a file that is shown as code."""
+    """Return a name as a part in the style of code."""
     return Part(shown(name, MAX_ID), "code")
 
 
 def note(text: str | None) -> Sequence[str]:
-    """Return a note as the page shows it, none where there is nothing to say."""
+    """Return a list with the note, or an empty list for None."""
     return [shown(text, MAX_NOTE)] if text else []
 
 
 def sentence(phrase: Phrase, length: int = MAX_NAME) -> list[Part]:
-    """Return the parts of a phrase; its names, of at most ``length`` characters, are set apart from the text."""
+    """Return the parts of a phrase; names have their own style and are shortened to ``length`` characters."""
     return [Part(shown(part.name, length), "name") if isinstance(part, Name) else Part(shown(part)) for part in phrase]
 
 
 def with_code(phrase: Phrase) -> list[Part]:
-    """Return the parts of a phrase of our own, whose names and commands (which are in backquotes) are code."""
+    """Return the parts of a phrase with names and commands (text in backquotes) as code; only for our own text."""
     return [piece for part in phrase for piece in ([code(part.name)] if isinstance(part, Name) else _commands(part))]
 
 

@@ -1,4 +1,4 @@
-"""The rows of queries that are there without JavaScript: the first broken and tolerated ones."""
+"""The query rows that the HTML report shows without JavaScript: the first broken and tolerated queries."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ DIGITS = 3
 
 
 class BrokenRule(Struct, frozen=True, kw_only=True):
-    """What was expected of a query and what was found."""
+    """What a rule expected of a query and what was found."""
 
     expected: Sequence[Part]
     found: Sequence[Part]
@@ -38,9 +38,9 @@ class QueryRow(Struct, frozen=True, kw_only=True):
 
 
 class Queries(Struct, frozen=True, kw_only=True):
-    """The rows, the label of their metric, and how many queries are not among them.
+    """The rows, the label of their metric, and notes on the queries that are not among them.
 
-    The page's script shows ``hidden`` ones too, and knows nothing of those that are ``left_out``.
+    ``hidden`` is about queries that only the script shows, ``left_out`` about queries that are not in the page at all.
     """
 
     metric: str

@@ -1,4 +1,4 @@
-"""The table of tags, worst first, with a bar for each metric."""
+"""The table of tags in the HTML report: worst first, with a bar for each metric."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,9 +17,9 @@ DIGITS = 3
 
 
 class TagMetric(Struct, frozen=True, kw_only=True):
-    """One metric of one tag. ``bar`` and ``before`` are percentages of the metric's scale, None where there is none.
+    """One metric of one tag. ``bar`` and ``before`` are percentages of the metric's scale, None without a value.
 
-    ``direction`` is ``better`` or ``worse``; ``change`` is empty where nothing changed.
+    ``direction`` is ``better`` or ``worse``; ``change`` is empty if nothing changed.
     """
 
     now: str
@@ -30,7 +30,7 @@ class TagMetric(Struct, frozen=True, kw_only=True):
 
 
 class TagRow(Struct, frozen=True, kw_only=True):
-    """One tag; the page's script knows it by its ``number``."""
+    """One tag; ``number`` identifies it in the script."""
 
     number: int
     name: str
@@ -39,7 +39,7 @@ class TagRow(Struct, frozen=True, kw_only=True):
 
 
 class Tags(Struct, frozen=True, kw_only=True):
-    """The table: ``labels`` of metrics, the first tags open, further ones folded; ``rest`` counts those left out."""
+    """The table: metric labels, the first tags, further tags folded; ``rest`` counts the omitted ones."""
 
     labels: Sequence[str]
     open: Sequence[TagRow]
@@ -49,7 +49,7 @@ class Tags(Struct, frozen=True, kw_only=True):
 
 
 def tags(report: Report) -> Tags | None:
-    """Return the table, None where no query has a tag."""
+    """Return the table, or None if no query has a tag."""
     if not report.tags:
         return None
     numbers = {name: number for number, name in enumerate(report.tags)}
@@ -89,7 +89,7 @@ def _metrics(tag: TagReport, metrics: Mapping[str, MetricReport]) -> Iterable[Ta
 
 
 def _of_scale(value: float | None, scale: Scale) -> str | None:
-    """Return which part of its scale a value is, as a percentage; None for a scale without ends."""
+    """Return the position of a value on its scale as a percentage; None for an unbounded scale."""
     width = scale.high - scale.low
     if value is None or not 0 < width < math.inf:
         return None

@@ -1,1 +1,1 @@
-"""The report as Markdown."""
+"""The report as GitHub Flavored Markdown."""

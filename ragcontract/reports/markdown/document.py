@@ -1,4 +1,4 @@
-"""The report as Markdown, for a pull request: the verdict and why first, details folded."""
+"""The report as Markdown for a pull request: verdict and reason first, details folded."""
 
 from collections.abc import Iterable, Sequence
 
@@ -25,7 +25,7 @@ VERDICTS = {"pass": "holds", "fail": "broken"}
 
 
 class Layout(Struct, frozen=True, kw_only=True):
-    """How much of a report to render: rows a table, what is folded, and the inputs, which differ from run to run."""
+    """How much of a report to render: rows per table, folded sections, and the inputs, which differ for each run."""
 
     rows: int = MAX_ROWS
     folds: bool = True
@@ -36,7 +36,7 @@ FULL = Layout()
 
 
 def render(report: Report, *, name: str = "", layout: Layout = FULL, recovered: bool = False) -> str:
-    """Render the report; ``name`` tells several contracts apart, ``recovered`` that this one was broken before."""
+    """Render the report; ``name`` is the contract's name, ``recovered`` says that the contract was broken before."""
     verdict = VERDICTS[report.verdict] + (" again" if recovered else "")
     parts = [
         f"### {ICONS[report.verdict]} {_contract(name)} {verdict}: {headline(report, code, inline)}",
@@ -58,7 +58,7 @@ def render_error(
     advice: str = "Fix the input and run the check again.",
     max_rows: int = MAX_ROWS,
 ) -> str:
-    """Render why there is no verdict."""
+    """Render the report on input that cannot be judged."""
     problems = count(len(report.problems) + report.more_problems, "problem")
     parts = [
         f"### ⚠️ {_contract(name)} could not be judged: {problems}",

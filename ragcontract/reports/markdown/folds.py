@@ -1,4 +1,4 @@
-"""What the Markdown report folds: what does not fail, ranks, tags, noise, warnings, inputs."""
+"""The folded sections of the Markdown report: tolerated findings, ranks, tags, noise, warnings, inputs."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -12,17 +12,17 @@ from ragcontract.reports.drift import not_compared
 from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, line, table, text
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank_changes
-from ragcontract.reports.report import BaselineInput, GoldenInput, Report, RunInput, TagReport
+from ragcontract.reports.report import BaselineInput, GoldenInput, QueryReport, Report, RunInput, TagReport
 from ragcontract.reports.tag_table import tag_changes, tags_worst_first
 
 MAX_DOCS = 5
 TAG_DIGITS = 3
-ALPHA = 0.05  # of the stars in the table of tags
+ALPHA = 0.05  # for the stars in the table of tags
 INPUTS = "Inputs"
 
 
 def folds(report: Report, max_rows: int) -> list[str]:
-    """Fold what there is to say, but for the inputs."""
+    """Return all folded sections except the inputs; empty ones are left out."""
     return [
         *_tolerated(report, max_rows),
         *_rank_changes(report, max_rows),
@@ -140,12 +140,12 @@ def _noise(report: Report) -> list[str]:
 
 
 def warnings_fold(warnings: Sequence[str], max_rows: int) -> list[str]:
-    """Fold the warnings, where there are any."""
+    """Return the folded section of warnings, in a list; empty without warnings."""
     return [fold(count(len(warnings), "warning"), bullets(warnings, max_rows))] if warnings else []
 
 
 def inputs_fold(report: Report) -> str:
-    """Fold which files were read: digests and counts."""
+    """Return the folded section of inputs: files, digests and counts."""
     inputs = report.inputs
     golden, run, baseline = inputs.golden, inputs.run, inputs.baseline
     missing = f", {len(run.missing):,} missing" if run.missing else ""
@@ -167,7 +167,7 @@ def inputs_fold(report: Report) -> str:
 
 
 def _accepted(baseline: BaselineInput | None) -> Iterable[str]:
-    """Say why a broken contract became the baseline; of several, the last."""
+    """Yield the reason why a broken contract was accepted as the baseline; if there are several, the last one."""
     if baseline and baseline.accepted:
         last = baseline.accepted[-1]
         before = len(baseline.accepted) - 1

@@ -1,7 +1,7 @@
-"""GitHub Flavored Markdown: escaping, and the few blocks that reports are made of.
+"""GitHub Flavored Markdown: escaping, tables, lists and folded sections.
 
-Everything that comes from a file is escaped here: ids become code, questions become plain text. Neither can mention a
-user, refer to an issue or a commit, link, show an image, open an HTML tag, or end a table, a fence or a fold.
+All text from files is escaped here: ids become code, questions become plain text. Neither can mention a user, refer to
+an issue or a commit, link, show an image, open an HTML tag, or end a table, a fence or a folded section.
 """
 
 import re
@@ -16,7 +16,7 @@ ZERO_WIDTH_SPACE = "\u200b"
 
 Item = TypeVar("Item")
 
-# GitHub makes links and pictures of these after Markdown is done, so no escape stops it and a zero-width space must.
+# GitHub turns these into links and images after rendering Markdown, so escapes have no effect; a zero-width space has.
 _MADE_A_LINK = re.compile(
     r"(?<=@)(?!(?<=\w@)\d+(?![\w.+-]))"  # a user, a team, an e-mail address; MRR@5 is none of them
     r"|(?<=#)(?=\d)"  # an issue, also of another repository
@@ -29,39 +29,40 @@ _COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b", re.IGNORECASE)
 
 
 def text(value: str) -> str:
-    """Escape plain text that may begin a line."""
+    """Escape plain text that may be at the start of a line."""
     escaped = re.sub(r"^(\d*)([-+#.)])", r"\1\\\2", inline(value))  # a list, a heading
     return re.sub("^ ", "&#32;", escaped)  # an indented block
 
 
 def inline(value: str) -> str:
-    """Escape plain text that stands within a line or a table's cell."""
+    """Escape plain text within a line or a table cell."""
     plain = _MADE_A_LINK.sub(ZERO_WIDTH_SPACE, visible(value))
     plain = _COMMIT.sub(lambda match: ZERO_WIDTH_SPACE.join(re.findall(".{1,6}", match[0])), plain)
     escaped = re.sub(r"[\\`*_\[\]~]", r"\\\g<0>", plain)
     escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
-    escaped = escaped.replace("$", "<span>$</span>")  # as GitHub's documentation tells dollars from formulas
+    escaped = escaped.replace("$", "<span>$</span>")  # GitHub's documented escape from formulas
     return escaped.replace(ZERO_WIDTH_SPACE, "&#8203;")
 
 
 def code(value: str) -> str:
-    """Show an id as code, shortened: nothing in it is read as Markdown, a mention or a link."""
+    """Format an id as code, shortened; nothing in it is interpreted as Markdown, a mention or a link."""
     shown = shorten(visible(value), MAX_ID)
     if shown and not re.search(r"[`|\\]", shown) and shown.strip() == shown:
         return f"`{shown}`"
     # Backquotes and pipes would end the code or the table cell, so everything but letters and digits is an entity.
-    # Two backquotes around nothing would open code instead of being some. The empty comment keeps what stands around an @ from being taken for an e-mail address.
+    # Two backquotes around nothing would start code instead of being code, so an empty name is not quoted by them. The
+    # empty comment prevents that the text around an @ is taken for an e-mail address.
     entities = re.sub("[^A-Za-z0-9 ]", lambda match: f"&#{ord(match[0])};", shown)
     return f"<code>{entities.replace('&#64;', '&#64;<!-- -->')}</code>"
 
 
 def line(value: str) -> str:
-    """Escape plain text, shortened."""
+    """Shorten plain text and escape it."""
     return text(shorten(visible(value), MAX_LINE))
 
 
 def bullets(lines: Sequence[str], max_rows: int, more: int = 0) -> str:
-    """List the first lines, and count the rest with ``more`` that are not at hand."""
+    """Return a list of the first lines, and a count of the others; ``more`` is added to the count."""
     shown = [f"- {line(one)}" for one in lines[:max_rows]]
     if rest := max(0, len(lines) - max_rows) + more:
         shown.append(f"- … and {rest:,} more")
@@ -75,18 +76,18 @@ def cut(
     render: Callable[[Sequence[Item]], str],
     where: str = ", in `report.json`",
 ) -> list[str]:
-    """Render the first items, count the rest, and say where they are."""
+    """Render the first items, and add a line with the number of the others and ``where`` they are."""
     parts = [render(items[:max_rows])] if items[:max_rows] else []
     rest = len(items) - max_rows
     return [*parts, f"… and {count(rest, f'more {noun}')}{where}."] if rest > 0 else parts
 
 
 def table(head: Sequence[str], align: str, body: Iterable[Sequence[str]]) -> str:
-    """Lay out a table; ``align`` has a letter a column, ``l`` or ``r``."""
+    """Return a table; ``align`` has one letter per column, ``l`` or ``r``."""
     ruler = ["---:" if side == "r" else "---" for side in align]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ruler, *body))
 
 
 def fold(summary: str, *parts: str) -> str:
-    """Hide parts behind a line that can be unfolded."""
+    """Return a folded section with these parts."""
     return "\n\n".join([f"<details><summary>{summary}</summary>", *parts, "</details>"])

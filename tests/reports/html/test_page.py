@@ -125,7 +125,7 @@ def test_a_broken_query_with_a_waived_rule_is_listed_once() -> None:
     assert {finding.status for finding in made.findings} == {"fail", "waived"}
     page = parsed(made)
     assert page.having("class", "question") == 1
-    assert "1 more query can be looked at" in page.text
+    assert "1 more query can be seen" in page.text
 
 
 def test_drift_repeats_and_accepted_regressions_are_said() -> None:

@@ -1,11 +1,11 @@
 "use strict";
-// The table of queries. Everything from the report is put in as text, by append() and setAttribute(), never as HTML.
+// The table of queries. All content of the report is inserted as text, by append() and setAttribute(), never as HTML.
 //
-// A query: i id, v how the id is shown if not as it is, p location, q question, t numbers of its tags, m metrics now,
-// b metrics before, d documents [name, forbidden, rank now, rank before] with 0 for missing, s status if not
-// pass, f findings [expected, found], each a list of text and [name], r broken rules, y why it does not fail all the
-// same, w weight if not 1, c change (reciprocal ranks won, negative is worse). They come worst first.
-// Of a metric, data.lower says whether lower is better.
+// Keys of a query: i id, v displayed id if different, p location, q question, t indexes of its tags, m metrics now,
+// b metrics before, d documents [name, forbidden, rank now, rank before] with 0 for missing, s status if not pass,
+// f findings [expected, found], each a list of text and [name], r broken rules, y why it does not fail, w weight if not
+// 1, c change (gain in reciprocal rank, negative is worse). Queries are sorted worst first. data.lower has 1 for each
+// metric of which lower is better.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const ROWS = 50, PRINTED = 500, NAMED = 5, DOCUMENTS = 200;
@@ -62,7 +62,7 @@ function bestRank(query, side) {
   return Math.min(...wanted.map((each) => each[side] || Infinity));
 }
 
-// What to look in is made when it is first searched.
+// The searchable text of a query, created on the first search.
 function haystack(query) {
   query.h ??= [query.i, query.v ?? "", query.q, ...(query.t ?? []).map((tag) => data.tags[tag]),
     ...query.d.map((each) => each[0])].join("\n").toLowerCase();
@@ -82,7 +82,7 @@ function matching() {
     && terms.every((term) => haystack(query).includes(term)));
 }
 
-// What has no value comes last, whichever way the rest goes.
+// Queries without a value come last in both directions.
 function sorted(queries) {
   const of = SORTS[state.sort]?.of;
   if (!of) return queries;
@@ -182,7 +182,7 @@ function address(query) { return `#q=${encodeURIComponent(query.i)}`; }
 function remember(hash) {
   try {
     history.replaceState(null, "", hash.trim() || location.pathname + location.search);
-  } catch { /* a viewer that shows the page in a frame may forbid it */ }
+  } catch { /* a viewer that shows the page in a frame can forbid this */ }
 }
 
 function detail(query) {
@@ -209,7 +209,7 @@ function small(caption, titles, rows) {
     el("tbody", {}, ...rows));
 }
 
-// Shows, opens and focuses the query that the address names, in whatever state the table is.
+// Shows, opens and focuses the query in the URL fragment, whatever filters are set.
 function follow() {
   if (!location.hash.startsWith("#q=")) return;
   let id;

@@ -1,5 +1,5 @@
-// The chart of ranks before and now: a line for each move, thick where many queries made it. What a query's line shows
-// is the document that moved it most.
+// The chart of ranks before and now: a line for each move, thicker if more queries made it. The line of a query shows
+// the document with the largest effect on it.
 
 const SVG = "http://www.w3.org/2000/svg";
 const LINES = 60, WORSE_LINES = 40, GAP = 16;
@@ -18,7 +18,7 @@ function step(query) {
   return along.reduce((most, each) => (Math.abs(gain(each)) > Math.abs(gain(most)) ? each : most), along[0]);
 }
 
-// Moves, worst first: queries whose rank went the same way from the same rank are one.
+// Moves, worst first. Queries with the same ranks before and now share one move.
 function moves() {
   const groups = new Map();
   for (const query of data.queries) {
@@ -75,12 +75,12 @@ function drawSlopes(shown, width) {
   const heights = spread(order.map((move) => y(move.now)), top, missing);
   const lines = new Map();
   order.forEach((move, number) => lines.set(move, line(move, { left, end, y, at: heights[number], right })));
-  picture.append(...shown.toReversed().map((move) => lines.get(move))); // the worst lie on top
+  picture.append(...shown.toReversed().map((move) => lines.get(move))); // the worst are drawn last, on top
   walk(shown.map((move) => lines.get(move)));
   return picture;
 }
 
-// Moves labels apart, each as near to its line's end as there is room.
+// Spaces the labels so that they do not overlap, each as close to the end of its line as possible.
 function spread(wanted, top, bottom) {
   const heights = [];
   for (const y of wanted) heights.push(Math.max(y, heights.length ? heights.at(-1) + GAP : top));
@@ -106,7 +106,7 @@ function line(move, { left, end, y, at, right }) {
   return made;
 }
 
-// One stop for the Tab key; arrows go from line to line, Enter follows.
+// Keyboard navigation: the chart is one Tab stop, arrow keys move between lines, Enter activates one.
 function walk(lines) {
   lines[0]?.setAttribute("tabindex", 0);
   lines.forEach((each, number) => each.addEventListener("keydown", (event) => {

@@ -1,4 +1,4 @@
-// Brings the page to life: controls, and what happens when the address changes or the page is printed.
+// Sets up the page: controls, URL fragment and printing.
 
 function turn(pages) {
   if ($(pages < 0 ? "previous" : "next").getAttribute("aria-disabled") === "true") return;
@@ -12,7 +12,7 @@ function sortBy(column, descending) {
   refresh();
 }
 
-// Up, down, and back to worst first.
+// Cycles through ascending, descending and worst first.
 function nextSort(column) {
   if (state.sort !== column) sortBy(column, false);
   else if (!state.descending) sortBy(column, true);
@@ -53,7 +53,7 @@ function startControls() {
   $("next").addEventListener("click", () => turn(1));
 }
 
-// A tag's name in the table of tags shows its queries.
+// Makes each tag name in the table of tags a button that shows its queries.
 function startTags() {
   for (const name of document.querySelectorAll("[data-tag]")) {
     const button = el("button", { type: "button", class: "plain", title: "Show its queries" });
