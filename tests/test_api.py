@@ -168,7 +168,7 @@ def test_a_run_at_hand_is_held_to_the_format(tmp_path: Path) -> None:
         ({}, "the run is empty"),
         ({"7": "doc1"}, "expected a list"),
         ({"7": [""]}, "doc_id: expected text"),
-        ({"7": ["a"], 7: ["a"]}, "query 7: is there already"),
+        ({"7": ["a"], 7: ["a"]}, "query 7: occurs twice"),
     ]
     for retrieved, message in cases:
         with pytest.raises(InputError, match=message):

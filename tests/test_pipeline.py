@@ -186,7 +186,7 @@ def test_problems_of_several_files_are_reported_at_once(tmp_path: Path, monkeypa
     paths = Paths(golden=["golden.jsonl"], run=["run.jsonl"], config="c.yml")
     with pytest.raises(InputError) as caught:
         check(paths)
-    assert [problem.split(": ")[0] for problem in caught.value.problems] == ["c.yml:1", "run.jsonl"]
+    assert [problem.split(": ")[0] for problem in caught.value.problems] == ["c.yml:1", "c.yml:3", "run.jsonl"]
     Path("c.yml").write_text("fail_on:\n  mrr_drop_gt: 0.1\n")
     with pytest.raises(InputError) as caught:
         check(paths)
@@ -351,6 +351,7 @@ latency:
         "ragcontract.yml:6: tags.ghost.minimums.mrr_at_k cannot be judged: no golden query has the tag 'ghost'",
         missing,
         "base.jsonl: has no query in common with the golden file; recreate it with `rag-contract baseline`",
+        f"ragcontract.yml:8: latency.max_ms {unmeasured}",
     ]
 
 

@@ -2,26 +2,33 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.commands.suggest import good_runs, render, suggestions
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import InputError
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Metric
+from ragcontract.core.rule import RankRule, RuleSettings, Violation
+from ragcontract.core.run import RunRow
+from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.source import Local
 from ragcontract.pipeline import Outcome
+from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports import new_baseline, terminal
 from ragcontract.reports.formats import FORMATS
-from ragcontract.runs.readers import open_baseline, open_run
+from ragcontract.runs.readers import InMemory, open_baseline, open_run
 from ragcontract.schemas import schema_of
 from tests.builders import golden, run, write_jsonl
 from tests.records import NOW
-from tests.toys import REGISTRY
+from tests.toys import REGISTRY, MustSay
 
 CONFIG = """\
 k: 5
@@ -236,3 +243,100 @@ def test_repeated_rows_are_averaged_and_must_all_keep_the_rule(folder: Path) -> 
     assert by_id["q1"].metrics["toxicity"] == 1.0
     assert by_id["q1"].status == "fail"
     assert by_id["q4"].status == "pass"
+
+
+def test_a_rule_of_rows_is_violated_where_there_is_no_row(folder: Path) -> None:
+    (folder / "ragcontract.yml").write_text("missing_queries: zero\n")
+    rows = [json.loads(line) for line in (folder / "good.jsonl").read_text().splitlines()]
+    write_jsonl(folder / "short.jsonl", [row for row in rows if row["query_id"] != "q1"])
+    report = check(folder, "short.jsonl").report
+    broken = {query.id: [violation.rule for violation in query.violations] for query in report.queries}
+    assert "must_say" in broken["q1"]
+    assert (report.metrics["toxicity"].current or 0) > 1  # the worst of it, for one of four
+
+
+class EveryOther(RankRule, frozen=True, kw_only=True, gc=False, tag="every_other"):
+    """A rule of ranks that no built-in shortcut knows: the best document is at an even rank."""
+
+    in_rows: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (the seam's)
+        """Return the rule, which every query has."""
+        return [cls()]
+
+    def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
+        """Yield a violation for odd ranks."""
+        if any(rank and rank % 2 for rank in score.ranks):
+            yield Violation(rule="every_other", expected=("an even rank",), found=("an odd one",))
+
+
+def test_a_rule_of_ranks_is_asked_about_every_query(folder: Path) -> None:
+    request = pipeline.Request(
+        golden=[str(folder / "golden.jsonl")], config=None, run=Local(open_run([str(folder / "good.jsonl")]))
+    )
+    registry = replace(REGISTRY, rules=(*BUILT_IN.rules, MustSay, EveryOther))
+    report = pipeline.check(request, now=NOW, registry=registry).report
+    assert [[one.rule for one in query.violations] for query in report.queries] == [["every_other"]] * 4
+
+
+def test_a_run_in_memory_lacks_what_a_rule_of_rows_reads(folder: Path) -> None:
+    request = pipeline.Request(
+        golden=[str(folder / "golden.jsonl")],
+        config=None,
+        run=Local(InMemory(run={f"q{n}": ["doc1"] for n in range(1, 5)})),
+    )
+    registry = replace(BUILT_IN, rules=(*BUILT_IN.rules, MustSay))
+    report = pipeline.check(request, now=NOW, registry=registry).report
+    assert [query.status for query in report.queries] == ["fail", "fail", "warn", "pass"]
+
+
+class Sometimes:
+    """Two metrics that only some queries have."""
+
+    metrics = (Metric(key="one", label="One"), Metric(key="two", label="Two"))
+    needs: frozenset[str] = frozenset()
+    from_ids = True
+
+    def __init__(self, *having: str) -> None:
+        """Take the ids of the queries that have them."""
+        self._having = having
+
+    def values(self, query: GoldenQuery, row: RunRow) -> Values:
+        """Return both, the same."""
+        return (float(bool(row.results)),) * 2 if query.id in self._having else ()
+
+
+def sometimes(*having: str) -> Registry:
+    """Return a registry in which only some queries have the metrics."""
+    return replace(BUILT_IN, metrics=(lambda _settings: [Sometimes(*having)], *BUILT_IN.metrics))
+
+
+def test_a_query_without_a_part_in_metrics_has_none_without_a_row_either(folder: Path) -> None:
+    (folder / "ragcontract.yml").write_text("missing_queries: zero\n")
+    write_jsonl(folder / "golden.jsonl", [golden("q1", "doc1"), golden("q2", "doc1"), golden("q3", "doc1")])
+    write_jsonl(folder / "one.jsonl", [run("q1", "doc1")])
+    request = pipeline.Request(
+        golden=[str(folder / "golden.jsonl")],
+        config=str(folder / "ragcontract.yml"),
+        run=Local(open_run([str(folder / "one.jsonl")])),
+    )
+    report = pipeline.check(request, now=NOW, registry=sometimes("q1", "q2")).report
+    assert report.metrics["one"].current == 0.5
+    assert report.metrics["mrr_at_5"].current == pytest.approx(1 / 3)
+
+
+def test_the_spread_of_repeats_is_that_of_the_queries_that_have_the_metric(folder: Path) -> None:
+    write_jsonl(folder / "golden.jsonl", [golden("q1", "doc1"), golden("q2", "doc1")])
+    write_jsonl(folder / "twice.jsonl", [run("q1", "doc1"), run("q2", "doc1"), run("q1"), run("q2", "doc1")])
+    request = pipeline.Request(
+        golden=[str(folder / "golden.jsonl")],
+        config=None,
+        run=Local(open_run([str(folder / "twice.jsonl")])),
+        repeats=True,
+    )
+    report = pipeline.check(request, now=NOW, registry=sometimes("q1")).report
+    assert report.repeats is not None
+    spread = report.repeats.metrics
+    assert (spread["one"].lowest, spread["one"].highest) == (0.0, 1.0)
+    assert (spread["mrr_at_5"].lowest, spread["mrr_at_5"].highest) == (0.5, 1.0)

@@ -40,7 +40,9 @@ class Judged:
     def __init__(self, k: int) -> None:
         """Look at the top k."""
         self._k = k
-        self.metrics = (Metric(key=f"judged_at_{k}", label=f"judged@{k}", aliases=("judged_at_k",), k=k),)
+        self.metrics = (
+            Metric(key=f"judged_at_{k}", label=f"judged@{k}", aliases=("judged_at_k",), k=k, suggested=True),
+        )
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:
         """Count the named documents."""

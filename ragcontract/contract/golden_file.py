@@ -165,22 +165,11 @@ class _Builder:
 
 
 def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
-    """Yield warnings for mistakes that can be judged but always fail: contradictions and placeholders."""
-    unnamed = []
-    for query in queries:
-        if query.forbidden_doc_ids and (both := both_relevant_and_forbidden(query)):
-            yield f"{query.location}: {both[0]!r} is both relevant and forbidden, so the query can never pass"
-        if PLACEHOLDER in query.relevant_doc_ids:
-            unnamed.append(query)
-    if unnamed:
+    """Yield a warning if placeholders are left: such queries can be judged but always fail."""
+    if unnamed := [query for query in queries if PLACEHOLDER in query.relevant_doc_ids]:
         others = f" (and {len(unnamed) - 1} more such rows)" if len(unnamed) > 1 else ""
         advice = "write the ids of the documents that answer the question, or [] if nothing does"
         yield f"{unnamed[0].location}: relevant_doc_ids still holds the placeholder {PLACEHOLDER!r}{others}; {advice}"
-
-
-def both_relevant_and_forbidden(query: GoldenQuery) -> list[str]:
-    """Return the documents that are both relevant and forbidden for a query, sorted."""
-    return sorted(set(query.relevant_doc_ids) & set(query.forbidden_doc_ids))
 
 
 def _relevant(row: GoldenRow) -> tuple[str, ...] | Mismatch:

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ragcontract.contract.config import Config, enforced
-from ragcontract.contract.golden_file import PLACEHOLDER, both_relevant_and_forbidden
+from ragcontract.contract.golden_file import PLACEHOLDER
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
@@ -78,13 +78,15 @@ def read_exports(rows: Iterable[tuple[str, list[str]]], queries: Queries, config
     return Exports(depth=depth, never=frozenset(never), doc_ids=frozenset(doc_ids))
 
 
-def review(queries: Queries, config: Config, exports: Exports | None = None) -> list[ReviewNote]:
+def review(queries: Queries, config: Config, k: int, exports: Exports | None = None) -> list[ReviewNote]:
     """Return the findings in the order of the golden set; without ``exports``, only those that need no run."""
     rules: dict[Name, Callable[[], Found]] = {
         "todo-placeholder": lambda: _placeholders(queries),
         "duplicate-question": lambda: _duplicates(queries),
-        "forbidden-and-relevant": lambda: _contradictions(queries, config),
-        "more-than-k": lambda: _more_than_k(queries, config),
+        "forbidden-and-relevant": lambda: (
+            (query, message) for query, message, _ in _contradictions(queries, config, k)
+        ),
+        "more-than-k": lambda: _more_than_k(queries, config, k),
         "small-tag": lambda: _small_tags(queries),
     }
     if exports is not None:
@@ -122,32 +124,48 @@ def _duplicates(queries: Queries) -> Found:
             )
 
 
-def _contradictions(queries: Queries, config: Config) -> Found:
+def never_passing(queries: Queries, config: Config, k: int) -> Iterator[str]:
+    """Yield a sentence, with its location, for each query that no results can satisfy under this configuration."""
+    for query, message, is_certain in _contradictions(queries, config, k):
+        if is_certain:
+            yield f"{query.location}: {message}"
+    for query, message in _more_than_k(queries, config, k):
+        yield f"{query.location}: {message}"
+
+
+def _contradictions(queries: Queries, config: Config, k: int) -> Iterator[tuple[GoldenQuery, str, bool]]:
+    """Yield queries that want and forbid a document, and whether they can therefore never pass."""
     if not enforced(config, ForbiddenDocs):
         return
     for query in queries.values():
-        if both := both_relevant_and_forbidden(query):
-            never = ", so it can never pass" if _contradicts(query, len(both), config) else ""
-            yield query, f"{query.id!r} wants and forbids {render(listed(both, 'and'))}{never}; take one out"
+        if query.forbidden_doc_ids and (both := sorted(set(query.relevant_doc_ids) & set(query.forbidden_doc_ids))):
+            is_certain = _contradicts(query, len(both), config, k)
+            never = ", so it can never pass" if is_certain else ""
+            yield (
+                query,
+                f"{query.id!r} wants and forbids {render(listed(both, 'and'))}{never}; take one out",
+                is_certain,
+            )
 
 
-def _contradicts(query: GoldenQuery, forbidden: int, config: Config) -> bool:
-    """Return whether no results could satisfy all rules, given how many relevant documents are ``forbidden``."""
+def _contradicts(query: GoldenQuery, forbidden: int, config: Config, k: int) -> bool:
+    """Return whether no results can satisfy both rules if so many of the relevant documents are forbidden."""
     rules = config.per_query
     all_forbidden = forbidden == len(query.relevant_doc_ids)
     wanted_within = []
     if enforced(config, MustInclude) and (all_forbidden or not query.must_include_any):
-        wanted_within.append(config.k if isinstance(config.k, int) else max(config.k))
+        wanted_within.append(k)
     if enforced(config, MustRankAtMost) and query.must_rank_at_most is not None and all_forbidden:
         wanted_within.append(query.must_rank_at_most)
     return any(rules.forbidden_within is None or top <= rules.forbidden_within for top in wanted_within)
 
 
-def _more_than_k(queries: Queries, config: Config) -> Found:
-    k = config.k if isinstance(config.k, int) else max(config.k)
+def _more_than_k(queries: Queries, config: Config, k: int) -> Found:
+    if not enforced(config, MustInclude):
+        return
     for query in queries.values():
         relevant = len(query.relevant_doc_ids)
-        if enforced(config, MustInclude) and relevant > k and not query.must_include_any:
+        if relevant > k and not query.must_include_any:
             wants = f"{query.id!r} wants all {relevant} relevant documents in the top {k}"
             yield query, f"{wants}, so it can never pass; set must_include_any, or raise k"
 

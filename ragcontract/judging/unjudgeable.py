@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from ragcontract.contract.config import enforced
+from ragcontract.contract.review import never_passing
 from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import count
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import observe
-from ragcontract.rules.ranks import MustInclude
 
 NAMED = 3
 
@@ -41,7 +40,7 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
             continue
         if (observed := observe(gate, evaluation)).amount is None:
             problems.problem(gate.location, f"{gate.id} cannot be judged: {observed.why}")
-    for warning in _never_satisfiable(evaluation):
+    for warning in never_passing(contract.queries, contract.config, contract.k):
         problems.warning(warning)
     return problems.found()
 
@@ -87,20 +86,6 @@ def _warnings(evaluation: Evaluation) -> Iterator[str]:
     if run.latency is not None and run.unmeasured and on_latency:
         rows = count(run.latency.rows + run.unmeasured, "row")
         yield (f"{run.name}: {run.unmeasured:,} of {rows} without latency_ms, which the limits on latency leave out")
-
-
-def _never_satisfiable(evaluation: Evaluation) -> Iterator[str]:
-    """Yield a warning for every query with more required documents than fit into the top k."""
-    contract = evaluation.contract
-    if not enforced(contract.config, MustInclude):
-        return
-    for query in contract.queries.values():
-        relevant = len(query.relevant_doc_ids)
-        if relevant > contract.k and not query.must_include_any:
-            yield (
-                f"{query.location}: {query.id!r} wants all {relevant} relevant documents in the top {contract.k}, "
-                "which cannot hold them, so it can never pass; set must_include_any, or raise k"
-            )
 
 
 def named(query_ids: Sequence[str], of: int = 0) -> str:

@@ -406,7 +406,7 @@ def test_a_line_of_megabytes_is_not_repeated_to_the_user(tmp_path: Path, monkeyp
     long = "x" * 3_000_000
     Path("golden.jsonl").write_text(as_jsonl(golden(long), golden(long), golden("q3", tags=long)))
     said = errors(refused(tmp_path))
-    assert [len(line) < 1_100 for line in said] == [True, True]
+    assert [len(line) < 1_100 for line in said] == [True, True, True]
     assert said[1].startswith('golden.jsonl:3: tags: expected a list, found "xxxx')
 
 
@@ -420,7 +420,12 @@ def test_control_characters_and_commands_in_bad_input_are_made_visible(
         (
             "golden.jsonl:2: id: duplicate id '\\x1b[31m\\n::error::pwned\\r\\u202e##\\x5berror]', "
             "first defined at golden.jsonl:1"
-        )
+        ),
+        (
+            "current_run.jsonl: has no row for golden query '\\x1b[31m\\n::error::pwned\\r\\u202e##\\x5berror]' "
+            "(golden.jsonl:1); export it again, or have such queries scored 0 with `missing_queries: zero` in the "
+            "config"
+        ),
     ]
 
 

@@ -93,7 +93,7 @@ def test_what_readers_warn_of_is_said_once(tmp_path: Path, monkeypatch: pytest.M
         "[todo-placeholder]",
     ]
     check = rag_contract("check", "--config", "none.yml")
-    assert "'doc1' is both relevant and forbidden" in check.err
+    assert "golden.jsonl:1: 'q1' wants and forbids doc1, so it can never pass; take one out" in check.err
     assert "golden.jsonl:2: relevant_doc_ids still holds the placeholder 'TODO'; write the ids" in check.err
 
 

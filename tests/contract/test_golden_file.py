@@ -87,11 +87,6 @@ def test_a_query_that_nothing_answers_is_one_all_the_same(tmp_path: Path) -> Non
     assert [(query.id, query.answerable) for query in queries.values()] == [("q", False), ("p", True)]
 
 
-def test_a_document_that_is_relevant_and_forbidden_is_warned_about(tmp_path: Path) -> None:
-    _, warnings = read(tmp_path, golden("q", "b", "a", forbidden_doc_ids=["a", "b"]))
-    assert warnings == ["golden.jsonl:1: 'a' is both relevant and forbidden, so the query can never pass"]
-
-
 def test_the_order_is_the_files(tmp_path: Path) -> None:
     queries, _ = read(tmp_path, golden("b"), golden("a"), golden("c"))
     assert list(queries) == ["b", "a", "c"]

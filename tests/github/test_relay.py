@@ -494,6 +494,9 @@ PIECES = [
     ["<", "b>", "[a]", "(https:", "//evil.example)"],
     ["`", {"name": "@octocat"}, "`"],
     ["@", {"name": "octocat"}],
+    [{"name": ""}, {"name": "@octocat [x](https://evil.example) <img src=https://evil.example/x.png>"}],
+    [{"name": ""}, "`", {"name": "@octocat https://evil.example"}],
+    [{"name": "@octocat"}, {"name": ""}],
 ]
 
 
@@ -684,7 +687,7 @@ APART: list[tuple[str, Json, str]] = [
     ("a rank in a text", with_value(everything(), "queries", 0, "ranks", "A", value="1"), "queries[0].ranks"),
     ("no problems, but an error", unjudgeable() | {"problems": "x"}, "problems: expected a list"),
     ("labels of a megabyte", with_value(everything(), "metrics", "mrr_at_5", "label", value="@" * 2**20), "too long"),
-    ("a headline of a megabyte", with_value(everything(), "findings", 0, "found", value=["x" * (1 << 20)]), "too long"),
+    ("a headline of a megabyte", with_value(everything(), "findings", 0, "found", value=["x" * (1 << 20)]), "has more than 65,536 characters"),
 ]  # fmt: skip
 
 
@@ -776,3 +779,38 @@ def test_a_report_of_very_many_tags_takes_no_long_time(runner: Runner, github: G
     assert relayed(runner, what).exit_code == 0
     assert_contained(said(github.bodies()[0]))
     assert time.process_time() - before < 20
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"k": [5, 5]}, "k: a cut-off occurs twice"),
+        ({"queries": "twice"}, "queries: an id occurs twice"),
+        ({"findings": "long"}, "findings: a sentence has more than 65,536 characters"),
+        ({"inputs": "negative"}, "inputs.golden.queries: "),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_no_check_writes_is_refused_before_it_takes_long(
+    runner: Runner, changed: dict[str, Any], problem: str
+) -> None:
+    what = failing()
+    what |= {name: value for name, value in changed.items() if isinstance(value, list)}
+    if changed.get("queries"):
+        what["queries"] *= 2
+    if changed.get("findings"):
+        what["findings"][0]["found"] = ["$" * 40_000, {"name": "$" * 30_000}]
+    if changed.get("inputs"):
+        what["inputs"]["golden"]["queries"] = -1
+    nothing_posted(runner, relayed(runner, what), problem)
+
+
+def test_a_large_file_that_is_no_report_is_refused_without_looking_for_every_mistake(runner: Runner) -> None:
+    what = passing() | {"warnings": [1] * 600_000}
+    nothing_posted(runner, relayed(runner, what), "is not a report of this version of rag-contract (Expected `str`")
+
+
+def test_a_path_that_no_file_can_have_is_refused(runner: Runner) -> None:
+    result = posted(runner, {"report-json": "x" * 300})
+    assert result.exit_code == 2
+    assert "cannot be read" in result.log

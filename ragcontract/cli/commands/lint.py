@@ -59,7 +59,7 @@ def _findings(
     found.raise_if_any()
     reviewed = {shorten(warning, LONGEST) for warning in contract_warnings(golden.queries.values())}
     warnings = [warning for warning in found.warnings if warning not in reviewed]
-    return review(golden.queries, config.config, exports if run_paths else None), warnings
+    return review(golden.queries, config.config, config.cutoffs[0], exports if run_paths else None), warnings
 
 
 def _summary(serious: int, notes: int, *, with_runs: bool) -> str:

@@ -9,6 +9,7 @@ from ragcontract.reports.markdown.gfm import MAX_ID, code, fold, table, text
 from tests.reports.page import Page
 
 NASTY = (
+    "",
     "@octocat",
     "hello @octo-org/team, user@example.com",
     "a|user@example.com",
