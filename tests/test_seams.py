@@ -304,7 +304,7 @@ class Sometimes:
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:
         """Return both, the same."""
-        return (float(bool(row.results)),) * 2 if query.id in self._having else ()
+        return (float("doc1" in row.doc_ids),) * 2 if query.id in self._having else ()
 
 
 def sometimes(*having: str) -> Registry:
@@ -328,7 +328,7 @@ def test_a_query_without_a_part_in_metrics_has_none_without_a_row_either(folder:
 
 def test_the_spread_of_repeats_is_that_of_the_queries_that_have_the_metric(folder: Path) -> None:
     write_jsonl(folder / "golden.jsonl", [golden("q1", "doc1"), golden("q2", "doc1")])
-    write_jsonl(folder / "twice.jsonl", [run("q1", "doc1"), run("q2", "doc1"), run("q1"), run("q2", "doc1")])
+    write_jsonl(folder / "twice.jsonl", [run("q1", "doc1"), run("q2", "doc1"), run("q1", "x"), run("q2", "doc1")])
     request = pipeline.Request(
         golden=[str(folder / "golden.jsonl")],
         config=None,

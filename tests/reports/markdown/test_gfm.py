@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragcontract.core.phrase import Name, render
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports.markdown.gfm import MAX_ID, code, fold, table, text
+from ragcontract.reports.markdown.gfm import MAX_ID, code, fold, inline, table, text
 from tests.reports.page import Page
 
 NASTY = (
-    "",
     "@octocat",
     "hello @octo-org/team, user@example.com",
     "a|user@example.com",
@@ -207,3 +207,8 @@ def test_a_fold_closes_around_what_is_in_it() -> None:
 
 def test_columns_are_aligned() -> None:
     assert table(["a", "b"], "lr", [["1", "2"]]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |"
+
+
+def test_an_empty_name_is_no_backquotes_that_open_the_code_of_the_next() -> None:
+    assert code("") == "<code></code>"
+    assert "octocat" not in "".join(Page(render((Name(""), Name("@octocat")), code, inline)).prose)
