@@ -12,11 +12,12 @@ from msgspec import Struct
 
 from ragcontract.contract.config import Config, enforced
 from ragcontract.contract.golden_file import PLACEHOLDER
+from ragcontract.contract.unsatisfiable import contradictions, more_than_k
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.files.schema import nearest
-from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
+from ragcontract.rules.ranks import MustRankAtMost
 
 FEWEST_WITH_A_TAG = 5
 COMPARED = 2_000  # the most document ids to compare a misspelled one with, because comparing is slow
@@ -84,9 +85,9 @@ def review(queries: Queries, config: Config, k: int, exports: Exports | None = N
         "todo-placeholder": lambda: _placeholders(queries),
         "duplicate-question": lambda: _duplicates(queries),
         "forbidden-and-relevant": lambda: (
-            (query, message) for query, message, _ in _contradictions(queries, config, k)
+            (query, message) for query, message, _ in contradictions(queries, config, k)
         ),
-        "more-than-k": lambda: _more_than_k(queries, config, k),
+        "more-than-k": lambda: more_than_k(queries, config, k),
         "small-tag": lambda: _small_tags(queries),
     }
     if exports is not None:
@@ -122,52 +123,6 @@ def _duplicates(queries: Queries) -> Found:
                 query,
                 f"{query.id!r} asks the same as {other.id!r} ({other.location}), so it counts twice; {advice}",
             )
-
-
-def never_passing(queries: Queries, config: Config, k: int) -> Iterator[str]:
-    """Yield a sentence, with its location, for each query that no results can satisfy under this configuration."""
-    for query, message, is_certain in _contradictions(queries, config, k):
-        if is_certain:
-            yield f"{query.location}: {message}"
-    for query, message in _more_than_k(queries, config, k):
-        yield f"{query.location}: {message}"
-
-
-def _contradictions(queries: Queries, config: Config, k: int) -> Iterator[tuple[GoldenQuery, str, bool]]:
-    """Yield queries that want and forbid a document, and whether they can therefore never pass."""
-    if not enforced(config, ForbiddenDocs):
-        return
-    for query in queries.values():
-        if query.forbidden_doc_ids and (both := sorted(set(query.relevant_doc_ids) & set(query.forbidden_doc_ids))):
-            is_certain = _contradicts(query, len(both), config, k)
-            never = ", so it can never pass" if is_certain else ""
-            yield (
-                query,
-                f"{query.id!r} wants and forbids {render(listed(both, 'and'))}{never}; take one out",
-                is_certain,
-            )
-
-
-def _contradicts(query: GoldenQuery, forbidden: int, config: Config, k: int) -> bool:
-    """Return whether no results can satisfy both rules if so many of the relevant documents are forbidden."""
-    rules = config.per_query
-    all_forbidden = forbidden == len(query.relevant_doc_ids)
-    wanted_within = []
-    if enforced(config, MustInclude) and (all_forbidden or not query.must_include_any):
-        wanted_within.append(k)
-    if enforced(config, MustRankAtMost) and query.must_rank_at_most is not None and all_forbidden:
-        wanted_within.append(query.must_rank_at_most)
-    return any(rules.forbidden_within is None or top <= rules.forbidden_within for top in wanted_within)
-
-
-def _more_than_k(queries: Queries, config: Config, k: int) -> Found:
-    if not enforced(config, MustInclude):
-        return
-    for query in queries.values():
-        relevant = len(query.relevant_doc_ids)
-        if relevant > k and not query.must_include_any:
-            wants = f"{query.id!r} wants all {relevant} relevant documents in the top {k}"
-            yield query, f"{wants}, so it can never pass; set must_include_any, or raise k"
 
 
 def _small_tags(queries: Queries) -> Found:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ragcontract.contract.review import never_passing
+from ragcontract.contract.unsatisfiable import never_passing
 from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import count
 from ragcontract.files.problems import Collector, Problems
