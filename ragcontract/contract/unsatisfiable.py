@@ -7,8 +7,10 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import listed, render
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
 
+Queries = Mapping[str, GoldenQuery]  # by id
 
-def never_passing(queries: Mapping[str, GoldenQuery], config: Config, k: int) -> Iterator[str]:
+
+def never_passing(queries: Queries, config: Config, k: int) -> Iterator[str]:
     """Yield a sentence, with its location, for each query that no results can satisfy under this configuration."""
     for query, message, is_certain in contradictions(queries, config, k):
         if is_certain:
@@ -17,9 +19,7 @@ def never_passing(queries: Mapping[str, GoldenQuery], config: Config, k: int) ->
         yield f"{query.location}: {message}"
 
 
-def contradictions(
-    queries: Mapping[str, GoldenQuery], config: Config, k: int
-) -> Iterator[tuple[GoldenQuery, str, bool]]:
+def contradictions(queries: Queries, config: Config, k: int) -> Iterator[tuple[GoldenQuery, str, bool]]:
     """Yield queries that want and forbid a document, and whether they can therefore never pass."""
     if not enforced(config, ForbiddenDocs):
         return
@@ -46,7 +46,7 @@ def _contradicts(query: GoldenQuery, forbidden: int, config: Config, k: int) -> 
     return any(rules.forbidden_within is None or top <= rules.forbidden_within for top in wanted_within)
 
 
-def more_than_k(queries: Mapping[str, GoldenQuery], config: Config, k: int) -> Iterator[tuple[GoldenQuery, str]]:
+def more_than_k(queries: Queries, config: Config, k: int) -> Iterator[tuple[GoldenQuery, str]]:
     """Yield queries that want more documents in the top ``k`` than fit there."""
     if not enforced(config, MustInclude):
         return
