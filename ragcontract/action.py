@@ -22,7 +22,7 @@ from ragcontract.files.writing import check_outputs, write_files
 from ragcontract.github import annotations
 from ragcontract.github.commands import Level, annotation
 from ragcontract.github.context import TOKEN_INPUT, Context, number_at
-from ragcontract.github.delivery import Delivery, World, attempt, deliver
+from ragcontract.github.delivery import Delivery, World, attempt, deliver, renderer_of
 from ragcontract.github.failure import Timing
 from ragcontract.github.paths import (
     for_next_step,
@@ -37,7 +37,6 @@ from ragcontract.logs import log_to
 from ragcontract.reports import json_report, terminal
 from ragcontract.reports.build import error_report
 from ragcontract.reports.formats import FORMATS
-from ragcontract.reports.markdown import document
 from ragcontract.reports.report import ErrorReport, Provenance, Report
 from ragcontract.runs.readers import open_baseline, open_run
 
@@ -115,9 +114,7 @@ def _check_and_write(paths: _Paths, settings: Settings, context: Context, world:
         log=printable(terminal.without_colours(terminal.check_text(report)))
         + annotations.of_report(report, level, partial(in_repository, context=context)),
         outputs=_numbers(report) | {name: for_next_step(path, context) for name, path in outputs.items()},
-        render=lambda layout, *, recovered=False: document.render(
-            report, name=settings.name, layout=layout, recovered=recovered
-        ),
+        render=renderer_of(report, settings.name),
         report=report,
     )
 
@@ -216,9 +213,7 @@ def _delivery_of_error(
         state="error",
         log=annotations.of_problems(error, partial(in_repository, context=context)),
         outputs=outputs,
-        render=lambda layout, *, recovered=False: document.render_error(  # noqa: ARG005
-            report, name=settings.name, max_rows=layout.rows
-        ),
+        render=renderer_of(report, settings.name),
     )
 
 
@@ -235,9 +230,7 @@ def _delivery_of_bug(settings: Settings, context: Context, world: World) -> Deli
         state="error",
         log=annotation("error", problem),
         outputs={"verdict": "error"},
-        render=lambda layout, *, recovered=False: document.render_error(  # noqa: ARG005
-            report, name=settings.name, advice="The job's log says what to report.", max_rows=layout.rows
-        ),
+        render=renderer_of(report, settings.name, advice="The job's log says what to report."),
     )
 
 

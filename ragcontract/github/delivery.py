@@ -17,8 +17,9 @@ from ragcontract.github.failure import GitHubError, Timing, within
 from ragcontract.github.paths import owned_like_workspace
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, find
 from ragcontract.github.settings import Settings
+from ragcontract.reports.markdown import document
 from ragcontract.reports.markdown.document import Layout
-from ragcontract.reports.report import Report
+from ragcontract.reports.report import ErrorReport, Report
 
 if TYPE_CHECKING:
     import requests
@@ -50,6 +51,17 @@ class Renderer(Protocol):
 
     def __call__(self, layout: Layout, *, recovered: bool = False) -> str:
         """Return the Markdown for this layout."""
+
+
+def renderer_of(report: Report | ErrorReport, name: str, advice: str = "") -> Renderer:
+    """Return the renderer of a report on the contract of this name; ``advice`` is added to one on an error."""
+
+    def render(layout: Layout, *, recovered: bool = False) -> str:
+        if isinstance(report, Report):
+            return document.render(report, name=name, layout=layout, recovered=recovered)
+        return document.render_error(report, name=name, max_rows=layout.rows, advice=advice)
+
+    return render
 
 
 class Delivery(Struct, frozen=True, kw_only=True):

@@ -21,12 +21,11 @@ from ragcontract.github.body import minute
 from ragcontract.github.commands import annotation
 from ragcontract.github.comment import MAX_BODY
 from ragcontract.github.context import Context, number_at, text_at
-from ragcontract.github.delivery import Renderer, World, draft_of, post_comment
+from ragcontract.github.delivery import Renderer, World, draft_of, post_comment, renderer_of
 from ragcontract.github.failure import GitHubError
 from ragcontract.github.paths import in_container, in_repository, outside, wrong_folder
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, of_workflow_run
 from ragcontract.github.settings import Settings
-from ragcontract.reports.markdown import document
 from ragcontract.reports.markdown.document import Layout
 from ragcontract.reports.report import ErrorReport, Report
 
@@ -45,9 +44,7 @@ def relay(context: Context, settings: Settings, world: World) -> int:
     try:
         path = _file(settings, context)
         report = _report(path)
-        render = _renderer(report, settings.name)
-        if isinstance(report, Report):
-            _refuse_unwritten(report, path)
+        render = renderer_of(report, settings.name)
         _refuse_unrenderable(render, path)
     except InputError as error:
         world.stdout.write(annotations.of_problems(error, lambda location: in_repository(location, context)))
@@ -97,12 +94,15 @@ def _report(path: Path) -> Report | ErrorReport:
     try:
         if msgspec.json.decode(data, type=_Verdict).verdict == "error":
             record = ErrorReport
-        return msgspec.json.decode(data, type=record)
+        report = msgspec.json.decode(data, type=record)
     except UNDECODABLE as error:
         if len(data) > MAX_EXPLAINED:
             raise InputError([f"{path}: is not a report of this version of rag-contract ({error})"]) from error
         found = [str(Problem.of(str(path), one)) for one in explained(data, error, record)]
         raise InputError(found[:SHOWN], more=len(found[SHOWN:])) from error
+    if isinstance(report, Report):
+        _refuse_unwritten(report, path)
+    return report
 
 
 class _Verdict(msgspec.Struct):
@@ -120,15 +120,6 @@ def _read(path: Path) -> bytes:
     if len(data) > MAX_FILE:
         raise InputError([f"{path}: is larger than 16 MiB; report-json-detail: failed makes a smaller one"])
     return data
-
-
-def _renderer(report: Report | ErrorReport, name: str) -> Renderer:
-    def render(layout: Layout, *, recovered: bool = False) -> str:
-        if isinstance(report, ErrorReport):
-            return document.render_error(report, name=name, max_rows=layout.rows)
-        return document.render(report, name=name, layout=layout, recovered=recovered)
-
-    return render
 
 
 def _refuse_unwritten(report: Report, path: Path) -> None:

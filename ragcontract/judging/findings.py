@@ -11,15 +11,18 @@ from ragcontract.core.scores import RanksById, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import GateReport, observed_and_allowed
+from ragcontract.judging.policy import status_of
 from ragcontract.judging.violations import Violations
 from ragcontract.rules.ranks import MISSING, NOT_THERE, located, within
 
 
-def findings_of(
-    evaluation: Evaluation, gates: Sequence[Gate], reports: Sequence[GateReport], violations: Violations
-) -> list[Finding]:
+def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violations: Violations) -> list[Finding]:
     """Return the findings: gates in the order of the configuration, then queries in the order of the golden set."""
-    found = [_of_gate(gate, report) for gate, report in zip(gates, reports, strict=True) if report.status != "pass"]
+    found = [
+        _of_gate(gate, report)
+        for gate, report in zip(evaluation.contract.gates, reports, strict=True)
+        if report.status != "pass"
+    ]
     for query_id, broken in violations.items():
         found += _of_query(evaluation, evaluation.contract.queries[query_id], broken)
     return found
@@ -44,7 +47,7 @@ def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[V
     counting = [violation for violation in violations if violation.waived is None]
     waived = [violation for violation in violations if violation.waived is not None]
     if counting:
-        warn = query.severity == "warn"
+        warn = status_of(query, counting) == "warn"
         yield from _by_cause(evaluation, query, counting, "warn" if warn else "fail", "severity warn" if warn else "")
     if waived:
         reasons = dict.fromkeys(f"waived {violation.waived}" for violation in waived)

@@ -1,4 +1,4 @@
-"""The policy: waivers for rules and gates, and the significance of changes.
+"""The policy: severity and waivers for rules, significance and waivers for gates.
 
 Waivers are applied to rules before gates are judged, because a limit on a pass rate counts only rules that are not
 waived. Then significance and waivers are applied to gates.
@@ -7,6 +7,7 @@ waived. Then significance and waivers are applied to gates.
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -22,7 +23,17 @@ from ragcontract.judging.gates import GateReport, Significance
 from ragcontract.judging.violations import Violations
 from ragcontract.statistics.significance import SMALLEST_SAMPLED, fewest_changed, holm
 
+QueryStatus = Literal["pass", "fail", "warn", "waived"]
 COMPARED = 2_000  # the most names to compare a misspelled one with, because comparing is slow
+
+
+def status_of(query: GoldenQuery, violations: Sequence[Violation]) -> QueryStatus:
+    """Return the status of a query: only violations that are not waived count, and severity says how."""
+    if not violations:
+        return "pass"
+    if all(violation.waived is not None for violation in violations):
+        return "waived"
+    return "warn" if query.severity == "warn" else "fail"
 
 
 def waive_rules(contract: Contract, violations: Violations, today: date) -> tuple[Violations, frozenset[int]]:

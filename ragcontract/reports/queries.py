@@ -53,7 +53,7 @@ def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> Qu
         query=query.query,
         tags=list(query.tags),
         weight=query.weight,
-        status=decision.status(query.id),
+        status=decision.status(query),
         metrics=evaluation.metrics(run, query.id),
         baseline_metrics=evaluation.metrics(baseline, query.id) if baseline and before else None,
         ranks=ranks_by_id(query.relevant_doc_ids, current.ranks),

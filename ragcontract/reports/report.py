@@ -11,8 +11,9 @@ from msgspec import Meta, Struct
 from ragcontract.core.finding import Finding
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.run import Latency, SourceFile
-from ragcontract.judging.decision import QueryStatus, Verdict
+from ragcontract.judging.decision import Verdict
 from ragcontract.judging.gates import GateReport, Status
+from ragcontract.judging.policy import QueryStatus
 from ragcontract.runs.stored import Accepted, Tool
 from ragcontract.statistics.repeats import RepeatsReport
 from ragcontract.statistics.significance import Noise

@@ -23,9 +23,10 @@ LENIENCE = 0.6
 class Detectable(Struct, frozen=True, kw_only=True):
     """What a golden set can detect for one metric, in the metric's own unit.
 
-    ``mean`` is the mean over all runs. ``other_queries`` is the mean that another sample of queries of the same kind
-    would fall below once in twenty times. A change for the worse of up to ``noise`` may be chance; a change of
-    ``found`` exceeds the noise in four of five cases, if such a change is possible at all (``can_be_found``).
+    ``queries`` is the number of queries that have the metric, and ``mean`` the mean over all runs. ``other_queries`` is
+    the mean that another sample of queries of the same kind would fall below once in twenty times. A change for the
+    worse of up to ``noise`` may be chance; a change of ``found`` exceeds the noise in four of five cases, if such a
+    change is possible at all (``can_be_found``).
 
     ``bound`` is a minimum (or maximum) that known-good runs meet. ``change_limit`` is the limit on a change for ``mode:
     significant``, three fifths of the noise. If at least five queries changed, the test decides whether a change above
@@ -33,6 +34,7 @@ class Detectable(Struct, frozen=True, kw_only=True):
     takes four worse queries, with none better, to exceed three fifths of it.
     """
 
+    queries: int
     mean: float
     other_queries: float
     noise: float
@@ -63,6 +65,7 @@ def detectable(runs: Sequence[Sequence[float]], weights: Sequence[float], metric
     towards_worse = floor if span > 0 else ceil
     bound = start + span * share.least
     return Detectable(
+        queries=len(weights),
         mean=start + span * share.mean,
         other_queries=start + span * max(0.0, share.mean - share.resampled),
         noise=size * share.noise,

@@ -70,7 +70,7 @@ def test_it_is_switched_off_and_waived_by_its_name(config: Config, status: str) 
     people = {"reason": "known", "owner": "ann", "expires": "2026-12-31"}
     config = {**config, "waivers": [{**people, **waiver} for waiver in config.get("waivers", [])]}
     evaluation = evaluate([ASKED], MANY, config=config, registry=REGISTRY)
-    assert decide(evaluation, date(2026, 12, 31)).status("q1") == status
+    assert decide(evaluation, date(2026, 12, 31)).status(evaluation.contract.queries["q1"]) == status
 
 
 def test_a_baseline_is_not_held_against_it() -> None:

@@ -22,6 +22,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.run import Latency
 from ragcontract.github import relay
 from ragcontract.github.body import LEVELS
+from ragcontract.github.delivery import renderer_of
 from ragcontract.github.relay import MAX_FILE
 from ragcontract.reports.json_report import render_error
 from ragcontract.reports.markdown.document import render
@@ -750,7 +751,7 @@ def test_no_change_to_a_report_is_a_bug_of_ours(seed: int, tmp_path: Path) -> No
             file.write_text(json.dumps(other))
             try:
                 found = relay._report(file)
-                draw = relay._renderer(found, "a name")
+                draw = renderer_of(found, "a name")
                 relay._refuse_unrenderable(draw, file)
             except InputError:
                 refused += 1

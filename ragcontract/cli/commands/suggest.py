@@ -39,8 +39,7 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: in
     paths = find_paths(golden, run, config)
     evaluations = list(good_runs(paths, k, repeats=repeats))
     found = suggestions(evaluations)
-    queries = sum(query.answerable for query in evaluations[0].contract.queries.values())
-    say(render(found, queries=queries, runs=len(evaluations)))
+    say(render(found, runs=len(evaluations)))
     return ExitCode.PASS
 
 
@@ -88,11 +87,11 @@ def suggestions(evaluations: Sequence[Evaluation]) -> dict[Metric, Detectable]:
     return found
 
 
-def render(found: Suggestions, *, queries: int, runs: int) -> str:
+def render(found: Suggestions, *, runs: int) -> str:
     """Render the table, its explanation, and a configuration to start from."""
     cutoffs = sorted({metric.k for metric in found if metric.k is not None}, reverse=True)
     largest = {metric: one for metric, one in found.items() if metric.k in {None, cutoffs[0]}}
-    parts = [_table(found), _explained(largest, queries, runs), _config(largest, cutoffs)]
+    parts = [_table(found), _explained(largest, runs), _config(largest, cutoffs)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
@@ -104,10 +103,10 @@ def _table(found: Suggestions) -> Iterator[str]:
     yield from aligned(cells)
 
 
-def _explained(found: Suggestions, queries: int, runs: int) -> Iterator[str]:
+def _explained(found: Suggestions, runs: int) -> Iterator[str]:
     for metric, one in found.items():
         change = "drop" if metric.better == "higher" else "rise"
-        noise = f"{metric.label}: with {count(queries, 'query')} a {change} under {round_up(one.noise)} is noise"
+        noise = f"{metric.label}: with {count(one.queries, 'query')} a {change} under {round_up(one.noise)} is noise"
         if one.can_be_found:
             yield f"{noise}; one of {round_up(one.found)} is found 4 times in 5"
         else:

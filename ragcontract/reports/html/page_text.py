@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten, visible
-from ragcontract.judging.decision import QueryStatus
 from ragcontract.judging.gates import Status
+from ragcontract.judging.policy import QueryStatus
 
 MAX_TEXT, MAX_ID, MAX_NAME, MAX_NOTE = 1_000, 120, 80, 5_000
 # These labels are also passed to the page's script.

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core.numbers import signed
-from ragcontract.judging.decision import QueryStatus
 from ragcontract.judging.gates import Status
+from ragcontract.judging.policy import QueryStatus
 from ragcontract.reports import terminal
 from ragcontract.reports.html import page as html
 from ragcontract.reports.html.page_text import STATUS
