@@ -66,7 +66,7 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
 
 
 class RankRule(Rule, frozen=True, kw_only=True, gc=False):
-    """A rule about ranks; ranks are stored after rows are discarded, also on a cluster and for repeated rows.
+    """A rule about ranks; ranks are stored when the rows are gone.
 
     ``shortcut`` says that the rule holds for every query for which ``rules.ranks.may_be_violated`` is false.
     """

@@ -109,7 +109,7 @@ class Latency(Struct, frozen=True, kw_only=True):
 class SourceFile(Struct, frozen=True, kw_only=True):
     """An input file and the SHA-256 of its bytes on disk.
 
-    For a run read on a cluster, ``path`` is the path or pattern as given, and the digest is empty.
+    ``path`` may be a pattern that stands for several files, whose digest is empty.
     """
 
     path: str

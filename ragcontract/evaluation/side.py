@@ -19,11 +19,11 @@ class Side(Struct, frozen=True, kw_only=True):
 
     ``scores`` and ``columns`` (one for each family except the ranking metrics) are by query id. ``violations`` are
     those of rules that need the row. ``missing`` are golden queries without a row. ``unknown`` are the first query ids
-    that are not golden queries, and ``more_unknown`` is the number of further rows (on a cluster: of further ids).
-    ``unmeasured`` counts the rows without a latency. ``rows`` counts the rows of each query on a cluster if any has
-    several. ``changed`` are queries for which a stored baseline has a different question, ``stored`` is the head of
-    that baseline, and ``incomparable`` are its metrics that were computed in another way. ``doc_ids`` has the document
-    ids of each row if the plan requests them.
+    that are not golden queries, and ``more_unknown`` counts those that are not listed. ``unmeasured`` counts the rows
+    without a latency. ``rows`` counts the rows of each query if any has several and they have no order. ``changed`` are
+    queries for which a stored baseline has a different question, ``stored`` is the head of that baseline, and
+    ``incomparable`` are its metrics that were computed in another way. ``doc_ids`` has the document ids of each row if
+    the plan requests them.
     """
 
     scores: dict[str, QueryScore]

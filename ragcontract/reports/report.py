@@ -50,7 +50,7 @@ class GoldenInput(Struct, frozen=True, kw_only=True):
 class RunInput(Struct, frozen=True, kw_only=True):
     """The run: ``missing`` are golden queries without a row (scored 0), ``unknown`` rows without a golden query.
 
-    Only the first 10,000 ``unknown`` ids are listed (1,000 for a run on a cluster); ``queries`` counts all.
+    At most 10,000 ``unknown`` ids are listed; ``queries`` counts all.
 
     ``duplicate_rate`` is the share of results in the exported top k that repeat a document of their row.
     """

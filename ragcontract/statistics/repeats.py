@@ -21,11 +21,11 @@ class Spread(Struct, frozen=True, kw_only=True):
 
 
 class RepeatsReport(Struct, frozen=True, kw_only=True):
-    """Several rows per query: how many the answerable ones have, and each metric's spread over ``fewest`` exports.
+    """Several rows per query: how many there are, and how far the metrics of one export differ from another's.
 
-    ``fewest`` and ``most`` are the smallest and largest number of rows of an answerable query. ``metrics`` has the
-    spread of each metric over the first ``fewest`` exports; it is empty if a query has only one row, and if rows have
-    no order, as on a cluster.
+    ``fewest`` and ``most`` are the smallest and largest number of rows of a query that has a metric. ``metrics`` has
+    the spread of each metric over the first ``fewest`` exports; it is empty if a query has only one row, and if rows
+    have no order.
     """
 
     fewest: int
