@@ -32,6 +32,7 @@ from ragcontract.github.paths import (
     owned_like_workspace,
     wrong_folder,
 )
+from ragcontract.github.relay import relay
 from ragcontract.github.settings import Settings
 from ragcontract.logs import log_to
 from ragcontract.reports import json_report, terminal
@@ -51,8 +52,6 @@ def main(environ: Mapping[str, str], world: World) -> int:
     context = Context.from_environ(environ)
     settings = Settings.from_environ(environ)
     if settings.mode == "post-comment":
-        from ragcontract.github.relay import relay
-
         return relay(context, settings, world)
     paths = _find_paths(settings, context)
     try:

@@ -54,11 +54,11 @@ class First:
     def __init__(self, problems: Collector) -> None:
         """Start with no keys seen."""
         self._problems = problems
-        self._find_paths: dict[object, str] = {}
+        self._locations: dict[object, str] = {}
 
     def is_new(self, key: object, location: str, field: str, shown: str) -> bool:
         """Return whether ``key`` is new; if not, add a problem that names its first location."""
-        first = self._find_paths.setdefault(key, location)
+        first = self._locations.setdefault(key, location)
         if first is location:
             return True
         self._problems.problem(f"{location}: {field}", f"duplicate {shown}, first defined at {first}")
@@ -71,14 +71,14 @@ class Pairs(Generic[Value]):
     def __init__(self, field: str, problems: Collector) -> None:
         """Start empty; ``field`` is the format's name for the document, used in messages about duplicate pairs."""
         self.values: dict[str, dict[str, Value]] = {}
-        self.places: dict[str, str] = {}
+        self.locations: dict[str, str] = {}
         self._field = field
         self._first = First(problems)
 
     def add(self, query_id: str, doc_id: str, value: Value, location: str) -> None:
         """Add the value of a pair; for a duplicate pair, keep the first value and add a problem."""
         if self._first.is_new((query_id, doc_id), location, self._field, f"{doc_id!r} of query {query_id!r}"):
-            self.places.setdefault(query_id, location)
+            self.locations.setdefault(query_id, location)
             self.values.setdefault(query_id, {})[doc_id] = value
 
 
@@ -91,14 +91,14 @@ def some(ids: Iterable[str], noun: str = "query") -> str:
 
 def judged(judgments: Pairs[float], texts: Mapping[str, str], problems: Collector) -> dict[str, Query]:
     """Combine judgments and texts, in the order of the judgments; a query without a text gets its id as text."""
-    grades, places = judgments.values, judgments.places
+    grades, locations = judgments.values, judgments.locations
     if nameless := [query_id for query_id in grades if not texts.get(query_id)]:
-        problems.warning(f"{places[nameless[0]]}: {some(nameless)} without a text; the id is used as the question")
+        problems.warning(f"{locations[nameless[0]]}: {some(nameless)} without a text; the id is used as the question")
     if hopeless := [query_id for query_id, found in grades.items() if not any(grade > 0 for grade in found.values())]:
         problems.warning(
-            f"{places[hopeless[0]]}: {some(hopeless)} without a relevant document: in trec_eval's means, not in ours"
+            f"{locations[hopeless[0]]}: {some(hopeless)} without a relevant document: in trec_eval's means, not in ours"
         )
     return {
-        query_id: Query(id=query_id, text=texts.get(query_id) or query_id, grades=found, location=places[query_id])
+        query_id: Query(id=query_id, text=texts.get(query_id) or query_id, grades=found, location=locations[query_id])
         for query_id, found in grades.items()
     }

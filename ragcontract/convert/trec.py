@@ -99,7 +99,9 @@ def read_run(paths: Sequence[str], problems: Collector, progress: Progress) -> d
         retrieved.add(query_id, doc_id, Retrieved(doc_id=doc_id, score=score), row.location)
     return {
         query_id: Ranking(
-            query_id=query_id, results=in_trec_evals_order(list(results.values())), location=retrieved.places[query_id]
+            query_id=query_id,
+            results=in_trec_evals_order(list(results.values())),
+            location=retrieved.locations[query_id],
         )
         for query_id, results in retrieved.values.items()
     }

@@ -20,9 +20,9 @@ def as_trec_eval_keeps(scores: Sequence[float]) -> list[float]:
 
 def in_trec_evals_order(results: Sequence[Retrieved]) -> list[Retrieved]:
     """Sort the results of one query, which must have scores and distinct documents."""
-    kept = as_trec_eval_keeps([result.score or 0.0 for result in results])
+    rounded = as_trec_eval_keeps([result.score or 0.0 for result in results])
     # The order of code points is that of their UTF-8 bytes.
-    ordered = sorted(zip(kept, results, strict=True), key=lambda pair: (pair[0], pair[1].doc_id), reverse=True)
+    ordered = sorted(zip(rounded, results, strict=True), key=lambda pair: (pair[0], pair[1].doc_id), reverse=True)
     return [result for _, result in ordered]
 
 
@@ -34,7 +34,7 @@ def scores_in_order(results: Sequence[Retrieved]) -> tuple[list[float], bool]:
     """
     own = [result.score for result in results if result.score is not None]
     if len(own) == len(results):
-        kept = as_trec_eval_keeps(own)
-        if all(map(isfinite, kept)) and all(better > worse for better, worse in pairwise(kept)):
+        rounded = as_trec_eval_keeps(own)
+        if all(map(isfinite, rounded)) and all(better > worse for better, worse in pairwise(rounded)):
             return own, True
     return [float(rank) for rank in range(len(results), 0, -1)], False

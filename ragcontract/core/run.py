@@ -83,13 +83,13 @@ _ABOUT_RESULTS = "What was retrieved, best first."
 
 
 def _narrow(record: type[Struct], names: Iterable[str], replaced: dict[str, Any]) -> type[Struct]:
-    kept = set(names)
+    included = set(names)
     fields = [
         (field.name, replaced.get(field.name, record.__annotations__[field.name]), field.default)
         if not field.required
         else (field.name, replaced.get(field.name, record.__annotations__[field.name]))
         for field in msgspec.structs.fields(record)
-        if field.name in kept
+        if field.name in included
     ]
     namespace: dict[str, Any] = {"__doc__": record.__doc__}
     if record is RunRow:

@@ -37,10 +37,10 @@ class Kind:
                 self.scalars.add(_SCALARS[type(one)])
 
     @property
-    def words(self) -> str:
+    def described(self) -> str:
         """A description of the expected values, in the plural."""
         if self.items:
-            return f"lists of {self.items.words}"
+            return f"lists of {self.items.described}"
         if self.fields:
             required = [name for name, (_, required) in self.fields.items() if required]
             return f"structs with {' and '.join(required)}"
@@ -99,7 +99,9 @@ def _type_mismatches(kind: Kind, found: pa.DataType, path: Path) -> Iterator[Mis
     if _fits(kind, found):
         return
     advice = "" if kind.items or kind.is_object else "; cast it"
-    yield Mismatch(path, f"expected {kind.words}, found a column of type {shorten(str(found), LONGEST_TYPE)}{advice}")
+    yield Mismatch(
+        path, f"expected {kind.described}, found a column of type {shorten(str(found), LONGEST_TYPE)}{advice}"
+    )
 
 
 def _fits(kind: Kind, found: pa.DataType) -> bool:

@@ -41,7 +41,7 @@ def _explain(data: bytes, reason: str, at: int) -> tuple[int, str]:
         return line, f"goes on after the end of its JSON object: {_rest(data, at - 1)} at column {column}"
     line, column = _position(data, at)
     rest = data[at:].decode(errors="replace")
-    hint = next((f"; {words}" for start, words in _HINTS if start.match(rest)), "")
+    hint = next((f"; {advice}" for start, advice in _HINTS if start.match(rest)), "")
     return line, f"is not JSON: {reason} at column {column}, before {_rest(data, at)}{hint}"
 
 

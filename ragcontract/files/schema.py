@@ -200,11 +200,11 @@ def describe(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
         return " or ".join(_json(value) for value in schema["enum"])
     if "const" in schema:
         return _json(schema["const"])
-    words = _WORDS.get(schema.get("type", ""), "a value")
+    wanted = _WORDS.get(schema.get("type", ""), "a value")
     if schema.get("minLength") or schema.get("minItems"):
-        words = f"{words} that is not empty"
+        wanted = f"{wanted} that is not empty"
     if "minimum" in schema and "maximum" in schema:
-        return f"{words} from {schema['minimum']:,} to {schema['maximum']:,}"
+        return f"{wanted} from {schema['minimum']:,} to {schema['maximum']:,}"
     if "minimum" in schema:
-        words += f" of at least {schema['minimum']:g}"
-    return words
+        wanted += f" of at least {schema['minimum']:g}"
+    return wanted

@@ -27,10 +27,10 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
     gates = (_of_gate(finding, level, in_repository) for finding in failed)
     queries = (_of_query(query, findings.failing(query.id), level, in_repository) for query in broken)
     warnings = (annotation("warning", message) for message in report.warnings)
-    reasons, odd = len(failed) + len(broken), len(report.warnings)
+    reasons, warned = len(failed) + len(broken), len(report.warnings)
     if level == "warning":
-        return "".join(_capped(chain(gates, queries, warnings), reasons + odd, "warning"))
-    return "".join([*_capped(chain(gates, queries), reasons, level), *_capped(warnings, odd, "warning")])
+        return "".join(_capped(chain(gates, queries, warnings), reasons + warned, "warning"))
+    return "".join([*_capped(chain(gates, queries), reasons, level), *_capped(warnings, warned, "warning")])
 
 
 def of_problems(error: RagContractError, in_repository: InRepository) -> str:
@@ -43,12 +43,12 @@ def of_problems(error: RagContractError, in_repository: InRepository) -> str:
         annotation("error", problem, location=in_repository(location) if location else "")
         for problem, location in placed
     ]
-    odd = [annotation("warning", warning) for warning in error.warnings]
+    warned = [annotation("warning", warning) for warning in error.warnings]
     where = "the job's summary has more of them"  # though not always all of them; there is no report
     return "".join(
         [
             *_capped(found, len(found) + error.more, "error", where),
-            *_capped(odd, len(odd), "warning", where),
+            *_capped(warned, len(warned), "warning", where),
         ]
     )
 

@@ -166,12 +166,12 @@ def _own(client: "Client", pull_request: int, name: str, login: str) -> _Found |
         and text_at(comment, "user", "login") == login
         and (body := text_at(comment, "body")).startswith(f"{head(name)} ")
     ]
-    kept = max(own, key=lambda found: (found.run, -found.id), default=None)
+    newest = max(own, key=lambda found: (found.run, -found.id), default=None)
     for spare in own:
-        if spare is not kept:
+        if spare is not newest:
             with suppress(GitHubError):  # another run deleted it, or the next one will
                 client.delete_comment(spare.id)
-    return kept
+    return newest
 
 
 def _field(body: str, name: str) -> str:

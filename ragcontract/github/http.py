@@ -146,7 +146,7 @@ def _failure(response: requests.Response, *, final: bool) -> GitHubError:
 
 def _is_about_permissions(message: str) -> bool:
     """Return whether a 403 is about a missing permission, not about a locked issue or an archived repository."""
-    return any(words in message.lower() for words in DENIALS)
+    return any(denial in message.lower() for denial in DENIALS)
 
 
 def _message(response: requests.Response) -> str:
