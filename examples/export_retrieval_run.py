@@ -37,7 +37,7 @@ class Setting:
 
 SETTINGS: Mapping[str, Setting] = {
     "full": Setting(published_only=True, lead_words=None, chunking_version="paragraphs-v1"),
-    # "Make the index smaller and faster to build": harmless at first sight, and what the contract is there to catch.
+    # "Make the index smaller and faster to build": innocent at first sight, and what the contract is there to catch.
     "lean": Setting(published_only=False, lead_words=40, chunking_version="lead-40-words-v1"),
 }
 

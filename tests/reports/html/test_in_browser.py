@@ -1,4 +1,4 @@
-"""The page for looking in a browser: found, sorted, linked to, by mouse and by keys."""
+"""The HTML report in a browser: searched, sorted, linked to, by mouse and by keys."""
 
 from pathlib import Path
 from urllib.parse import quote

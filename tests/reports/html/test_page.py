@@ -1,4 +1,4 @@
-"""The page for looking: what is in the file itself. What a browser makes of it is in test_in_browser.py."""
+"""The HTML report: what the file contains. How a browser shows it is in test_in_browser.py."""
 
 import re
 from itertools import product
