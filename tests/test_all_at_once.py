@@ -104,3 +104,27 @@ def test_a_query_that_may_pass_is_not_said_to_never_pass() -> None:
     Path("ragcontract.yml").write_text("per_query: {enforce_forbidden_docs: false}\n")
     ended = rag_contract("check")
     assert (ended.code, "never pass" in ended.err) == (0, False)
+
+
+def test_all_runs_that_suggest_cannot_read_are_reported() -> None:
+    Path("bad1.jsonl").write_text("{\n")
+    Path("bad2.jsonl").write_text("[\n")
+    found = problems("suggest", "--run", "bad1.jsonl", "--run", "current_run.jsonl", "--run", "bad2.jsonl")
+    assert [problem.split(":")[0] for problem in found] == ["bad1.jsonl", "bad2.jsonl"]
+
+
+def test_both_reasons_why_a_limit_cannot_be_judged_are_reported() -> None:
+    Path("baseline.json").unlink()
+    Path("ragcontract.yml").write_text("tags:\n  ghost:\n    fail_on:\n      mrr_drop_gt: 0.1\n")
+    found = problems("check")
+    assert [problem.split("cannot be judged: ")[1][:24] for problem in found] == [
+        "no golden query has the ",
+        "there is no baseline; ma",
+    ]
+
+
+def test_lint_refuses_limits_that_no_run_can_meet() -> None:
+    Path("ragcontract.yml").write_text("tags:\n  ghost:\n    fail_on:\n      mrr_drop_gt: 0.1\n")
+    assert problems("lint") == [
+        "ragcontract.yml:4: tags.ghost.fail_on.mrr_drop_gt cannot be judged: no golden query has the tag 'ghost'"
+    ]

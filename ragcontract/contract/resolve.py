@@ -103,7 +103,7 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
     }
     impossible = set()
     for gate in gates:
-        if why := _impossible(gate, known, golden, config_file.cutoffs, has_baseline=has_baseline):
+        for why in _impossible(gate, known, golden, config_file.cutoffs, has_baseline=has_baseline):
             impossible.add(gate.id)
             limit_problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
     for query in steep:
@@ -126,13 +126,14 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
 
 def _impossible(
     gate: Gate, known: set[str], golden: Golden, cutoffs: Sequence[int], *, has_baseline: bool
-) -> str | None:
-    """Return why a limit cannot be judged for any run, or None if it can."""
+) -> Iterator[str]:
+    """Yield the reasons why no run can be compared with a limit."""
     if gate.quantity.key not in known:
-        return f"k is {', '.join(map(str, sorted(cutoffs)))}"
+        yield f"k is {', '.join(map(str, sorted(cutoffs)))}"
     if gate.tag is not None and not golden.problems and not _has_tag(golden.queries.values(), gate.tag):
-        return f"no golden query has the tag {gate.tag!r}"
-    return NO_BASELINE if gate.compares and not has_baseline else None
+        yield f"no golden query has the tag {gate.tag!r}"
+    if gate.compares and not has_baseline:
+        yield NO_BASELINE
 
 
 def _has_tag(queries: Iterable[GoldenQuery], tag: str) -> bool:

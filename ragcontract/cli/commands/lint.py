@@ -10,6 +10,7 @@ from ragcontract.cli.options import CONFIG, GOLDEN, files_option, refuse_empty
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import contract_warnings, read_golden
+from ragcontract.contract.resolve import resolve
 from ragcontract.contract.review import ReviewNote, read_exports, review
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
@@ -51,8 +52,9 @@ def _findings(
     config = read_config(config_path, BUILT_IN)
     golden = read_golden(golden_paths, BUILT_IN, progress)
     problems = Collector()
-    problems.include(config.problems)
-    problems.include(golden.problems)
+    contract = resolve(golden, config, BUILT_IN, has_baseline=True)  # which a review does without
+    problems.include(contract.problems)
+    problems.include(contract.limit_problems)
     rows = doc_id_rows(run_paths, problems, progress)
     exports = read_exports(((query_id, doc_ids) for query_id, doc_ids, _ in rows), golden.queries, config.config)
     found = problems.found()

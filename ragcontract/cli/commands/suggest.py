@@ -14,7 +14,6 @@ from ragcontract.core.metric import Metric
 from ragcontract.core.numbers import count, fixed
 from ragcontract.evaluation.source import Local
 from ragcontract.files.patterns import existing_files
-from ragcontract.files.problems import Problems
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports.terminal import aligned
@@ -46,9 +45,12 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: in
 def good_runs(
     paths: InputPaths, k: int | None, *, repeats: bool = False, registry: Registry = BUILT_IN
 ) -> Iterator[Evaluation]:
-    """Yield the evaluation of each run file, without limits; prints the warnings at the end."""
+    """Yield the evaluation of each run file, without limits; prints the warnings at the end.
+
+    Raises :class:`InputError` at the end, with the problems of all files.
+    """
     files, wrong = existing_files(paths.run)
-    Problems(problems=tuple(map(str, wrong))).raise_if_any()
+    problems, more = dict.fromkeys(map(str, wrong)), 0
     warnings: dict[str, None] = {}
     with progress_over([*list(paths.golden) * len(files), *files]) as progress:
         for file in files:
@@ -62,9 +64,17 @@ def good_runs(
                 store=True,
                 progress=progress,
             )
-            outcome = pipeline.check(request, now=clock(), registry=registry)
+            try:
+                outcome = pipeline.check(request, now=clock(), registry=registry)
+            except InputError as error:
+                problems |= dict.fromkeys(error.problems)
+                warnings |= dict.fromkeys(error.warnings)
+                more += error.more
+                continue
             warnings |= dict.fromkeys(outcome.report.warnings)
             yield outcome.evaluation
+    if problems:
+        raise InputError(list(problems), more=more, warnings=list(warnings))
     warn(list(warnings))
 
 
