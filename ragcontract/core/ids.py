@@ -21,7 +21,7 @@ def as_ids(values: list[str | int]) -> list[str]:
     try:
         "".join(values)  # type: ignore[arg-type]  # the fastest way to check the types of all items
     except TypeError:
-        return [value if type(value) is str else str(value) for value in values]
+        return [as_id(value) for value in values]
     return values  # type: ignore[return-value]
 
 

@@ -14,6 +14,7 @@ MAX_MS = 1e9
 # Fields that every check reads. Other fields are decoded only if a metric or a rule of the contract needs them.
 ALWAYS = frozenset({"query_id", "results", "latency_ms", *VERSION_FIELDS})
 RESULT_ALWAYS = frozenset({"doc_id", "score", "chunk_id", "metadata"})
+_ABOUT_RESULTS = "What was retrieved, best first."
 
 Json: TypeAlias = dict[str, Any]
 
@@ -38,7 +39,7 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     """A line of the run file. The order of ``results`` is the ranking."""
 
     query_id: Annotated[Id, Meta(description="The id of a golden query.")]
-    results: Annotated[list[Result], Meta(description="What was retrieved, best first.")]
+    results: Annotated[list[Result], Meta(description=_ABOUT_RESULTS)]
     latency_ms: Annotated[
         Annotated[float, Meta(ge=0, le=MAX_MS, title="a number from 0 to a billion")] | None,
         Meta(description="How long the retrieval took, in milliseconds."),
@@ -77,9 +78,6 @@ def row_type(needs: frozenset[str] = frozenset()) -> type[RunRow]:
     result = _narrow(Result, RESULT_ALWAYS | {name.removeprefix("results.") for name in needs if "." in name}, {})
     row = _narrow(RunRow, ALWAYS | needs, {"results": Annotated[list[result], Meta(description=_ABOUT_RESULTS)]})  # type: ignore[valid-type]
     return cast("type[RunRow]", row)
-
-
-_ABOUT_RESULTS = "What was retrieved, best first."
 
 
 def _narrow(record: type[Struct], names: Iterable[str], replaced: dict[str, Any]) -> type[Struct]:

@@ -64,7 +64,6 @@ class _Builder:
         numbers = {query_id: number for number, query_id in enumerate(plan.golden)} if plan.families else {}
         self._columns = tuple(Column(len(family.metrics), numbers) for family in plan.families)
         self._violations: dict[str, tuple[Violation, ...]] = {}
-        self._row_rules = bool(plan.row_rules)
         self._unknown: dict[str, None] = {}
         self._more_unknown = 0
         self._lines: dict[str, int] = {}  # location of each query: file and line in one integer, to save memory
@@ -82,11 +81,11 @@ class _Builder:
         if event.path not in self._paths[-1:]:
             self._paths.append(event.path)
         first = (len(self._paths) - 1 << FILE_BITS) + event.line
-        needs_row = bool(self._columns) or self._row_rules
+        needs_row = bool(self._plan.families or self._plan.row_rules)
         known: list[RunRow] = []
         retrieved: list[Retrieved] = []
         for index, row in enumerate(event.rows):
-            query_id = row.query_id if type(row.query_id) is str else str(row.query_id)
+            query_id = as_id(row.query_id)
             if not descending([result.score for result in row.results]):
                 self._unordered += 1
                 self._first_unordered = self._first_unordered or location_of(event, index)
@@ -115,7 +114,7 @@ class _Builder:
         golden = self._plan.golden
         retrieved: list[Retrieved] = []
         for stored in event.queries:
-            query_id = stored.id if type(stored.id) is str else str(stored.id)
+            query_id = as_id(stored.id)
             query = golden.get(query_id)
             if query is None:
                 self._note_unknown(query_id)

@@ -29,14 +29,13 @@ def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violation
 
 
 def _of_gate(gate: Gate, report: GateReport) -> Finding:
-    seen, allowed = observed_and_allowed(gate, report.observed)
-    note = report.message.removeprefix(f"{seen}, {allowed}")
+    seen, _ = observed_and_allowed(gate, report.observed)
     return Finding(
         kind="gate",
         ids=(gate.id,),
         status="waived" if report.waived is not None else "fail",
         location=gate.location,
-        expected=(allowed + note,),
+        expected=(report.message.removeprefix(f"{seen}, "),),
         found=(seen,) if gate.tag is None else (Name(gate.tag), f": {seen}"),
         why="" if report.waived is None else f"waived {report.waived}",
     )

@@ -3,14 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from ragcontract.core.ids import as_id
-from ragcontract.core.run import RunRow, row_type
+from ragcontract.core.run import row_type
 from ragcontract.files.events import located
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.files.rows import read_rows
 from ragcontract.runs.order import descending, out_of_order
-from ragcontract.runs.readers import SPELL_CHECKED_ROWS, UNREAD
+from ragcontract.runs.readers import RunFiles
 
 
 def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
@@ -30,12 +28,7 @@ def doc_id_rows(
     paths: Sequence[str], problems: Collector, progress: Progress = no_progress
 ) -> Iterator[tuple[str, list[str], str]]:
     """Yield ``(query_id, doc_ids, location)`` of each valid row; ``problems`` collects problems and warnings."""
-    found, wrong = existing_files(paths)
-    for problem in wrong:
-        problems.add(problem)
-    events = read_rows(
-        found, row_type(), known=RunRow, spell_check=SPELL_CHECKED_ROWS, unread=UNREAD, progress=progress
-    )
+    events = RunFiles(paths=paths, progress=progress).events(row_type())
     unordered, first_unordered = 0, ""
     for location, row in located(events, problems):
         if not descending([result.score for result in row.results]):

@@ -40,7 +40,7 @@ class RunFiles(Struct, frozen=True, kw_only=True):
     paths: Sequence[str]
     progress: Progress = no_progress
 
-    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
+    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[Event[RunRow]]:  # noqa: ARG002
         """Yield the events of all files."""
         found, problems = existing_files(self.paths)
         yield from problems
