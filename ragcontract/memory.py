@@ -18,7 +18,16 @@ UNLIMITED = 1 << 60
 
 
 def ran_out(error: BaseException) -> bool:
-    """Return whether an exception means that the process could not get memory."""
+    """Return whether an exception, or one that it was raised for, means that the process could not get memory."""
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return any(map(_is_about_memory, chain))
+
+
+def _is_about_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
     return isinstance(error, ImportError | OSError | RuntimeError) and any(sign in str(error).lower() for sign in SIGNS)

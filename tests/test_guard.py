@@ -75,6 +75,13 @@ def test_memory_that_ran_out_is_no_bug_of_ours_and_says_how_much_there_was(error
     assert re.fullmatch(r"error: memory ran out: .*the peak was [\d,.]+ MiB; give it more memory, or split .*\n", text)
 
 
+def test_what_was_raised_because_memory_ran_out_is_no_bug_of_ours_either() -> None:
+    error = KeyError("x")
+    error.__context__ = ImportError("half a module")
+    error.__context__.__cause__ = MemoryError()
+    assert reported(error)[0] == 2
+
+
 def test_a_bug_cannot_act_on_a_runner_either() -> None:
     _, text = reported(ValueError("\n::error::x\n\x1b[31m##[error]"))
     assert "\n::" not in text

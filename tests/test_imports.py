@@ -117,7 +117,7 @@ def test_warnings_load_no_schemas(tmp_path: Path) -> None:
 
 
 class Loading(Runner):
-    """The action as a process; its child, which runs the check, names what it has loaded in the last line of its log."""
+    """The action as a process; its child, which runs the check, names what it has loaded in its last line."""
 
     beside: Iterable[str] = ()
 
