@@ -122,9 +122,7 @@ STAGES = (
         sizes=(250_000, 500_000, 1_000_000),
         make=blank_lines,
     ),
-    Stage(
-        name="n relevant × n results in one row", unit="n", sizes=(10_000, 20_000, 40_000), make=relevant_by_results
-    ),
+    Stage(name="n relevant × n results in one row", unit="n", sizes=(10_000, 20_000, 40_000), make=relevant_by_results),
     Stage(
         name="waivers that nearly name an id, 2,000 queries", unit="waivers", sizes=(100, 200, 400), make=near_waivers
     ),
