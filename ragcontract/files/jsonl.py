@@ -12,6 +12,7 @@ from ragcontract.core.nearest import NearNames
 from ragcontract.files.events import Batch, Event, FileRead
 from ragcontract.files.lines import UnreadableError, line_blocks_of
 from ragcontract.files.malformed import malformed
+from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
 from ragcontract.files.problems import SHOWN, MoreProblems, Problem, Warned
 from ragcontract.files.schema import Mismatch, mismatches
@@ -133,6 +134,7 @@ def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
     found: list[Mismatch] = []
     if isinstance(error, msgspec.ValidationError):
         try:
+            check_nesting(line)
             found = mismatches(msgspec.json.decode(line), record)
         except UNDECODABLE as undecodable:
             error = undecodable
