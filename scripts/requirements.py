@@ -24,7 +24,7 @@ PINNED_BASE = re.compile(r"python:(?P<python>\d+\.\d+)-slim@sha256:[0-9a-f]{64}"
 COMPILE = ("pip", "compile", "--quiet", "--no-config", "--no-header", "--no-annotate", "--generate-hashes")
 WHEELS = ("--only-binary", ":all:", "--emit-build-options", "--python-platform", "linux")
 HEADERS = {
-    IMAGE: "# What the action's image installs: the versions of runtime.txt, with hashes. `make requirements` writes it.\n",
+    IMAGE: "# What the image installs: the versions of runtime.txt, with hashes. `make requirements` writes it.\n",
     BUILD: "# What builds the wheel, in the image and for a release, with hashes. `make requirements` writes it.\n",
 }
 
@@ -94,7 +94,7 @@ def disagreements(root: Path) -> Iterator[str]:
 
 
 def lock(uv: str, root: Path) -> None:
-    """Write the hashes of all packages, and the base into the Dockerfile; versions locked before stay where they can."""
+    """Write the hashes of all packages, and the base into the Dockerfile; locked versions stay where they can."""
     lock_file(uv, root, BUILD, "-", given="\n".join(backend(root)))
     lock_file(uv, root, IMAGE, "pyproject.toml", "--constraints", RUNTIME)
     dockerfile = (root / DOCKERFILE).read_text("utf-8")
