@@ -61,7 +61,8 @@ lint: $(VENV)/ready  ## Check style
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*workflow*.yml ragcontract/templates/workflow.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
-	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/zizmor --pedantic --offline --quiet .github action.yml
+	$(BIN)/zizmor --pedantic --offline --quiet --config examples/zizmor.yml examples/*workflow*.yml ragcontract/templates/workflow.yml
 
 types: $(VENV)/ready  ## Check types
 	$(BIN)/mypy

@@ -59,7 +59,7 @@ def backend(root: Path) -> list[str]:
 def pins(text: str, python: str) -> dict[str, Pin]:
     """Return the packages that a file of requirements pins for this version of Python on Linux, by normalized name."""
     environment = {"python_version": python, "python_full_version": f"{python}.0", "sys_platform": "linux"}
-    found = {}
+    found: dict[str, Pin] = {}
     for line in text.replace("\\\n", " ").splitlines():
         if not line.strip() or line.startswith(("#", "-")):
             continue
