@@ -437,6 +437,52 @@ def test_the_image_is_pushed_by_digest_and_names_the_base_that_the_dockerfile_pi
     assert (tools / "output").read_text() == f"arm64=sha256:12\nref={IMAGE}@sha256:12\n"
 
 
+def registry(released: str, sbom: str) -> str:
+    """Return a docker whose registry has two images with these manifests released under one name, and this SBOM."""
+    manifests = {"a@sha256:1": ["sha256:11", "sha256:12"], "a@sha256:2": ["sha256:21"], f"a@{DIGEST}": released.split()}
+    return (
+        "import json, sys\n"
+        "words = sys.argv[1:]\n"
+        f"manifests = {manifests}\n"
+        "if 'inspect' in words and '--raw' in words:\n"
+        "    print(json.dumps({'manifests': [{'digest': one} for one in manifests[words[-1]]]}))\n"
+        f"elif '{{{{.Manifest.Digest}}}}' in words: print({DIGEST!r})\n"
+        f"elif 'inspect' in words: print({sbom!r})\n"
+    )
+
+
+SBOM = json.dumps({"spdxVersion": "SPDX-2.3", "packages": [{"name": "click"}]})
+
+
+@pytest.mark.parametrize(
+    ("released", "sbom", "code"),
+    [
+        ("sha256:21 sha256:12 sha256:11", SBOM, 0),
+        ("sha256:21 sha256:12", SBOM, 1),
+        ("sha256:21 sha256:12 sha256:11 sha256:31", SBOM, 1),
+        ("sha256:21 sha256:12 sha256:13", SBOM, 1),
+        ("sha256:21 sha256:12 sha256:11", "null", 1),
+        ("sha256:21 sha256:12 sha256:11", '{"spdxVersion": "SPDX-2.3", "packages": []}', 1),
+    ],
+)
+def test_what_is_signed_is_what_was_tried(tools: Path, released: str, sbom: str, code: int) -> None:
+    require("jq")
+    stand_in(tools, "docker", registry(released, sbom))
+    github = {"GITHUB_ACTOR": "a", "GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "o/r"}
+    environ = {"AMD64": "sha256:1", "ARM64": "sha256:2", "IMAGE": "a", "TOKEN": "t", "VERSION": "1.2.3"}
+    files = {"RUNNER_TEMP": str(tools), "GITHUB_OUTPUT": str(tools / "output")}
+    done = shell(script("index", "Put both images"), tools, tools, **github, **environ, **files)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert (tools / "output").exists() == (code == 0)
+    uploaded = [step["with"]["path"] for step in RELEASE["jobs"]["index"]["steps"] if "upload" in step.get("uses", "")]
+    assert uploaded == ["${{ runner.temp }}/rag-contract-*.spdx.json"]
+    if code == 0:
+        assert {path.name for path in tools.glob("rag-contract-*.spdx.json")} == {
+            "rag-contract-amd64.spdx.json",
+            "rag-contract-arm64.spdx.json",
+        }
+
+
 ANSWERS = {"git/commits/parent": "old-tree", "git/trees": "new-tree", "git/commits": "new-commit"}
 
 

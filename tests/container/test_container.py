@@ -177,6 +177,12 @@ def test_the_image_has_the_locked_versions_and_no_other_package(image: str) -> N
     }
 
 
+def test_a_release_tries_the_image_with_success_and_anything_else_without(image: str) -> None:
+    for name, code in ((image, 0), (base(), 1)):
+        done = subprocess.run([ROOT / "scripts/try_image.sh", name], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("file", [requirements.IMAGE, requirements.BUILD])
 def test_a_package_that_is_not_the_locked_one_is_not_installed(file: str, tmp_path: Path) -> None:
     require("docker")
