@@ -24,7 +24,8 @@ PURPOSES = {
 def components(root: Path = requirements.ROOT) -> list[list[str]]:
     """Return a row for each package: name, licence, what for. Versions are left to the locked file.
 
-    Raises ValueError where this environment has another version than the image, whose licence may differ.
+    Raises ValueError where this environment has another version than the image, whose licence may differ, and where
+    the image lacks a package that another one needs.
     """
     python = requirements.python(root)
     locked = requirements.pins((root / requirements.IMAGE).read_text("utf-8"), python)
@@ -32,7 +33,13 @@ def components(root: Path = requirements.ROOT) -> list[list[str]]:
     for name, pin in locked.items():
         if installed[name].version != pin.version:
             raise ValueError(f"{name}: this environment has {installed[name].version}, the image {pin.version}")
-    return [[name, licence(found), PURPOSES.get(name) or _needed(name, installed)] for name, found in installed.items()]
+    users: dict[str, list[str]] = {name: [] for name in locked}
+    for user, found in installed.items():
+        for name in requires(found.requires or [], python):
+            if name not in locked:
+                raise ValueError(f"{requirements.IMAGE}: {user} needs {name}: run `make requirements`")
+            users[name].append(user)
+    return [[name, licence(found), _purpose(name, users[name])] for name, found in installed.items()]
 
 
 def licence(found: Distribution) -> str:
@@ -43,14 +50,13 @@ def licence(found: Distribution) -> str:
     return stated or " or ".join(one.rpartition(" :: ")[2] for one in classifiers) or "not stated"
 
 
-def _needed(name: str, installed: dict[str, Distribution]) -> str:
-    users = [user for user, found in installed.items() if name in requires(found.requires or [])]
-    if not users:
+def _purpose(name: str, users: list[str]) -> str:
+    if not users and name not in PURPOSES:
         raise ValueError(f"{name}: nothing in the image needs it; say in PURPOSES what it is for")
-    return f"needed by {', '.join(users)}"
+    return PURPOSES.get(name) or f"needed by {', '.join(users)}"
 
 
-def requires(lines: Iterable[str]) -> set[str]:
-    """Return the required packages, without those of extras."""
-    requires = [Requirement(line) for line in lines]
-    return {canonicalize_name(one.name) for one in requires if "extra" not in str(one.marker)}
+def requires(lines: Iterable[str], python: str) -> set[str]:
+    """Return the packages that these requirements name for this version of Python on Linux, without those of extras."""
+    found = [Requirement(line) for line in lines]
+    return {canonicalize_name(one.name) for one in found if requirements.applies(one, python)}

@@ -58,17 +58,22 @@ def backend(root: Path) -> list[str]:
 
 def pins(text: str, python: str) -> dict[str, Pin]:
     """Return the packages that a file of requirements pins for this version of Python on Linux, by normalized name."""
-    environment = {"python_version": python, "python_full_version": f"{python}.0", "sys_platform": "linux"}
     found: dict[str, Pin] = {}
     for line in text.replace("\\\n", " ").splitlines():
         if not line.strip() or line.startswith(("#", "-")):
             continue
         specification, *hashes = re.split(r"\s+--hash=sha256:", line.strip())
         requirement = Requirement(specification)
-        if requirement.marker is None or requirement.marker.evaluate(environment):
+        if applies(requirement, python):
             version = str(requirement.specifier).removeprefix("==")
             found[canonicalize_name(requirement.name)] = Pin(version, tuple(hashes))
     return found
+
+
+def applies(requirement: Requirement, python: str) -> bool:
+    """Say whether a requirement counts for this version of Python on Linux, without any extra."""
+    environment = {"python_version": python, "python_full_version": f"{python}.0", "sys_platform": "linux", "extra": ""}
+    return requirement.marker is None or requirement.marker.evaluate(environment)
 
 
 def disagreements(root: Path) -> Iterator[str]:

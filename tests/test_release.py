@@ -399,12 +399,12 @@ def tag_step(repository: Path, tools: Path) -> "subprocess.CompletedProcess[str]
 
 PUSHED = """
 import json, pathlib, sys
-words = sys.argv[1:]
+arguments = sys.argv[1:]
 with (pathlib.Path(__file__).parent / "calls").open("a") as calls:
-    calls.write(json.dumps([words, ""]) + "\\n")
-if "--metadata-file" in words:
+    calls.write(json.dumps([arguments, ""]) + "\\n")
+if "--metadata-file" in arguments:
     built = {"containerimage.digest": "sha256:12"}
-    pathlib.Path(words[words.index("--metadata-file") + 1]).write_text(json.dumps(built))
+    pathlib.Path(arguments[arguments.index("--metadata-file") + 1]).write_text(json.dumps(built))
 """
 
 
@@ -423,13 +423,15 @@ def test_the_image_is_pushed_by_digest_and_names_the_base_that_the_dockerfile_pi
     output = {"GITHUB_OUTPUT": str(tools / "output")}
     done = shell(script("image", "Build and push"), release.ROOT, tools, **environ, **github, **output)
     assert done.returncode == 0, done.stderr
-    words = calls(tools)[-1][0]
-    labels = dict(words[index + 1].split("=", 1) for index, word in enumerate(words) if word == "--label")
+    arguments = calls(tools)[-1][0]
+    labels = dict(
+        arguments[index + 1].split("=", 1) for index, argument in enumerate(arguments) if argument == "--label"
+    )
     base = requirements.base(release.ROOT)
     prefix = "org.opencontainers.image.base"
     assert f"{labels[f'{prefix}.name']}@{labels[f'{prefix}.digest']}" == base
-    assert "--build-arg" not in words
-    assert words[words.index("--output") + 1].split(",")[2:] == [
+    assert "--build-arg" not in arguments
+    assert arguments[arguments.index("--output") + 1].split(",")[2:] == [
         "push-by-digest=true",
         "name-canonical=true",
         "push=true",
@@ -442,12 +444,12 @@ def registry(released: str, sbom: str) -> str:
     manifests = {"a@sha256:1": ["sha256:11", "sha256:12"], "a@sha256:2": ["sha256:21"], f"a@{DIGEST}": released.split()}
     return (
         "import json, sys\n"
-        "words = sys.argv[1:]\n"
+        "arguments = sys.argv[1:]\n"
         f"manifests = {manifests}\n"
-        "if 'inspect' in words and '--raw' in words:\n"
-        "    print(json.dumps({'manifests': [{'digest': one} for one in manifests[words[-1]]]}))\n"
-        f"elif '{{{{.Manifest.Digest}}}}' in words: print({DIGEST!r})\n"
-        f"elif 'inspect' in words: print({sbom!r})\n"
+        "if 'inspect' in arguments and '--raw' in arguments:\n"
+        "    print(json.dumps({'manifests': [{'digest': one} for one in manifests[arguments[-1]]]}))\n"
+        f"elif '{{{{.Manifest.Digest}}}}' in arguments: print({DIGEST!r})\n"
+        f"elif 'inspect' in arguments: print({sbom!r})\n"
     )
 
 

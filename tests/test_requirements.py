@@ -112,13 +112,13 @@ def test_packages_that_another_python_needs_are_left_out() -> None:
 # A stand-in for uv, which needs the network: writes what it is asked for, and with what.
 UV = """#!{python}
 import pathlib, sys
-words, given = sys.argv[1:], sys.stdin.read()
+arguments, given = sys.argv[1:], sys.stdin.read()
 for option in ("--generate-hashes", "--no-config"):
-    assert option in words
-assert words[words.index("--only-binary") + 1] == ":all:"
-output = pathlib.Path(words[words.index("--output-file") + 1])
+    assert option in arguments
+assert arguments[arguments.index("--only-binary") + 1] == ":all:"
+output = pathlib.Path(arguments[arguments.index("--output-file") + 1])
 lines = [line for line in output.read_text().splitlines(keepends=True) if not line.startswith("#")]
-pathlib.Path("asked").open("a").write(f"{{words[words.index('--output-file') + 2:]}} {{given}}\\n")
+pathlib.Path("asked").open("a").write(f"{{arguments[arguments.index('--output-file') + 2:]}} {{given}}\\n")
 output.write_text("".join(lines))
 """
 
