@@ -167,6 +167,18 @@ def test_the_image_installs_nothing_without_a_hash_and_builds_without_isolation(
     assert [("--no-build-isolation" in one) for one in found if " wheel " in one] == [True]
 
 
+def test_a_release_installs_nothing_without_a_hash_and_builds_without_isolation() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]
+    scripts = "\n".join(step.get("run", "") for job in jobs.values() for step in job["steps"])
+    found = [one for one in commands(scripts) if re.search(r"\bpip\b", one)]
+    assert len(found) == 4
+    for command in found:
+        assert "--no-deps" in command
+        assert ("--require-hashes" in command) != ("--no-index" in command), command
+    assert [("--no-build-isolation" in one) for one in found if " wheel " in one] == [True]
+    assert "-m build" not in scripts
+
+
 def test_an_image_is_built_on_the_base_by_its_digest() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text()
     assert re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE) == ["${BASE}", "${BASE}"]
