@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import msgspec
 
@@ -73,8 +73,8 @@ def report_json(path: Path) -> Report | ErrorReport:
 def junit_xml(path: Path) -> None:
     """Expect XML that a strict parser reads."""
     try:
-        ElementTree.parse(path)
-    except ElementTree.ParseError as error:
+        ET.parse(path)
+    except ET.ParseError as error:
         raise Broken(f"junit.xml is invalid: {re.sub('[0-9]+', '0', str(error))}") from error
 
 

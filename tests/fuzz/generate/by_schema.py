@@ -100,9 +100,7 @@ def _integer(maker: Maker, schema: Schema, _definitions: Mapping[str, Schema], n
 
 
 def _number(maker: Maker, schema: Schema, _definitions: Mapping[str, Schema], _name: str, _depth: int) -> float:
-    least: float = schema.get("minimum", 0.0)
-    most: float = schema.get("maximum", schema.get("exclusiveMaximum", 1.0))
-    return maker.number(least, most)
+    return maker.number(schema.get("minimum", 0.0), schema.get("maximum", 1.0))
 
 
 def _array(maker: Maker, schema: Schema, definitions: Mapping[str, Schema], name: str, depth: int) -> list[Any]:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from tests.fuzz.case import Case
+from tests.fuzz.generate.files import mutated, remade, written
 from tests.fuzz.generate.kinds import KINDS
-from tests.fuzz.generate.mutation import mutated, remade, written
 from tests.fuzz.generate.values import Maker
 from tests.fuzz.targets import action, command_line
 from tests.fuzz.targets.target import Target
