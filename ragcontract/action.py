@@ -15,7 +15,7 @@ from ragcontract import pipeline
 from ragcontract.contract import defaults
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
-from ragcontract.core.text import printable
+from ragcontract.core.text import encodable, printable
 from ragcontract.evaluation.source import Local
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs, write_files
@@ -126,7 +126,7 @@ def _provenance(settings: Settings, context: Context) -> Provenance:
         branch=context.branch or None,
         pull_request=settings.pull_request or number_at(context.event, "pull_request", "number"),
         run_url=context.run_url or None,
-        contract=settings.name or None,
+        contract=encodable(settings.name) or None,
     )
 
 
