@@ -18,6 +18,7 @@ from tests.fuzz.targets.target import Target
 from tests.fuzz.worker import Failure, Tally
 
 TICK = 1.0  # seconds between two looks at the clock
+PROGRESS = 300.0  # seconds between two lines on how far it is
 TRIES = 150  # to make a failing case smaller
 TRIES_IF_SLOW = 12  # each takes as long as the limit on an execution
 MOST_FAILURES = 50
@@ -62,7 +63,8 @@ class Summary(Struct, kw_only=True):
             )
             lines.append(f"  {target:14}{total:>10,}   {shown}")
         lines.append(f"{self.shapes:,} shapes of printed lines, {len(self.failures)} distinct failures")
-        lines += [f"  {reason}\n    {path}" for reason, path in self.failures.items()]
+        for reason, path in self.failures.items():
+            lines += [f"  {reason}", f"    {path}"]
         return lines
 
 
@@ -80,12 +82,15 @@ class Campaign:
 
     def run(self) -> Summary:
         """Run until the time or the number of executions is reached, or Ctrl-C is pressed."""
-        start = time.monotonic()
+        start = said = time.monotonic()
         workers = [self._worker() for _ in range(self._plan.jobs)]
         try:
             while not self._is_over(start):
-                wait([worker.process.sentinel for worker in workers], timeout=TICK)
+                wait([one for worker in workers for one in (worker.process.sentinel, worker.connection)], timeout=TICK)
                 workers = [self._look(worker) for worker in workers]
+                if time.monotonic() - said > PROGRESS:
+                    said = time.monotonic()
+                    self._say(f"{said - start:,.0f} seconds: {self._summary.executions:,} executions")
         except KeyboardInterrupt:
             self._say("interrupted")
         finally:

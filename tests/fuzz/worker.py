@@ -5,7 +5,6 @@ import os
 import random
 import time
 import traceback
-from collections import Counter
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -38,6 +37,11 @@ class Tally(Struct, kw_only=True):
 
     ended: dict[str, int]
     shapes: int = 0
+
+    def count(self, target: str, outcome: str) -> None:
+        """Count one execution."""
+        key = f"{target} {outcome}"
+        self.ended[key] = self.ended.get(key, 0) + 1
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -90,8 +94,7 @@ def work(job: Job, connection: Connection) -> None:
     names, shares = list(job.targets), [target.share for target in job.targets.values()]
     parents = Parents(chance, job.parents)
     seen: set[Shape] = set()
-    ended: Counter[str] = Counter()
-    new, reported = 0, time.monotonic()
+    tally, reported = Tally(ended={}), time.monotonic()
     with job.sandbox as sandbox:
         while True:
             name = chance.choices(names, shares)[0]
@@ -99,20 +102,19 @@ def work(job: Job, connection: Connection) -> None:
             job.journal.write_bytes(case.packed())
             result = judged(case, job.targets[name], sandbox, job.limits)
             if isinstance(result, Failure):
-                ended[f"{name} failure"] += 1
+                tally.count(name, "failure")
                 connection.send(result)
-                if result.reason.startswith("memory"):
-                    connection.send(Tally(ended=dict(ended), shapes=new))
-                    return
             else:
-                ended[f"{name} {result.code}"] += 1
+                tally.count(name, str(result.code))
                 if fresh := shapes(name, result) - seen:
                     seen |= fresh
-                    new += len(fresh)
+                    tally.shapes += len(fresh)
                     parents.add(case, result.code)
-            if time.monotonic() - reported > REPORT_SECONDS:
-                connection.send(Tally(ended=dict(ended), shapes=new))
-                ended, new, reported = Counter(), 0, time.monotonic()
+            if isinstance(result, Failure) or time.monotonic() - reported > REPORT_SECONDS:
+                connection.send(tally)
+                tally, reported = Tally(ended={}), time.monotonic()
+            if isinstance(result, Failure) and result.reason.startswith("memory"):
+                return
 
 
 def next_case(chance: random.Random, name: str, target: Target, parents: list[Case]) -> Case:

@@ -55,7 +55,8 @@ def value(
 ) -> Any:
     """Return a value that fits a schema; ``name`` is the field that holds it."""
     if name in BY_NAME:
-        return BY_NAME[name](maker)
+        made = BY_NAME[name](maker)
+        return made if "integer" in str(schema) else _as_text(made)
     if isinstance(schema, bool):
         return maker.anything()
     if "$ref" in schema:
@@ -69,6 +70,13 @@ def value(
     if "default" in schema and maker.chance(0.2):
         return schema["default"]
     return _TYPES[schema.get("type", "")](maker, schema, definitions, name, depth)
+
+
+def _as_text(made: Any) -> Any:
+    """Return ids as text, for a field that does not take numbers."""
+    if isinstance(made, list):
+        return [_as_text(one) for one in made]
+    return str(made) if isinstance(made, int) else made
 
 
 def _resolved(reference: str, definitions: Mapping[str, Schema]) -> Schema:
@@ -100,7 +108,8 @@ def _integer(maker: Maker, schema: Schema, _definitions: Mapping[str, Schema], n
 
 
 def _number(maker: Maker, schema: Schema, _definitions: Mapping[str, Schema], _name: str, _depth: int) -> float:
-    return maker.number(schema.get("minimum", 0.0), schema.get("maximum", 1.0))
+    least = schema["exclusiveMinimum"] + 0.01 if "exclusiveMinimum" in schema else schema.get("minimum", 0.0)
+    return maker.number(least, schema.get("maximum", 1.0))
 
 
 def _array(maker: Maker, schema: Schema, definitions: Mapping[str, Schema], name: str, depth: int) -> list[Any]:

@@ -25,7 +25,7 @@ def decode(name: str, data: bytes) -> Any:
     try:
         text = data.decode()
         if name.endswith(LINES):
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
         if name.endswith((".yml", ".yaml")):
             return yaml.load(text, Loader=LOADER)
         return json.loads(text)
