@@ -92,7 +92,7 @@ def parsed(markdown: str) -> Page | None:
         return None
     try:
         page = Page(markdown)
-    except AssertionError as error:
+    except (AssertionError, IndexError) as error:
         raise Broken("Markdown has tags that are not closed") from error
     if strange := {tag.split()[0] for tag in page.tags} - own_tags():
         raise Broken(f"Markdown has the tags {sorted(strange)}")
