@@ -28,7 +28,7 @@ BY_NAME: Mapping[str, Callable[[Maker], Any]] = {
     "must_rank_at_most": lambda maker: maker.whole(1, 12),
     "location": lambda maker: f"golden.jsonl:{maker.whole(1, 9)}",
     "created_at": lambda maker: f"{maker.pick(DATES)}T03:04:05+00:00",
-    "metadata": lambda maker: {maker.text(): maker.anything()},
+    "metadata": lambda maker: {maker.text(): maker.anything() if maker.chance(0.05) else maker.number()},
     "relevance": lambda maker: {str(one): maker.pick(GRADES) for one in maker.some(maker.documents, 3)},
 }
 KEYS: Mapping[str, Callable[[Maker], Any]] = {

@@ -23,6 +23,7 @@ def made(random: Random, name: str, target: Target) -> Case:
     """Return a case that is made from nothing but the schemas."""
     maker = Maker(random)
     kinds = target.kinds(maker)
+    maker.has_baseline = any(name.startswith("base") for name in kinds)
     # Most programs are well tested against a file that is wrong: what passes all checks comes to the other code.
     spoiled = maker.pick(((), (), kinds, (maker.pick(kinds),), (maker.pick(kinds),)))
     files = {kind: (mutated if kind in spoiled else written)(maker, kind, KINDS[kind](maker)) for kind in kinds}
