@@ -1,43 +1,37 @@
 """The GitHub Action: runs a check and delivers its results. A failed delivery never changes the verdict."""
 
 import os
+import signal
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ragcontract import pipeline
-from ragcontract.contract import defaults
-from ragcontract.contract.defaults import InputPaths
+from ragcontract import memory, pipeline
+from ragcontract.child import in_child
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
 from ragcontract.core.text import encodable, printable
 from ragcontract.evaluation.source import Local
-from ragcontract.files.patterns import existing_files
-from ragcontract.files.writing import check_outputs, write_files
+from ragcontract.files.streams import Unfailing
+from ragcontract.files.writing import write_files
 from ragcontract.github import annotations
+from ragcontract.github.action_files import ActionFiles, find_files, without_content
 from ragcontract.github.commands import Level, annotation
 from ragcontract.github.context import TOKEN_INPUT, Context, number_at
 from ragcontract.github.delivery import Delivery, World, attempt, deliver, renderer_of
 from ragcontract.github.failure import Timing
-from ragcontract.github.paths import (
-    for_next_step,
-    in_container,
-    in_repository,
-    outside,
-    owned_like_workspace,
-    wrong_folder,
-)
+from ragcontract.github.paths import for_next_step, in_repository, owned_like_workspace
 from ragcontract.github.relay import relay
 from ragcontract.github.settings import Settings
 from ragcontract.logs import log_to
-from ragcontract.reports import json_report, terminal
+from ragcontract.reports import terminal
 from ragcontract.reports.build import error_report
-from ragcontract.reports.formats import FORMATS
+from ragcontract.reports.formats import FORMATS, Format
 from ragcontract.reports.report import ErrorReport, Provenance, Report
 from ragcontract.runs.readers import open_baseline, open_run
 
@@ -45,24 +39,46 @@ if TYPE_CHECKING:
     import requests
 
 FIXED_OUTPUTS = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")  # at the largest cut-off
+BUG = "A bug in rag-contract, not in your retriever or your contract, ended the check."
+BUG_ADVICE = "The job's log says what to report."
+
+
+class _Job(Struct, frozen=True, kw_only=True):
+    """One run of the action in mode check: its inputs, its files, and the world around it."""
+
+    context: Context
+    settings: Settings
+    world: World
+    files: ActionFiles
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str], world: World) -> "_Job":
+        """Read the environment and find the files."""
+        context, settings = Context.from_environ(environ), Settings.from_environ(environ)
+        return cls(context=context, settings=settings, world=world, files=find_files(settings, context))
+
+    def deliver(self, delivery: Delivery) -> bool:
+        """Deliver; returns False if a comment was expected and could not be posted."""
+        return deliver(delivery, self.context, self.settings, self.world, body_file=self.files.body)
 
 
 def main(environ: Mapping[str, str], world: World) -> int:
     """Run the action and return its exit code."""
-    context = Context.from_environ(environ)
+    world = replace(world, stdout=Unfailing(world.stdout))
     settings = Settings.from_environ(environ)
     if settings.mode == "post-comment":
-        return relay(context, settings, world)
-    paths = _find_paths(settings, context)
+        return relay(Context.from_environ(environ), settings, world)
+    job = _Job.of(environ, world)
     try:
-        delivery = _check_and_write(paths, settings, context, world)
+        with memory.explained():
+            delivery = _check_and_write(job)
     except RagContractError as error:
-        delivery = _delivery_of_error(error, paths, settings, context, world)
+        delivery = _delivery_of_error(error, job)
     except Exception:
         # There is no verdict, so an earlier comment must not keep showing one. The guard returns exit code 3.
-        deliver(_delivery_of_bug(settings, context, world), context, settings, world, body_file=paths.body_file)
+        job.deliver(_delivery_of_bug(job))
         raise
-    commented = deliver(delivery, context, settings, world, body_file=paths.body_file)
+    commented = job.deliver(delivery)
     if settings.comment_required and not commented and delivery.exit_code == ExitCode.PASS:
         holds = "The contract holds" if delivery.state == "pass" else "The contract is broken and not enforced"
         message = f"{holds}, but comment-required is true and the comment could not be posted"
@@ -71,25 +87,28 @@ def main(environ: Mapping[str, str], world: World) -> int:
     return delivery.exit_code
 
 
-class _Paths(Struct, frozen=True, kw_only=True):
-    """The paths of the inputs and of the reports, and the problems with them.
+def report_death(environ: Mapping[str, str], world: World, number: int, peak: int) -> int:
+    """Deliver that the check was killed by a signal and used at most ``peak`` bytes of memory; return the exit code.
 
-    ``body_file`` is the file for the comment's Markdown, ``error_file`` the report.json that is written if the input
-    cannot be judged. Each is None if it is not requested or must not be written.
+    The system kills a process when memory runs out; any other signal is a bug, as of a library in C.
     """
+    world = replace(world, stdout=Unfailing(world.stdout))
+    settings = Settings.from_environ(environ)
+    if settings.mode == "post-comment":
+        world.stdout.write("".join(annotation("error", problem) for problem in memory.killed(peak).problems))
+        return ExitCode.UNUSABLE_INPUT if number == signal.SIGKILL else ExitCode.BUG
+    job = _Job.of(environ, world)
+    delivery = _delivery_of_error(memory.killed(peak), job) if number == signal.SIGKILL else _delivery_of_bug(job)
+    job.deliver(delivery)
+    return delivery.exit_code
 
-    inputs: InputPaths
-    outputs: dict[str, str]
-    body_file: str | None = None
-    error_file: str | None = None
-    problems: list[str]
 
-
-def _check_and_write(paths: _Paths, settings: Settings, context: Context, world: World) -> Delivery:
+def _check_and_write(job: _Job) -> Delivery:
     """Judge the run and write the report files; raises RagContractError if that is not possible."""
-    if problems := [*settings.problems, *paths.problems]:
+    settings, context, reports = job.settings, job.context, job.files.reports
+    if problems := [*settings.problems, *job.files.problems]:
         raise InputError(problems)
-    inputs = paths.inputs
+    inputs = job.files.inputs
     request = pipeline.Request(
         golden=inputs.golden,
         config=inputs.config,
@@ -100,10 +119,13 @@ def _check_and_write(paths: _Paths, settings: Settings, context: Context, world:
         detail=settings.report_json_detail,
         source=_provenance(settings, context),
     )
-    outcome = pipeline.check(request, now=world.clock())
-    report, outputs = outcome.report, paths.outputs
-    with owned_like_workspace(outputs.values(), context):
-        write_files({outputs[form.name]: form.render(outcome) for form in FORMATS if form.name in outputs})
+    try:
+        outcome = pipeline.check(request, now=job.world.clock())
+    except InputError as error:
+        raise without_content(error, job.files) from None
+    report = outcome.report
+    with owned_like_workspace(reports.values(), context):
+        write_files({reports[form.name]: form.render(outcome) for form in FORMATS if form.name in reports})
 
     broken = report.verdict == "fail"
     level: Level = "error" if settings.enforce else "warning"
@@ -112,7 +134,7 @@ def _check_and_write(paths: _Paths, settings: Settings, context: Context, world:
         state=report.verdict,
         log=printable(terminal.without_colours(terminal.check_text(report)))
         + annotations.of_report(report, level, partial(in_repository, context=context)),
-        outputs=_numbers(report) | {name: for_next_step(path, context) for name, path in outputs.items()},
+        outputs=_numbers(report) | {name: for_next_step(path, context) for name, path in reports.items()},
         render=renderer_of(report, settings.name),
         report=report,
     )
@@ -130,61 +152,6 @@ def _provenance(settings: Settings, context: Context) -> Provenance:
     )
 
 
-def _find_paths(settings: Settings, context: Context) -> _Paths:
-    """Return the paths of inputs and reports, with a problem for each that is outside the workspace."""
-    folder = in_container(settings.working_directory, context)
-    if problem := wrong_folder(folder, context):
-        return _Paths(inputs=InputPaths(golden=[], run=[]), outputs={}, problems=[problem])
-
-    def mapped(paths: tuple[str, ...]) -> list[str]:
-        return [in_container(path, context) for path in paths]
-
-    inputs = defaults.find_inputs(
-        golden=mapped(settings.golden),
-        run=mapped(settings.run),
-        baseline=mapped(settings.baseline),
-        config=in_container(settings.config, context) if settings.config else None,
-        folder=folder,
-    )
-    wanted = {
-        "report-md": settings.report_md,
-        "report-json": settings.report_json,
-        "junit": settings.junit,
-        "report-html": settings.report_html,
-        "comment-body-file": settings.comment_body_file,
-    }
-    outputs = {name: str(Path(folder) / in_container(path, context)) for name, path in wanted.items() if path}
-    problems = _wrong_paths(inputs, outputs, context)
-    body_file, error_file = outputs.pop("comment-body-file", None), outputs["report-json"]
-    # These two files report problems with the other paths, so they are checked separately.
-    if body_file and _may_not_be_written(body_file, outputs.values(), inputs, context):
-        body_file = None
-    others = [path for name, path in outputs.items() if name != "report-json"]
-    may_not = _may_not_be_written(error_file, [*others, *([body_file] if body_file else [])], inputs, context)
-    return _Paths(
-        inputs=inputs,
-        outputs=outputs,
-        body_file=body_file,
-        error_file=None if may_not else error_file,
-        problems=problems,
-    )
-
-
-def _wrong_paths(inputs: InputPaths, outputs: Mapping[str, str], context: Context) -> list[str]:
-    """Return the problems with the paths; accesses nothing outside the workspace."""
-    if problems := outside(dict.fromkeys([*inputs.all, *outputs.values()]), context):
-        return problems
-    found, _ = existing_files(inputs.all)
-    return [*outside(found, context), *check_outputs(outputs.values(), found)]
-
-
-def _may_not_be_written(path: str, others: Iterable[str], inputs: InputPaths, context: Context) -> bool:
-    """Return whether a file must not be written; inputs outside the workspace are ignored."""
-    inside = [given for given in inputs.all if not outside([given], context)]
-    taken = [*existing_files(inside)[0], *(other for other in others if not outside([other], context))]
-    return bool(outside([path], context) or check_outputs([path], taken))
-
-
 def _numbers(report: Report) -> dict[str, str]:
     """Return the outputs on the result: the verdict, all metrics as JSON, and the metrics that action.yml names."""
     metrics = {key: metric.current for key, metric in report.metrics.items()}
@@ -197,44 +164,51 @@ def _numbers(report: Report) -> dict[str, str]:
     }
 
 
-def _delivery_of_error(
-    error: RagContractError, paths: _Paths, settings: Settings, context: Context, world: World
+def _delivery_of_error(error: RagContractError, job: _Job) -> Delivery:
+    """Return the delivery for input that cannot be judged, and write reports that say so."""
+    log = annotations.of_problems(error, partial(in_repository, context=job.context))
+    return _without_verdict(job, error.problems, error.more, error.warnings, exit_code=error.exit_code, log=log)
+
+
+def _delivery_of_bug(job: _Job) -> Delivery:
+    """Return the delivery for a bug of ours, and write reports that say so."""
+    log = annotation("error", BUG)
+    return _without_verdict(job, [BUG], 0, [], exit_code=ExitCode.BUG, log=log, advice=BUG_ADVICE)
+
+
+def _without_verdict(
+    job: _Job,
+    problems: Sequence[str],
+    more: int,
+    warnings: Sequence[str],
+    *,
+    exit_code: int,
+    log: str,
+    advice: str = "",
 ) -> Delivery:
-    """Return the delivery for input that cannot be judged, and write its report.json for the second workflow."""
-    source = _provenance(settings, context)
-    report = error_report(error.problems, error.more, error.warnings, world.clock(), source)
+    """Write every report that may be written, so that none of an earlier run or of the repository is left."""
+    report = error_report(problems, more, warnings, job.world.clock(), _provenance(job.settings, job.context))
     outputs = {"verdict": "error"}
-    path = paths.error_file
-    if path is not None and attempt(world, "report.json", lambda: _write_error(path, report, context)):
-        outputs["report-json"] = for_next_step(path, context)
+    for form in FORMATS:
+        path = job.files.on_error.get(form.name)
+        if path and attempt(job.world, path, partial(_write_error, path, form, report, job.context)):
+            outputs[form.name] = for_next_step(path, job.context)
     return Delivery(
-        exit_code=error.exit_code,
+        exit_code=exit_code,
         state="error",
-        log=annotations.of_problems(error, partial(in_repository, context=context)),
+        log=log,
         outputs=outputs,
-        render=renderer_of(report, settings.name),
+        render=renderer_of(report, job.settings.name, advice),
     )
 
 
-def _write_error(path: str, report: ErrorReport, context: Context) -> None:
+def _write_error(path: str, form: Format, report: ErrorReport, context: Context) -> None:
     with owned_like_workspace([path], context):
-        write_files({path: json_report.render_error(report)})
-
-
-def _delivery_of_bug(settings: Settings, context: Context, world: World) -> Delivery:
-    problem = "A bug in rag-contract, not in your retriever or your contract, ended the check."
-    report = error_report([problem], 0, [], world.clock(), _provenance(settings, context))
-    return Delivery(
-        exit_code=ExitCode.BUG,
-        state="error",
-        log=annotation("error", problem),
-        outputs={"verdict": "error"},
-        render=renderer_of(report, settings.name, advice="The job's log says what to report."),
-    )
+        write_files({path: form.render_error(report)})
 
 
 def from_runner() -> int:
-    """Run the action with this process's environment, clock, network and standard output."""
+    """Run the action with this process's environment, clock, network and standard output, in a child process."""
 
     def session() -> "requests.Session":
         import requests
@@ -246,4 +220,4 @@ def from_runner() -> int:
     if environ.get("RUNNER_DEBUG") == "1":
         log_to(sys.stderr)
     os.environ.pop(TOKEN_INPUT, None)  # so that no subprocess of a library inherits it
-    return main(environ, world)
+    return in_child(lambda: main(environ, world), partial(report_death, environ, world))

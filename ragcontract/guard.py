@@ -2,18 +2,19 @@
 
 import gc
 import platform
+import signal
 import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 from typing import TextIO
 
-from ragcontract.core.errors import ExitCode, RagContractError
+from ragcontract import memory
+from ragcontract.core.errors import INTERRUPTED, ExitCode, RagContractError
 from ragcontract.core.text import printable, visible
 from ragcontract.core.version import __version__
 from ragcontract.files.streams import reader_may_leave
-
-INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 BUG = """
 rag-contract: this is a bug of ours, not a verdict on your retriever. Please report it at
@@ -29,7 +30,8 @@ def guarded(run: Callable[[], int], stderr: TextIO | None) -> int:
     None if the shell closed it. A failure to write to it does not change the exit code.
     """
     try:
-        return run()
+        with memory.explained():
+            return run()
     except RagContractError as error:
         warnings = [f"warning: {visible(line)}" for line in error.warnings]
         _tell(stderr, [*warnings, *(f"error: {visible(line)}" for line in error.lines())])
@@ -63,10 +65,21 @@ def whole_process(run: Callable[[], int]) -> int:
     Garbage collection is off: the process is short and its objects live until it ends, so a collection finds nothing
     and takes a fifth of the time of a small check, most of it at interpreter exit. Frozen objects are skipped there.
     """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Not if they are ignored, as in a shell's background job. As process 1, a container has no default handlers.
+        if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
+            signal.signal(number, _stop)
     gc.disable()
     code = guarded(run, sys.stderr)
     gc.freeze()
     return code
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    """Stop as on Ctrl-C, so that temporary files are removed; a second signal must not interrupt that."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def entry_point() -> None:

@@ -8,6 +8,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
+import junitparser
 import msgspec
 import pytest
 
@@ -124,18 +125,19 @@ def test_enforce_false_still_fails_on_input_that_cannot_be_judged(runner: Runner
     assert runner.run({"enforce": "false"}).exit_code == 2
 
 
-def test_input_that_cannot_be_judged_replaces_a_green_comment_and_leaves_the_other_reports(
-    runner: Runner, github: GitHub
-) -> None:
+def test_input_that_cannot_be_judged_replaces_a_green_comment_and_the_reports(runner: Runner, github: GitHub) -> None:
     scenarios.passing(runner.workspace)
     runner.run()
-    before = [(runner.workspace / name).read_bytes() for name in ("report.md", "junit.xml")]
+    (runner.workspace / "page.html").write_text("committed, all green")
     scenarios.unusable(runner.workspace)
-    result = runner.run()
+    result = runner.run({"report-html": "page.html"})
     assert result.exit_code == 2
     assert result.outputs == {
         "verdict": "error",
+        "report-md": "report.md",
         "report-json": "report.json",
+        "junit": "junit.xml",
+        "report-html": "page.html",
         "comment-url": github.comments[0]["html_url"],
     }
     assert len(github.comments) == 1
@@ -145,8 +147,11 @@ def test_input_that_cannot_be_judged_replaces_a_green_comment_and_leaves_the_oth
     reported = result.annotations[0]
     assert (reported.level, reported.file, reported.line) == ("error", "current_run.jsonl", "2")
     assert reported.message.startswith("current_run.jsonl:2: is cut off in the middle")
-    assert [(runner.workspace / name).read_bytes() for name in ("report.md", "junit.xml")] == before
+    for name in ("report.md", "report.json", "junit.xml", "page.html"):
+        assert "is cut off in the middle" in (runner.workspace / name).read_text(), name
     assert json.loads((runner.workspace / "report.json").read_text())["verdict"] == "error"
+    suites = junitparser.JUnitXml.fromfile(str(runner.workspace / "junit.xml"))
+    assert (suites.tests, suites.errors, suites.failures) == (1, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -476,7 +481,10 @@ def test_a_report_of_problems_is_not_written_where_it_may_not_be(runner: Runner,
     assert result.exit_code == 2
     assert why in result.log
     assert "report-json" not in result.outputs
-    assert files_in(runner.workspace) | files_in(runner.folder / "home") == before
+    after = files_in(runner.workspace) | files_in(runner.folder / "home")
+    assert b"could not be judged" in after.pop("report.md") or path == "report.md"
+    assert b"<error" in after.pop("junit.xml")
+    assert after == {name: data for name, data in before.items() if name != "report.md"}
 
 
 def test_of_a_report_and_a_body_file_with_the_same_path_the_report_is_written(runner: Runner) -> None:

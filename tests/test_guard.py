@@ -1,3 +1,4 @@
+import errno
 import io
 import platform
 import re
@@ -50,13 +51,35 @@ def test_an_interrupt_is_not_a_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [ImportError("no"), ZeroDivisionError(), MemoryError(), RecursionError(), UnicodeError()]
+    "error", [ImportError("no"), ZeroDivisionError(), OSError("no"), RecursionError(), UnicodeError()]
 )
 def test_everything_else_is_a_bug_of_ours(error: BaseException) -> None:
     code, text = reported(error)
     assert code == 3
     assert type(error).__name__ in text
     assert f"rag-contract {__version__}, Python {platform.python_version()}" in text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        ImportError("x.so: failed to map segment from shared object"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_memory_that_ran_out_is_no_bug_of_ours_and_says_how_much_there_was(error: BaseException) -> None:
+    code, text = reported(error)
+    assert code == 2
+    assert re.fullmatch(r"error: memory ran out: .*the peak was [\d,.]+ MiB; give it more memory, or split .*\n", text)
+
+
+def test_what_was_raised_because_memory_ran_out_is_no_bug_of_ours_either() -> None:
+    error = KeyError("x")
+    error.__context__ = ImportError("half a module")
+    error.__context__.__cause__ = MemoryError()
+    assert reported(error)[0] == 2
 
 
 def test_a_bug_cannot_act_on_a_runner_either() -> None:

@@ -14,7 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "guard", "spark", "__init__"),
     ("cli", "action", "cluster.python_api", "cluster.session"),
     ("api", "schemas"),
-    ("logs",),
+    ("child", "logs", "memory"),
     ("pipeline",),
     ("github",),
     ("reports",),

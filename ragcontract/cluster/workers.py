@@ -27,6 +27,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.run import RunRow
@@ -34,7 +35,6 @@ from ragcontract.evaluation.duplicates import DuplicateCounter
 from ragcontract.evaluation.plan import Plan, RowOutcome, valid_values
 from ragcontract.files.arrow import Columns
 from ragcontract.files.jsonl import UNDECODABLE, explained
-from ragcontract.files.lines import MAX_LINE_BYTES
 from ragcontract.files.opening import UTF8_BOM
 from ragcontract.files.problems import SHOWN, Problem
 from ragcontract.files.schema import Mismatch, shown
@@ -85,7 +85,7 @@ def of_lines(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordB
             line = raw.removeprefix(UTF8_BOM)
             if not line or line.isspace():
                 continue
-            if len(line) > MAX_LINE_BYTES:
+            if len(line) > bounds.LINE:
                 counts.bad(_location_of(line, _file(batch, number)), [Mismatch((), "the line is longer than 64 MiB")])
                 continue
             try:

@@ -9,8 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.gate import LimitKey
-from ragcontract.core.ids import Id, Rank
+from ragcontract.core.ids import Id, Rank, Tag
 from ragcontract.core.metric import Gain, RankBy
 from ragcontract.core.rule import Rule, names_of, switch_of
 from ragcontract.registry import Registry
@@ -19,8 +20,9 @@ DEFAULT_K = 5
 MAX_CUTOFFS = 10
 
 Text = Annotated[str, Meta(min_length=1)]
-NonEmpty = Annotated[
-    Text | None, Meta(description="The gate's id: fail_on.mrr_drop_gt, tags.policy.minimums.recall_at_k.")
+GateId = Annotated[
+    Annotated[str, Meta(min_length=1, max_length=bounds.KEY, title=f"text of 1 to {bounds.KEY} characters")] | None,
+    Meta(description="The gate's id: fail_on.mrr_drop_gt, tags.policy.minimums.recall_at_k."),
 ]
 
 
@@ -42,9 +44,9 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A known failure that is accepted until a date: of a gate, or of one or all rules of a query or a tag."""
 
     query: Id | None = None
-    tag: Text | None = None
+    tag: Tag | None = None
     rule: str | None = None
-    gate: NonEmpty = None
+    gate: GateId = None
     reason: Text
     owner: Annotated[Text, Meta(description="Who is responsible for it.")]
     expires: Annotated[
@@ -80,7 +82,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Gain, Meta(description="What a grade is worth in nDCG: the grade, or 2^grade - 1 (grades of at most 64 then).")
     ] = "linear"
     fail_on: FailOn = FailOn()
-    tags: dict[Text, TagLimits] = msgspec.field(default_factory=dict)
+    tags: dict[Tag, TagLimits] = msgspec.field(default_factory=dict)
     per_query: PerQuery = PerQuery()
     waivers: list[Waiver] = []
     max_baseline_age: Annotated[
@@ -145,7 +147,7 @@ def config_record(registry: Registry, keys: Sequence[LimitKey]) -> type[Config]:
         {
             "fail_on": (fail_on, fail_on()),
             **_fields(sections),
-            "tags": (Annotated[dict[Text, tag_limits], about_tags], msgspec.field(default_factory=dict)),  # type: ignore[valid-type]
+            "tags": (Annotated[dict[Tag, tag_limits], about_tags], msgspec.field(default_factory=dict)),  # type: ignore[valid-type]
             "per_query": (per_query, per_query()),
             "waivers": (Annotated[list[waiver], about_waivers], []),  # type: ignore[valid-type]
         },

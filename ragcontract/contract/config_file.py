@@ -10,8 +10,10 @@ from msgspec import Struct
 
 from ragcontract.contract.config import DEFAULT_K, MAX_CUTOFFS, Config, Waiver, config_record
 from ragcontract.contract.limits import explained, gates_of, limit_keys
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate, LimitKey
+from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import SourceFile
 from ragcontract.core.text import encodable
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
@@ -19,8 +21,6 @@ from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
 from ragcontract.files.schema import Mismatch, dotted, mismatches
 from ragcontract.registry import Registry
-
-MAX_BYTES = 1 << 20
 
 
 class ConfigFile(Struct, frozen=True, kw_only=True):
@@ -45,11 +45,11 @@ def read_config(path: str | None, registry: Registry, *, k: int | None = None) -
     if problem := not_readable(path):
         return _unusable(k, Problem(path, problem))
     try:
-        data, source = read_whole(path, limit=MAX_BYTES)
+        data, source = read_whole(path, limit=bounds.CONFIG)
     except READ_ERRORS as error:
         return _unusable(k, Problem(path, read_problem(error)))
-    if len(data) > MAX_BYTES:
-        return _unusable(k, Problem(path, "is larger than 1 MiB, the limit for a configuration"))
+    if len(data) > bounds.CONFIG:
+        return _unusable(k, Problem(path, f"is larger than {mebibytes(bounds.CONFIG)}, the limit for a configuration"))
     return _read(data, source, registry, k)
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import Id, Rank, as_id, unique_ids
+from ragcontract.core.ids import Id, Rank, Tag, TextId, as_id, unique_ids
 from ragcontract.core.run import SourceFile
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.opening import Progress, no_progress
@@ -45,13 +45,13 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     ] = None
     forbidden_doc_ids: Annotated[list[Id] | None, Meta(description="Documents that must not be retrieved.")] = None
     weight: Annotated[Weight | None, Meta(description="Importance of the query in the means; 1 by default.")] = None
-    tags: Annotated[list[Text] | None, Meta(description="Labels to report metrics by.")] = None
+    tags: Annotated[list[Tag] | None, Meta(description="Labels to report metrics by.")] = None
     severity: Annotated[
         Literal["error", "warn"] | None, Meta(description="With warn, broken rules are reported but do not fail.")
     ] = None
     metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; not read.")] = None
     relevance: Annotated[
-        dict[Text, Grade] | None,
+        dict[TextId, Grade] | None,
         Meta(description="Grades of documents; with it, relevant_doc_ids may be left out: those of grade 1 or more."),
     ] = None
 

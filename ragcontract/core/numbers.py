@@ -92,6 +92,11 @@ def _short(written: str) -> str:
     return written.rstrip("0").rstrip(".") if "." in written else written
 
 
+def mebibytes(size: float) -> str:
+    """Format a number of bytes: ``64 MiB``, ``1,024 MiB``."""
+    return f"{_short(f'{size / (1 << 20):,.1f}')} MiB"
+
+
 def count(number: int, noun: str) -> str:
     """Format a count with its noun: ``1 query``, ``1,200 queries``."""
     plural = noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"

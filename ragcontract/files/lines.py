@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from ragcontract.core import bounds
+from ragcontract.core.numbers import mebibytes
 from ragcontract.files.opening import BUFFER, UTF8_BOM, InputFile
 
-MAX_LINE_BYTES = 64 << 20
 HEAD = 1024  # number of bytes examined to detect binary data
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -19,7 +20,7 @@ class UnreadableError(Exception):
 
 
 def lines_of(file: InputFile, expected: str) -> Iterator[bytes]:
-    """Yield lines of at most ``MAX_LINE_BYTES``, without byte order marks and line feeds.
+    """Yield lines of at most ``bounds.LINE``, without byte order marks and line feeds.
 
     Raises :class:`UnreadableError`, with ``expected`` (such as "JSON lines") in the message, or one of ``READ_ERRORS``.
     """
@@ -38,17 +39,23 @@ def line_blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
         raise UnreadableError("is UTF-16 or UTF-32; save the file as UTF-8", lines_on=1)
     if b"\0" in head:
         raise UnreadableError(f"is binary data; expected {expected} as UTF-8 text, or gzip of them", lines_on=1)
+    longest = min(bounds.LINE, file.longest or bounds.LINE)
     begun: list[bytes] = []  # parts of a line that continues in the next block
     while block := file.stream.read1(BUFFER):
         begun.append(block)
         if b"\n" not in block:
-            if sum(map(len, begun)) > MAX_LINE_BYTES:
-                raise UnreadableError("the line is longer than 64 MiB", lines_on=1)
+            if sum(map(len, begun)) > longest:
+                raise _too_long(longest)
             continue
         *lines, rest = b"".join(begun).split(b"\n")
-        if len(lines[0]) > MAX_LINE_BYTES:
-            raise UnreadableError("the line is longer than 64 MiB", lines_on=1)
+        if len(lines[0]) > longest:
+            raise _too_long(longest)
         yield lines
         begun = [rest]
     if last := b"".join(begun):
         yield [last]
+
+
+def _too_long(longest: int) -> UnreadableError:
+    advice = "" if longest == bounds.LINE else ", which is too much for a gzip file of its size; give it unpacked"
+    return UnreadableError(f"the line is longer than {mebibytes(longest)}{advice}", lines_on=1)

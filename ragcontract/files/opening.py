@@ -3,10 +3,13 @@
 import gzip
 import hashlib
 import io
+import os
 import zlib
 from collections.abc import Callable
 from typing import Any, Self
 
+from ragcontract.core import bounds
+from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import SourceFile
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -23,6 +26,8 @@ def no_progress(_bytes_read: int) -> None:
 
 def read_problem(error: Exception) -> str:
     """Return the reason why a file could not be opened or read."""
+    if isinstance(error, TooLargeError):
+        return str(error)
     if isinstance(error, OSError) and error.errno is not None:
         return f"cannot be read ({error.strerror or error})"
     if isinstance(error, OSError | EOFError | zlib.error):  # gzip's own OSError has no errno
@@ -58,17 +63,54 @@ class _HashingReader(io.RawIOBase):
         super().close()
 
 
+class TooLargeError(OSError):
+    """A gzip file unpacks to more than it may: reading on could exhaust memory or take hours."""
+
+
+class _Unpacker(io.RawIOBase):
+    """Decompresses gzip; raises TooLargeError beyond ``most`` bytes."""
+
+    def __init__(self, packed: "io.BufferedReader[Any]", most: int) -> None:
+        self._file = gzip.GzipFile(fileobj=packed)
+        self._most = most
+        self._unpacked = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        count = self._file.readinto(buffer)
+        self._unpacked += count
+        if self._unpacked > self._most:
+            raise TooLargeError(too_large(self._most))
+        return count
+
+
+def too_large(most: int) -> str:
+    """Return the problem with a gzip file in which a file or a line unpacks to more than ``most`` bytes."""
+    return f"unpacks to more than {mebibytes(most)}, which is too much for a gzip file of its size; give it unpacked"
+
+
 class InputFile:
-    """An open input file, decompressed if its content (not its name) is gzip, and hashed while it is read."""
+    """An open input file, decompressed if its content (not its name) is gzip, and hashed while it is read.
+
+    ``longest`` is the most bytes that one line, or the whole file if it is read at once, may have in memory; None if
+    only the reader sets a limit. A small gzip file can unpack to a thousand times its size.
+    """
 
     def __init__(self, path: str, progress: Progress = no_progress) -> None:
         """Open the file; raises OSError."""
         self.path = path
-        self._raw = _HashingReader(io.FileIO(path), progress)
+        self.longest: int | None = None
+        file = io.FileIO(path)
+        self._raw = _HashingReader(file, progress)
         packed = io.BufferedReader(self._raw, BUFFER)
         self.stream: io.BufferedReader[Any] = packed
         if packed.peek(2)[:2] == GZIP_MAGIC:
-            self.stream = io.BufferedReader(gzip.GzipFile(fileobj=packed), BUFFER)
+            size = os.fstat(file.fileno()).st_size  # 0 for a pipe, in which only the fixed limits hold
+            self.longest = max(bounds.UNPACKED, bounds.UNPACKED_RATIO * size)
+            total = max(bounds.UNPACKED_TOTAL, bounds.UNPACKED_TOTAL_RATIO * size)
+            self.stream = io.BufferedReader(_Unpacker(packed, total), BUFFER)
 
     def source(self) -> SourceFile:
         """Return the path and the digest of the bytes on disk; call this after reading the file to its end."""
@@ -87,13 +129,13 @@ class InputFile:
 def read_whole(path: str, progress: Progress = no_progress, *, limit: int | None = None) -> tuple[bytes, SourceFile]:
     """Read a whole file without its byte order mark; with a ``limit``, little more than that many bytes.
 
-    Raises one of ``READ_ERRORS``.
+    Raises one of ``READ_ERRORS``, among them TooLargeError if a gzip file unpacks to far more than its size.
     """
-    if limit is not None:
-        with InputFile(path, progress) as file:
+    with InputFile(path, progress) as file:
+        if limit is not None:
             return file.stream.read(len(UTF8_BOM) + limit + 1).removeprefix(UTF8_BOM), file.source()
-    with _HashingReader(io.FileIO(path), progress) as raw:
-        data = raw.readall()
-        source = SourceFile(path=path, sha256=raw.digest.hexdigest())
-    unpacked = gzip.decompress(data) if data.startswith(GZIP_MAGIC) else data
-    return unpacked.removeprefix(UTF8_BOM), source
+        if file.longest is None:
+            data = file.stream.read()
+        elif len(data := file.stream.read(file.longest + 1)) > file.longest:
+            raise TooLargeError(too_large(file.longest))
+        return data.removeprefix(UTF8_BOM), file.source()

@@ -132,7 +132,10 @@ def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Mismatch]:
             if name not in known:
                 yield Mismatch((*path, str(name)), f"unknown key; {_meant(str(name), known, definitions)}")
     elif "propertyNames" in error.absolute_schema_path:
-        yield Mismatch(path, "has an empty key")
+        too_long = (
+            f"has a key of more than {error.schema.get('maxLength')} characters: {shorten(str(error.instance), 40)!r}"
+        )
+        yield Mismatch(path, too_long if error.instance else "has an empty key")
     else:
         yield Mismatch(path, _mismatch(error.instance, error.schema, definitions))
 

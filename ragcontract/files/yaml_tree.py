@@ -12,7 +12,8 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from ragcontract.core.text import encodable
+from ragcontract.core import bounds
+from ragcontract.core.text import encodable, shorten
 
 Path = tuple[str | int, ...]
 HALF = r"contains half of a surrogate pair (\ud800 to \udfff), which is not a character; write both halves"
@@ -56,8 +57,9 @@ def load(data: bytes, *, texts: Container[str] = ()) -> Document:
     value: Any = None
     try:
         value = tree.root(text)
-    except RecursionError:
-        tree.problems.append(Problem(line=1, message="is nested too deeply"))
+    except (RecursionError, _TooDeepError) as error:
+        line = error.line if isinstance(error, _TooDeepError) else 1
+        tree.problems.append(Problem(line=line, message=f"is nested more than {bounds.CONFIG_DEPTH} levels deep"))
     return Document(value=value, lines=tree.lines, problems=tree.problems)
 
 
@@ -68,6 +70,14 @@ def _decode(data: bytes) -> tuple[str, Problem | None]:
         line = data[: error.start].count(b"\n") + 1
         message = f"is not UTF-8 (byte 0x{data[error.start]:02x}); save the file as UTF-8"
         return "", Problem(line=line, message=message)
+
+
+class _TooDeepError(Exception):
+    """The document is nested too deeply at a line."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
 
 
 class _Tree:
@@ -115,6 +125,8 @@ class _Tree:
         if not node.tag.startswith("tag:yaml.org,2002:") or "python" in node.tag:
             tag = node.tag.replace("tag:yaml.org,2002:", "!!")
             return self._refuse(node.start_mark, path, f"has a tag ({tag}), which is not read here; leave it out")
+        if len(path) > bounds.CONFIG_DEPTH:
+            raise _TooDeepError(node.start_mark.line + 1)
         if node.id == "mapping":
             return self._mapping(node, path)
         if node.id == "sequence":
@@ -139,6 +151,11 @@ class _Tree:
             key = _whole(key_node.value)
             if key is None:
                 self._refuse(key_node.start_mark, path, f"has a key that {HALF}")
+                continue
+            if len(key) > bounds.KEY:
+                self._refuse(
+                    key_node.start_mark, path, f"has a key of more than {bounds.KEY} characters: {shorten(key, 40)!r}"
+                )
                 continue
             here = (*path, key)
             if here in self.lines:

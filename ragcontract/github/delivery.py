@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from ragcontract.core.text import printable, visible
+from ragcontract.files.streams import Writable
 from ragcontract.files.writing import write_files
 from ragcontract.github.body import checked, fitting, foot
 from ragcontract.github.commands import annotation, append_summary, set_outputs
@@ -78,7 +79,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
 class World(Struct, frozen=True, kw_only=True):
     """The external dependencies of a delivery, which tests replace."""
 
-    stdout: TextIO
+    stdout: Writable
     clock: Callable[[], datetime]
     session: "Callable[[], requests.Session]"
     timing: Timing

@@ -1,4 +1,4 @@
-"""Maps paths between the runner and the container, and restricts access to the workspace."""
+"""Maps paths between the runner, the container and the repository."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ragcontract.github.access import outside
 from ragcontract.github.context import Context
 
 
@@ -19,25 +20,6 @@ def in_container(path: str, context: Context) -> str:
     if host and (path == host or path.startswith(f"{host}/")):
         return str(context.workspace) + path[len(host) :]
     return path
-
-
-def outside(paths: Iterable[str], context: Context) -> list[str]:
-    """Return a problem for every path that is, with links resolved, outside the workspace and the temporary folder."""
-    allowed = [folder.resolve() for folder in (context.workspace, context.temporary) if folder is not None]
-    return [
-        f"{path}: leads out of the workspace; the action reads and writes nothing outside of it"
-        for path in paths
-        if not any(Path(os.path.realpath(path)).is_relative_to(folder) for folder in allowed)
-    ]
-
-
-def wrong_folder(folder: str, context: Context) -> str | None:
-    """Return the problem with the input working-directory, or None."""
-    if problems := outside([folder], context):
-        return f"input working-directory: {problems[0]}"
-    if folder and not os.path.isdir(folder):  # noqa: PTH112 (pathlib raises if a name is too long)
-        return f"input working-directory: {folder!r} is not a folder in the workspace"
-    return None
 
 
 def for_next_step(path: str, context: Context) -> str:

@@ -17,13 +17,14 @@ from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.problems import SHOWN, Problem
 from ragcontract.github import annotations
+from ragcontract.github.access import outside, wrong_folder
 from ragcontract.github.body import minute
 from ragcontract.github.commands import annotation
 from ragcontract.github.comment import MAX_BODY
 from ragcontract.github.context import Context, number_at, text_at
 from ragcontract.github.delivery import Renderer, World, draft_of, post_comment, renderer_of
 from ragcontract.github.failure import GitHubError
-from ragcontract.github.paths import in_container, in_repository, outside, wrong_folder
+from ragcontract.github.paths import in_container, in_repository
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, of_workflow_run
 from ragcontract.github.settings import Settings
 from ragcontract.reports.markdown.document import Layout

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ragcontract.reports import json_report
 from ragcontract.reports.markdown import document
-from ragcontract.reports.report import Detail, QueryReport, Report
+from ragcontract.reports.report import Detail, ErrorReport, QueryReport, Report
 
 
 class Reported(Protocol):
@@ -37,6 +37,9 @@ class Format(Protocol):
     def render(self, outcome: Reported) -> Iterable[bytes]:
         """Return the content of the file, in parts."""
 
+    def render_error(self, report: ErrorReport) -> bytes:
+        """Return the content of the file for input that cannot be judged."""
+
 
 class Markdown:
     """``report.md``."""
@@ -49,6 +52,10 @@ class Markdown:
         """Render the whole report."""
         return [document.render(outcome.report).encode()]
 
+    def render_error(self, report: ErrorReport) -> bytes:
+        """Render the problems."""
+        return document.render_error(report).encode()
+
 
 class Json:
     """``report.json``; the only format that uses ``queries`` of :class:`Reported`."""
@@ -60,6 +67,10 @@ class Json:
     def render(self, outcome: Reported) -> Iterable[bytes]:
         """Encode the report, one query per line."""
         return json_report.render(outcome.report, outcome.queries(), outcome.detail)
+
+    def render_error(self, report: ErrorReport) -> bytes:
+        """Encode the problems; the verdict is ``error``."""
+        return json_report.render_error(report)
 
 
 class JUnit:
@@ -75,6 +86,12 @@ class JUnit:
 
         return junit.render(outcome.report)
 
+    def render_error(self, report: ErrorReport) -> bytes:
+        """Render one test case with an error."""
+        from ragcontract.reports import junit
+
+        return junit.render_error(report)
+
 
 class Html:
     """``report.html``."""
@@ -88,6 +105,12 @@ class Html:
         from ragcontract.reports.html import page  # Jinja is imported only if the page is requested
 
         return [page.render(outcome.report)]
+
+    def render_error(self, report: ErrorReport) -> bytes:
+        """Render a page with the problems."""
+        from ragcontract.reports.html import page
+
+        return page.render_error(report)
 
 
 FORMATS: tuple[Format, ...] = (Markdown(), Json(), JUnit(), Html())

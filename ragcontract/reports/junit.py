@@ -11,10 +11,11 @@ from ragcontract.core.phrase import render as say
 from ragcontract.core.text import visible
 from ragcontract.judging.gates import GateReport
 from ragcontract.reports.broken import FindingsByQuery
-from ragcontract.reports.report import QueryReport, Report
+from ragcontract.reports.report import ErrorReport, QueryReport, Report
 
 Properties = dict[str, str]
 
+DECLARATION = b'<?xml version="1.0" encoding="utf-8"?>\n'
 BATCH = 1_000  # test cases that junit-xml holds in memory at once
 
 
@@ -36,13 +37,25 @@ def render(report: Report) -> Iterator[bytes]:
     gates = [gate.status for gate in report.gates]
     queries = [query.status for query in listed]
     tests, failures = len(gates) + len(queries), [*gates, *queries].count("fail")
-    yield b'<?xml version="1.0" encoding="utf-8"?>\n'
+    yield DECLARATION
     yield f'<testsuites disabled="0" errors="0" failures="{failures}" tests="{tests}" time="0.0">\n'.encode()
     yield from _suite(
         "rag-contract gates", properties, gates, (_gate(gate, of_gates.get(gate.id)) for gate in report.gates)
     )
     yield from _suite("rag-contract queries", of_queries, queries, (_query(query, findings) for query in listed))
     yield b"</testsuites>\n"
+
+
+def render_error(report: ErrorReport) -> bytes:
+    """Render one test case for input that cannot be judged: its error has all problems."""
+    problems = [visible(problem) for problem in report.problems]
+    if report.more_problems:
+        problems.append(f"… and {report.more_problems:,} more")
+    case = TestCase("the input can be judged", classname="rag-contract.input")
+    case.add_error_info(message=problems[0], output="\n".join(problems), error_type="input")
+    suite = TestSuite("rag-contract input", [case], properties={"verdict": report.verdict}).build_xml_doc()
+    head = b'<testsuites disabled="0" errors="1" failures="0" tests="1" time="0.0">\n'
+    return DECLARATION + head + _lines(ET.tostring(suite)) + b"</testsuites>\n"
 
 
 def _suite(name: str, properties: Properties, statuses: Sequence[str], cases: Iterator[TestCase]) -> Iterator[bytes]:

@@ -5,6 +5,7 @@ The codes are defined here so that the action, whose log has no colours, does no
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, milliseconds, ms_digits
 from ragcontract.core.phrase import render
 from ragcontract.core.run import Latency
@@ -76,7 +77,8 @@ def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> Iterable[str]:
-    """Lay out rows of text in columns, two spaces between them."""
+    """Lay out rows of text in columns, two spaces between them; long cells are cut."""
+    cells = [[shorten(cell, bounds.CELL) for cell in row] for row in cells]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         line = "  ".join(_coloured(cell) + " " * (width - len(cell)) for cell, width in zip(row, widths, strict=True))

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.core.text import shorten
-from ragcontract.files.lines import MAX_LINE_BYTES
 from ragcontract.files.schema import dotted, mismatches, shown
 
 Id = str | int
@@ -67,7 +67,7 @@ class RowEncoder:
             raise InputError(problems or [f"{location}: {error}"]) from error
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError([f"{location}: cannot be written as JSON ({error})"]) from error
-        if len(line) > MAX_LINE_BYTES:
+        if len(line) > bounds.LINE:
             raise InputError([f"{location}: the row is longer than 64 MiB"])
         return line, decoded
 

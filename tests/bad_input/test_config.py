@@ -111,7 +111,10 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
         "recall_drop_gt: 0.1",
         ["1: recall_drop_gt: unknown key; did you mean 'recall_drop_gt' under 'fail_on'?"],
     ),
-    "a key of megabytes": ("? " + "x" * 200_000 + "\n: 3", ["1: " + "x" * 980 + "…: unknown key; known here: " + KEYS]),
+    "a key of megabytes": (
+        "? " + "x" * 200_000 + "\n: 3",
+        ["1: has a key of more than 300 characters: '" + "x" * 39 + "…'"],
+    ),
     "duplicate keys, and what is wrong besides": (
         "fail_on:\n  mrr_drop_gt: 0.1\n  mrr_drop_gt: 0.2\nk: 5\n'k': 6\nkk: 1",
         [
@@ -171,8 +174,8 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
         ["2: is not YAML: while parsing a flow node, expected the node content, but found '<stream end>'"],
     ),
     "a control character": ("k: 5\nminimums: \x01", ["2: has a character that YAML does not allow (U+0001)"]),
-    "100,000 nested brackets": ("k: " + "[" * 100_000, ["1: is nested too deeply"]),
-    "300 nested brackets": ("k: " + "[" * 300 + "]" * 300, [f"1: k[0]: {RANK}, found [[[…]]]"]),
+    "100,000 nested brackets": ("k: " + "[" * 100_000, ["1: is nested more than 20 levels deep"]),
+    "300 nested brackets": ("k: " + "[" * 300 + "]" * 300, ["1: is nested more than 20 levels deep"]),
 }
 
 

@@ -12,7 +12,7 @@ from tests.process import Ended, files_in, rag_contract
 
 GOLDEN = as_jsonl(golden("q1", "doc1")).encode()
 NAN_HINT = "JSON has no NaN or Infinity: write null or leave the field out"
-ID = "expected text that is not empty, or a whole number"
+ID = "expected text of 1 to 2,000 characters, or a whole number"
 RANK = "expected a whole number of at least 1, at most a billion"
 WEIGHT = "expected a number from 1e-9 to a billion"
 
@@ -272,7 +272,7 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"tags": "policy"},
         ['tags: expected a list, found "policy" (text); write ["policy"] for a list of one'],
     ),
-    "tags in a nested list": ({"tags": [["a"]]}, ['tags[0]: expected text that is not empty, found ["a"]']),
+    "tags in a nested list": ({"tags": [["a"]]}, ['tags[0]: expected text of 1 to 200 characters, found ["a"]']),
     "metadata that is a list": ({"metadata": []}, ["metadata: expected an object, found []"]),
     "a negative grade": (
         {"relevance": {"a": -1}},
@@ -407,7 +407,7 @@ def test_a_line_of_megabytes_is_not_repeated_to_the_user(tmp_path: Path, monkeyp
     Path("golden.jsonl").write_text(as_jsonl(golden(long), golden(long), golden("q3", tags=long)))
     said = errors(refused(tmp_path))
     assert [len(line) < 1_100 for line in said] == [True, True, True]
-    assert said[1].startswith('golden.jsonl:3: tags: expected a list, found "xxxx')
+    assert said[2].startswith('golden.jsonl:3: tags: expected a list, found "xxxx')
 
 
 def test_control_characters_and_commands_in_bad_input_are_made_visible(

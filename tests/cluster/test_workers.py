@@ -10,8 +10,8 @@ import pytest
 
 from ragcontract.cluster import workers as partition
 from ragcontract.cluster.workers import Job, bits, from_bits, of_columns, of_lines
+from ragcontract.core import bounds
 from ragcontract.evaluation.plan import RowOutcome
-from ragcontract.files.lines import MAX_LINE_BYTES
 from tests.builders import Row, run
 from tests.records import query
 from tests.runs.sides import plan_of
@@ -97,7 +97,7 @@ BAD_LINES: list[tuple[bytes, str]] = [
     (b'{"query_id": "q1"}', 'r.jsonl: query "q1": results: is missing'),
     (
         b'{"query_id": "", "results": []}',
-        'r.jsonl: query "": query_id: expected text that is not empty, or a whole number',
+        'r.jsonl: query "": query_id: expected text of 1 to 2,000 characters, or a whole number',
     ),
     (b'{"results": []}', r'r.jsonl: the line "{\"results\": []}": query_id: is missing'),
     (b'{"query_id": "q1", "resu', r'r.jsonl: the line "{\"query_id\": \"q1\", \"resu": is cut off in the middle'),
@@ -111,7 +111,7 @@ def test_a_bad_line_is_reported_by_file_and_query(line: bytes, sentence: str) ->
 
 
 def test_a_line_that_is_too_long_is_reported() -> None:
-    assert_reported(b"{" + b" " * MAX_LINE_BYTES, 'r.jsonl: the line "{": the line is longer than 64 MiB')
+    assert_reported(b"{" + b" " * bounds.LINE, 'r.jsonl: the line "{": the line is longer than 64 MiB')
 
 
 def assert_reported(line: bytes, sentence: str) -> None:

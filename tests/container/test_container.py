@@ -3,14 +3,17 @@
 import gzip
 import os
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import scenarios
-from tests.github.standin import GitHub
+from tests.github.standin import GitHub, Sent
 from tests.needs import require
 from tests.runner import IMAGE, ROOT, InContainer, Runner
 
@@ -144,3 +147,34 @@ def test_the_image_has_nothing_that_the_action_does_not_use(image: str) -> None:
         check=True,
     )
     assert done.stdout.split() == ["None", "None", "False"]
+
+
+def test_as_process_1_it_stops_when_it_is_told_to(runner: InContainer, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    asked = threading.Event()
+
+    def hang(_sent: Sent) -> None:
+        asked.set()
+        time.sleep(60)
+
+    github.meanwhile = hang
+    name = f"rag-contract-stop-{os.getpid()}"
+    runner.options = ("--rm", "--name", name)
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(runner.run)
+        assert asked.wait(60)
+        subprocess.run(["docker", "stop", "--time", "50", name], check=True, capture_output=True)
+        assert running.result().exit_code == 130  # 137 would be the engine's kill, 50 seconds later
+
+
+def test_a_check_that_runs_out_of_memory_leaves_no_green_comment(runner: InContainer, github: GitHub) -> None:
+    scenarios.passing(runner.workspace)
+    assert runner.run().exit_code == 0
+    results = ",".join('{"doc_id":"a"}' for _ in range(3_000_000))
+    (runner.workspace / "current_run.jsonl").write_text(f'{{"query_id": "refunds", "results": [{results}]}}\n')
+    runner.options = ("--rm", "--memory", "100m", "--memory-swap", "100m")
+    result = runner.run()
+    assert result.exit_code == 2, result.log
+    for text in (result.log, result.summary, github.bodies()[0]):
+        assert "the check was killed, most likely because memory ran out" in text
+        assert "of the 100 MiB that are allowed here" in text

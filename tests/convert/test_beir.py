@@ -47,7 +47,7 @@ def test_everything_that_is_wrong_is_reported_with_its_line(tmp_path: Path) -> N
         "qrels:5: corpus-id: duplicate 'd1' of query 'q1', first defined at qrels:4",
         rf'qrels:6: {columns} "q1\td1\t1"',
         "queries:1: text: is missing",
-        'queries:2: _id: expected text that is not empty, or a whole number, found "" (text)',
+        'queries:2: _id: expected text of 1 to 2,000 characters, or a whole number, found "" (text)',
         "queries:4: _id: duplicate '1', first defined at queries:3",
         "queries:5: is not JSON: invalid character at column 1, before 'x'",
     ]

@@ -67,7 +67,7 @@ def test_everything_that_is_wrong_is_reported_with_its_line(
     _, problems = read("ragas", tmp_path, samples=text)
     messages = [
         'user_input: expected text that is not empty, found [{"content": "What?"}]',
-        "reference_context_ids[0]: expected text that is not empty, or a whole number, found 1.5",
+        "reference_context_ids[0]: expected text of 1 to 2,000 characters, or a whole number, found 1.5",
         'retrieved_context_ids: expected a list, found "d" (text); write ["d"] for a list of one',
         f"user_input: duplicate 'A?', first defined at samples:{first}",
         "user_input: is missing; found instead: 'question'",

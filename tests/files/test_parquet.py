@@ -226,14 +226,14 @@ def test_columns_that_are_missing_or_there_twice(tmp_path: Path) -> None:
 
 
 BAD_ROWS: list[tuple[dict[str, Any], str]] = [
-    ({"query_id": ""}, 'query_id: expected text that is not empty, or a whole number, found "" (text)'),
+    ({"query_id": ""}, 'query_id: expected text of 1 to 2,000 characters, or a whole number, found "" (text)'),
     ({"query_id": None}, "query_id: is missing"),
     ({"results": None}, "results: is missing"),
     ({"results": [None]}, "results[0]: expected an object, found null"),
     ({"results": [{"doc_id": "a"}, {"doc_id": None}]}, "results[1].doc_id: is missing"),
     (
         {"results": [{"doc_id": ""}]},
-        'results[0].doc_id: expected text that is not empty, or a whole number, found "" (text)',
+        'results[0].doc_id: expected text of 1 to 2,000 characters, or a whole number, found "" (text)',
     ),
     (
         {"results": [{"doc_id": "a", "score": float("nan")}]},

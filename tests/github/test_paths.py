@@ -7,15 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ragcontract.github.access import outside, wrong_folder
 from ragcontract.github.context import Context
-from ragcontract.github.paths import (
-    for_next_step,
-    in_container,
-    in_repository,
-    outside,
-    owned_like_workspace,
-    wrong_folder,
-)
+from ragcontract.github.paths import for_next_step, in_container, in_repository, owned_like_workspace
 from ragcontract.reports.report import ErrorReport
 from tests import scenarios
 from tests.github.standin import GitHub
@@ -196,11 +190,12 @@ def refused(runner: Runner, inputs: dict[str, str]) -> Result:
     result = runner.run(inputs)
     after = {name: data for name, data in files_in(runner.folder).items() if name.startswith(("workspace", "home"))}
     assert result.exit_code == 2
-    written = after.pop("workspace/report.json", b"")
-    if {"report-json", "working-directory"} & inputs.keys():
-        assert written == b""
-    else:
-        assert "leads out of the workspace" in msgspec.json.decode(written, type=ErrorReport).problems[0]
+    for name, path in REPORTS.items():
+        written = after.pop(f"workspace/{path}", b"")
+        if {name, "working-directory"} & inputs.keys():
+            assert f"workspace/{path}" not in after
+        else:
+            assert "leads out of the workspace" in shown_in(written)
     assert after == before
     assert "leads out of the workspace" in result.log
     assert "leads out of the workspace" in result.summary
@@ -208,6 +203,12 @@ def refused(runner: Runner, inputs: dict[str, str]) -> Result:
     return result
 
 
+def shown_in(report: bytes) -> str:
+    """Return the text of a report without what Markdown needs."""
+    return report.decode().replace("&#8203;", "").replace("\\", "")
+
+
+REPORTS = {"report-md": "report.md", "report-json": "report.json", "junit": "junit.xml"}
 INPUTS = ["golden", "run", "baseline", "config"]
 OUTPUTS = ["report-md", "report-json", "junit", "report-html", "comment-body-file"]
 OUTSIDE = ["../home/x.jsonl", "/etc/hostname", "/etc/nowhere", "sub/../../home/x.jsonl", "out/x.jsonl", "link"]
@@ -261,8 +262,8 @@ def test_a_file_that_is_found_by_its_default_name_may_not_lead_out_either(runner
 def test_a_report_that_is_a_link_is_not_written_through(runner: Runner) -> None:
     secret = runner.folder / "home" / "profile"
     secret.write_text("mine")
-    (runner.workspace / "report.md").symlink_to(secret)
-    refused(runner, {})
+    (runner.workspace / "link.md").symlink_to(secret)
+    refused(runner, {"report-md": "link.md"})
     assert secret.read_text() == "mine"
 
 
@@ -274,6 +275,8 @@ def test_the_body_file_overwrites_no_input_and_no_report(runner: Runner, name: s
     assert f"{Path(name)}: is an" in result.log
     after = files_in(runner.workspace)
     report = msgspec.json.decode(after.pop("report.json"), type=ErrorReport)
+    assert b"is an" in after.pop("report.md")
+    assert b"is an" in after.pop("junit.xml")
     assert [problem.partition(": ")[0] for problem in report.problems] == [str(Path(name))]
     assert after == before
 

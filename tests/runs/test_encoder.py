@@ -21,13 +21,13 @@ def test_everything_that_is_wrong_with_a_row_is_reported() -> None:
     with pytest.raises(InputError) as refused:
         RowEncoder("run", {}).row("q", ["", {"doc": 1}])
     assert list(refused.value.problems) == [
-        'run: query "q": results[0].doc_id: expected text that is not empty, or a whole number, found "" (text)',
+        'run: query "q": results[0].doc_id: expected text of 1 to 2,000 characters, or a whole number, found "" (text)',
         "run: query \"q\": results[1].doc_id: is missing; found instead: 'doc'",
     ]
 
 
 def test_versions_are_looked_at_before_any_row_is() -> None:
-    with pytest.raises(InputError, match="run: index_version: expected text that is not empty"):
+    with pytest.raises(InputError, match="run: index_version: expected text of 1 to 2,000 characters"):
         RowEncoder("run", {"index_version": ""})
 
 

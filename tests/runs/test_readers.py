@@ -175,7 +175,7 @@ IN_MEMORY: list[tuple[dict[Any, Any], list[str]]] = [
         [
             (
                 '(in memory): query "q1": results[0].doc_id: '
-                'expected text that is not empty, or a whole number, found "" (text)'
+                'expected text of 1 to 2,000 characters, or a whole number, found "" (text)'
             ),
             "(in memory): query \"q2\": results: expected a list of document ids or results, found 'doc1'",
         ],

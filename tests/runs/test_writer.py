@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ragcontract import InputError, OutputError, RunWriter, check, load_run
+from ragcontract.core import bounds
 from ragcontract.files import lines
 from ragcontract.files.problems import Problems
 from tests.builders import golden, write_jsonl
@@ -112,7 +113,7 @@ def test_a_good_end_replaces_what_was_there_and_keeps_its_mode_and_its_link(tmp_
     assert sorted(files_in(tmp_path)) == ["real.jsonl", "run.jsonl"]
 
 
-ID = "expected text that is not empty, or a whole number"
+ID = "expected text of 1 to 2,000 characters, or a whole number"
 REFUSED: dict[str, tuple[Any, str]] = {
     "an empty query id": (("", []), f'query "": query_id: {ID}, found "" (text)'),
     "no query id": ((None, []), f"query None: query_id: {ID}, found null"),
@@ -178,12 +179,12 @@ def test_a_query_may_be_written_several_times_where_repeats_are_allowed(tmp_path
 
 def test_a_row_longer_than_a_line_may_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="64 MiB"), RunWriter(tmp_path / "run.jsonl") as run:
-        run.write("q", [{"doc_id": "a", "metadata": {"text": "x" * lines.MAX_LINE_BYTES}}])
+        run.write("q", [{"doc_id": "a", "metadata": {"text": "x" * bounds.LINE}}])
     assert files_in(tmp_path) == {}
 
 
 def test_versions_are_looked_at_before_any_work_is_done(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"index_version: expected text that is not empty"):
+    with pytest.raises(InputError, match=r"index_version: expected text of 1 to 2,000 characters"):
         RunWriter(tmp_path / "run.jsonl", index_version="")
     version: Any = b"1"
     with pytest.raises(InputError, match=r"index_version: is bytes"):

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
+from ragcontract.core.numbers import count
 from ragcontract.judging.decision import Verdict
 from ragcontract.reports.drift import drift_phrases
 from ragcontract.reports.headline import headline_phrase, shared_note
@@ -24,10 +25,11 @@ from ragcontract.reports.html.page_text import MAX_NOTE, Part, note, sentence, s
 from ragcontract.reports.html.query_rows import Queries, queries
 from ragcontract.reports.html.tags import Tags, tags
 from ragcontract.reports.repeats_note import repeats_note
-from ragcontract.reports.report import Report
+from ragcontract.reports.report import ErrorReport, Report
 
 PACKAGE = "ragcontract.reports.html"
 TITLES: dict[Verdict, str] = {"pass": "Retrieval contract holds", "fail": "Retrieval contract broken"}
+ERROR_TITLE = "Retrieval contract could not be judged"
 LEGEND = "The dot is the change, no change is in the middle; the bar is its interval, a dashed line the change allowed."
 SCRIPTS = ("queries.js", "slopes.js", "start.js")
 
@@ -51,14 +53,40 @@ class Page(Struct, frozen=True, kw_only=True):
     folds: Sequence[Fold]
 
 
+class ErrorPage(Struct, frozen=True, kw_only=True):
+    """The view of the page for input that cannot be judged. ``style`` is not escaped, all else is."""
+
+    policy: str
+    style: str
+    title: str
+    about: str
+    problems: Sequence[str]
+    warnings: Sequence[str]
+
+
 def render(report: Report) -> bytes:
     """Render the page as UTF-8."""
-    return _template().render(page=_page(report)).encode()
+    return _environment().get_template("page.html").render(page=_page(report)).encode()
+
+
+def render_error(report: ErrorReport) -> bytes:
+    """Render the page for input that cannot be judged, as UTF-8."""
+    style = _asset("page.css")
+    more = f"… and {count(report.more_problems, 'more problem')}" if report.more_problems else ""
+    page = ErrorPage(
+        policy=f"default-src 'none'; style-src '{_digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'",
+        style=style,
+        title=ERROR_TITLE,
+        about=_about(report),
+        problems=[*map(shown, report.problems), *([more] if more else [])],
+        warnings=list(map(shown, report.warnings)),
+    )
+    return _environment().get_template("error.html").render(page=page).encode()
 
 
 @cache
-def _template() -> Template:
-    environment = Environment(
+def _environment() -> Environment:
+    return Environment(
         loader=PackageLoader(PACKAGE),
         autoescape=True,
         undefined=StrictUndefined,
@@ -66,7 +94,6 @@ def _template() -> Template:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    return environment.get_template("page.html")
 
 
 def _page(report: Report) -> Page:
@@ -80,7 +107,7 @@ def _page(report: Report) -> Page:
         verdict=report.verdict,
         title=TITLES[report.verdict],
         headline=sentence(headline_phrase(report), MAX_NOTE),
-        about=shown(f"{report.created_at} · {report.tool.name} {report.tool.version}"),
+        about=_about(report),
         drift=list(map(with_code, drift_phrases(report))),
         cards=cards(report),
         notes=[*note(legend), *note(shared_note(report)), *note(repeats_note(report))],
@@ -88,6 +115,10 @@ def _page(report: Report) -> Page:
         queries=queries(report),
         folds=folds(report),
     )
+
+
+def _about(report: Report | ErrorReport) -> str:
+    return shown(f"{report.created_at} · {report.tool.name} {report.tool.version}")
 
 
 def _policy(style: str, script: str) -> str:
