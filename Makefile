@@ -7,7 +7,7 @@ DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs requirements demo test test-action bench bench-quick lint types unit format clean
+.PHONY: help docs requirements demo test test-action bench bench-quick fuzz lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -78,6 +78,9 @@ bench: $(VENV)/ready  ## Measure time and memory beside other tools and write do
 
 bench-quick: $(VENV)/ready  ## Compare what a check costs over the floor with the stored ratios
 	$(BIN)/python -m benchmarks --quick
+
+fuzz: $(VENV)/ready  ## Check made-up inputs for SECONDS (60), as of SEED (0); tests/fuzz/corpus gets those that fail
+	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) --jobs 2 --seed $(or $(SEED),0)
 
 docs: $(VENV)/ready  ## Write the parts of the documents that are made from the code
 	$(BIN)/python -m scripts.docs

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ragcontract import memory, pipeline
 from ragcontract.child import in_child
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
-from ragcontract.core.text import printable
+from ragcontract.core.text import encodable, printable
 from ragcontract.evaluation.source import Local
 from ragcontract.files.streams import Unfailing
 from ragcontract.files.writing import write_files
@@ -148,7 +148,7 @@ def _provenance(settings: Settings, context: Context) -> Provenance:
         branch=context.branch or None,
         pull_request=settings.pull_request or number_at(context.event, "pull_request", "number"),
         run_url=context.run_url or None,
-        contract=settings.name or None,
+        contract=encodable(settings.name) or None,
     )
 
 

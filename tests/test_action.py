@@ -62,6 +62,15 @@ def test_no_inputs_are_needed_in_a_repository_laid_out_like_the_readme(runner: R
     )
 
 
+@pytest.mark.parametrize("variable", ["GITHUB_HEAD_REF", "GITHUB_SERVER_URL", "GITHUB_SHA", "INPUT_NAME"])
+def test_bytes_of_the_environment_that_are_not_utf8_are_escaped_in_the_reports(runner: Runner, variable: str) -> None:
+    scenarios.passing(runner.workspace)
+    result = runner.run(environ={variable: "caf\udce9"})
+    assert (result.exit_code, result.outputs["verdict"]) == (0, "pass")
+    assert r"caf\\udce9" in (runner.workspace / "report.json").read_text()
+    assert "Comment posted" in result.log
+
+
 def test_of_several_cut_offs_the_outputs_are_those_of_the_largest(runner: Runner) -> None:
     scenarios.passing(runner.workspace)
     (runner.workspace / "ragcontract.yml").write_text("k: [1, 2, 10]\n")

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from ragcontract.core.text import encodable
+
 TOKEN_INPUT = "INPUT_GITHUB-TOKEN"  # noqa: S105 (its name, not its value)
 SERVER = "https://github.com"
 API = "https://api.github.com"
@@ -55,25 +57,29 @@ class Context(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Context":
         """Read the runner's environment variables and the event's file; missing values are not errors here."""
+
+        def text(name: str) -> str:  # of bytes that need not be UTF-8, which reports and requests have to be
+            return encodable(environ.get(name, ""))
+
         event, event_problem = _event(environ.get("GITHUB_EVENT_PATH", ""))
-        repository = environ.get("GITHUB_REPOSITORY", "")
+        repository = text("GITHUB_REPOSITORY")
         outside = environ.get("RUNNER_WORKSPACE", "")
         api_url = (environ.get("GITHUB_API_URL") or API).rstrip("/")
         return cls(
             workspace=Path(environ.get("GITHUB_WORKSPACE") or "."),
             temporary=_path(environ.get("RUNNER_TEMP")),
             host_workspace=f"{outside}/{repository.rpartition('/')[2]}" if outside and repository else "",
-            server_url=(environ.get("GITHUB_SERVER_URL") or SERVER).rstrip("/"),
+            server_url=(text("GITHUB_SERVER_URL") or SERVER).rstrip("/"),
             api_url=api_url,
             graphql_url=_graphql_url(api_url, environ.get("GITHUB_GRAPHQL_URL", "")),
             repository=repository,
-            event_name=environ.get("GITHUB_EVENT_NAME", ""),
+            event_name=text("GITHUB_EVENT_NAME"),
             event=event,
             event_problem=event_problem,
-            sha=environ.get("GITHUB_SHA", ""),
-            branch=environ.get("GITHUB_HEAD_REF") or environ.get("GITHUB_REF_NAME", ""),
+            sha=text("GITHUB_SHA"),
+            branch=text("GITHUB_HEAD_REF") or text("GITHUB_REF_NAME"),
             run=(_count(environ.get("GITHUB_RUN_ID")), _count(environ.get("GITHUB_RUN_ATTEMPT"))),
-            run_number=environ.get("GITHUB_RUN_NUMBER", ""),
+            run_number=text("GITHUB_RUN_NUMBER"),
             output_file=_path(environ.get("GITHUB_OUTPUT")),
             summary_file=_path(environ.get("GITHUB_STEP_SUMMARY")),
             token=Token(environ.get(TOKEN_INPUT, "").strip()),

@@ -148,7 +148,7 @@ def _baseline_input(baseline: Side, max_age: int | None, now: datetime) -> Basel
         changed=list(baseline.changed),
         gone=list(baseline.unknown),
         age_days=None if age is None else age.days,
-        too_old=max_age is not None and age is not None and age > timedelta(days=max_age),
+        too_old=max_age is not None and age is not None and age / timedelta(days=1) > max_age,
         accepted=stored.accepted if stored else [],
     )
 

@@ -78,6 +78,10 @@ def test_a_baseline_of_another_k_is_reported() -> None:
     assert with_baseline(timedelta(), None, [1, 5]) == []
 
 
+def test_the_largest_limit_on_the_age_is_never_reached() -> None:
+    assert with_baseline(timedelta(days=700_000), 1_000_000_000) == []
+
+
 def test_some_hours_over_the_limit_are_over_it() -> None:
     assert len(with_baseline(timedelta(days=30, hours=1), 30)) == 1
 

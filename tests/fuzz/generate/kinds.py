@@ -1,0 +1,262 @@
+"""The kinds of input: for each file name, what makes its content. A new kind of input is an entry in ``KINDS``.
+
+A kind is made as a value, so that mutations know its structure; :mod:`.encoding` writes it by the name of its file.
+A kind without structure is made as text.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from tests.fuzz.generate.by_schema import fitting, schema, value
+from tests.fuzz.generate.values import Maker
+from tests.records import rendered
+from tests.reports.everything import everything
+
+Kind = Callable[[Maker], Any]
+SHA = "5ca1ab1e" * 5
+OWN = "github-actions[bot]"
+
+
+def golden(maker: Maker) -> list[Any]:
+    """Return golden rows with distinct ids, most of which can be judged."""
+    rows = []
+    for query_id in maker.queries:
+        row = fitting(maker, "golden") | {"id": query_id, "query": question(query_id)}
+        if row.get("relevance"):  # both are given where they agree
+            relevant = [doc_id for doc_id, grade in row["relevance"].items() if grade >= 1]
+            row |= {"relevant_doc_ids": relevant}
+        else:
+            row.pop("relevance", None)
+            relevant = row.setdefault("relevant_doc_ids", maker.some(maker.documents, 3))
+        if not relevant and not maker.chance(maker.oddness):
+            row.pop("must_rank_at_most", None)
+        rows.append(row)
+    if maker.chance(0.8):  # of limits on a tag, at least one query has it
+        rows[0]["tags"] = [str(tag) for tag in maker.tags]
+    return rows
+
+
+def question(query_id: str | int) -> str:
+    """Return the question of a query, which is the same in all files of a case."""
+    return f"What about {query_id}?"
+
+
+def run(maker: Maker) -> list[Any]:
+    """Return run rows that cover the golden queries, most of the time."""
+    lost = maker.oddness / 4
+    rows = [run_row(maker, query_id) for query_id in maker.queries if not maker.chance(lost)]
+    while maker.chance(0.1):
+        rows.append(run_row(maker, maker.pick([*maker.queries, "unknown"])))
+    return rows
+
+
+def run_row(maker: Maker, query_id: str | int) -> dict[str, Any]:
+    """Return the row of one query."""
+    definitions = schema("run")["$defs"]
+    row: dict[str, Any] = fitting(maker, "run")
+    results = [value(maker, definitions["Result"], definitions, "", 1) for _ in range(maker.random.randint(0, 6))]
+    return row | {"query_id": query_id, "results": results}
+
+
+def baseline(maker: Maker) -> dict[str, Any]:
+    """Return a stored baseline of the golden queries."""
+    definitions = schema("baseline")["$defs"]
+    queries = [
+        value(maker, definitions["BaselineQuery"], definitions, "", 1) | {"id": query_id, "query": question(query_id)}
+        for query_id in maker.queries
+        if not maker.chance(0.05)
+    ]
+    whole: dict[str, Any] = fitting(maker, "baseline")
+    return whole | {"format_version": 1, "queries": queries}
+
+
+def config(maker: Maker) -> dict[str, Any]:
+    """Return a configuration; of what a waiver is for, it names one thing, as it must."""
+    made: dict[str, Any] = fitting(maker, "config") | {
+        "k": maker.cutoffs if len(maker.cutoffs) > 1 else maker.cutoffs[0]
+    }
+    if maker.chance(0.8):
+        made["missing_queries"] = "zero"
+    if not maker.has_baseline and maker.chance(0.9):
+        for limits in (made, *(made.get("tags") or {}).values()):
+            _leave_out_changes(limits)
+    for waiver in made.get("waivers") or []:
+        about = maker.pick(("query", "tag", "gate"))
+        for other in {"query", "tag", "gate"} - {about}:
+            waiver.pop(other, None)
+        if about == "gate":
+            waiver.pop("rule", None)
+        waiver.setdefault(about, str(maker.pick(maker.queries)))
+    return made
+
+
+def _leave_out_changes(limits: dict[str, Any]) -> None:
+    """Remove the limits on drops and rises, which need a baseline."""
+    for section in ("fail_on", "latency"):
+        if section in limits:
+            limits[section] = {key: one for key, one in (limits[section] or {}).items() if not key.endswith("_gt")}
+
+
+def report(maker: Maker) -> dict[str, Any]:
+    """Return a report.json as a check writes it, or as anyone may write it."""
+    if maker.chance(0.5):
+        written: dict[str, Any] = json.loads(_written(maker.pick((4, 8, 12))))
+        return written
+    made: dict[str, Any] = fitting(maker, "report")
+    if "problems" in made:
+        return made | {"verdict": "error"}
+    made["queries"] = list({str(query["id"]): query for query in made["queries"]}.values())
+    return made | {"k": list(dict.fromkeys(made["k"]))}
+
+
+@lru_cache
+def _written(size: int) -> bytes:
+    return rendered(everything(size))["report-json"]
+
+
+def event(maker: Maker) -> dict[str, Any]:
+    """Return the payload of an event, with what the action reads of it."""
+    number = maker.pick((7, 7, 7, 8, 0, -1, 10**20))
+    sha = maker.pick((SHA, SHA, SHA, "0" * 40, "x", maker.odd_text()))
+    head = {"sha": sha, "ref": "topic", "repo": {"full_name": maker.pick(("octo/app", "fork/app"))}}
+    workflow_run = {
+        "id": maker.pick((100, 99, 101, 10**12)),
+        "run_attempt": maker.whole(1, 3),
+        "run_number": maker.whole(1, 99),
+        "head_sha": sha,
+        "head_branch": maker.pick(("topic", "main", maker.text())),
+        "head_repository": {"full_name": maker.pick(("octo/app", "fork/app", maker.odd_text()))},
+        "pull_requests": [],
+    }
+    payloads: list[dict[str, Any]] = [
+        {"action": "synchronize", "number": number, "pull_request": {"number": number, "head": head}},
+        {"action": "completed", "workflow_run": workflow_run},
+        {"before": SHA, "after": sha, "ref": "refs/heads/topic"},
+        {"inputs": {"pull-request": str(number)}},
+        {"issue": {"number": number, "pull_request": {}}},
+    ]
+    return maker.pick(payloads)
+
+
+def answers(maker: Maker) -> dict[str, Any]:
+    """Return what GitHub holds, and what it answers: ``null`` for a truthful answer to the next request."""
+    pulls = [{"number": 7, "state": "open", "head": {"sha": SHA, "repo": {"full_name": "octo/app"}}}]
+    return {
+        "login": maker.pick((OWN, OWN, "octocat", maker.text())),
+        "comments": [comment(maker) for _ in range(maker.pick((0, 0, 1, 1, 2, 5)))],
+        "pulls": pulls if maker.chance(0.8) else [maker.anything() for _ in range(2)],
+        "answers": [answer(maker) if maker.chance(0.4) else None for _ in range(maker.pick((0, 0, 1, 3, 8)))],
+    }
+
+
+def comment(maker: Maker) -> dict[str, Any]:
+    """Return a comment on a pull request: of ours, of somebody who writes our marker, or of anyone."""
+    number = maker.pick(("1", "99", "100", "101", "99999999999", "9" * 5_000, "x", "٣", "-1"))
+    state = maker.pick(("pass", "fail", "error", "unknown", "x"))
+    name = maker.pick(("", "docs", "x"))
+    marker = f"<!-- rag-contract name={name} run={number}.1 state={state} content=0123456789abcdef -->"
+    return {
+        "id": maker.whole(1, 10**6),
+        "html_url": "https://github.com/octo/app/pull/7#issuecomment-1",
+        "user": maker.pick(({"login": OWN}, {"login": OWN}, {"login": "mallory"}, None)),
+        "body": maker.pick(
+            (f"{marker}\n### x", marker, maker.odd_text(), f"{marker[:40]}", f"{marker}{maker.odd_text()}")
+        ),
+    }
+
+
+def answer(maker: Maker) -> dict[str, Any]:
+    """Return one answer of GitHub, or of whatever is between it and us."""
+    status = maker.pick((200, 200, 201, 204, 301, 302, 400, 401, 403, 404, 410, 422, 429, 500, 502, 503))
+    bodies: list[Any] = [
+        {"message": maker.pick(("Resource not accessible by integration", "secondary rate limit", maker.odd_text()))},
+        {"data": {"viewer": {"login": maker.pick((OWN, 3, None))}}},
+        {"errors": [{"type": "RATE_LIMITED", "message": "x"}], "data": None},
+        [comment(maker)],
+        comment(maker),
+        {"head": {"sha": maker.pick((SHA, "x", None))}},
+        maker.anything(),
+    ]
+    headers = {
+        "Retry-After": maker.pick(
+            ("1", "0", "-1", "NaN", "inf", "1e400", "99999", "x", "Wed, 21 Oct 2026 07:28:00 GMT")
+        ),
+        "X-RateLimit-Remaining": maker.pick(("0", "1", "x")),
+        "X-RateLimit-Reset": maker.pick(("0", "1767312000", "NaN", "1e400", "x")),
+        "Link": maker.pick(
+            (
+                '<https://api.github.com/repos/octo/app/issues/7/comments?page=2>; rel="next"',
+                '<https://evil.example/next>; rel="next"',
+                '<>; rel="next"',
+                ";;,<",
+                maker.odd_text(),
+            )
+        ),
+    }
+    made: dict[str, Any] = {"status": status, "headers": dict(maker.some(list(headers.items()), 2))}
+    if maker.chance(0.1):
+        return {
+            "raise": maker.pick(
+                ("ConnectionError", "ReadTimeout", "ConnectTimeout", "ChunkedEncodingError", "InvalidURL")
+            )
+        }
+    if maker.chance(0.2):
+        return made | {"text": maker.pick(("<html>no</html>", "", "{", "[" * 2_000, "NaN", maker.odd_text()))}
+    return made | {"body": maker.pick(bodies)}
+
+
+def columns(*fields: Callable[[Maker], object], between: str = " ", head: str = "") -> Kind:
+    """Return a kind whose lines have these columns."""
+
+    def make(maker: Maker) -> str:
+        rows = range(maker.pick((1, 2, 5, 20)))
+        return head + "".join(between.join(str(field(maker)) for field in fields) + "\n" for _ in rows)
+
+    return make
+
+
+def _query(maker: Maker) -> object:
+    return maker.pick(maker.queries)
+
+
+def _document(maker: Maker) -> object:
+    return maker.pick(maker.documents)
+
+
+def _grade(maker: Maker) -> object:
+    return maker.pick((-1, "1.0", "x", 10**10)) if maker.chance(0.05) else maker.pick((0, 1, 1, 2))
+
+
+def samples(maker: Maker) -> list[Any]:
+    """Return samples of ragas."""
+    return [
+        {
+            "user_input": question(query_id),
+            "retrieved_context_ids": maker.some(maker.documents, 8),
+            "reference_context_ids": maker.some(maker.documents, 3),
+            **({"id": query_id} if maker.chance(0.5) else {}),
+        }
+        for query_id in maker.queries
+    ]
+
+
+KINDS: Mapping[str, Kind] = {
+    "golden.jsonl": golden,
+    "current_run.jsonl": run,
+    "base.jsonl": run,
+    "baseline.json": baseline,
+    "ragcontract.yml": config,
+    "report.json": report,
+    "event.json": event,
+    "answers.json": answers,
+    "questions.txt": columns(Maker.text),
+    "qrels.trec": columns(_query, lambda _maker: 0, _document, _grade),
+    "topics.tsv": columns(_query, Maker.text, between="\t"),
+    "run.trec": columns(_query, lambda _: "Q0", _document, Maker.whole, Maker.number, lambda _: "tag"),
+    "qrels.tsv": columns(_query, _document, _grade, between="\t", head="query-id\tcorpus-id\tscore\n"),
+    "queries.jsonl": lambda maker: [{"_id": one, "text": question(one), "metadata": {}} for one in maker.queries],
+    "corpus.jsonl": lambda maker: [{"_id": one, "title": "", "text": maker.text()} for one in maker.documents],
+    "samples.jsonl": samples,
+}
