@@ -347,11 +347,11 @@ def docker_run(code: str) -> str:
 TRY = "A kept contract exits 0"
 
 
-@pytest.mark.parametrize(("job", "image"), [("build", "rag-contract:built"), ("image", "image@digest")])
-def test_the_trial_of_an_image_passes_one_that_works(tools: Path, job: str, image: str) -> None:
-    stand_in(tools, "docker", docker_run(f"code if sys.argv[-1] == {image!r} else 9"))
-    done = shell(script(job, TRY), release.ROOT, tools, REF="image@digest")
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_trial_of_an_image_passes_one_that_works(tools: Path) -> None:
+    for job, image in (("build", "rag-contract:built"), ("image", "image@digest")):
+        stand_in(tools, "docker", docker_run(f"code if sys.argv[-1] == {image!r} else 9"))
+        done = shell(script(job, TRY), release.ROOT, tools, REF="image@digest")
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
