@@ -313,7 +313,7 @@ def test_a_full_disk_is_reported_and_leaves_no_half_report(tmp_path: Path, githu
     runner = AsProcess(tmp_path, github, full)
     scenarios.failing(runner.workspace)
     unwritable(runner, github, runner.run(), "cannot be written (File too large)")
-    assert not (runner.workspace / "report.md").exists()
+    assert (runner.workspace / "report.md").read_text().endswith("Fix the input and run the check again.\n")
     assert json.loads((runner.workspace / "report.json").read_text())["verdict"] == "error"
 
 
