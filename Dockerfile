@@ -1,18 +1,22 @@
 # The action's image: Python, the package with what it runs on, nothing else. Runs as root, as actions must.
-# The base is an argument, so that a build can pin a digest, or do without a registry.
-# Slim, not Alpine: the C library under Python is then the one that all tests run on.
-ARG BASE=python:3.13-slim
+# The base is an argument, so that a build can do without a registry; requirements/base.Dockerfile says where it is
+# updated. Slim, not Alpine: the C library under Python is then the one that all tests run on.
+ARG BASE=python:3.13-slim@sha256:70729b46c69b4f1e97c4822c1af3df53a1476cf5ddc6c087c0c10bc3a5678c2f
 
 FROM ${BASE} AS build
-RUN python -m venv --without-pip /opt/venv
-COPY requirements/runtime.txt /src/requirements/runtime.txt
+RUN python -m venv --without-pip /opt/venv && python -m venv --without-pip /opt/build
+COPY requirements/image.txt requirements/build.txt /src/requirements/
+# Everything that comes from the network is checked against its hash.
 # Left out: PyYAML's C part, which loads with it and parses nothing here, and what packages ship of their tests.
-RUN pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --requirement /src/requirements/runtime.txt \
+RUN pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --require-hashes --requirement /src/requirements/image.txt \
     && cd /opt/venv/lib/python3*/site-packages \
     && rm -rf yaml/_yaml*.so jsonschema/benchmarks jsonschema/tests referencing/tests
+RUN pip --python /opt/build/bin/python install --no-cache-dir --no-deps --require-hashes --requirement /src/requirements/build.txt
 COPY pyproject.toml README.md LICENSE /src/
 COPY ragcontract /src/ragcontract
-RUN pip --python /opt/venv/bin/python install --no-cache-dir --no-deps /src
+# Without isolation: an isolated build would fetch its backend without hashes. Without an index, for the same reason.
+RUN pip --python /opt/build/bin/python wheel --no-cache-dir --no-deps --no-index --no-build-isolation --wheel-dir /wheel /src \
+    && pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --no-index /wheel/*.whl
 COPY entrypoint.py /opt/venv/entrypoint.py
 
 FROM ${BASE}

@@ -2,11 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+UV := build/uv
 DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test test-action bench bench-quick fuzz lint types unit format clean
+.PHONY: help docs requirements demo test test-action bench bench-quick fuzz lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -14,6 +15,11 @@ help:  ## Show this list
 $(VENV)/ready: pyproject.toml requirements/dev.txt requirements/runtime.txt examples/requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements/dev.txt -c requirements/runtime.txt -e .
+	@touch $@
+
+$(UV)/ready: requirements/uv.txt
+	$(PYTHON) -m venv $(UV)
+	$(UV)/bin/pip install --quiet --disable-pip-version-check -r requirements/uv.txt
 	@touch $@
 
 $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirements.txt
@@ -55,7 +61,8 @@ lint: $(VENV)/ready  ## Check style
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*workflow*.yml ragcontract/templates/workflow.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
-	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/zizmor --pedantic --offline --quiet .github action.yml
+	$(BIN)/zizmor --pedantic --offline --quiet --config examples/zizmor.yml examples/*workflow*.yml ragcontract/templates/workflow.yml
 
 types: $(VENV)/ready  ## Check types
 	$(BIN)/mypy
@@ -77,6 +84,9 @@ fuzz: $(VENV)/ready  ## Check made-up inputs for SECONDS (60), as of SEED (0); t
 
 docs: $(VENV)/ready  ## Write the parts of the documents that are made from the code
 	$(BIN)/python -m scripts.docs
+
+requirements: $(VENV)/ready $(UV)/ready  ## Lock what the wheel and the image are made from: hashes and the base
+	$(BIN)/python -m scripts.requirements --uv $(UV)/bin/uv
 
 format: $(VENV)/ready  ## Format the code
 	$(BIN)/ruff format .

@@ -14,9 +14,10 @@ from msgspec import Struct
 from benchmarks import data, tools
 from benchmarks.environments import ROOT, sources
 from benchmarks.rounds import Command, Samples, interleaved, measure
+from tests.container.base import base
 from tests.runner import FOLDERS, declared_inputs
 
-BASE, IMAGE = "python:3.13-slim", "rag-contract:benchmark"
+IMAGE = "rag-contract:benchmark"
 ACTION, BARE, STARTED = "the action", "the base image", "the action's image"
 SHAPE = data.Shape(queries=100)
 MEGABYTE = 1_000_000
@@ -37,17 +38,15 @@ def run(folder: Path, bin_folder: Path, rounds: int) -> Container | None:
     docker = shutil.which("docker")
     if not docker or subprocess.run([docker, "info"], capture_output=True, check=False).returncode:
         return None
-    if subprocess.run([docker, "image", "inspect", BASE], capture_output=True, check=False).returncode:
-        subprocess.run([docker, "pull", "--quiet", BASE], check=True)  # what a build pulls may not stay
-    build = [docker, "build", "--quiet", "--network", "host", "--build-arg", f"BASE={BASE}", "--tag", IMAGE, str(ROOT)]
-    subprocess.run(build, stdout=subprocess.DEVNULL, check=True)
-    base, image = _inspect(docker, BASE), _inspect(docker, IMAGE)
-    added = len(image["RootFS"]["Layers"]) - len(base["RootFS"]["Layers"])
+    arguments = ["--network", "host", "--build-arg", f"BASE={base()}", "--tag", IMAGE]
+    subprocess.run([docker, "build", "--quiet", *arguments, str(ROOT)], stdout=subprocess.DEVNULL, check=True)
+    bare, image = _inspect(docker, base()), _inspect(docker, IMAGE)
+    added = len(image["RootFS"]["Layers"]) - len(bare["RootFS"]["Layers"])
     commands = _commands(docker, folder, bin_folder)
     for command in commands.values():
         measure(command)
     return Container(
-        base_size=base["Size"],
+        base_size=bare["Size"],
         size=image["Size"],
         added_layers=added,
         added_compressed=_compressed(docker, added),
@@ -99,7 +98,7 @@ def _commands(docker: str, folder: Path, bin_folder: Path) -> dict[str, Command]
     given = [flag for name, value in variables.items() for flag in ("--env", f"{name}={value}")]
     arguments = {
         ACTION: [*step, "--workdir", "/github/workspace", *mounts, *given, IMAGE],
-        BARE: [*step, BASE, "python", "-c", "pass"],
+        BARE: [*step, base(), "python", "-c", "pass"],
         STARTED: [*step, "--entrypoint", "/opt/venv/bin/python", IMAGE, "-c", "pass"],
     }
     good = tools.FAILED_OR_NOT

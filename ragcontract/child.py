@@ -1,6 +1,7 @@
 """Runs a task in a child process, so that something is left to report it if the task is killed."""
 
 import os
+import resource
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -30,11 +31,12 @@ def in_child(run: Callable[[], int], killed: Callable[[int, int], int]) -> int:
             Path("/proc/self/oom_score_adj").write_text(KILLED_FIRST)
         return run()
     with _forwarding_signals(child):
-        _, status, usage = os.wait4(child, 0)
+        _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return code
-    return INTERRUPTED if -code in STOPPING else killed(-code, usage.ru_maxrss << 10)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+    return INTERRUPTED if -code in STOPPING else killed(-code, peak)
 
 
 @contextmanager

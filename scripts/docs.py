@@ -19,6 +19,7 @@ from ragcontract.cli.commands.init import template
 from ragcontract.cli.main import COMMANDS, cli
 from ragcontract.files.schema import describe
 from ragcontract.schemas import schema_of
+from scripts.components import components
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -180,6 +181,10 @@ def _help_of(context: click.Context) -> str:
     return context.get_help()
 
 
+def _components() -> str:
+    return _table(["package", "licence", "what for"], components())
+
+
 def _file(name: str) -> Part:
     return lambda: f"```yaml\n{(ROOT / name).read_text()}```\n"
 
@@ -201,6 +206,7 @@ PAGES: dict[str, Render] = {
             "examples/workflow-comment.yml": _file("examples/workflow-comment.yml"),
         }
     ),
+    "docs/security.md": parts({"components": _components}),
     "examples/workflow.yml": render_workflow,
 }
 

@@ -40,7 +40,7 @@ BROKEN_OFF: dict[str, tuple[dict[str, Any], str]] = {
     "no answer comes": ({"kind": "hang"}, "github-timeout|could not be reached"),
     "the answer drips": ({"kind": "drip"}, "github-timeout|could not be reached"),
     "the answer is a page of HTML": ({"kind": "not json"}, "GitHub's answer is not JSON"),
-    "the answer has another shape": ({"status": 200, "answer": "x"}, "did not say who|not the list|not the object"),
+    "the answer has another shape": ({"status": 200, "answer": "x"}, "does not say who|not the list|not the object"),
     "a redirect comes": ({"status": 302, "headers": {"Location": "https://evil.example"}}, "GitHub answered 302"),
     "a secondary limit is hit": (
         {"status": 403, "message": "You have exceeded a secondary rate limit"},
@@ -136,6 +136,19 @@ def test_what_was_done_although_no_answer_came_makes_no_second_comment(runner: R
     runner.github.faults = [Fault(method=where.method, path=where.path, kind=kind, times=1)]
     survived(runner, runner.run({"github-timeout": "60"}), "Comment posted|Comment updated|The comment is up to date")
     assert len(runner.github.comments) == 1
+
+
+def test_a_token_that_github_echoes_is_published_nowhere(runner: Runner, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run(run=90)
+    github.comments[0]["html_url"] += f"?{TOKEN}"
+    result = runner.run(run=91)
+    survived(runner, result, "Comment updated")
+    assert TOKEN not in str(result.outputs)
+    github.faults = [Fault(status=422, message=f"no, {TOKEN[:-9]} and {TOKEN}")]
+    result = runner.run(run=92)
+    survived(runner, result, "GitHub answered 422: no, *** and ***")
+    assert TOKEN[:12] not in result.log
 
 
 def event_is(text: str | bytes | None) -> Callable[[Runner], None]:
@@ -300,7 +313,7 @@ def test_a_full_disk_is_reported_and_leaves_no_half_report(tmp_path: Path, githu
     runner = AsProcess(tmp_path, github, full)
     scenarios.failing(runner.workspace)
     unwritable(runner, github, runner.run(), "cannot be written (File too large)")
-    assert not (runner.workspace / "report.md").exists()
+    assert (runner.workspace / "report.md").read_text().endswith("Fix the input and run the check again.\n")
     assert json.loads((runner.workspace / "report.json").read_text())["verdict"] == "error"
 
 

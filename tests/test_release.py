@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from scripts import release
+from scripts import release, requirements
 from tests.needs import require
 
 WORKFLOWS = sorted((release.ROOT / ".github/workflows").glob("*.yml"))
+TO_COPY = [release.ROOT / "examples/workflow.yml", release.ROOT / "examples/workflow-comment.yml"]
 IMAGE = "ghcr.io/org/rag-contract"
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 PIN = ("--image", IMAGE, "--digest", DIGEST)
@@ -209,12 +210,21 @@ def test_every_action_is_pinned_to_a_commit_with_its_version_beside_it(path: Pat
         assert re.search(r"uses: (\./( # .*)?|[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$", line), line
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_has_no_permissions_and_each_job_names_its_own(path: Path) -> None:
+@pytest.mark.parametrize("path", [*WORKFLOWS, *TO_COPY], ids=lambda path: path.name)
+def test_a_workflow_has_no_permissions_and_each_job_has_a_name_and_permissions_of_its_own(path: Path) -> None:
     workflow = load(path)
     assert workflow["permissions"] == {}
-    for name, job in workflow["jobs"].items():
-        assert isinstance(job.get("permissions"), dict), name
+    for key, job in workflow["jobs"].items():
+        assert job.get("name"), key
+        assert isinstance(job.get("permissions"), dict), key
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS, *TO_COPY], ids=lambda path: path.name)
+def test_every_permission_says_what_it_is_for(path: Path) -> None:
+    granted = [scope for job in load(path)["jobs"].values() for scope in job["permissions"]]
+    lines = re.findall(r"^      ([a-z-]+): (?:read|write)\b(.*)$", path.read_text(), re.MULTILINE)
+    assert sorted(scope for scope, _ in lines) == sorted(granted), "a permission that this test does not see"
+    assert [scope for scope, comment in lines if not re.match(r"\s+# \w", comment)] == []
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
@@ -249,14 +259,34 @@ def test_only_the_jobs_that_write_may_write() -> None:
     }
 
 
+def test_nothing_is_published_before_the_environment_release_approves() -> None:
+    jobs = RELEASE["jobs"]
+    gates = {name for name, job in jobs.items() if job.get("environment") == "release"}
+    assert gates == {"approve"}
+    for name, job in jobs.items():
+        if "write" in job["permissions"].values():
+            assert gates & (before(name) | {name}), f"{name} can write before the approval"
+    for name in before("approve"):
+        assert "write" not in jobs[name]["permissions"].values(), name
+
+
+def test_the_approval_waits_until_package_and_image_were_built_and_tried() -> None:
+    assert before("approve") == {"check", "dist", "build"}
+    assert "scripts/try_image.sh" in script("build", TRY)
+
+
 def test_a_rehearsal_publishes_nothing() -> None:
     jobs = RELEASE["jobs"]
-    assert jobs["index"]["if"] == "github.event_name == 'push'"
-    stopped = {"index"}
-    while more := {name for name, job in jobs.items() if stopped & set(needs(job))} - stopped:
-        assert not any("if" in jobs[name] for name in more), "an `if` could run it after all"
-        stopped |= more
-    assert set(jobs) - stopped == {"check", "dist", "image"}
+    assert jobs["approve"]["if"] == "github.event_name == 'push'"
+    stopped = {name for name in jobs if "approve" in before(name) | {name}}
+    assert not any("if" in jobs[name] for name in stopped - {"approve"}), "an `if` could run it after all"
+    assert set(jobs) - stopped == {"check", "dist", "build"}
+
+
+def before(name: str) -> set[str]:
+    """Return the jobs that end before this one starts."""
+    direct = needs(RELEASE["jobs"][name])
+    return set(direct).union(*(before(other) for other in direct))
 
 
 def needs(job: dict[str, Any]) -> list[str]:
@@ -318,9 +348,10 @@ TRY = "A kept contract exits 0"
 
 
 def test_the_trial_of_an_image_passes_one_that_works(tools: Path) -> None:
-    stand_in(tools, "docker", docker_run("code if sys.argv[-1] == 'image@digest' else 9"))
-    done = shell(script("image", TRY), tools, tools, REF="image@digest")
-    assert done.returncode == 0, done.stdout + done.stderr
+    for job, image in (("build", "rag-contract:built"), ("image", "image@digest")):
+        stand_in(tools, "docker", docker_run(f"code if sys.argv[-1] == {image!r} else 9"))
+        done = shell(script(job, TRY), release.ROOT, tools, REF="image@digest")
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -328,7 +359,7 @@ def test_the_trial_of_an_image_passes_one_that_works(tools: Path) -> None:
 )
 def test_the_trial_of_an_image_fails_one_that_does_not(tools: Path, wrong: str) -> None:
     stand_in(tools, "docker", docker_run(wrong))
-    done = shell(script("image", TRY), tools, tools, REF="image@digest")
+    done = shell(script("image", TRY), release.ROOT, tools, REF="image@digest")
     assert done.returncode == 1
     assert "::error::exit code" in done.stdout
     assert "Traceback" not in done.stdout
@@ -364,6 +395,94 @@ def tag_step(repository: Path, tools: Path) -> "subprocess.CompletedProcess[str]
     environ = {"DIGEST": DIGEST, "IMAGE": IMAGE, "PARENT": "parent", "TAG": "v1.2.3", "VERSION": "1.2.3"}
     files = {"GITHUB_REPOSITORY": "org/rag-contract", "GITHUB_OUTPUT": str(tools / "output")}
     return shell(script("tag", "Commit the action.yml"), repository, tools, **environ, **files)
+
+
+PUSHED = """
+import json, pathlib, sys
+arguments = sys.argv[1:]
+with (pathlib.Path(__file__).parent / "calls").open("a") as calls:
+    calls.write(json.dumps([arguments, ""]) + "\\n")
+if "--metadata-file" in arguments:
+    built = {"containerimage.digest": "sha256:12"}
+    pathlib.Path(arguments[arguments.index("--metadata-file") + 1]).write_text(json.dumps(built))
+"""
+
+
+def test_the_image_is_pushed_by_digest_and_names_the_base_that_the_dockerfile_pins(tools: Path) -> None:
+    require("jq")
+    stand_in(tools, "docker", PUSHED)
+    environ = {
+        "ARCH": "arm64",
+        "COMMIT": "c",
+        "IMAGE": IMAGE,
+        "TOKEN": "t",
+        "VERSION": "1.2.3",
+        "RUNNER_TEMP": str(tools),
+    }
+    github = {"GITHUB_ACTOR": "a", "GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "o/r"}
+    output = {"GITHUB_OUTPUT": str(tools / "output")}
+    done = shell(script("image", "Build and push"), release.ROOT, tools, **environ, **github, **output)
+    assert done.returncode == 0, done.stderr
+    arguments = calls(tools)[-1][0]
+    labels = dict(
+        arguments[index + 1].split("=", 1) for index, argument in enumerate(arguments) if argument == "--label"
+    )
+    base = requirements.base(release.ROOT)
+    prefix = "org.opencontainers.image.base"
+    assert f"{labels[f'{prefix}.name']}@{labels[f'{prefix}.digest']}" == base
+    assert "--build-arg" not in arguments
+    assert arguments[arguments.index("--output") + 1].split(",")[2:] == [
+        "push-by-digest=true",
+        "name-canonical=true",
+        "push=true",
+    ]
+    assert (tools / "output").read_text() == f"arm64=sha256:12\nref={IMAGE}@sha256:12\n"
+
+
+def registry(released: str, sbom: str) -> str:
+    """Return a docker whose registry has two images with these manifests released under one name, and this SBOM."""
+    manifests = {"a@sha256:1": ["sha256:11", "sha256:12"], "a@sha256:2": ["sha256:21"], f"a@{DIGEST}": released.split()}
+    return (
+        "import json, sys\n"
+        "arguments = sys.argv[1:]\n"
+        f"manifests = {manifests}\n"
+        "if 'inspect' in arguments and '--raw' in arguments:\n"
+        "    print(json.dumps({'manifests': [{'digest': one} for one in manifests[arguments[-1]]]}))\n"
+        f"elif '{{{{.Manifest.Digest}}}}' in arguments: print({DIGEST!r})\n"
+        f"elif 'inspect' in arguments: print({sbom!r})\n"
+    )
+
+
+SBOM = json.dumps({"spdxVersion": "SPDX-2.3", "packages": [{"name": "click"}]})
+
+
+@pytest.mark.parametrize(
+    ("released", "sbom", "code"),
+    [
+        ("sha256:21 sha256:12 sha256:11", SBOM, 0),
+        ("sha256:21 sha256:12", SBOM, 1),
+        ("sha256:21 sha256:12 sha256:11 sha256:31", SBOM, 1),
+        ("sha256:21 sha256:12 sha256:13", SBOM, 1),
+        ("sha256:21 sha256:12 sha256:11", "null", 1),
+        ("sha256:21 sha256:12 sha256:11", '{"spdxVersion": "SPDX-2.3", "packages": []}', 1),
+    ],
+)
+def test_what_is_signed_is_what_was_tried(tools: Path, released: str, sbom: str, code: int) -> None:
+    require("jq")
+    stand_in(tools, "docker", registry(released, sbom))
+    github = {"GITHUB_ACTOR": "a", "GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "o/r"}
+    environ = {"AMD64": "sha256:1", "ARM64": "sha256:2", "IMAGE": "a", "TOKEN": "t", "VERSION": "1.2.3"}
+    files = {"RUNNER_TEMP": str(tools), "GITHUB_OUTPUT": str(tools / "output")}
+    done = shell(script("index", "Put both images"), tools, tools, **github, **environ, **files)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert (tools / "output").exists() == (code == 0)
+    uploaded = [step["with"]["path"] for step in RELEASE["jobs"]["index"]["steps"] if "upload" in step.get("uses", "")]
+    assert uploaded == ["${{ runner.temp }}/rag-contract-*.spdx.json"]
+    if code == 0:
+        assert {path.name for path in tools.glob("rag-contract-*.spdx.json")} == {
+            "rag-contract-amd64.spdx.json",
+            "rag-contract-arm64.spdx.json",
+        }
 
 
 ANSWERS = {"git/commits/parent": "old-tree", "git/trees": "new-tree", "git/commits": "new-commit"}
@@ -419,6 +538,7 @@ def test_the_github_release_has_the_change_log_and_the_image(repository: Path, t
     words = calls(tools)[0][0]
     assert words[:3] == ["release", "create", "v1.2.3"]
     assert "--verify-tag" in words
+    assert words[-2:] == ["dist/*", "sbom/*"]
     assert ("--prerelease" in words) == bool(pre)
     assert (tools / "notes.md").read_text() == f"- Better.\n\nThe image: `{IMAGE}@{DIGEST}`\n"
 

@@ -101,9 +101,11 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
     known = {metric.key for family in families for metric in family.metrics} | {
         key.quantity.key for key in registry.quantities
     }
+    # With invalid golden rows, which may have any tag, the tags are not known.
+    tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
     impossible = set()
     for gate in gates:
-        for why in _impossible(gate, known, golden, config_file.cutoffs, has_baseline=has_baseline):
+        for why in _impossible(gate, known, tags, config_file.cutoffs, has_baseline=has_baseline):
             impossible.add(gate.id)
             limit_problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
     for query in steep:
@@ -125,19 +127,15 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
 
 
 def _impossible(
-    gate: Gate, known: set[str], golden: Golden, cutoffs: Sequence[int], *, has_baseline: bool
+    gate: Gate, known: set[str], tags: set[str] | None, cutoffs: Sequence[int], *, has_baseline: bool
 ) -> Iterator[str]:
-    """Yield the reasons why no run can be compared with a limit."""
+    """Yield the reasons why no run can be compared with a limit; ``tags`` are those of the golden queries, if known."""
     if gate.quantity.key not in known:
         yield f"k is {', '.join(map(str, sorted(cutoffs)))}"
-    if gate.tag is not None and not golden.problems and not _has_tag(golden.queries.values(), gate.tag):
+    if gate.tag is not None and tags is not None and gate.tag not in tags:
         yield f"no golden query has the tag {gate.tag!r}"
     if gate.compares and not has_baseline:
         yield NO_BASELINE
-
-
-def _has_tag(queries: Iterable[GoldenQuery], tag: str) -> bool:
-    return any(tag in query.tags for query in queries)
 
 
 def _too_steep(queries: Iterable[GoldenQuery], config: Config) -> Iterator[GoldenQuery]:

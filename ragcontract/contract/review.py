@@ -14,13 +14,13 @@ from ragcontract.contract.config import Config, enforced
 from ragcontract.contract.golden_file import PLACEHOLDER
 from ragcontract.contract.unsatisfiable import contradictions, more_than_k
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
-from ragcontract.files.schema import nearest
 from ragcontract.rules.ranks import MustRankAtMost
 
 FEWEST_WITH_A_TAG = 5
-COMPARED = 2_000  # the most document ids to compare a misspelled one with, because comparing is slow
+COMPARED = 2_000  # document ids from which on no more are collected to suggest spellings from
 EXPLAINED = 5
 
 Name = Literal[
@@ -138,12 +138,12 @@ def _small_tags(queries: Queries) -> Found:
 
 
 def _never_retrieved(queries: Queries, exports: Exports) -> Found:
-    explained = 0
+    explained, retrieved = 0, NearNames(sorted(exports.doc_ids))
     for query in queries.values():
         never = [doc_id for doc_id in query.relevant_doc_ids if doc_id in exports.never and doc_id != PLACEHOLDER]
         if never:
             explained += 1
-            near = nearest(never[0], sorted(exports.doc_ids)) if explained <= EXPLAINED else None
+            near = retrieved.nearest(never[0]) if explained <= EXPLAINED else None
             advice = f"did you mean {near!r}?" if near else "is the id right, and the document in the index?"
             wanted = render(listed(never, "and"))
             yield query, f"{query.id!r} wants {wanted}, which no run returns for any question; {advice}"

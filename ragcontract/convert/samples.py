@@ -10,6 +10,7 @@ from ragcontract.files.events import located
 from ragcontract.files.jsonl import UNDECODABLE, read_jsonl
 from ragcontract.files.locate import JsonLocator
 from ragcontract.files.malformed import malformed
+from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import (
     READ_ERRORS,
     UTF8_BOM,
@@ -56,6 +57,7 @@ class Samples(Generic[T]):
         data, _ = read_whole(path, self._progress)
         try:
             text = data.decode()
+            check_nesting(data)
             items = msgspec.json.decode(data, type=list[msgspec.Raw])
             msgspec.json.decode(data)  # decoding to Raw skips the items without validating them
         except UNDECODABLE as error:

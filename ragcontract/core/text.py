@@ -13,6 +13,7 @@ _INVISIBLE = (
 _PRINTABLE = frozenset("\u034f\u115f\u1160\u3164\uffa0")  # characters of the pattern that str.isprintable() accepts
 # Colour codes are removed if the output is not a terminal, which joins the text on both sides of them.
 _COLOUR = r"\x1b\[[0-9;]*m"
+_BLANKS = rf"(?:[^\S\n]|{_COLOUR})*"  # within a line: across lines, each blank line would be searched again and again
 _NAMES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
@@ -42,5 +43,5 @@ def shorten(text: str, length: int) -> str:
 
 def printable(lines: str) -> str:
     """Escape what a CI runner would read as a command in its log: ``::`` at the start of a line, ``##[`` anywhere."""
-    lines = re.sub(rf"^((?:\s|{_COLOUR})*):(?=(?:{_COLOUR})*:)", r"\1\\x3a", lines, flags=re.MULTILINE)
+    lines = re.sub(rf"^({_BLANKS}):(?=(?:{_COLOUR})*:)", r"\1\\x3a", lines, flags=re.MULTILINE)
     return re.sub(rf"(#(?:{_COLOUR})*#(?:{_COLOUR})*)\[", r"\1\\x5b", lines)

@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from ragcontract.core.nearest import nearest
 from ragcontract.core.text import shorten
-from ragcontract.files.schema import Mismatch, nearest
+from ragcontract.files.schema import Mismatch
 
 LONGEST_TYPE = 80
 Path = tuple[str | int, ...]

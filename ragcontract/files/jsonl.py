@@ -9,12 +9,14 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ragcontract.core import bounds
+from ragcontract.core.nearest import NearNames
 from ragcontract.files.events import Batch, Event, FileRead
 from ragcontract.files.lines import UnreadableError, line_blocks_of
 from ragcontract.files.malformed import malformed
+from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
 from ragcontract.files.problems import SHOWN, MoreProblems, Problem, Warned
-from ragcontract.files.schema import Mismatch, mismatches, nearest
+from ragcontract.files.schema import Mismatch, mismatches
 
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -139,6 +141,7 @@ def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
     found: list[Mismatch] = []
     if isinstance(error, msgspec.ValidationError):
         try:
+            check_nesting(line)
             found = mismatches(msgspec.json.decode(line), record)
         except UNDECODABLE as undecodable:
             error = undecodable
@@ -175,7 +178,12 @@ def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, s
 
 @lru_cache(maxsize=1000)  # a file may have millions of distinct names
 def _meant(name: str, record: type) -> str | None:
-    return nearest(name, _known_fields(record))
+    return _near_fields(record).nearest(name)
+
+
+@lru_cache
+def _near_fields(record: type) -> NearNames:
+    return NearNames(_known_fields(record))
 
 
 @lru_cache

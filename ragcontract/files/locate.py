@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -15,16 +16,28 @@ class JsonLocator:
         self._text = text
         self._decode = json.JSONDecoder().raw_decode
         self._starts: dict[int, dict[str | int, int]] = {}
+        self._last = 0, 1  # an offset and its line
 
     def line(self, path: Sequence[str | int]) -> int:
         """Return the 1-based line of the value at ``path``, or of its innermost existing parent."""
-        at = self._skip(0)
+        at = self._root
         for part in path:
             start = self._children(at).get(part)
             if start is None:
                 break
             at = start
-        return self._text.count("\n", 0, at) + 1
+        return self._line_at(at)
+
+    @cached_property
+    def _root(self) -> int:
+        """The offset of the whole value, which any number of blank lines may precede."""
+        return self._skip(0)
+
+    def _line_at(self, at: int) -> int:
+        """Count from the last line found: values are mostly located in order, and whole documents precede them."""
+        start, line = self._last if self._last[0] <= at else (0, 1)
+        self._last = at, line + self._text.count("\n", start, at)
+        return self._last[1]
 
     def _children(self, at: int) -> dict[str | int, int]:
         """Map the keys or indexes of the object or list at ``at`` to the offsets of their values."""

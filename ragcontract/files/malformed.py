@@ -2,6 +2,8 @@
 
 import re
 
+from ragcontract.files.nesting import MAX_NESTING
+
 _REASON = re.compile(r"JSON is malformed: (?P<reason>.+) \(byte (?P<at>\d+)\)")
 _HINTS = (
     (re.compile(r"NaN|Inf"), "JSON has no NaN or Infinity: write null or leave the field out"),
@@ -17,7 +19,7 @@ def malformed(data: bytes, error: Exception) -> tuple[int, str]:
     ``error`` is the exception raised by decoding: msgspec's DecodeError, a UnicodeDecodeError or a RecursionError.
     """
     if isinstance(error, RecursionError):
-        return 1, "is nested too deeply"
+        return 1, f"is nested too deeply: more than {MAX_NESTING} levels"
     try:
         data.decode()
     except UnicodeDecodeError as bad:

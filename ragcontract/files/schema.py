@@ -5,18 +5,20 @@ the expected value (``Meta(title=…)``). Valid rows are validated by msgspec at
 validated again here with jsonschema, which reports every error.
 """
 
-import difflib
 import json
 import math
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
 
+from ragcontract.core.nearest import nearest
 from ragcontract.core.text import shorten
+from ragcontract.files.validation import validator_class
 
-LONGEST_NAME = 100
+EXPLAINED = 49  # faults of one value that are explained, before one more says that there are others
 
 _WORDS = {
     "string": "text",
@@ -55,36 +57,35 @@ def json_schema(record: type, *inner: type, null_is_absent: bool = False) -> dic
 
 
 def mismatches(value: object, record: type) -> list[Mismatch]:
-    """Return all reasons why a decoded JSON value does not fit the record type, outermost first."""
-    # jsonschema takes a tenth of a second to import; only invalid input pays for it.
-    import jsonschema
+    """Return the reasons why a decoded JSON value does not fit the record type, outermost first.
 
-    def is_integer(_checker: object, instance: object) -> bool:
-        return isinstance(instance, int) and not isinstance(instance, bool)
+    At most the first ``EXPLAINED`` of them: validation stops there, and a last one says that there are more.
+    """
+    schema = _schema_of(record)
+    errors = validator_class()(schema).iter_errors(value)
+    found = (mismatch for error in errors for mismatch in _explain(error, schema["$defs"]))
+    once: dict[Mismatch, None] = {}  # each error for a missing field yields all of them
+    for mismatch in found:
+        if len(once) == EXPLAINED and mismatch not in once:
+            break
+        once[mismatch] = None
+    else:
+        return _outermost_first(once)
+    return [*_outermost_first(once), Mismatch((), f"has more faults than these {EXPLAINED}; fix them, then run again")]
 
-    base = jsonschema.Draft202012Validator
-    checker = base.TYPE_CHECKER.redefine("integer", is_integer)  # the decoder does not accept 3.0 as an integer either
-    schema = msgspec.json.schema(record)
-    validator = jsonschema.validators.extend(base, type_checker=checker)(schema)  # type: ignore[no-untyped-call]
-    found = (mismatch for error in validator.iter_errors(value) for mismatch in _explain(error, schema["$defs"]))
-    once = dict.fromkeys(found)  # each error for a missing field yields all of them
-    return sorted(once, key=lambda mismatch: [(isinstance(part, str), part) for part in mismatch.path])
+
+@lru_cache(maxsize=64)
+def _schema_of(record: type) -> dict[str, Any]:
+    return msgspec.json.schema(record)
+
+
+def _outermost_first(found: Iterable[Mismatch]) -> list[Mismatch]:
+    return sorted(found, key=lambda mismatch: [(isinstance(part, str), part) for part in mismatch.path])
 
 
 def dotted(path: Iterable[str | int]) -> str:
     """Format a path for display: ``results[3].doc_id``."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known name most similar to ``word``, or None if none is similar; ignores case, and treats - like _."""
-    plain = {_plain(name): name for name in known}
-    close = difflib.get_close_matches(_plain(word[:LONGEST_NAME]), list(plain), n=1, cutoff=0.75)
-    return plain[close[0]] if close else None
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "_")
 
 
 def shown(value: object) -> str:

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-import requests
-
 from ragcontract.github.context import text_at
 from ragcontract.github.failure import GitHubError
 from ragcontract.github.http import Http
 
 PAGE = 100
+VIEWER = ("data", "viewer", "login")
 Json = dict[str, Any]
 
 
@@ -25,10 +24,9 @@ class Client:
 
     def login(self) -> str:
         """Return the login of the token's owner. Uses GraphQL, because ``GET /user`` refuses a workflow's token."""
-        answer = _json(self._http.call("POST", self._graphql_url, body={"query": "query { viewer { login } }"}))
-        if login := text_at(answer, "data", "viewer", "login"):
-            return login
-        raise GitHubError("GitHub did not say who the token belongs to")
+        query = {"query": "query { viewer { login } }"}
+        answer = self._http.call("POST", self._graphql_url, body=query, problem_with=_no_viewer)
+        return text_at(answer.content, *VIEWER)
 
     def comments(self, issue: int) -> Iterator[Json]:
         """Yield all comments of an issue or pull request, over all pages."""
@@ -36,7 +34,8 @@ class Client:
 
     def head_of(self, pull_request: int) -> str:
         """Return the newest commit of a pull request; empty if the answer has none."""
-        return text_at(_json(self._http.call("GET", f"{self._repository}/pulls/{pull_request}")), "head", "sha")
+        answer = self._http.call("GET", f"{self._repository}/pulls/{pull_request}", problem_with=_no_object)
+        return text_at(answer.content, "head", "sha")
 
     def pulls_of_commit(self, sha: str) -> Iterator[Json]:
         """Yield the pull requests that contain a commit."""
@@ -49,41 +48,41 @@ class Client:
     def create_comment(self, issue: int, body: str) -> Json:
         """Post a new comment and return it. It is sent only once: see ``GitHubError.try_again``."""
         url = f"{self._repository}/issues/{issue}/comments"
-        return _object(self._http.call("POST", url, body={"body": body}, repeatable=False))
+        return self._write("POST", url, body)
 
     def update_comment(self, comment_id: int, body: str) -> Json:
         """Replace a comment's body and return the comment. It is sent only once: see ``GitHubError.try_again``."""
         url = f"{self._repository}/issues/comments/{comment_id}"
-        return _object(self._http.call("PATCH", url, body={"body": body}, repeatable=False))
+        return self._write("PATCH", url, body)
 
     def delete_comment(self, comment_id: int) -> None:
-        """Delete a comment."""
-        self._http.call("DELETE", f"{self._repository}/issues/comments/{comment_id}")
+        """Delete a comment, in one try."""
+        self._http.call("DELETE", f"{self._repository}/issues/comments/{comment_id}", tries=1)
+
+    def _write(self, method: str, url: str, body: str) -> Json:
+        answer = self._http.call(method, url, body={"body": body}, problem_with=_no_object, repeatable=False)
+        content: Json = answer.content
+        return content
 
     def _pages(self, path: str, query: str = "") -> Iterator[Json]:
-        url: str | None = f"{self._repository}{path}?{query}per_page={PAGE}"
+        url = f"{self._repository}{path}?{query}per_page={PAGE}"
         seen: set[str] = set()
         while url and url not in seen:
             seen.add(url)
-            response = self._http.call("GET", url)
-            rows = _json(response)
-            if not isinstance(rows, list):
-                raise GitHubError("GitHub's answer is not the list it should be")
-            yield from (row for row in rows if isinstance(row, dict))
-            url = response.links.get("next", {}).get("url")
+            answer = self._http.call("GET", url, problem_with=_no_list)
+            yield from (row for row in answer.content if isinstance(row, dict))
+            url = answer.next_page
             if url and urlsplit(url)[:2] != urlsplit(self._repository)[:2]:
                 raise GitHubError("GitHub's next page is on another host")
 
 
-def _json(response: requests.Response) -> Any:
-    try:
-        return response.json()
-    except (ValueError, RecursionError) as error:
-        raise GitHubError("GitHub's answer is not JSON", maybe_done=True) from error
+def _no_viewer(content: Any) -> str:
+    return "" if text_at(content, *VIEWER) else "does not say who the token belongs to"
 
 
-def _object(response: requests.Response) -> Json:
-    answer = _json(response)
-    if not isinstance(answer, dict):
-        raise GitHubError("GitHub's answer is not the object it should be", maybe_done=True)
-    return answer
+def _no_list(content: Any) -> str:
+    return "" if isinstance(content, list) else "is not the list it should be"
+
+
+def _no_object(content: Any) -> str:
+    return "" if isinstance(content, dict) else "is not the object it should be"

@@ -15,18 +15,26 @@ class GitHubError(Exception):
     """A call that failed; ``status`` is None if there was no answer.
 
     ``maybe_done``: GitHub may have carried out the call although no answer confirmed it. ``denied``: the token lacks
-    the permission (GitHub answers 404 if even the existence is secret). ``try_again``: the wait before the next attempt
-    is over, and the caller has to check first what has changed meanwhile.
+    the permission (GitHub answers 404 if even the existence is secret). ``retry_after``: the seconds after which the
+    call may succeed; None if it will not. ``try_again``: the wait before the next attempt is over, and the caller has
+    to check first what has changed meanwhile.
     """
 
     def __init__(
-        self, message: str, *, status: int | None = None, maybe_done: bool = False, denied: bool = False
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        maybe_done: bool = False,
+        denied: bool = False,
+        retry_after: float | None = None,
     ) -> None:
         """Store the attributes with the message, which must not contain the token."""
         super().__init__(message)
         self.status = status
         self.maybe_done = maybe_done
         self.denied = denied
+        self.retry_after = retry_after
         self.try_again = False
 
 

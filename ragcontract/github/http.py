@@ -6,16 +6,20 @@ The rules are those of GitHub's documentation: "Best practices for using the RES
 import logging
 import math
 import random
+from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import requests
+from msgspec import Struct
 from requests.auth import AuthBase
 from urllib3.exceptions import NewConnectionError
 
 from ragcontract.core.text import shorten, visible
 from ragcontract.core.version import __version__
-from ragcontract.github.context import Token
+from ragcontract.github.context import Token, at
 from ragcontract.github.failure import GitHubError, Timing
+from ragcontract.github.redaction import Redaction
 
 API_VERSION = "2022-11-28"
 CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 20.0  # seconds to connect, seconds between two bytes
@@ -24,6 +28,7 @@ FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 30.0
 MAX_TRIES = 6
 # "Resource not accessible by integration" (or "by personal access token"), "Must have admin rights to Repository."
 DENIALS = ("not accessible", "must have", "permission")
+NO_JSON = object()
 log = logging.getLogger(__name__)
 JITTER = random.Random()  # noqa: S311 (not a secret; a separate instance leaves the global random state unchanged)
 
@@ -37,6 +42,16 @@ class _TokenAuth(AuthBase):
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         request.headers["Authorization"] = f"Bearer {self._token.value}"
         return request
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """The decoded content of an answer (None if it is empty), and the URL of its next page (empty if it has none).
+
+    The token is in neither of them.
+    """
+
+    content: Any
+    next_page: str
 
 
 class Http:
@@ -53,50 +68,64 @@ class Http:
             }
         )
         self._session = session
+        self._redact = Redaction(token.value)
         self._timing = timing
         self._seconds = seconds
         self._end = timing.monotonic() + seconds
 
-    def call(self, method: str, url: str, *, body: Any = None, repeatable: bool = True) -> requests.Response:
-        """Return a successful response; raises :class:`GitHubError`.
+    def call(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: Any = None,
+        problem_with: Callable[[Any], str] = lambda _content: "",
+        repeatable: bool = True,
+        tries: int = MAX_TRIES,
+    ) -> Answer:
+        """Return a successful answer with the content that was asked for; raises :class:`GitHubError`.
 
-        A call that is not ``repeatable`` is sent only once. Where it could be retried, the error is raised after the
-        wait with ``try_again`` set, so that the caller can check first whether the call was carried out.
+        ``problem_with`` describes what is wrong with the content, if anything is. Such an answer, or a page of HTML, is
+        treated as a server error. A call that is not ``repeatable`` is sent only once. Where it could be retried, the
+        error is raised after the wait with ``try_again`` set, so that the caller can check first whether the call was
+        carried out.
         """
-        attempt = 0
-        while True:
-            attempt += 1
+        for attempt in count(1):
             try:
-                response = self._send(method, url, body)
-                log.debug("%s %s: %d", method, url, response.status_code)
-            except (requests.ConnectTimeout, requests.exceptions.ProxyError) as error:
-                failure = GitHubError(f"GitHub could not be reached ({type(error).__name__})")
-                wait = _backoff(attempt)
-            except requests.RequestException as error:
-                received = not _refused(error)
-                failure = GitHubError(f"GitHub could not be reached ({type(error).__name__})", maybe_done=received)
-                wait = _backoff(attempt)
-            else:
-                if response.status_code < 300:  # noqa: PLR2004 (redirects are failures too)
-                    return response
-                retry = self._retry_after(response, attempt)
-                failure = _failure(response, final=retry is None)
-                if retry is None:
-                    raise failure
-                wait = retry
-            if attempt == MAX_TRIES:
-                raise failure
-            self._wait(wait, failure)
-            if not repeatable:
-                failure.try_again = True
-                raise failure
+                return self._once(method, url, body, problem_with, attempt)
+            except GitHubError as failure:
+                if failure.retry_after is None or attempt >= tries:
+                    raise
+                self._wait(failure.retry_after, failure)
+                if not repeatable:
+                    failure.try_again = True
+                    raise
+        raise AssertionError("unreachable")
 
-    def _send(self, method: str, url: str, body: Any) -> requests.Response:
+    def _once(self, method: str, url: str, body: Any, problem_with: Callable[[Any], str], attempt: int) -> Answer:
+        response = self._send(method, url, body, attempt)
+        log.debug("%s %s: %d", method, self._redact.text(url), response.status_code)
+        try:
+            content = self._redact.json(response.json()) if response.content else None
+        except (ValueError, RecursionError):
+            content = NO_JSON
+        if response.status_code >= 300:  # noqa: PLR2004 (redirects are failures too)
+            raise self._failure(response, content, attempt)
+        if problem := "is not JSON" if content is NO_JSON else problem_with(content):
+            raise self._unexpected(f"GitHub's answer {problem}", response, content, attempt)
+        return Answer(content=content, next_page=self._redact.text(response.links.get("next", {}).get("url") or ""))
+
+    def _send(self, method: str, url: str, body: Any, attempt: int) -> requests.Response:
         left = self._end - self._timing.monotonic()
         if left <= 0:
             raise GitHubError(f"GitHub did not answer within the {self._seconds:g} seconds of github-timeout")
         timeout = (min(CONNECT_TIMEOUT, left), min(READ_TIMEOUT, left))
-        return self._session.request(method, url, json=body, timeout=timeout, allow_redirects=False)
+        try:
+            return self._session.request(method, url, json=body, timeout=timeout, allow_redirects=False)
+        except requests.RequestException as error:
+            unsent = isinstance(error, requests.ConnectTimeout | requests.exceptions.ProxyError) or _refused(error)
+            message = f"GitHub could not be reached ({type(error).__name__})"
+            raise GitHubError(message, maybe_done=not unsent, retry_after=_backoff(attempt)) from error
 
     def _wait(self, seconds: float, failure: GitHubError) -> None:
         if self._timing.monotonic() + seconds >= self._end:
@@ -106,22 +135,62 @@ class Http:
             raise GitHubError(message, status=failure.status, maybe_done=failure.maybe_done)
         self._timing.sleep(seconds)
 
-    def _retry_after(self, response: requests.Response, attempt: int) -> float | None:
-        """Return how many seconds to wait before the next attempt; None if a retry would not help."""
+    def _failure(self, response: requests.Response, content: Any, attempt: int) -> GitHubError:
+        status = response.status_code
+        message = _reason_in(content) or _shown(self._redact.text(response.reason or "")) or "no reason given"
+        pause = self._limit(response, message, attempt)
+        if pause is None and status >= 500:  # noqa: PLR2004
+            pause = _backoff(attempt)
+        return GitHubError(
+            f"GitHub answered {status}: {message}",
+            status=status,
+            maybe_done=status >= 500,  # noqa: PLR2004
+            denied=status == 404 or (status == 403 and pause is None and _is_about_permissions(message)),  # noqa: PLR2004
+            retry_after=pause,
+        )
+
+    def _unexpected(self, problem: str, response: requests.Response, content: Any, attempt: int) -> GitHubError:
+        reason = _reason_in(content)  # GraphQL answers 200 for its errors too
+        denied = _is_about_permissions(reason)
+        limit = self._limit(response, reason, attempt)
+        return GitHubError(
+            f"{problem}: {reason}" if reason else problem,
+            maybe_done=True,
+            denied=denied,
+            retry_after=None if denied else _backoff(attempt) if limit is None else limit,
+        )
+
+    def _limit(self, response: requests.Response, message: str, attempt: int) -> float | None:
+        """Return the seconds to wait that a rate limit asks for; None if the answer is about no limit."""
         status, headers = response.status_code, response.headers
-        if status < 500 and status not in {403, 429}:  # noqa: PLR2004
+        if 300 <= status < 500 and status not in {403, 429}:  # noqa: PLR2004
             return None
         if (seconds := _number(headers.get("retry-after"))) is not None:
             return seconds
-        if status >= 500:  # noqa: PLR2004
-            return _backoff(attempt)
         if headers.get("x-ratelimit-remaining") == "0":
             reset = _number(headers.get("x-ratelimit-reset"))
             if reset is not None:
                 return max(reset - self._timing.now(), 0.0) + 1.0
-        if status == 429 or "secondary rate limit" in _message(response).lower():  # noqa: PLR2004
+        if status == 429 or "secondary rate limit" in message.lower():  # noqa: PLR2004
             return SECONDARY_LIMIT_WAIT * float(2 ** (attempt - 1))
-        return None  # a missing permission: waiting does not help
+        return None
+
+
+def _is_about_permissions(message: str) -> bool:
+    """Return whether a refusal is about a missing permission, not about a locked issue or an archived repository."""
+    return any(denial in message.lower() for denial in DENIALS)
+
+
+def _reason_in(content: Any) -> str:
+    """Return the reason in the content of a failure: REST's ``message``, or GraphQL's first error; empty if none."""
+    errors = at(content, "errors")
+    first = errors[0] if isinstance(errors, list) and errors else None
+    found = at(content, "message") or at(first, "message")
+    return "" if found is None else _shown(str(found))
+
+
+def _shown(text: str) -> str:
+    return shorten(visible(text), 200)
 
 
 def _backoff(attempt: int) -> float:
@@ -132,29 +201,6 @@ def _backoff(attempt: int) -> float:
 def _refused(error: requests.RequestException) -> bool:
     """Return whether the connection was never established, so that nothing was sent."""
     return any(isinstance(getattr(cause, "reason", None), NewConnectionError) for cause in error.args)
-
-
-def _failure(response: requests.Response, *, final: bool) -> GitHubError:
-    status = response.status_code
-    return GitHubError(
-        f"GitHub answered {status}: {_message(response)}",
-        status=status,
-        maybe_done=status >= 500,  # noqa: PLR2004
-        denied=final and (status == 404 or (status == 403 and _is_about_permissions(_message(response)))),  # noqa: PLR2004
-    )
-
-
-def _is_about_permissions(message: str) -> bool:
-    """Return whether a 403 is about a missing permission, not about a locked issue or an archived repository."""
-    return any(denial in message.lower() for denial in DENIALS)
-
-
-def _message(response: requests.Response) -> str:
-    try:
-        text = str(response.json()["message"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        text = response.reason or "no reason given"
-    return shorten(visible(text), 200)
 
 
 def _number(text: str | None) -> float | None:

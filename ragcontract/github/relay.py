@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.files.jsonl import UNDECODABLE, explained
+from ragcontract.files.nesting import check_nesting
 from ragcontract.files.problems import SHOWN, Problem
 from ragcontract.github import annotations
 from ragcontract.github.access import outside, wrong_folder
@@ -93,6 +94,7 @@ def _report(path: Path) -> Report | ErrorReport:
     data = _read(path)
     record: type[Report | ErrorReport] = Report
     try:
+        check_nesting(data)
         if msgspec.json.decode(data, type=_Verdict).verdict == "error":
             record = ErrorReport
         report = msgspec.json.decode(data, type=record)

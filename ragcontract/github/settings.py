@@ -6,7 +6,7 @@ from typing import Literal, TypeVar, get_args
 from msgspec import Struct
 
 from ragcontract.core.ids import MAX_RANK
-from ragcontract.files.schema import nearest
+from ragcontract.core.nearest import nearest
 from ragcontract.reports.report import Detail
 
 Mode = Literal["check", "post-comment"]

@@ -4,10 +4,9 @@ Waivers are applied to rules before gates are judged, because a limit on a pass 
 waived. Then significance and waivers are applied to gates.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from datetime import date
-from itertools import islice
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -16,15 +15,16 @@ from ragcontract.contract.resolve import Contract
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
+from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import Violation
 from ragcontract.evaluation.aggregates import Aggregates
-from ragcontract.files.schema import nearest
 from ragcontract.judging.gates import GateReport, Significance
 from ragcontract.judging.violations import Violations
 from ragcontract.statistics.significance import SMALLEST_SAMPLED, fewest_changed, holm
 
 QueryStatus = Literal["pass", "fail", "warn", "waived"]
-COMPARED = 2_000  # the most names to compare a misspelled one with, because comparing is slow
+Target: TypeAlias = tuple[Literal["gate", "query", "tag"], str, str | None]  # the last is the rule, None for any
+NAMED_BY = {"gate": "gate has the id", "query": "golden query has the id", "tag": "golden query has the tag"}
 
 
 def status_of(query: GoldenQuery, violations: Sequence[Violation]) -> QueryStatus:
@@ -36,45 +36,75 @@ def status_of(query: GoldenQuery, violations: Sequence[Violation]) -> QueryStatu
     return "warn" if query.severity == "warn" else "fail"
 
 
+class _Waivers:
+    """Waivers by their target, so that what is broken finds its own without a search through all of them."""
+
+    def __init__(self, waivers: Sequence[Waiver], today: date) -> None:
+        self._waivers = waivers
+        self._numbers: dict[Target, list[int]] = {}
+        self._current: dict[Target, int] = {}  # the first waiver of each target that has not expired
+        self._matched: set[Target] = set()
+        for number, waiver in enumerate(waivers):
+            target = _target(waiver)
+            self._numbers.setdefault(target, []).append(number)
+            if today <= date.fromisoformat(waiver.expires):
+                self._current.setdefault(target, number)
+
+    def reason(self, targets: Iterable[Target]) -> str | None:
+        """Return the reason from the first waiver of these targets that has not expired; None if there is none."""
+        matching = [target for target in targets if target in self._numbers]
+        self._matched.update(matching)
+        current = [self._current[target] for target in matching if target in self._current]
+        if not current:
+            return None
+        waiver = self._waivers[min(current)]
+        return f"until {waiver.expires}, {waiver.owner}: {waiver.reason}"
+
+    def used(self) -> frozenset[int]:
+        """Return the indexes of the waivers whose reason was asked for, expired or not."""
+        return frozenset(number for target in self._matched for number in self._numbers[target])
+
+
 def waive_rules(contract: Contract, violations: Violations, today: date) -> tuple[Violations, frozenset[int]]:
     """Mark the violations that are waived today (UTC); also returns the indexes of the waivers that match any."""
-    waivers = contract.config.waivers
-    if not waivers:
+    if not contract.config.waivers:
         return violations, frozenset()
-    used: set[int] = set()
-    marked: Violations = {}
-    for query_id, found in violations.items():
-        query = contract.queries[query_id]
-        matching = [[n for n, waiver in enumerate(waivers) if _covers(waiver, query, one)] for one in found]
-        used.update(number for numbers in matching for number in numbers)
-        marked[query_id] = tuple(
-            replace(one, waived=_reason([waivers[n] for n in numbers], today))
-            for one, numbers in zip(found, matching, strict=True)
+    waivers = _Waivers(contract.config.waivers, today)
+    marked = {
+        query_id: tuple(
+            replace(one, waived=waivers.reason(_targets(contract.queries[query_id], one.rule))) for one in found
         )
-    return marked, frozenset(used)
+        for query_id, found in violations.items()
+    }
+    return marked, waivers.used()
 
 
 def waive_gates(
     contract: Contract, gates: Iterable[GateReport], today: date
 ) -> tuple[tuple[GateReport, ...], frozenset[int]]:
     """Mark the broken gates that are waived today (UTC); also returns the indexes of the waivers that match any."""
-    waivers = contract.config.waivers
-    used: set[int] = set()
+    waivers = _Waivers(contract.config.waivers, today)
     marked = []
     for gate in gates:
-        broken = gate.status == "fail"
-        matching = [number for number, waiver in enumerate(waivers) if broken and waiver.gate == gate.id]
-        used.update(matching)
-        why = _reason([waivers[number] for number in matching], today)
+        why = waivers.reason([("gate", gate.id, None)]) if gate.status == "fail" else None
         marked.append(gate if why is None else replace(gate, status="waived", waived=why))
-    return tuple(marked), frozenset(used)
+    return tuple(marked), waivers.used()
 
 
-def _reason(waivers: Iterable[Waiver], today: date) -> str | None:
-    """Return the reason from the first waiver that has not expired; None if there is none."""
-    current = (waiver for waiver in waivers if today <= date.fromisoformat(waiver.expires))
-    waiver = next(current, None)
-    return None if waiver is None else f"until {waiver.expires}, {waiver.owner}: {waiver.reason}"
+def _target(waiver: Waiver) -> Target:
+    if waiver.gate is not None:
+        return "gate", waiver.gate, None
+    if waiver.query is not None:
+        return "query", as_id(waiver.query), waiver.rule
+    return "tag", waiver.tag or "", waiver.rule
+
+
+def _targets(query: GoldenQuery, broken: str) -> Iterator[Target]:
+    """Yield what a waiver may name to waive a broken rule of a query."""
+    for rule in (None, broken):
+        yield "query", query.id, rule
+        for tag in query.tags:
+            yield "tag", tag, rule
 
 
 def significance_of(contract: Contract, gates: Sequence[Gate], aggregates: Aggregates) -> dict[str, Significance]:
@@ -108,43 +138,44 @@ def significance_of(contract: Contract, gates: Sequence[Gate], aggregates: Aggre
     }
 
 
-def _covers(waiver: Waiver, query: GoldenQuery, broken: Violation) -> bool:
-    if waiver.gate is not None or waiver.rule not in {None, broken.rule}:
-        return False
-    return as_id(waiver.query) == query.id if waiver.query is not None else waiver.tag in query.tags
-
-
 def waiver_warnings(contract: Contract, used: Container[int], today: date) -> Iterator[str]:
     """Yield a warning for every waiver that has expired, matches nothing broken, or names what does not exist."""
-    gates = [gate.id for gate in contract.gates]
+    strangers = _Strangers(contract)
     for number, waiver in enumerate(contract.config.waivers):
         location = contract.config_file.locations.get(f"waivers[{number}]", "")
-        if number not in used and (stranger := _stranger(waiver, contract.queries, gates)):
+        if number not in used and (stranger := strangers.about(waiver)):
             yield f"{location}: {stranger}"
         elif number not in used:
-            yield f"{location}: waives nothing that is broken ({_target(waiver)}); delete it"
+            yield f"{location}: waives nothing that is broken ({_described(waiver)}); delete it"
         elif today > date.fromisoformat(waiver.expires):
-            yield f"{location}: expired on {waiver.expires}, so it no longer counts ({_target(waiver)}, {waiver.owner})"
+            what = f"{_described(waiver)}, {waiver.owner}"
+            yield f"{location}: expired on {waiver.expires}, so it no longer counts ({what})"
 
 
-def _stranger(waiver: Waiver, queries: Mapping[str, GoldenQuery], gates: Sequence[str]) -> str | None:
-    """Return a message if the query, tag or gate of a waiver does not exist, else None."""
-    known: Iterable[str]
-    if waiver.gate is not None:
-        what, name, known = "gate has the id", waiver.gate, gates
-    elif waiver.query is not None:
-        what, name, known = "golden query has the id", as_id(waiver.query), queries
-    else:
-        known = dict.fromkeys(tag for query in queries.values() for tag in query.tags)
-        what, name = "golden query has the tag", waiver.tag or ""
-    if name in known:
-        return None
-    near = nearest(name, islice(known, COMPARED))
-    return f"no {what} {name!r}; {f'did you mean {near!r}?' if near else 'delete the waiver'}"
+class _Strangers:
+    """The names that waivers can have: those of gates, golden queries and tags."""
+
+    def __init__(self, contract: Contract) -> None:
+        queries = contract.queries
+        known: dict[str, Collection[str]] = {
+            "gate": dict.fromkeys(gate.id for gate in contract.gates),
+            "query": queries,
+            "tag": dict.fromkeys(tag for query in queries.values() for tag in query.tags),
+        }
+        self._known = known
+        self._near = {what: NearNames(names) for what, names in known.items()}
+
+    def about(self, waiver: Waiver) -> str | None:
+        """Return a message if the query, tag or gate of a waiver does not exist, else None."""
+        what, name, _ = _target(waiver)
+        if name in self._known[what]:
+            return None
+        near = self._near[what].nearest(name)
+        return f"no {NAMED_BY[what]} {name!r}; {f'did you mean {near!r}?' if near else 'delete the waiver'}"
 
 
-def _target(waiver: Waiver) -> str:
-    if waiver.gate is not None:
-        return waiver.gate
-    name = f"query {as_id(waiver.query)!r}" if waiver.query is not None else f"tag {waiver.tag!r}"
-    return f"{waiver.rule} of {name}" if waiver.rule else name
+def _described(waiver: Waiver) -> str:
+    what, name, rule = _target(waiver)
+    if what == "gate":
+        return name
+    return f"{rule} of {what} {name!r}" if rule else f"{what} {name!r}"

@@ -10,6 +10,7 @@ from ragcontract.metrics.formulas import FORMULAS, Found, gain_of
 
 NOT_FOUND: Ranks = (None,)
 REMEMBERED = 50_000  # number of distinct scores cached, about 10 MB; even millions of queries have only a few hundred
+SEARCHED = 8  # wanted documents up to which searching the results for each is faster than indexing them all
 SUGGESTED = {"mrr", "recall"}  # each further limit reduces the power of the others, so only two are suggested
 
 
@@ -110,5 +111,7 @@ def clean_rank_of(ranks: Ranks, forbidden_ranks: Ranks, k: int) -> int:
 
 def _ranks(doc_ids: Sequence[str], wanted: tuple[str, ...]) -> Ranks:
     """Return the 1-based rank of the first result of each wanted document, None for one that was not retrieved."""
-    # list.index runs in C, which is faster than a Python loop over the results for a few wanted documents.
-    return tuple([doc_ids.index(doc_id) + 1 if doc_id in doc_ids else None for doc_id in wanted])
+    if len(wanted) <= SEARCHED:
+        return tuple([doc_ids.index(doc_id) + 1 if doc_id in doc_ids else None for doc_id in wanted])
+    first = dict(zip(reversed(doc_ids), range(len(doc_ids), 0, -1), strict=True))  # the last one set is the best rank
+    return tuple(map(first.get, wanted))

@@ -15,6 +15,7 @@ from ragcontract.files.events import FileRead
 from ragcontract.files.jsonl import UNDECODABLE
 from ragcontract.files.locate import JsonLocator
 from ragcontract.files.malformed import malformed
+from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_whole
 from ragcontract.files.problems import SHOWN, MoreProblems, Problem
 from ragcontract.files.schema import Mismatch, mismatches
@@ -124,6 +125,7 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
         yield Problem(path, "is empty; make it with `rag-contract baseline`")
         return
     try:
+        check_nesting(data)
         file = msgspec.json.decode(data, type=_Packed)
     except UNDECODABLE as error:
         yield from _not_a_baseline(data, path, error)
@@ -162,6 +164,7 @@ def read_stored(path: str, expected: SourceFile | None = None) -> BaselineFile:
     if expected is not None and source.sha256 != expected.sha256:
         raise InputError([f"{path}: it changed while it was read; run again"])
     try:
+        check_nesting(data)
         return msgspec.json.decode(data, type=BaselineFile)
     except UNDECODABLE as error:
         problems = [event for event in _explain(data, path, error) if isinstance(event, Problem)]

@@ -9,6 +9,7 @@ one-sided, with a weighted mean. All functions are pure and deterministic, and i
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from math import exp, fsum, sqrt
 from operator import getitem
@@ -27,6 +28,7 @@ SEED = 20_070_101
 SAMPLED_AS_GROUPS, GROUP = 32, 16
 SAMPLED_ONE_BY_ONE = 256
 BYTE = 8
+REMEMBERED = 1_000  # p-values of sampled sums; the sizes of a hundred thousand changes are few
 DIGITS = 12
 Z_95 = 1.959963984540054  # the normal distribution's 97.5 % quantile
 UNIT = Scale()
@@ -164,6 +166,16 @@ def _p_value(contributions: Iterable[float]) -> float:
         sizes[size] += times
     lost = fsum(size * times for size, is_loss, times in rounded if is_loss)
     enough = lost - SAME * fsum(size * times for size, times in sizes.items())  # tolerance for rounding errors
+    return _share_of(enough, tuple(sorted(sizes.items())))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _share_of(enough: float, times_of: tuple[tuple[float, int], ...]) -> float:
+    """Return the share of the subsets of some sizes, each so many times, whose sum is at least ``enough``.
+
+    Tags of the same queries have the same sizes, and sampling takes far longer than looking them up.
+    """
+    sizes = Counter(dict(times_of))
     if sizes.total() <= EXACT_UP_TO:
         sums = _subset_sums(sizes.elements())
         return sum(total >= enough for total in sums) / len(sums)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ragcontract.core.errors import InputError
+from ragcontract.files.problems import Problem
+from ragcontract.runs.stored import read_stored, stored_events
 from tests.bad_input.test_rows import ID, NAN_HINT, RANK, errors, refused
 from tests.builders import as_jsonl, baseline, golden, good_workspace, run, stored_query
 
@@ -67,10 +70,10 @@ BASELINES: dict[str, tuple[bytes, list[str]]] = {
         GOOD.replace(b"What", b"Wh\xe4t"),
         ["baseline.json:18: is not UTF-8 (byte 0xe4 at column 19); save the file as UTF-8"],
     ),
-    "100,000 nested brackets": (b"[" * 100_000, ["baseline.json:1: is nested too deeply"]),
+    "100,000 nested brackets": (b"[" * 100_000, ["baseline.json:1: is nested too deeply: more than 100 levels"]),
     "100,000 nested brackets where nobody reads": (
         b'{"format_version": 1, "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-        ["baseline.json:1: is nested too deeply"],
+        ["baseline.json:1: is nested too deeply: more than 100 levels"],
     ),
     "damaged gzip": (
         gzip.compress(GOOD)[:10] + b"\xff" * 30,
@@ -105,6 +108,40 @@ def test_a_baseline_that_cannot_be_compared_with_is_refused(
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("baseline.json").write_bytes(data)
     assert errors(refused(tmp_path)) == expected
+
+
+TOO_DEEP = ["baseline.json:1: is nested too deeply: more than 100 levels"]
+
+
+def nested(name: str, levels: int) -> bytes:
+    """Return a baseline with lists as deep as that, itself included, in one field."""
+    lists = "[" * (levels - 1) + "]" * (levels - 1)
+    return f'{json.dumps(baseline()).removesuffix("}")}, "{name}": {lists}}}'.encode()
+
+
+@pytest.mark.parametrize("name", ["accepted", "nobody reads it"])
+@pytest.mark.parametrize("levels", [101, *range(940, 1_000)])
+def test_a_baseline_nested_past_the_limit_is_refused_at_the_borders_of_all_decoders_too(
+    tmp_path: Path, levels: int, name: str
+) -> None:
+    problems = [event for event in stored_events(written(tmp_path, nested(name, levels))) if isinstance(event, Problem)]
+    assert [str(one).rpartition("/")[2] for one in problems] == TOO_DEEP
+    with pytest.raises(InputError, match="is nested too deeply: more than 100 levels"):
+        read_stored(str(tmp_path / "baseline.json"))
+
+
+def test_a_baseline_nested_up_to_the_limit_is_read_and_explained(tmp_path: Path) -> None:
+    unread, read = (
+        [event for event in stored_events(written(tmp_path, nested(name, 100))) if isinstance(event, Problem)]
+        for name in ("nobody reads it", "accepted")
+    )
+    assert unread == []
+    assert [str(one).partition("accepted[0]: ")[2] for one in read] == ["expected an object, found [[[…]]]"]
+
+
+def written(folder: Path, data: bytes) -> str:
+    (folder / "baseline.json").write_bytes(data)
+    return str(folder / "baseline.json")
 
 
 def test_50_problems_of_a_baseline_are_reported_and_the_rest_is_counted(

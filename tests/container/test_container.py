@@ -2,6 +2,8 @@
 
 import gzip
 import os
+import re
+import shutil
 import subprocess
 import threading
 import time
@@ -11,21 +13,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.utils import canonicalize_name
 
+from scripts import requirements
 from tests import scenarios
+from tests.container.base import base
 from tests.github.standin import GitHub, Sent
 from tests.needs import require
 from tests.runner import IMAGE, ROOT, InContainer, Runner
 
-BASE = "python:3.13-slim"
 pytestmark = pytest.mark.container
+
+
+def build(*options: str, on: str = "", context: Path = ROOT) -> "subprocess.CompletedProcess[str]":
+    """Build the image on a base, by default the one that the Dockerfile names."""
+    command = ["docker", "build", "--network", "host", "--build-arg", f"BASE={on or base()}", *options, str(context)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="session")
 def image() -> str:
     """Build the image once."""
     require("docker")
-    subprocess.run(["docker", "build", "--network", "host", "--tag", IMAGE, str(ROOT)], check=True)
+    built = build("--tag", IMAGE)
+    assert built.returncode == 0, built.stdout + built.stderr
     return IMAGE
 
 
@@ -41,13 +52,13 @@ def runner(tmp_path: Path, github: GitHub, image: str) -> InContainer:
 @pytest.fixture
 def without_bytecode(image: str) -> Iterator[str]:
     """Build the image on a base without bytecode, which slim images are, whatever this machine's base has."""
-    base, tag = f"{image}-base-without-bytecode", f"{image}-without-bytecode"
-    recipe = f"FROM {BASE}\nRUN find / -xdev -name __pycache__ -prune -exec rm -r {{}} +\n"
-    subprocess.run(["docker", "build", "--tag", base, "-"], input=recipe.encode(), check=True)
-    build = ["docker", "build", "--network", "host", "--build-arg", f"BASE={base}"]
-    subprocess.run([*build, "--tag", tag, str(ROOT)], check=True)
+    bare, tag = f"{image}-base-without-bytecode", f"{image}-without-bytecode"
+    recipe = f"FROM {base()}\nRUN find / -xdev -name __pycache__ -prune -exec rm -r {{}} +\n"
+    subprocess.run(["docker", "build", "--tag", bare, "-"], input=recipe.encode(), check=True)
+    built = build("--tag", tag, on=bare)
+    assert built.returncode == 0, built.stdout + built.stderr
     yield tag
-    subprocess.run(["docker", "image", "rm", tag, base], check=False)
+    subprocess.run(["docker", "image", "rm", tag, bare], check=False)
 
 
 def test_the_first_run_comments_and_the_second_updates_that_comment(runner: Runner, github: GitHub) -> None:
@@ -139,14 +150,61 @@ def _packed(workspace: Path) -> None:
 
 
 def test_the_image_has_nothing_that_the_action_does_not_use(image: str) -> None:
-    look = "import os, importlib.util as u; print(u.find_spec('pip'), u.find_spec('pytest'), os.path.exists('/src'))"
+    look = (
+        "import os, importlib.util as u; "
+        "print(*map(u.find_spec, ['pip', 'pytest', 'hatchling']), "
+        "*map(os.path.exists, ['/src', '/wheel', '/opt/build']))"
+    )
     done = subprocess.run(
         ["docker", "run", "--rm", "--network", "none", "--entrypoint", "/opt/venv/bin/python", image, "-I", "-c", look],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["None", "None", "False"]
+    assert done.stdout.split() == ["None"] * 3 + ["False"] * 3
+
+
+def test_the_image_has_the_locked_versions_and_no_other_package(image: str) -> None:
+    look = "from importlib.metadata import distributions as d; [print(i.metadata['Name'], i.version) for i in d()]"
+    done = subprocess.run(
+        ["docker", "run", "--rm", "--network", "none", "--entrypoint", "/opt/venv/bin/python", image, "-I", "-c", look],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    installed = dict(line.split() for line in done.stdout.splitlines())
+    assert installed.pop("rag-contract")
+    locked = requirements.pins((ROOT / requirements.IMAGE).read_text(), requirements.python(ROOT))
+    assert {canonicalize_name(name): version for name, version in installed.items()} == {
+        name: pin.version for name, pin in locked.items()
+    }
+
+
+def test_a_release_tries_the_image_with_success_and_anything_else_without(image: str) -> None:
+    for name, code in ((image, 0), (base(), 1)):
+        done = subprocess.run([ROOT / "scripts/try_image.sh", name], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("file", [requirements.IMAGE, requirements.BUILD])
+def test_a_package_that_is_not_the_locked_one_is_not_installed(file: str, tmp_path: Path) -> None:
+    require("docker")
+    for name in (
+        "Dockerfile",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "entrypoint.py",
+        "requirements",
+        "ragcontract",
+    ):
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tmp_path / name)
+    text, changed = re.subn(r"sha256:[0-9a-f]{64}", f"sha256:{'0' * 64}", (tmp_path / file).read_text())
+    assert changed
+    (tmp_path / file).write_text(text)
+    built = build(context=tmp_path)
+    assert built.returncode != 0
+    assert "DO NOT MATCH THE HASHES" in built.stdout + built.stderr
 
 
 def test_as_process_1_it_stops_when_it_is_told_to(runner: InContainer, github: GitHub) -> None:

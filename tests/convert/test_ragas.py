@@ -95,6 +95,15 @@ def test_a_file_that_is_no_samples_is_reported(text: str, problem: str, tmp_path
     assert reported.startswith(problem)
 
 
+@pytest.mark.parametrize("levels", [101, *range(940, 1_000)])
+def test_samples_nested_past_the_limit_are_refused_at_the_borders_of_all_decoders_too(
+    levels: int, tmp_path: Path
+) -> None:
+    text = f'[{{"user_input": {"[" * (levels - 2)}{"]" * (levels - 2)}}}]'
+    _, problems = read("ragas", tmp_path, samples=text)
+    assert lines_of(problems, tmp_path) == ["samples:1: is nested too deeply: more than 100 levels"]
+
+
 def test_problems_by_the_thousand_are_counted(tmp_path: Path) -> None:
     _, problems = read("ragas", tmp_path, samples=json.dumps([{}] * 1000))
     assert (problems.more, len(lines_of(problems, tmp_path))) == (950, 50)

@@ -42,7 +42,7 @@ def test_a_refusal_gives_status_and_reason_and_not_the_token(github: GitHub) -> 
 
 def test_a_viewer_who_is_not_named_is_an_error(github: GitHub) -> None:
     github.faults = [Fault(status=200)]
-    with pytest.raises(GitHubError, match="did not say who"):
+    with pytest.raises(GitHubError, match="does not say who"):
         client_of(github).login()
 
 

@@ -1,6 +1,7 @@
 """HTTP as GitHub asks for it: when to wait, when to give up, and where the token never goes."""
 
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,7 +14,7 @@ import requests
 from ragcontract.github.client import Client
 from ragcontract.github.context import Token
 from ragcontract.github.failure import GitHubError, Timing, within
-from ragcontract.github.http import MAX_TRIES, Http
+from ragcontract.github.http import MAX_TRIES, Answer, Http
 from tests.github.standin import TOKEN, Fault, GitHub
 
 NOW = 1_800_000_000.0
@@ -29,7 +30,7 @@ class Calls:
         self.url = github.url
         self.client = Client(self.http, api_url=github.url, graphql_url=github.graphql_url, repository="octo/app")
 
-    def get(self) -> requests.Response:
+    def get(self) -> Answer:
         return self.http.call("GET", f"{self.url}/repos/octo/app/issues/7/comments")
 
     def fails(self) -> GitHubError:
@@ -46,7 +47,7 @@ def once(**fault: Any) -> list[Fault]:
 def test_it_waits_as_long_as_retry_after_says(github: GitHub, status: int) -> None:
     github.faults = once(status=status, headers={"Retry-After": "7"})
     calls = Calls(github)
-    assert calls.get().status_code == 200
+    assert calls.get().content == []
     assert calls.waits == [7]
 
 
@@ -55,7 +56,7 @@ def test_with_no_request_left_it_waits_for_the_reset(github: GitHub, status: int
     headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(NOW) + 42)}
     github.faults = once(status=status, headers=headers)
     calls = Calls(github)
-    assert calls.get().status_code == 200
+    assert calls.get().content == []
     assert calls.waits == [43]
 
 
@@ -91,7 +92,7 @@ def test_a_secondary_limit_is_waited_out_for_a_minute_and_then_for_longer(
 ) -> None:
     github.faults = [Fault(times=2, **fault)]
     calls = Calls(github, seconds=600)
-    assert calls.get().status_code == 200
+    assert calls.get().content == []
     assert calls.waits == [60, 120]
 
 
@@ -112,7 +113,7 @@ def test_a_wait_beyond_the_deadline_is_given_up_at_once(github: GitHub, headers:
 def test_a_wait_that_is_no_number_of_seconds_harms_nothing(github: GitHub, value: str) -> None:
     github.faults = once(status=429, headers={"Retry-After": value, "X-RateLimit-Remaining": "0"})
     calls = Calls(github)
-    assert calls.get().status_code == 200
+    assert calls.get().content == []
     assert calls.waits == [0 if value == "-5" else 60]
 
 
@@ -131,7 +132,7 @@ def test_an_answer_that_will_not_change_is_not_asked_for_again(github: GitHub, s
 def test_what_broke_on_the_way_is_tried_again_after_growing_waits(github: GitHub, fault: dict[str, Any]) -> None:
     github.faults = [Fault(times=4, **fault)]
     calls = Calls(github)
-    assert calls.get().status_code == 200
+    assert calls.get().content == []
     longest = [1, 2, 4, 8]
     assert all(most / 2 <= wait <= most for wait, most in zip(calls.waits, longest, strict=True))
 
@@ -268,6 +269,39 @@ def test_an_error_gives_its_reason_in_one_short_line(github: GitHub, answer: Any
     assert len(reported) < 250
 
 
+ECHOES = {
+    "whole": TOKEN,
+    "in a header": f'"Authorization: Bearer {TOKEN}"',
+    "cut off": TOKEN[:20],
+    "its end": TOKEN[-20:],
+    "in an address": f"https://x-access-token:{TOKEN}@github.com/octo/app",
+    "in base 64": b64encode(f"x-access-token:{TOKEN}".encode()).decode(),
+    "in hexadecimal": TOKEN.encode().hex(),
+}
+
+
+@pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES)
+def test_an_error_that_echoes_the_token_is_reported_without_it(github: GitHub, echo: str) -> None:
+    github.faults = [Fault(status=422, message=f"{'x ' * 90}bad credentials {echo} of octo")]
+    reported = str(Calls(github).fails())
+    assert "bad credentials" in reported
+    assert not any(echo[at : at + 12] in reported for at in range(len(echo) - 12))
+
+
+def test_no_text_of_an_answer_has_the_token(github: GitHub) -> None:
+    row = {"html_url": f"https://github.com/{TOKEN}", TOKEN: [TOKEN, 1, None, {"a": f"x {TOKEN}"}]}
+    github.faults = [Fault(status=200, answer=[row])]
+    assert list(Calls(github).client.comments(7)) == [{"html_url": "***", "***": ["***", 1, None, {"a": "x ***"}]}]
+
+
+def test_a_next_page_with_the_token_in_its_address_is_not_asked_for(github: GitHub) -> None:
+    link = f'<{github.url}/repos/octo/app/issues/7/comments?token={TOKEN}>; rel="next"'
+    github.faults = [Fault(status=200, answer=[], headers={"Link": link})]
+    with pytest.raises(GitHubError, match="another host"):
+        list(Calls(github).client.comments(7))
+    assert len(github.requests) == 1
+
+
 def test_an_error_nested_beyond_all_measure_is_an_error_like_others(github: GitHub) -> None:
     class Session(requests.Session):
         def request(self, *args: Any, **kwargs: Any) -> requests.Response:
@@ -286,8 +320,67 @@ def test_an_error_nested_beyond_all_measure_is_an_error_like_others(github: GitH
 )
 def test_a_viewer_in_a_wrong_shape_is_nobody(github: GitHub, answer: Any) -> None:
     github.faults = [Fault(status=200, answer=answer)]
-    with pytest.raises(GitHubError, match="did not say who"):
+    with pytest.raises(GitHubError, match="does not say who"):
         Calls(github).client.login()
+
+
+GRAPHQL_LIMIT = {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit already exceeded for installation"}]}
+GRAPHQL_BROKEN = {"data": None, "errors": [{"message": "Something went wrong while executing your query."}]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "headers", "waits"),
+    [
+        (GRAPHQL_LIMIT, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(NOW) + 42)}, [43]),
+        (GRAPHQL_LIMIT, {"Retry-After": "7"}, [7]),
+        ({"errors": [{"message": SECONDARY}]}, {}, [60]),
+        (GRAPHQL_LIMIT, {}, None),
+        (GRAPHQL_BROKEN, {}, None),
+    ],
+)
+def test_an_error_that_graphql_answers_as_a_success_is_tried_again(
+    github: GitHub, answer: Any, headers: dict[str, str], waits: list[float] | None
+) -> None:
+    github.faults = [Fault(path="graphql", times=1, status=200, answer=answer, headers=headers)]
+    calls = Calls(github)
+    assert calls.client.login() == "github-actions[bot]"
+    assert calls.waits == waits if waits else 0.5 <= calls.waits[0] <= 1
+
+
+def test_an_error_of_graphql_that_does_not_end_is_reported_with_its_reason(github: GitHub) -> None:
+    github.faults = [Fault(path="graphql", status=200, answer=GRAPHQL_BROKEN)]
+    with pytest.raises(
+        GitHubError, match="does not say who the token belongs to: Something went wrong while"
+    ) as raised:
+        Calls(github).client.login()
+    assert not raised.value.denied
+    assert len(github.requests) == MAX_TRIES
+
+
+def test_a_permission_that_graphql_misses_is_not_asked_for_again(github: GitHub) -> None:
+    answer = {"data": None, "errors": [{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}]}
+    github.faults = [Fault(path="graphql", status=200, answer=answer)]
+    with pytest.raises(GitHubError, match="Resource not accessible") as raised:
+        Calls(github).client.login()
+    assert raised.value.denied
+    assert len(github.requests) == 1
+
+
+@pytest.mark.parametrize("fault", [{"kind": "not json"}, {"status": 200, "answer": {"message": "x"}}])
+def test_a_list_that_is_another_answer_at_first_is_asked_for_again(github: GitHub, fault: dict[str, Any]) -> None:
+    github.add_comment("x", login="a")
+    github.faults = once(**fault)
+    calls = Calls(github)
+    assert [comment["body"] for comment in calls.client.comments(7)] == ["x"]
+    assert len(calls.waits) == 1
+
+
+def test_what_is_deleted_in_one_try_is_not_waited_for(github: GitHub) -> None:
+    github.faults = [Fault(method="DELETE", status=503, headers={"Retry-After": "1"})]
+    calls = Calls(github)
+    with pytest.raises(GitHubError, match="503"):
+        calls.client.delete_comment(1)
+    assert (len(github.requests), calls.waits) == (1, [])
 
 
 @pytest.mark.parametrize("answer", [{}, "x", 7, True])

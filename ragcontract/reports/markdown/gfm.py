@@ -26,12 +26,18 @@ _MADE_A_LINK = re.compile(
     re.IGNORECASE,
 )
 _COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b", re.IGNORECASE)
+# Joiners and variation selectors, which `visible` allows. A renderer may drop them and see a line start behind them.
+_START = re.compile("^([ \u180b-\u180d\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]*)([0-9]*[-+#.)])?")
 
 
 def text(value: str) -> str:
     """Escape plain text that may be at the start of a line."""
-    escaped = re.sub(r"^(\d*)([-+#.)])", r"\1\\\2", inline(value))  # a list, a heading
-    return re.sub("^ ", "&#32;", escaped)  # an indented block
+    return _START.sub(_escaped_start, inline(value), count=1)
+
+
+def _escaped_start(start: re.Match[str]) -> str:
+    block = start[2] or ""  # a list, a heading
+    return start[1].replace(" ", "&#32;") + (f"{block[:-1]}\\{block[-1]}" if block else "")  # blanks: an indented block
 
 
 def inline(value: str) -> str:

@@ -1,5 +1,7 @@
 """Text and ids in Markdown, by GitHub's own parser."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -192,6 +194,18 @@ def check_code(value: str) -> None:
 )
 def test_plain_questions_stay_readable_where_markdown_is_read_as_text(value: str, expected: str) -> None:
     assert text(value) == expected
+
+
+@pytest.mark.parametrize(
+    "start", ["    x", "     - x", "- x", "1. x", "# x", "+ x", "  \u200d  x", "\u200d\ufe0f    x"]
+)
+@pytest.mark.parametrize("zero_width", ["\u200c", "\u200d", "\ufe0e", "\ufe0f", "\u180b", "\U000e0100", "\u200d" * 9])
+def test_behind_zero_width_characters_no_block_begins_where_they_are_dropped(zero_width: str, start: str) -> None:
+    """They are invisible, and whether a renderer counts them as text is its own affair."""
+    dropped = re.sub("[\u180b\u200c\u200d\ufe0e\ufe0f\U000e0100]", "", text(zero_width + start))
+    assert Page(dropped).tags == ["p", "/p"]
+    assert in_a_list(dropped).tags == LIST
+    assert zero_width in text(zero_width + start)
 
 
 def test_an_ordinary_id_is_ordinary_code() -> None:

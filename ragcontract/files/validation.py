@@ -1,0 +1,46 @@
+"""A validator for JSON Schema whose errors can be read one by one, in the order of the value.
+
+jsonschema finds all errors of an ``anyOf`` before it yields the first, and takes additional properties from a set.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+from typing import Any
+
+BRANCH = 50  # errors of one branch of an anyOf that are found
+
+
+@cache
+def validator_class() -> Any:
+    """Return the class of validators; called with a schema, its ``iter_errors`` yields the errors of a value."""
+    # jsonschema takes a tenth of a second to import; only invalid input pays for it.
+    import jsonschema
+
+    def is_integer(_checker: object, instance: object) -> bool:
+        return isinstance(instance, int) and not isinstance(instance, bool)
+
+    def any_of(validator: Any, branches: list[Any], instance: object, _schema: object) -> Iterator[Any]:
+        context = []
+        for index, branch in enumerate(branches):
+            errors = list(islice(validator.descend(instance, branch, schema_path=index), BRANCH))
+            if not errors:
+                return
+            context += errors
+        yield jsonschema.ValidationError("fits no branch", context=context)
+
+    def additional(validator: Any, allowed: Any, instance: Any, schema: dict[str, Any]) -> Iterator[Any]:
+        known = schema.get("properties", {})
+        unknown = [name for name in instance if name not in known] if isinstance(instance, dict) else []
+        if unknown and allowed is False:
+            yield jsonschema.ValidationError("unknown property")
+            return
+        for name in unknown:
+            yield from validator.descend(instance[name], allowed, path=name)
+
+    base = jsonschema.Draft202012Validator
+    return jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+        base,
+        {"anyOf": any_of, "additionalProperties": additional},
+        type_checker=base.TYPE_CHECKER.redefine("integer", is_integer),  # the decoder does not accept 3.0 either
+    )

@@ -1,0 +1,55 @@
+"""Takes the token out of what a server answers, so that nothing made of an answer can publish it.
+
+A proxy or a server may echo a request's header in an error, a link or an address: whole, cut off, or encoded.
+"""
+
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+REDACTED = "***"
+# Of each form of the token, every piece of 12 characters contains one of the windows of 8 that start at every fifth.
+WINDOW, STEP = 8, 5
+
+
+class Redaction:
+    """Replaces every word that contains a piece of a secret; a secret shorter than a window is too short to be one."""
+
+    def __init__(self, secret: str) -> None:
+        """Prepare the pieces to look for."""
+        self._windows = {form[at : at + WINDOW] for form in _forms(secret) for at in _starts(form)}
+
+    def text(self, value: str) -> str:
+        """Return a text without the secret."""
+        if not self._in(value):
+            return value
+        return re.sub(r"[^\s'\"<>]+", lambda word: REDACTED if self._in(word[0]) else word[0], value)
+
+    def json(self, value: Any) -> Any:
+        """Return decoded JSON without the secret in any of its texts or keys."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self.json(inner) for inner in value]
+        if isinstance(value, dict):
+            return {self.text(name): self.json(inner) for name, inner in value.items()}
+        return value
+
+    def _in(self, value: str) -> bool:
+        return any(window in value for window in self._windows)
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield the secret as it is, in a URL, in hexadecimal digits, and in base 64 at each of three offsets."""
+    data = secret.encode(errors="surrogateescape")
+    yield from (secret, quote(data, safe=""), data.hex(), data.hex().upper())
+    for offset in range(3):
+        # The first and the last characters also depend on what stands before and behind the secret.
+        for encode in (b64encode, urlsafe_b64encode):
+            yield encode(bytes(offset) + data).decode()[offset and offset + 1 : -4]
+
+
+def _starts(form: str) -> range:
+    return range(0, len(form) - WINDOW + 1, STEP)

@@ -1,0 +1,127 @@
+"""Locks what the wheel and the image are made from: every package by its hashes, the base image by its digest.
+
+``make requirements`` runs it after a change to ``requirements/runtime.txt``, to ``requirements/base.Dockerfile`` or to
+the build backend in ``pyproject.toml``. ``tests/test_requirements.py`` fails if they disagree with what was locked.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+RUNTIME, IMAGE, BUILD = (f"requirements/{name}.txt" for name in ("runtime", "image", "build"))
+BASE, DOCKERFILE = "requirements/base.Dockerfile", "Dockerfile"
+PINNED_BASE = re.compile(r"python:(?P<python>\d+\.\d+)-slim@sha256:[0-9a-f]{64}")
+# Only wheels: building a source distribution would run what no hash covers.
+COMPILE = ("pip", "compile", "--quiet", "--no-config", "--no-header", "--no-annotate", "--generate-hashes")
+WHEELS = ("--only-binary", ":all:", "--emit-build-options", "--python-platform", "linux")
+HEADERS = {
+    IMAGE: "# What the image installs: the versions of runtime.txt, with hashes. `make requirements` writes it.\n",
+    BUILD: "# What builds the wheel, in the image and for a release, with hashes. `make requirements` writes it.\n",
+}
+
+
+class Pin(NamedTuple):
+    """One version of a package and the SHA-256 hashes of its files."""
+
+    version: str
+    hashes: tuple[str, ...]
+
+
+def base(root: Path) -> str:
+    """Return the base image, ``python:3.13-slim@sha256:…``; raises ValueError unless it is one, with a digest."""
+    lines = re.findall(r"^FROM (.*)$", (root / BASE).read_text("utf-8"), re.MULTILINE)
+    if len(lines) != 1 or not PINNED_BASE.fullmatch(lines[0]):
+        raise ValueError(f"{BASE}: expected one line FROM python:3.13-slim@sha256:… (64 digits), found {lines}")
+    return str(lines[0])
+
+
+def python(root: Path) -> str:
+    """Return the version of Python in the base image, such as ``3.13``."""
+    match = PINNED_BASE.fullmatch(base(root))
+    return match["python"] if match else ""
+
+
+def backend(root: Path) -> list[str]:
+    """Return the requirements of the build backend."""
+    requires: list[str] = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
+    return requires
+
+
+def pins(text: str, python: str) -> dict[str, Pin]:
+    """Return the packages that a file of requirements pins for this version of Python on Linux, by normalized name."""
+    found: dict[str, Pin] = {}
+    for line in text.replace("\\\n", " ").splitlines():
+        if not line.strip() or line.startswith(("#", "-")):
+            continue
+        specification, *hashes = re.split(r"\s+--hash=sha256:", line.strip())
+        requirement = Requirement(specification)
+        if applies(requirement, python):
+            version = str(requirement.specifier).removeprefix("==")
+            found[canonicalize_name(requirement.name)] = Pin(version, tuple(hashes))
+    return found
+
+
+def applies(requirement: Requirement, python: str) -> bool:
+    """Say whether a requirement counts for this version of Python on Linux, without any extra."""
+    environment = {"python_version": python, "python_full_version": f"{python}.0", "sys_platform": "linux", "extra": ""}
+    return requirement.marker is None or requirement.marker.evaluate(environment)
+
+
+def disagreements(root: Path) -> Iterator[str]:
+    """Yield how the locked files differ from what they are made from, and what to do about it."""
+    files = {name: pins((root / name).read_text("utf-8"), python(root)) for name in (RUNTIME, IMAGE, BUILD)}
+    wanted = {
+        IMAGE: {name: pin.version for name, pin in files[RUNTIME].items()},
+        BUILD: {name: pin.version for name, pin in pins("\n".join(backend(root)), python(root)).items()},
+    }
+    for file, versions in wanted.items():
+        locked = files[file]
+        for name, version in versions.items():
+            if name not in locked or locked[name].version != version:
+                found = locked[name].version if name in locked else "nothing"
+                yield f"{file}: {name}: {found}, expected {version}: run `make requirements`"
+        for name, pin in locked.items():
+            if not pin.hashes or not all(re.fullmatch(r"[0-9a-f]{64}", one) for one in pin.hashes):
+                yield f"{file}: {name}: no hashes, or not of SHA-256: run `make requirements`"
+    for name in files[IMAGE].keys() - files[RUNTIME].keys():
+        yield f"{RUNTIME}: {name}: missing, the package needs it: add {name}=={files[IMAGE][name].version}"
+    if re.findall(r"^ARG BASE=(.*)$", (root / DOCKERFILE).read_text("utf-8"), re.MULTILINE) != [base(root)]:
+        yield f"{DOCKERFILE}: ARG BASE is not {base(root)}: run `make requirements`"
+
+
+def lock(uv: str, root: Path) -> None:
+    """Write the hashes of all packages, and the base into the Dockerfile; locked versions stay where they can."""
+    lock_file(uv, root, BUILD, "-", given="\n".join(backend(root)))
+    lock_file(uv, root, IMAGE, "pyproject.toml", "--constraints", RUNTIME)
+    dockerfile = (root / DOCKERFILE).read_text("utf-8")
+    (root / DOCKERFILE).write_text(re.sub(r"(?m)^ARG BASE=.*$", f"ARG BASE={base(root)}", dockerfile), "utf-8")
+
+
+def lock_file(uv: str, root: Path, file: str, *source: str, given: str = "") -> None:
+    """Have uv write the packages that the source needs, with the hashes of all their files."""
+    command = [uv, *COMPILE, *WHEELS, "--python-version", python(root), "--output-file", file, *source]
+    subprocess.run(command, cwd=root, input=given, text=True, stdout=subprocess.DEVNULL, check=True)
+    (root / file).write_text(HEADERS[file] + (root / file).read_text("utf-8"), "utf-8")
+
+
+def main(argv: Sequence[str], *, root: Path = ROOT, stderr: TextIO = sys.stderr) -> int:
+    """Lock everything and return the exit code: 1 where the files then disagree."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.requirements", description="Lock wheel and image.")
+    parser.add_argument("--uv", default="uv", help="the program uv, which finds the hashes")
+    lock(parser.parse_args(argv).uv, root)
+    problems = list(disagreements(root))
+    stderr.writelines(f"{problem}\n" for problem in problems)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
