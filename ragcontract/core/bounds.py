@@ -19,5 +19,7 @@ UNPACKED_TOTAL = 1 << 30  # bytes; all lines of a gzip file that is smaller than
 UNPACKED_TOTAL_RATIO = 100  # times the gzip file's size; all lines of a larger gzip file; exit code 2
 EXPLAINED = 4 << 20  # bytes; a row whose errors are all reported; of a larger one, only the first is
 
+FAULTY_ROWS = 10_000  # rows; faulty rows of JSON lines that are counted; the rest of the file is not read
+
 # Reports
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis

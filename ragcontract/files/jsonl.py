@@ -60,7 +60,7 @@ class _Reader(Generic[T]):
             self._decode_strictly = msgspec.json.Decoder(_strict(row_type)).decode
             self._to_spell_check = 0
         self._misspelled: set[str] = set()
-        self._explained = 0
+        self._explained = self._counted = 0  # problems; faulty rows after them
 
     def events(self, file: InputFile) -> Iterator[Event[T]]:
         """Yield the events of one file."""
@@ -117,6 +117,12 @@ class _Reader(Generic[T]):
         if first:
             _refuse_other_json(line)
         if self._explained >= SHOWN:
+            # A gzip file of 10 KB may hold millions of them, and each takes as long as a good one.
+            self._counted += 1
+            if self._counted > bounds.FAULTY_ROWS:
+                raise UnreadableError(
+                    f"more than {bounds.FAULTY_ROWS:,} rows are faulty; the rows from here on were not read"
+                )
             yield MoreProblems(1)
             return
         for mismatch in explained(line, error, self._type):

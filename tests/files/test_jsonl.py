@@ -142,6 +142,23 @@ def test_once_enough_is_known_bad_rows_are_counted_only(tmp_path: Path) -> None:
     assert (len(problems.problems), problems.more) == (50, 10)
 
 
+@pytest.mark.parametrize(("faulty", "counted", "good"), [(10_000, 10_000, 1), (10_001, 10_001, 0)])
+def test_a_file_with_more_faulty_rows_than_are_counted_is_not_read_to_its_end(
+    faulty: int, counted: int, good: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("x\n" * 50 + "x\n" * faulty + '{"number": 1}\n')
+    rows, problems = read(path)
+    assert (len(rows), len(problems.problems), problems.more) == (good, 50, counted)
+
+
+def test_where_reading_ends_for_faulty_rows_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("x\n" * 20_000)
+    *_, last, _file = read_jsonl([str(path)], Row)
+    assert last == Problem(f"{path}:10051", "more than 10,000 rows are faulty; the rows from here on were not read")
+
+
 def test_no_more_is_explained_than_is_shown_whatever_a_row_has_of_it(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"number": "1", "parts": [1, 2, 3, 4]}\n' * 60)

@@ -17,7 +17,8 @@ from tests.fuzz.sandbox import Ended, Sandbox
 from tests.fuzz.targets.target import Target
 from tests.fuzz.worker import Failure
 
-LIMITS = Limits(seconds=0.4, waiting=1.0, memory=64 * MB)
+LIMITS = Limits(seconds=0.4, waiting=60.0, memory=64 * MB)
+IMPATIENT = Limits(seconds=60.0, waiting=1.0, memory=64 * MB)
 CRASH = '  File "/x/ragcontract/files/rows.py", line 7, in read\n    x\nKeyError: {word}\n'
 Run = Callable[[Sandbox, Mapping[str, bytes]], Ended]
 
@@ -38,15 +39,14 @@ def target(run: Run) -> Target:
     )
 
 
-def campaign(run: Run, corpus: Path, *, executions: int = 1, seed: str = "0") -> Summary:
+def campaign(run: Run, corpus: Path, *, executions: int = 1, limits: Limits = LIMITS) -> Summary:
     """Run a campaign on one planted target."""
     plan = Plan(
         seconds=60,
         executions=executions,
-        seed=seed,
         targets={"planted": target(run)},
         corpus=corpus,
-        limits=LIMITS,
+        limits=limits,
         tries=40,
     )
     return Campaign(plan, lambda _line: None).run()
@@ -115,12 +115,13 @@ def escapes(sandbox: Sandbox, files: Mapping[str, bytes]) -> Ended:
     ],
 )
 def test_a_planted_failure_is_found_and_stored_and_fails_again(run: Run, reason: str, tmp_path: Path) -> None:
-    summary = campaign(run, tmp_path)
+    limits = IMPATIENT if run is waits else LIMITS
+    summary = campaign(run, tmp_path, limits=limits)
     assert list(summary.failures) == [f"planted: {reason}"]
     assert summary.ended["planted failure"] >= 1
     ((name, case),) = stored(tmp_path).items()
     assert summary.failures[f"planted: {reason}"] == tmp_path / name
-    again = replay(case, LIMITS, {"planted": target(run)})
+    again = replay(case, limits, {"planted": target(run)})
     assert isinstance(again, Failure)
     assert again.reason == reason
 

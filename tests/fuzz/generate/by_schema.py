@@ -109,7 +109,8 @@ def _integer(maker: Maker, schema: Schema, _definitions: Mapping[str, Schema], n
 
 def _number(maker: Maker, schema: Schema, _definitions: Mapping[str, Schema], _name: str, _depth: int) -> float:
     least = schema["exclusiveMinimum"] + 0.01 if "exclusiveMinimum" in schema else schema.get("minimum", 0.0)
-    return maker.number(least, schema.get("maximum", 1.0))
+    most = schema["exclusiveMaximum"] - 0.01 if "exclusiveMaximum" in schema else schema.get("maximum", 1.0)
+    return maker.number(least, most)
 
 
 def _array(maker: Maker, schema: Schema, definitions: Mapping[str, Schema], name: str, depth: int) -> list[Any]:

@@ -123,7 +123,7 @@ def _utf16(_maker: Maker, data: bytes) -> bytes:
 
 
 def _packed(maker: Maker, data: bytes) -> bytes:
-    packed = gzip.compress(data, 1)
+    packed = gzip.compress(data, 1, mtime=0)
     return packed if maker.chance(0.6) else change_bytes(maker, packed)
 
 

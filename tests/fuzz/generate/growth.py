@@ -57,8 +57,8 @@ def _bomb(maker: Maker, data: bytes) -> bytes:
     """Return a small file that is large when it is unpacked: blanks, empty lines, one text, or the content repeated."""
     unit = maker.pick((b"\n" * 1_000_000, b" " * 1_000_000, b"x" * 1_000_000, data * (1_000_000 // (len(data) or 1))))
     start = maker.pick((b"", b'{"id": "', b'{"format_version": 1, "k": "'))
-    packed = gzip.compress(unit, 6)
-    return gzip.compress(start) + packed * min(200, LARGEST // len(packed))
+    packed = gzip.compress(unit, 6, mtime=0)
+    return gzip.compress(start, mtime=0) + packed * min(200, LARGEST // len(packed))
 
 
 def _deep(maker: Maker, data: bytes) -> bytes:

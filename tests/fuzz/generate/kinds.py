@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from tests.fuzz.generate.by_schema import fitting, schema, value
-from tests.fuzz.generate.values import Maker
+from tests.fuzz.generate.values import DATES, Maker
 from tests.records import rendered
 from tests.reports.everything import everything
 
@@ -34,7 +34,8 @@ def golden(maker: Maker) -> list[Any]:
             row.pop("must_rank_at_most", None)
         rows.append(row)
     if maker.chance(0.8):  # of limits on a tag, at least one query has it
-        rows[0]["tags"] = [str(tag) for tag in maker.tags]
+        for row in rows if maker.grown == "tags" else rows[:1]:
+            row["tags"] = [str(tag) for tag in maker.tags]
     return rows
 
 
@@ -57,6 +58,8 @@ def run_row(maker: Maker, query_id: str | int) -> dict[str, Any]:
     definitions = schema("run")["$defs"]
     row: dict[str, Any] = fitting(maker, "run")
     results = [value(maker, definitions["Result"], definitions, "", 1) for _ in range(maker.random.randint(0, 6))]
+    if maker.grown == "documents":
+        results = [{"doc_id": doc_id} for doc_id in maker.some(maker.documents, 0)]
     return row | {"query_id": query_id, "results": results}
 
 
@@ -79,6 +82,13 @@ def config(maker: Maker) -> dict[str, Any]:
     }
     if maker.chance(0.8):
         made["missing_queries"] = "zero"
+    if maker.grown == "tags":
+        made["tags"] = {str(tag): {"minimums": {"mrr_at_k": maker.number()}} for tag in maker.tags}
+    if maker.grown == "waivers":
+        made["waivers"] = [
+            {"query": f"{query_id}{maker.pick(('', 'x'))}", "reason": "x", "owner": "x", "expires": maker.pick(DATES)}
+            for query_id in maker.queries
+        ]
     if not maker.has_baseline and maker.chance(0.9):
         for limits in (made, *(made.get("tags") or {}).values()):
             _leave_out_changes(limits)

@@ -72,6 +72,7 @@ ODD_NUMBERS: tuple[float, ...] = (
     *(float("nan"), float("inf"), float("-inf"), -1e-9, 0.9999999999, 1.0000000001),
 )
 DATES = ("2026-12-31", "2026-01-01", "2025-12-31", "9999-12-31", "0001-01-01")
+GROWN = 1 / 1_500  # of the cases have very many of something, and take hundreds of times as long to check
 QUESTION_WORDS = ("What", "refund", "policy", "for", "enterprise", "HIPAA", "How", "days", "ünïcode", "?")
 
 
@@ -90,7 +91,8 @@ def rule_names() -> tuple[str, ...]:
 class Maker:
     """Makes the values of one case; all of them follow from ``random``.
 
-    ``has_baseline`` says whether the case has one, without which limits on drops cannot be judged.
+    ``has_baseline`` says whether the case has one, without which no drop can be judged. ``grown`` is what the
+    case has very many of, in all of its files, so that stages that compare all with all show: ``many``.
     """
 
     def __init__(self, random: Random, oddness: float | None = None) -> None:
@@ -99,10 +101,16 @@ class Maker:
         self.has_baseline = True
         self.oddness = random.choice((0.0, 0.0, 0.02, 0.3)) if oddness is None else oddness
         self.fullness = random.choice((0.05, 0.3, 0.8))
-        size = random.choice((1, 2, 3, 5, 8)) if random.random() < 0.95 else random.randint(10, 120)
-        self.queries = self._names("q", size)
-        self.documents = self._names("doc", random.choice((1, 3, 6, 12)))
-        self.tags = self._names("tag", random.choice((1, 2, 4)))
+        self.grown = random.choice(("queries", "documents", "tags", "waivers")) if self.chance(GROWN) else ""
+        self.many = int(10 ** random.uniform(2, 3.3))
+        if self.grown:
+            self.oddness, self.fullness = 0.0, 0.05
+        size = random.choice((1, 2, 3, 5, 8)) if self.chance(0.95) else random.randint(10, 120)
+        self.queries = self._names("q", self.many if self.grown in {"queries", "waivers"} else size)
+        self.documents = self._names(
+            "doc", 4 * self.many if self.grown == "documents" else random.choice((1, 3, 6, 12))
+        )
+        self.tags = self._names("tag", self.many if self.grown == "tags" else random.choice((1, 2, 4)))
         self.cutoffs = [random.choice((1, 2, 3, 5, 10)) for _ in range(random.choice((1, 1, 1, 2, 3)))]
 
     def _names(self, prefix: str, count: int) -> list[str | int]:
@@ -123,7 +131,9 @@ class Maker:
         return items[int(self.random.random() * len(items))]
 
     def some(self, items: Sequence[T], most: int) -> list[T]:
-        """Return up to ``most`` different items in any order."""
+        """Return up to ``most`` different items in any order; all of them if they are what the case has many of."""
+        if self.grown == "documents" and items is self.documents:
+            return self.random.sample(items, len(items))
         return self.random.sample(items, self.random.randint(0, min(most, len(items))))
 
     def odd_text(self) -> str:
