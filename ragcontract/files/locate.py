@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import count
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -15,14 +16,14 @@ class JsonLocator:
         """Store the document; it is scanned only when a line is requested."""
         self._text = text
         self._decode = json.JSONDecoder().raw_decode
-        self._starts: dict[int, dict[str | int, int]] = {}
+        self._starts: dict[int, tuple[dict[str | int, int], Iterator[tuple[str | int, int]]]] = {}
         self._last = 0, 1  # an offset and its line
 
     def line(self, path: Sequence[str | int]) -> int:
         """Return the 1-based line of the value at ``path``, or of its innermost existing parent."""
         at = self._root
         for part in path:
-            start = self._children(at).get(part)
+            start = self._child(at, part)
             if start is None:
                 break
             at = start
@@ -39,27 +40,39 @@ class JsonLocator:
         self._last = at, line + self._text.count("\n", start, at)
         return self._last[1]
 
-    def _children(self, at: int) -> dict[str | int, int]:
-        """Map the keys or indexes of the object or list at ``at`` to the offsets of their values."""
-        if at not in self._starts:
-            self._starts[at] = dict(self._scan(at)) if self._text[at] in "{[" else {}
-        return self._starts[at]
+    def _child(self, at: int, part: str | int) -> int | None:
+        """Return the offset of the value at a key or index of the object or list at ``at``.
 
-    def _scan(self, at: int) -> list[tuple[str | int, int]]:
-        found: list[tuple[str | int, int]] = []
+        Scans only as far as necessary: the offsets of millions of values need more memory than the document.
+        """
+        if at not in self._starts:
+            self._starts[at] = {}, self._scan(at)
+        found, rest = self._starts[at]
+        while part not in found:
+            try:
+                name, start = next(rest)
+            except StopIteration:
+                return None
+            found[name] = start
+        return found[part]
+
+    def _scan(self, at: int) -> Iterator[tuple[str | int, int]]:
+        if self._text[at] not in "{[":
+            return
         is_object = self._text[at] == "{"
         at = self._skip(at + 1)
-        while self._text[at] not in "}]":
-            name: str | int = len(found)
+        for index in count():
+            if self._text[at] in "}]":
+                return
+            name: str | int = index
             if is_object:
                 name, at = self._decode(self._text, at)
                 at = self._skip(self._skip(at) + 1)  # past the colon
-            found.append((name, at))
+            yield name, at
             _, at = self._decode(self._text, at)
             at = self._skip(at)
             if self._text[at] == ",":
                 at = self._skip(at + 1)
-        return found
 
     def _skip(self, at: int) -> int:
         match = _SPACE.match(self._text, at)

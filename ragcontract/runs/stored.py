@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import Id, Rank, as_id
 from ragcontract.core.run import Latency, SourceFile
@@ -133,10 +134,13 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
     if file.format_version != FORMAT_VERSION:
         yield Problem(path, _unknown_format(file.format_version))
         return
-    yield file
+    yield StoredHead(**{name: getattr(file, name) for name in StoredHead.__struct_fields__})
+    queries = file.queries
+    del file  # only the queries of the current batch and their encoded form are held
     try:
-        yield from _batches(file.queries, MeasuredQuery if with_metrics else ComparedQuery)
+        yield from _batches(queries, MeasuredQuery if with_metrics else ComparedQuery)
     except (*UNDECODABLE, _DuplicateError) as error:
+        queries.clear()
         yield from _explain(data, path, error)
 
 
@@ -246,11 +250,14 @@ def _all_mismatches(data: bytes) -> Iterator[Mismatch]:
         try:
             query_id = as_id(msgspec.json.decode(raw, type=BaselineQuery).id)
         except msgspec.ValidationError as error:
-            for mismatch in (
-                explained(bytes(raw), error, BaselineQuery) if wrong < SHOWN else [Mismatch((), "is wrong")]
-            ):
+            found = explained(bytes(raw), error, BaselineQuery) if wrong < SHOWN else [Mismatch((), "is faulty")]
+            for mismatch in found:
                 yield Mismatch(("queries", index, *mismatch.path), mismatch.message)
             wrong += 1
+            if wrong > bounds.FAULTY_ROWS:
+                message = f"more than {bounds.FAULTY_ROWS:,} queries are faulty; those from here on were not read"
+                yield Mismatch(("queries", index), message)
+                return
             continue
         before = first.setdefault(query_id, index)
         if before != index:
