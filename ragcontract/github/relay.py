@@ -50,10 +50,10 @@ def relay(context: Context, settings: Settings, world: World) -> int:
     except InputError as error:
         world.stdout.write(annotations.of_problems(error, lambda location: in_repository(location, context)))
         return error.exit_code
-    origin = _origin(context)
+    origin, when = _origin(context), f"Posted {minute(world.clock())}"
     commented = post_comment(
         lambda client: _pull_request(context, client),
-        lambda: draft_of(report.verdict, render, origin, settings.name, f"Posted {minute(world.clock())}"),
+        lambda: draft_of(report.verdict, render, origin, settings, when=when, report=report),
         context,
         settings,
         world,

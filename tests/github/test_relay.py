@@ -478,7 +478,10 @@ def test_nothing_in_a_hostile_report_reaches_beyond_it(
         result = relayed(runner, with_text(what, text, everywhere=everywhere))
         assert result.exit_code == 0, result.log
         marker, _, body = github.bodies()[0].partition("\n")
-        assert re.fullmatch(r"<!-- rag-contract name= run=55\.2 state=(fail|error) content=[0-9a-f]{16} -->", marker)
+        assert re.fullmatch(
+            r"<!-- rag-contract name= run=55\.2 state=(fail|error) content=[0-9a-f]{16} contract=[0-9a-f.]{17,33} -->",
+            marker,
+        )
         assert_contained(said(github.bodies()[0]))
         assert Page(body).tags[-6:-3] == ["p", "sub", "a href=https://github.com/octo/app/actions/runs/55"]
         assert result.annotations == []
@@ -570,7 +573,7 @@ def both(runner: InProcess, inputs: dict[str, str] | None = None, code: int | No
 
 
 def state_and_content(body: str) -> Sequence[str]:
-    found = re.match(r"<!-- rag-contract name=(\S*) run=\S+ state=(\w+) content=(\w+) -->", body)
+    found = re.match(r"<!-- rag-contract name=(\S*) run=\S+ state=(\w+) content=(\w+) contract=\S+ -->", body)
     assert found
     return found.groups()
 
