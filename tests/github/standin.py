@@ -117,12 +117,19 @@ class GitHub:
         return comment
 
     def add_pull(
-        self, number: int, *, sha: str, head: str = "octo/app", branch: str = "topic", state: str = "open"
+        self,
+        number: int,
+        *,
+        sha: str,
+        head: str = "octo/app",
+        branch: str = "topic",
+        base: str = "main",
+        state: str = "open",
     ) -> None:
         """Add a pull request in the few fields that are read; the description's full object has hundreds."""
         owner = head.partition("/")[0]
         pull = {"number": number, "state": state, "head": {"sha": sha, "ref": branch, "repo": {"full_name": head}}}
-        self.pulls.append(pull | {"label": f"{owner}:{branch}"})
+        self.pulls.append(pull | {"base": {"ref": base}, "label": f"{owner}:{branch}"})
 
     @contextmanager
     def one_more(self) -> Iterator[None]:
