@@ -15,6 +15,8 @@ MAX_NAME = 300  # characters of an escaped name, before it is hashed
 MAX_MARKER = 1_000  # characters that are searched for the fields
 MAX_AHEAD = 10**9  # how far a run id may be above our own; GitHub assigns about this many in several months
 
+RUN = r" run=([0-9]{1,18})\.([0-9]{1,9}) "  # no more digits than any id and any attempt has
+
 State = Literal["pass", "fail", "error", "unknown"]
 STATES: dict[str, State] = {"pass": "pass", "fail": "fail", "error": "error", "unknown": "unknown"}
 Run = tuple[int, int]  # id and attempt
@@ -36,7 +38,7 @@ class Marker(Struct, frozen=True, kw_only=True):
     def of(cls, body: str, own_run: Run) -> "Marker":
         """Read the marker of a comment for a run that compares itself with it."""
         line = body[:MAX_MARKER].partition("\n")[0]
-        run = re.search(r" run=([0-9]{1,18})\.([0-9]{1,9}) ", line)
+        run = re.search(RUN, line)
         found = (int(run[1]), int(run[2])) if run else NO_RUN
         if own_run != NO_RUN and found[0] - own_run[0] > MAX_AHEAD:
             found = NO_RUN

@@ -20,6 +20,13 @@ def test_what_is_not_there_is_unknown(body: str) -> None:
     assert Marker.of(body, (1, 1)) == Marker(run=NO_RUN, state=None, content="")
 
 
+def test_numbers_have_a_limit_on_their_digits() -> None:
+    own = (10**18 - 1, 1)
+    assert Marker.of(f"<!-- run={10**18 - 1}.{10**9 - 1} ", own).run == (10**18 - 1, 10**9 - 1)
+    assert Marker.of(f"<!-- run={10**18}.1 ", own).run == NO_RUN
+    assert Marker.of(f"<!-- run=1.{10**9} ", own).run == NO_RUN
+
+
 def test_a_line_without_end_is_not_searched_to_its_end() -> None:
     assert Marker.of("<!--" + " " * 60_000 + " run=1.1 ", (1, 1)).run == NO_RUN
 
