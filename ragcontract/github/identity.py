@@ -9,8 +9,8 @@ from ragcontract.reports.report import ErrorReport, Report
 def contract_of(context: Context, settings: Settings, report: Report | ErrorReport | None) -> tuple[str, str]:
     """Return two fingerprints: of the job and its inputs, and of the contract's files (empty without a report).
 
-    Each is enough to tell two contracts apart. The run's content is in neither of them: a later step of the job that
-    checks a better export checks the same contract.
+    Two contracts differ if either does. The run's content is in neither of them: a later step of the job that checks a
+    better export checks the same contract.
     """
     inputs = (
         context.job,
