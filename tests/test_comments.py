@@ -11,7 +11,7 @@ from tests.builders import golden, run, stored_query, write_baseline, write_json
 from tests.github.standin import ACTIONS_BOT, Fault, GitHub, Sent
 from tests.reports.markdown.test_gfm import NASTY
 from tests.reports.page import Page
-from tests.runner import InProcess
+from tests.runner import InProcess, Result
 
 
 @pytest.fixture
@@ -130,6 +130,71 @@ def test_each_name_has_its_comment_and_matrix_jobs_do_not_meet(runner: InProcess
         "### ❌ Retrieval contract",
         "### ❌ Retrieval contract e",
     ]
+
+
+CLASH = "Two contracts of this run comment under the same name"
+
+
+def leg(runner: InProcess, folder: str, *, passing: bool, run: int = 100, **environ: str) -> Result:
+    """Run a job of a matrix, whose contract is in a folder of its own."""
+    (runner.workspace / folder).mkdir(exist_ok=True)
+    (scenarios.passing if passing else scenarios.failing)(runner.workspace / folder)
+    return runner.run({"working-directory": folder}, run=run, environ=environ)
+
+
+@pytest.mark.parametrize("red_first", [True, False])
+def test_matrix_jobs_without_names_leave_the_red_comment_and_a_warning_that_names_the_input(
+    runner: InProcess, github: GitHub, *, red_first: bool
+) -> None:
+    first = leg(runner, "a", passing=not red_first)
+    second = leg(runner, "b", passing=red_first)
+    assert CLASH not in first.log
+    warnings = [one.message for one in second.annotations if one.level == "warning"]
+    assert len(warnings) == 1
+    assert CLASH in warnings[0]
+    assert "the input name" in warnings[0]
+    assert headline(github).startswith("### ❌ Retrieval contract broken: ")
+    assert second.outputs["comment-url"] == github.comments[0]["html_url"]
+
+
+def test_matrix_jobs_that_differ_in_their_export_alone_are_distinguished_by_their_runner(
+    runner: InProcess, github: GitHub
+) -> None:
+    leg(runner, ".", passing=False, RUNNER_NAME="GitHub Actions 2")
+    assert CLASH in leg(runner, ".", passing=True, RUNNER_NAME="GitHub Actions 3").log
+    assert "❌" in headline(github)
+
+
+def test_contracts_with_the_same_paths_and_other_queries_are_distinguished(runner: InProcess, github: GitHub) -> None:
+    leg(runner, ".", passing=False)
+    write_jsonl(runner.workspace / "golden.jsonl", [golden("refunds", "doc1")])
+    write_jsonl(runner.workspace / "current_run.jsonl", [run("refunds", "doc1")])
+    assert CLASH in runner.run().log
+    assert "❌" in headline(github)
+
+
+def test_the_next_run_of_the_same_job_writes_what_it_finds(runner: InProcess, github: GitHub) -> None:
+    leg(runner, "a", passing=False)
+    leg(runner, "b", passing=True)
+    assert CLASH not in leg(runner, "a", passing=True, run=101).log
+    assert "holds again" in headline(github)
+
+
+def test_a_better_export_later_in_the_same_job_replaces_the_first(runner: InProcess, github: GitHub) -> None:
+    leg(runner, "a", passing=False)
+    assert CLASH not in leg(runner, "a", passing=True).log
+    assert "✅" in headline(github)
+
+
+def test_spare_comments_that_cannot_be_deleted_take_no_time_from_the_result(runner: InProcess, github: GitHub) -> None:
+    scenarios.failing(runner.workspace)
+    for number in range(20):
+        github.add_comment(f"<!-- rag-contract name= run={number}.1 state=pass content=0 -->", login=ACTIONS_BOT)
+    github.faults = [Fault(method="DELETE", kind="hang")]
+    result = runner.run({"github-timeout": "2"})
+    assert "Comment updated" in result.log
+    assert result.outputs["comment-url"] == github.comments[19]["html_url"]
+    assert "❌" in github.bodies()[19]
 
 
 def test_a_marker_that_somebody_has_planted_is_not_taken_for_ours(runner: InProcess, github: GitHub) -> None:

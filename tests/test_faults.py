@@ -40,7 +40,7 @@ BROKEN_OFF: dict[str, tuple[dict[str, Any], str]] = {
     "no answer comes": ({"kind": "hang"}, "github-timeout|could not be reached"),
     "the answer drips": ({"kind": "drip"}, "github-timeout|could not be reached"),
     "the answer is a page of HTML": ({"kind": "not json"}, "GitHub's answer is not JSON"),
-    "the answer has another shape": ({"status": 200, "answer": "x"}, "does not say who|not the list|not the object"),
+    "the answer has another shape": ({"status": 200, "answer": "x"}, "does not say who|not the list|not the comment"),
     "a redirect comes": ({"status": 302, "headers": {"Location": "https://evil.example"}}, "GitHub answered 302"),
     "a secondary limit is hit": (
         {"status": 403, "message": "You have exceeded a secondary rate limit"},

@@ -1,10 +1,10 @@
 """A client for the calls to GitHub's REST and GraphQL APIs that the action needs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from ragcontract.github.context import text_at
+from ragcontract.github.context import at, number_at, text_at
 from ragcontract.github.failure import GitHubError
 from ragcontract.github.http import Http
 
@@ -27,6 +27,17 @@ class Client:
         query = {"query": "query { viewer { login } }"}
         answer = self._http.call("POST", self._graphql_url, body=query, problem_with=_no_viewer)
         return text_at(answer.content, *VIEWER)
+
+    def written_by_viewer(self, node_ids: Sequence[str]) -> set[str]:
+        """Return the GraphQL ids of the comments, at most 100, that the token's owner wrote. Asks once."""
+        query = "query($ids: [ID!]!) { nodes(ids: $ids) { id ... on IssueComment { viewerDidAuthor } } }"
+        body = {"query": query, "variables": {"ids": list(node_ids)}}
+        nodes = at(self._http.call("POST", self._graphql_url, body=body, tries=1).content, "data", "nodes")
+        return {
+            text_at(node, "id")
+            for node in (nodes if isinstance(nodes, list) else ())
+            if at(node, "viewerDidAuthor") is True
+        }
 
     def comments(self, issue: int) -> Iterator[Json]:
         """Yield all comments of an issue or pull request, over all pages."""
@@ -60,7 +71,7 @@ class Client:
         self._http.call("DELETE", f"{self._repository}/issues/comments/{comment_id}", tries=1)
 
     def _write(self, method: str, url: str, body: str) -> Json:
-        answer = self._http.call(method, url, body={"body": body}, problem_with=_no_object, repeatable=False)
+        answer = self._http.call(method, url, body={"body": body}, problem_with=_no_comment, repeatable=False)
         content: Json = answer.content
         return content
 
@@ -82,6 +93,10 @@ def _no_viewer(content: Any) -> str:
 
 def _no_list(content: Any) -> str:
     return "" if isinstance(content, list) else "is not the list it should be"
+
+
+def _no_comment(content: Any) -> str:
+    return "" if number_at(content, "id") else "is not the comment it should be"
 
 
 def _no_object(content: Any) -> str:

@@ -12,9 +12,11 @@ from ragcontract.files.streams import Writable
 from ragcontract.files.writing import write_files
 from ragcontract.github.body import checked, fitting, foot
 from ragcontract.github.commands import annotation, append_summary, set_outputs
-from ragcontract.github.comment import MAX_BODY, Draft, Posted, State, post
+from ragcontract.github.comment import MAX_BODY, Draft, Posted, post
 from ragcontract.github.context import Context
 from ragcontract.github.failure import GitHubError, Timing, within
+from ragcontract.github.identity import contract_of
+from ragcontract.github.marker import State
 from ragcontract.github.paths import owned_like_workspace
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, find
 from ragcontract.github.settings import Settings
@@ -35,13 +37,17 @@ ADVICE = (
     "the summary of this job has the whole report, and docs/github-action.md shows how a second workflow posts the "
     "comment"
 )
-
+CLASH = (
+    "Two contracts of this run comment under the same name, and their results differ: the comment shows the worse one. "
+    "Give each contract, and each job of a matrix, a name of its own with the input name"
+)
 
 RESULTS = {
     "created": "Comment posted:",
     "updated": "Comment updated:",
     "unchanged": "The comment is up to date:",
     "newer": "A newer run has commented already, so this one leaves it as it is:",
+    "kept": "Another contract of this run has commented under the same name, and its comment, no better, stays:",
     "outdated": "No comment: the pull request has a newer commit by now, which this run has not seen",
     "not-needed": "No comment: nothing is broken, and there is no earlier comment",
 }
@@ -122,20 +128,22 @@ def post_comment(
         pull_request = find_pull_request(client)
         if isinstance(pull_request, NoPullRequest):
             return pull_request
-        return post(client, pull_request, draft(), settings.comment, created.append)
+        return post(client, pull_request, draft(), settings.comment, settled.append)
 
-    created: list[Posted] = []
+    settled: list[Posted] = []
     try:
         posted = within(settings.github_timeout, talk)
     except Exception as error:  # noqa: BLE001 (the network can fail in any way; the verdict does not depend on it)
-        if not created:
+        if not settled:
             world.stdout.write(_refusal(error))
             return False
-        posted = created[0]
+        posted = settled[-1]
     if isinstance(posted, NoPullRequest):
         world.stdout.write(printable(f"No comment: {visible(posted.reason)}.\n"))
         return True
     world.stdout.write(printable(f"{RESULTS[posted.written]} {visible(posted.url)}".rstrip() + "\n"))
+    if posted.clash:
+        world.stdout.write(annotation("warning", CLASH))
     if posted.url:
         attempt(world, "The output comment-url", lambda: outputs(context, {"comment-url": posted.url}))
     return True
@@ -169,10 +177,20 @@ def _body_file(path: str, delivery: Delivery, context: Context, world: World) ->
 
 
 def _draft_of_check(delivery: Delivery, context: Context, settings: Settings, world: World) -> Draft:
-    return draft_of(delivery.state, delivery.render, context, settings.name, checked(delivery.report, world.clock()))
+    report = delivery.report
+    when = checked(report, world.clock())
+    return draft_of(delivery.state, delivery.render, context, settings, when=when, report=report)
 
 
-def draft_of(state: State, render: Renderer, context: Context, name: str, when: str) -> Draft:
+def draft_of(
+    state: State,
+    render: Renderer,
+    context: Context,
+    settings: Settings,
+    *,
+    when: str,
+    report: Report | ErrorReport | None,
+) -> Draft:
     """Return the comment on a verdict, which ends with ``when`` it was made and by which run."""
     tail = foot(context, when)
 
@@ -180,7 +198,14 @@ def draft_of(state: State, render: Renderer, context: Context, name: str, when: 
         recovered = state == "pass" and before in {"fail", "error"}
         return fitting(lambda layout: render(layout, recovered=recovered), max_bytes - len(tail.encode())) + tail
 
-    return Draft(name=name, state=state, run=context.run, content=render(Layout(inputs=False)), body=body)
+    return Draft(
+        name=settings.name,
+        state=state,
+        run=context.run,
+        content=render(Layout(inputs=False)),
+        contract=contract_of(context, settings, report),
+        body=body,
+    )
 
 
 def _refusal(error: Exception) -> str:

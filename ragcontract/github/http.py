@@ -7,7 +7,6 @@ import logging
 import math
 import random
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 import requests
@@ -90,7 +89,9 @@ class Http:
         error is raised after the wait with ``try_again`` set, so that the caller can check first whether the call was
         carried out.
         """
-        for attempt in count(1):
+        attempt = 0
+        while True:
+            attempt += 1
             try:
                 return self._once(method, url, body, problem_with, attempt)
             except GitHubError as failure:
@@ -100,7 +101,6 @@ class Http:
                 if not repeatable:
                     failure.try_again = True
                     raise
-        raise AssertionError("unreachable")
 
     def _once(self, method: str, url: str, body: Any, problem_with: Callable[[Any], str], attempt: int) -> Answer:
         response = self._send(method, url, body, attempt)

@@ -1,7 +1,8 @@
 """Finds the pull request that an event is about."""
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -42,7 +43,7 @@ def find(context: Context, client: "Client", named: int | None) -> PullRequest |
         after = text_at(context.event, "after") or context.sha
         # After the push of an annotated tag, `after` is the tag object, not the commit; after a deletion, it is zeros.
         commit = text_at(context.event, "head_commit", "id") if after.strip("0") else ""
-        return _of_commit(client, commit or after)
+        return _of_commit(context, client, commit or after)
     if context.event_name == "workflow_run":
         return of_workflow_run(context, client)
     if context.event_name == "merge_group":
@@ -52,10 +53,14 @@ def find(context: Context, client: "Client", named: int | None) -> PullRequest |
     )
 
 
-def of_workflow_run(context: Context, client: "Client") -> PullRequest | NoPullRequest:
-    """Return the open pull request whose newest commit the triggering workflow ran for.
+def of_workflow_run(
+    context: Context, client: "Client", preferred: Sequence[int | None] = ()
+) -> PullRequest | NoPullRequest:
+    """Return the open pull request whose newest commit the triggering workflow ran for; raises :class:`GitHubError`.
 
-    It is found by head repository, branch and commit, because ``workflow_run.pull_requests`` is empty for forks.
+    It is found by head repository, branch and commit, because ``workflow_run.pull_requests`` is empty for forks. One
+    branch may have several pull requests, with different bases. Then it is the one that the event lists, or else the
+    first of ``preferred`` among them; these numbers may come from an untrusted file.
     """
     _no_problem_with(context)
     run = at(context.event, "workflow_run")
@@ -66,11 +71,31 @@ def of_workflow_run(context: Context, client: "Client") -> PullRequest | NoPullR
     )
     if not (head and branch and re.fullmatch(r"[0-9a-f]{40,64}", sha)):
         return NoPullRequest("the event does not say which commit the workflow ran for")
-    for pull in client.open_pulls_of_branch(head.partition("/")[0], branch):
-        same = text_at(pull, "head", "sha") == sha and text_at(pull, "head", "repo", "full_name") == head
-        if same and (number := number_at(pull, "number")):
-            return PullRequest(number, sha)
-    return NoPullRequest(f"no open pull request has {sha[:12]} of {head} as its newest commit (any more)")
+    found = [
+        number
+        for pull in client.open_pulls_of_branch(head.partition("/")[0], branch)
+        if text_at(pull, "head", "sha") == sha and text_at(pull, "head", "repo", "full_name") == head
+        if (number := number_at(pull, "number"))
+    ]
+    if not found:
+        return NoPullRequest(f"no open pull request has {sha[:12]} of {head} as its newest commit (any more)")
+    return PullRequest(_one_of(found, run, preferred), sha)
+
+
+def _one_of(found: Sequence[int], run: Any, preferred: Sequence[int | None]) -> int:
+    """Return the pull request that a workflow ran for, of several from one branch; raises :class:`GitHubError`."""
+    events = at(run, "pull_requests")
+    listed = [number_at(one, "number") for one in events] if isinstance(events, list) else []
+    of_event = [number for number in found if number in listed]
+    wanted = next((number for number in preferred if number in found), None)
+    for numbers in (found, of_event, [number for number in found if number == wanted]):
+        if len(numbers) == 1:
+            return numbers[0]
+    names = " and ".join(f"#{number}" for number in sorted(found))
+    raise GitHubError(
+        f"the pull requests {names} have the same branch and commit, and nothing says which of them the workflow ran "
+        "for; the input pull-request can name it"
+    )
 
 
 def _no_problem_with(context: Context) -> None:
@@ -79,12 +104,22 @@ def _no_problem_with(context: Context) -> None:
         raise GitHubError(context.event_problem)
 
 
-def _of_commit(client: "Client", sha: str) -> PullRequest | NoPullRequest:
+def _of_commit(context: Context, client: "Client", sha: str) -> PullRequest | NoPullRequest:
     if not re.fullmatch(r"[0-9a-f]{40,64}", sha) or not sha.strip("0"):
         return NoPullRequest("the push left no commit")
     pulls = [pull for pull in client.pulls_of_commit(sha) if pull.get("state") == "open" and number_at(pull, "number")]
-    # A commit is also part of pull requests that build on it. The one that has it as newest commit takes precedence.
-    pulls.sort(key=lambda pull: text_at(pull, "head", "sha") != sha)
-    if pulls:
-        return PullRequest(int(pulls[0]["number"]), sha)
-    return NoPullRequest(f"no open pull request has the commit {sha[:12]}")
+    if not pulls:
+        return NoPullRequest(f"no open pull request has the commit {sha[:12]}")
+    # A commit is also part of pull requests that build on it: the one that has it as newest commit takes precedence. A
+    # branch may have several, and a push is about all of them: the one into the default branch, else the oldest, has
+    # the comment, so that all runs choose the same one.
+    default = text_at(context.event, "repository", "default_branch")
+    first = min(
+        pulls,
+        key=lambda pull: (
+            text_at(pull, "head", "sha") != sha,
+            text_at(pull, "base", "ref") != default,
+            int(pull["number"]),
+        ),
+    )
+    return PullRequest(int(first["number"]), sha)

@@ -51,10 +51,10 @@ def relay(context: Context, settings: Settings, world: World) -> int:
     except InputError as error:
         world.stdout.write(annotations.of_problems(error, lambda location: in_repository(location, context)))
         return error.exit_code
-    origin = _origin(context)
+    origin, when = _origin(context), f"Posted {minute(world.clock())}"
     commented = post_comment(
-        lambda client: _pull_request(context, client),
-        lambda: draft_of(report.verdict, render, origin, settings.name, f"Posted {minute(world.clock())}"),
+        lambda client: _pull_request(context, client, settings, report),
+        lambda: draft_of(report.verdict, render, origin, settings, when=when, report=report),
         context,
         settings,
         world,
@@ -65,11 +65,18 @@ def relay(context: Context, settings: Settings, world: World) -> int:
     return ExitCode.NO_COMMENT
 
 
-def _pull_request(context: Context, client: "Client") -> PullRequest | NoPullRequest:
-    """Return the pull request; raises :class:`GitHubError` if the event is not ``workflow_run``."""
+def _pull_request(
+    context: Context, client: "Client", settings: Settings, report: Report | ErrorReport
+) -> PullRequest | NoPullRequest:
+    """Return the pull request; raises :class:`GitHubError` if the event is not ``workflow_run``.
+
+    The report's own number only chooses among the pull requests from the branch that the workflow ran for.
+    """
     if context.event_name != "workflow_run":
         raise GitHubError(f"mode post-comment needs the event workflow_run, and this is {context.event_name!r}")
-    return of_workflow_run(context, client)
+    return of_workflow_run(
+        context, client, (settings.pull_request, report.source.pull_request if report.source else None)
+    )
 
 
 def _file(settings: Settings, context: Context) -> Path:

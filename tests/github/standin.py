@@ -54,6 +54,8 @@ class GitHub:
 
     def __init__(self, *, login: str = ACTIONS_BOT, enterprise: bool = False, may_write: bool = True) -> None:
         self.login = login
+        self.viewer_login = login  # as GraphQL writes it
+        self.knows_authors = True  # whether GraphQL says who wrote a comment
         self.may_write = may_write
         self.comments: list[dict[str, Any]] = []
         self._made = 0
@@ -115,12 +117,19 @@ class GitHub:
         return comment
 
     def add_pull(
-        self, number: int, *, sha: str, head: str = "octo/app", branch: str = "topic", state: str = "open"
+        self,
+        number: int,
+        *,
+        sha: str,
+        head: str = "octo/app",
+        branch: str = "topic",
+        base: str = "main",
+        state: str = "open",
     ) -> None:
         """Add a pull request in the few fields that are read; the description's full object has hundreds."""
         owner = head.partition("/")[0]
         pull = {"number": number, "state": state, "head": {"sha": sha, "ref": branch, "repo": {"full_name": head}}}
-        self.pulls.append(pull | {"label": f"{owner}:{branch}"})
+        self.pulls.append(pull | {"base": {"ref": base}, "label": f"{owner}:{branch}"})
 
     @contextmanager
     def one_more(self) -> Iterator[None]:
@@ -157,7 +166,7 @@ class GitHub:
 
     def answer(self, method: str, target: str, body: Any) -> Answer:
         if (method, target) == ("POST", self._graphql):
-            return (200, {"data": {"viewer": {"login": self.login}}}) if "viewer" in body["query"] else (400, {})
+            return self._query(body)
         if not target.startswith(self._prefix):
             return 404, {"message": "Not Found"}
         target = target.removeprefix(self._prefix)
@@ -169,6 +178,17 @@ class GitHub:
             mismatch = self._description.mismatch_of_answer(method, target, status, found)
             assert not mismatch or status in {403, 404, 422}, mismatch
         return status, found
+
+    def _query(self, body: Any) -> Answer:
+        if "viewerDidAuthor" not in body["query"]:
+            known = "viewer" in body["query"]
+            return (200, {"data": {"viewer": {"login": self.viewer_login}}}) if known else (400, {})
+        if not self.knows_authors:
+            return 200, {"errors": [{"message": "Field 'viewerDidAuthor' doesn't exist on type 'IssueComment'"}]}
+        authors = {comment["node_id"]: comment["user"]["login"] for comment in self.comments}
+        ids = body["variables"]["ids"]
+        nodes = [{"id": one, "viewerDidAuthor": authors[one] == self.login} if one in authors else None for one in ids]
+        return 200, {"data": {"nodes": nodes}}
 
     def _do(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Answer:
         routes: list[tuple[str, Callable[[str], Answer]]] = [

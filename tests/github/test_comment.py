@@ -6,10 +6,11 @@ import pytest
 import requests
 
 from ragcontract.github.client import Client
-from ragcontract.github.comment import MAX_BODY, MAX_CHECKS, Draft, Posted, State, head, post
+from ragcontract.github.comment import MAX_BODY, MAX_CHECKS, Draft, Posted, post
 from ragcontract.github.context import Token
 from ragcontract.github.failure import GitHubError, Timing
 from ragcontract.github.http import Http
+from ragcontract.github.marker import MAX_AHEAD, State, head
 from ragcontract.github.pull_request import PullRequest
 from ragcontract.github.settings import CommentWhen
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
@@ -25,12 +26,13 @@ def draft(
     state: State = "pass",
     run: tuple[int, int] = (100, 1),
     at: str = "",
+    contract: tuple[str, str] = ("", ""),
 ) -> Draft:
     def body(max_bytes: int, before: State | None) -> str:
         was = "" if before == state else f" (was {before})"
         return f"{content}{was}, written {at or run}"[:max_bytes]
 
-    return Draft(name=name, state=state, run=run, content=content, body=body)
+    return Draft(name=name, state=state, run=run, content=content, contract=contract, body=body)
 
 
 def written(github: GitHub, what: Draft, when: CommentWhen = "always", *, commit: str = "", **rest: Any) -> Posted:
@@ -119,10 +121,6 @@ def test_no_name_ends_the_marker_or_fills_the_comment(github: GitHub, name: str)
     assert len(github.comments) == 1
 
 
-def test_long_names_are_distinguished() -> None:
-    assert head("n" * 1000 + "a") != head("n" * 1000 + "b")
-
-
 @pytest.mark.parametrize(
     ("body", "login"),
     [
@@ -206,6 +204,127 @@ def test_a_second_look_that_fails_takes_nothing_back(github: GitHub) -> None:
         [Fault(method="GET", status=500)] if sent.method == "POST" and "comments" in sent.path else []
     )
     assert written(github, draft()) == Posted("created", URL)
+
+
+@pytest.mark.parametrize("knows_authors", [True, False])
+def test_a_login_that_graphql_writes_differently_leaves_one_comment_after_three_runs(
+    github: GitHub, *, knows_authors: bool
+) -> None:
+    github.viewer_login, github.knows_authors = "github-actions", knows_authors
+    planted = [github.add_comment(marked(1), login=login) for login in ("impostor", "github-actions-x")]
+    for number in range(3):
+        written(github, draft(f"run {number}", state="fail", run=(100 + number, 1)))
+    assert [comment["body"] for comment in planted] == [marked(1)] * 2
+    (ours,) = [comment for comment in github.comments if comment["user"]["login"] == ACTIONS_BOT]
+    assert "run 2" in ours["body"]
+    assert len(github.comments) == 3
+    if knows_authors:
+        assert ours["id"] == 3
+        written(github, draft("fixed", run=(103, 1)))
+        assert "fixed (was fail)" in ours["body"]
+
+
+def test_nobody_is_asked_about_the_authors_of_comments_where_all_are_ours(github: GitHub) -> None:
+    for number in range(3):
+        written(github, draft(run=(100 + number, 1)))
+    assert sum("graphql" in request for request in github.requests) == 3
+
+
+def test_a_comment_that_others_have_marked_is_asked_about_once_an_author(github: GitHub) -> None:
+    for login in ("impostor", "impostor", "another"):
+        github.add_comment(marked(999), login=login)
+    planted = github.bodies()
+    assert written(github, draft()).written == "created"
+    assert github.bodies()[:3] == planted
+    asked = [sent.body["variables"]["ids"] for sent in github.sent if "viewerDidAuthor" in str(sent.body)]
+    assert asked == [["IC_2", "IC_3"]]
+
+
+@pytest.mark.parametrize("answer", [{"errors": [{"message": "x"}]}, [], {"data": {"nodes": {"id": 1}}}, "x", None])
+def test_where_github_does_not_say_who_wrote_a_comment_it_is_left_alone(github: GitHub, answer: Any) -> None:
+    github.add_comment(marked(999), login="impostor")
+
+    def only_nodes(sent: Sent) -> None:
+        github.faults = [Fault(path="graphql", status=200, answer=answer or {})] if "nodes" in str(sent.body) else []
+
+    github.meanwhile = only_nodes
+    assert written(github, draft()).written == "created"
+    assert github.bodies()[0] == marked(999)
+
+
+def test_an_older_run_whose_login_is_written_differently_leaves_the_newer_comment(github: GitHub) -> None:
+    github.viewer_login, github.knows_authors = "github-actions", False
+    written(github, draft("new", run=(200, 1)))
+    assert written(github, draft("old", run=(100, 1))) == Posted("newer", URL)
+    assert [body.partition("\n")[2][:3] for body in github.bodies()] == ["new"]
+
+
+def test_the_result_is_written_before_spare_comments_are_deleted_each_in_one_try(github: GitHub) -> None:
+    for run in range(100, 110):
+        github.add_comment(marked(run), login=ACTIONS_BOT)
+    github.faults = [Fault(method="DELETE", status=503, headers={"Retry-After": "60"})]
+    heard: list[int] = []
+    posted = written(github, draft(run=(200, 1)), on_written=lambda _posted: heard.append(len(github.writes())))
+    assert posted.written == "updated"
+    assert heard == [1]
+    assert [request.split()[0] for request in github.writes()] == ["PATCH"] + ["DELETE"] * 9
+    github.faults = []
+    assert written(github, draft(run=(201, 1))).written == "updated"
+    assert len(github.comments) == 1
+
+
+@pytest.mark.parametrize("run", ["99999999999.1", f"{10**18 - 1}.1", "9" * 5_000 + ".1", f"1.{'9' * 5_000}", "٣٣٣.1"])
+def test_a_run_that_somebody_wrote_into_our_comment_silences_no_later_run(github: GitHub, run: str) -> None:
+    github.add_comment(f"<!-- rag-contract name= run={run} state=fail content=0 -->", login=ACTIONS_BOT)
+    assert written(github, draft()).written == "updated"
+    assert "run=100.1" in github.bodies()[0]
+
+
+def test_a_run_up_to_a_billion_above_ours_is_newer_and_one_more_is_none(github: GitHub) -> None:
+    github.add_comment(marked(100 + MAX_AHEAD), login=ACTIONS_BOT)
+    assert written(github, draft()).written == "newer"
+    github.comments[0]["body"] = marked(101 + MAX_AHEAD)
+    assert written(github, draft()).written == "updated"
+
+
+A, B = ("a", "1"), ("b", "1")
+
+
+@pytest.mark.parametrize("worse", ["fail", "error"])
+@pytest.mark.parametrize("pass_first", [True, False])
+def test_of_two_contracts_of_one_run_without_names_the_worse_stays(
+    github: GitHub, worse: State, *, pass_first: bool
+) -> None:
+    green, red = draft("green", contract=A), draft("red", state=worse, contract=B)
+    first, second = (green, red) if pass_first else (red, green)
+    assert written(github, first) == Posted("created", URL)
+    assert written(github, second) == Posted("updated" if pass_first else "kept", URL, clash=True)
+    assert "\nred" in github.bodies()[0]
+    assert written(github, draft("next", run=(100, 2), contract=A)) == Posted("updated", URL)
+
+
+@pytest.mark.parametrize("other", [("", "1"), ("a", ""), ("", ""), A])
+def test_a_later_check_of_the_same_contract_in_one_run_replaces_the_first(
+    github: GitHub, other: tuple[str, str]
+) -> None:
+    written(github, draft("red", state="fail", contract=A))
+    assert written(github, draft("green", contract=other)) == Posted("updated", URL)
+
+
+def test_contracts_that_say_the_same_do_not_clash(github: GitHub) -> None:
+    written(github, draft("red", state="fail", contract=A))
+    assert not written(github, draft("red", state="fail", contract=B)).clash
+
+
+def test_two_contracts_that_create_their_comments_at_once_leave_the_worse(github: GitHub) -> None:
+    def other_job(sent: Sent) -> None:
+        if sent.method == "POST" and "comments" in sent.path:
+            github.meanwhile = lambda _sent: None
+            written(github, draft("red", state="fail", contract=B))
+
+    github.meanwhile = other_job
+    assert written(github, draft("green", contract=A)) == Posted("kept", URL, clash=True)
+    assert [body.partition("\n")[2][:3] for body in github.bodies()] == ["red"]
 
 
 OLD, NEW = "a" * 40, "b" * 40
@@ -311,8 +430,8 @@ def test_a_comment_that_is_deleted_between_the_look_and_the_update_is_made_anew(
 
 def test_a_comment_that_is_there_is_heard_of_before_the_look_after_it(github: GitHub) -> None:
     heard: list[Posted] = []
-    written(github, draft(), on_created=heard.append)
-    assert heard == [Posted("created", URL)]
+    written(github, draft(), on_written=heard.append)
+    assert heard == [Posted("created", URL)] * 2
 
 
 def test_the_body_gets_what_room_the_marker_leaves(github: GitHub) -> None:

@@ -390,10 +390,10 @@ def test_a_list_in_a_wrong_shape_is_an_error(github: GitHub, answer: Any) -> Non
         list(Calls(github).client.comments(7))
 
 
-@pytest.mark.parametrize("answer", [[], "x", 7])
-def test_an_object_in_a_wrong_shape_is_an_error_and_may_be_done(github: GitHub, answer: Any) -> None:
+@pytest.mark.parametrize("answer", [[], "x", 7, {}, {"id": "1"}])
+def test_a_written_comment_in_a_wrong_shape_is_an_error_and_may_be_done(github: GitHub, answer: Any) -> None:
     github.faults = [Fault(status=201, answer=answer)]
-    with pytest.raises(GitHubError, match="not the object") as raised:
+    with pytest.raises(GitHubError, match="not the comment") as raised:
         Calls(github).client.create_comment(7, "x")
     assert raised.value.maybe_done
 

@@ -139,6 +139,42 @@ def test_a_workflow_run_without_a_whole_head_is_about_none(github: GitHub, run: 
     assert github.requests == []
 
 
+def two_of_one_branch(github: GitHub) -> None:
+    for number, base in ((7, "main"), (6, "release"), (8, "old")):
+        github.add_pull(number, sha=SHA, head="fork/app", base=base)
+
+
+@pytest.mark.parametrize(
+    ("listed", "preferred", "number"),
+    [([6], (8,), 6), ([1, 6], (), 6), ([], (8,), 8), ([], (None, 7), 7), ([], (1, 7, 8), 7), ([6, 7], (7,), 7)],
+)
+def test_of_several_pull_requests_from_one_branch_it_is_the_events_and_then_the_preferred(
+    github: GitHub, listed: list[int], preferred: tuple[int | None, ...], number: int
+) -> None:
+    two_of_one_branch(github)
+    event = workflow_run(pull_requests=[{"number": one} for one in listed])
+    found = of_workflow_run(context("workflow_run", event), client_of(github), preferred)
+    assert found == PullRequest(number, SHA)
+
+
+@pytest.mark.parametrize("listed", [[], [6, 7], [1], None, ["6"], [None]])
+def test_of_several_pull_requests_from_one_branch_none_is_guessed(github: GitHub, listed: Any) -> None:
+    two_of_one_branch(github)
+    event = workflow_run(pull_requests=listed and [{"number": one} for one in listed])
+    with pytest.raises(GitHubError, match="the pull requests #6 and #7 and #8 have the same branch and commit"):
+        of_workflow_run(context("workflow_run", event), client_of(github), (1, None))
+    assert found(github, "workflow_run", event, named=7) == PullRequest(7)
+
+
+@pytest.mark.parametrize(("default", "number"), [("main", 7), ("release", 6), ("another", 6), (None, 6)])
+def test_a_push_to_a_branch_of_several_pull_requests_is_about_the_one_into_the_default_branch_or_the_oldest(
+    github: GitHub, default: str | None, number: int
+) -> None:
+    two_of_one_branch(github)
+    event = {"after": SHA, "repository": {"default_branch": default}}
+    assert found(github, "push", event) == PullRequest(number, SHA)
+
+
 def test_what_the_event_lists_as_pull_requests_is_not_believed(github: GitHub) -> None:
     github.add_pull(6, sha=SHA, head="fork/app")
     event = workflow_run(pull_requests=[{"number": 1}])
