@@ -5,7 +5,6 @@ event, never from the file. The file is validated and rendered like any report: 
 in it is executed.
 """
 
-import os
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.nesting import check_nesting
 from ragcontract.files.problems import SHOWN, Problem
 from ragcontract.github import annotations
-from ragcontract.github.access import outside, wrong_folder
+from ragcontract.github.access import is_linked, outside, wrong_folder
 from ragcontract.github.body import minute
 from ragcontract.github.commands import annotation
 from ragcontract.github.comment import MAX_BODY
@@ -88,10 +87,7 @@ def _file(settings: Settings, context: Context) -> Path:
     path = Path(folder) / in_container(settings.report_json, context)
     if problems := outside([str(path)], context):
         raise InputError(problems)
-    below = Path(os.path.normpath(Path.cwd() / path))
-    tops = (context.workspace, context.temporary)
-    steps = [step for step in (below, *below.parents) if not any(top and top.is_relative_to(step) for top in tops)]
-    if any(map(os.path.islink, steps)):  # Path.is_symlink raises if a name is too long
+    if is_linked(str(path), context):
         raise InputError([f"{path}: is behind a symbolic link, which is not followed"])
     return path
 
