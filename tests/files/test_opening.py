@@ -8,7 +8,7 @@ import pytest
 
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.jsonl import read_jsonl
-from ragcontract.files.opening import BUFFER, InputFile, read_whole
+from ragcontract.files.opening import BUFFER, InputFile, TooLargeError, read_whole
 
 SIZES = (0, 1, BUFFER - 1, BUFFER, BUFFER + 1, 40 * BUFFER + 3)
 
@@ -70,3 +70,21 @@ def test_a_file_whose_bytes_cannot_be_had_cannot_be_opened() -> None:
 def test_a_folder_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         InputFile(str(tmp_path))
+
+
+@pytest.mark.parametrize(("more", "refused"), [(0, False), (1, True)])
+def test_a_small_gzip_file_unpacks_to_at_most_64_mib(more: int, refused: bool, tmp_path: Path) -> None:
+    """In seconds: each blank line of a file costs little, and 200 KB could hold 200 million of them."""
+    mebibyte = gzip.compress(b"\n" * (1 << 20))
+    path = tmp_path / "small.gz"
+    path.write_bytes(mebibyte * 64 + gzip.compress(b"\n" * more))
+    assert path.stat().st_size < 100_000
+    with InputFile(str(path)) as file:
+        try:
+            while file.stream.read1(1 << 20):
+                pass
+        except TooLargeError as error:
+            assert refused
+            assert "unpacks to more than 64 MiB" in str(error)
+        else:
+            assert not refused
