@@ -137,9 +137,12 @@ class _Reader(Generic[T]):
 
 
 def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
-    """Return all reasons why a line does not fit the record; ``error`` is one of ``UNDECODABLE``."""
+    """Return the reasons why a line does not fit the record; ``error`` is one of ``UNDECODABLE``.
+
+    If the line is very long, only the first reason: as plain objects, a line may need twenty times its size.
+    """
     found: list[Mismatch] = []
-    if isinstance(error, msgspec.ValidationError):
+    if isinstance(error, msgspec.ValidationError) and len(line) <= bounds.EXPLAINED:
         try:
             check_nesting(line)
             found = mismatches(msgspec.json.decode(line), record)

@@ -1,8 +1,8 @@
 """Records and reader of ``baseline.json``, a stored run with its scores."""
 
 import re
-from collections.abc import Iterator
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
@@ -12,13 +12,13 @@ from ragcontract.core.ids import Id, Rank, as_id
 from ragcontract.core.run import Latency, SourceFile
 from ragcontract.core.scores import Means
 from ragcontract.files.events import FileRead
-from ragcontract.files.jsonl import UNDECODABLE
+from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.locate import JsonLocator
 from ragcontract.files.malformed import malformed
 from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_whole
 from ragcontract.files.problems import SHOWN, MoreProblems, Problem
-from ragcontract.files.schema import Mismatch, mismatches
+from ragcontract.files.schema import Mismatch
 
 FORMAT_VERSION = 1
 BATCH = 100  # queries per batch; once decoded, they fit into the processor cache
@@ -202,44 +202,55 @@ def _unknown_format(version: object) -> str:
 
 def _explain(data: bytes, path: str, error: Exception) -> Iterator[Problem | MoreProblems]:
     """Yield all problems in a file; ``error`` is the first."""
-    found: Iterator[Mismatch] = iter(())
-    value: Any = None
+    found: Iterable[Mismatch] = ()
     if isinstance(error, msgspec.ValidationError | _DuplicateError):
-        try:
-            value = msgspec.json.decode(data)
-            found = _all_mismatches(value)
-        except UNDECODABLE as undecodable:
-            error = undecodable
+        found = _all_mismatches(data)
     locate = JsonLocator(data.decode(errors="replace"))
-    explained = 0
-    for mismatch in found:
-        if explained < SHOWN:
-            explained += 1
-            yield Problem.of(f"{path}:{locate.line(mismatch.path)}", mismatch)
-        else:
-            yield MoreProblems(1)
-    if not explained:
+    shown = 0
+    try:
+        for mismatch in found:
+            if shown < SHOWN:
+                shown += 1
+                yield Problem.of(f"{path}:{locate.line(mismatch.path)}", mismatch)
+            else:
+                yield MoreProblems(1)
+    except UNDECODABLE as undecodable:
+        error = undecodable
+    if not shown:
         line, message = malformed(data, error)
         yield Problem(f"{path}:{line}", message)
 
 
-def _all_mismatches(value: Any) -> Iterator[Mismatch]:
-    """Yield the problems of the file, then those of its queries, including duplicate ones."""
-    queries = value.get("queries") if isinstance(value, dict) else None
-    if not isinstance(queries, list):
-        yield from mismatches(value, BaselineFile)
+def _all_mismatches(data: bytes) -> Iterator[Mismatch]:
+    """Yield the problems of the file, then those of its queries, including duplicate ones.
+
+    Queries are decoded one by one: as plain objects, a file may need twenty times its size.
+    """
+    try:
+        fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError as error:
+        yield from explained(data, error, BaselineFile)
         return
-    yield from mismatches(value | {"queries": []}, BaselineFile)
+    queries = fields.get("queries", msgspec.Raw(b"null"))
+    if not bytes(queries).startswith(b"["):
+        yield from explained(data, msgspec.ValidationError(), BaselineFile)
+        return
+    head = msgspec.json.encode(fields | {"queries": msgspec.Raw(b"[]")})
+    try:
+        msgspec.json.decode(head, type=BaselineFile)
+    except msgspec.ValidationError as error:
+        yield from explained(head, error, BaselineFile)
     first: dict[str, int] = {}
-    explained = 0
-    for index, query in enumerate(queries):
+    wrong = 0
+    for index, raw in enumerate(msgspec.json.decode(queries, type=list[msgspec.Raw])):
         try:
-            query_id = as_id(msgspec.convert(query, BaselineQuery).id)
+            query_id = as_id(msgspec.json.decode(raw, type=BaselineQuery).id)
         except msgspec.ValidationError as error:
-            found = mismatches(query, BaselineQuery) if explained < SHOWN else []
-            explained += 1
-            for mismatch in found or [Mismatch((), str(error))]:
+            for mismatch in (
+                explained(bytes(raw), error, BaselineQuery) if wrong < SHOWN else [Mismatch((), "is wrong")]
+            ):
                 yield Mismatch(("queries", index, *mismatch.path), mismatch.message)
+            wrong += 1
             continue
         before = first.setdefault(query_id, index)
         if before != index:

@@ -3,7 +3,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from ragcontract.files.schema import Mismatch, describe, dotted, json_schema, mismatches, nearest, shown
+from ragcontract.core.nearest import nearest
+from ragcontract.files.schema import Mismatch, describe, dotted, json_schema, mismatches, shown
 
 
 class Inner(Struct, frozen=True, kw_only=True):
