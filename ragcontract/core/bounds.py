@@ -15,7 +15,7 @@ LINE = 64 << 20  # bytes; a line of JSON lines; exit code 2
 CONFIG = 1 << 20  # bytes; the configuration; exit code 2
 UNPACKED = 16 << 20  # bytes; a line or a baseline in a gzip file that is smaller than 1/24 of that; exit code 2
 UNPACKED_RATIO = 24  # times the gzip file's size; a line or a baseline in a larger gzip file; exit code 2
-UNPACKED_TOTAL = 1 << 30  # bytes; all lines of a gzip file that is smaller than 1/100 of that; exit code 2
+UNPACKED_TOTAL = 64 << 20  # bytes; all lines of a gzip file that is smaller than 1/100 of that; exit code 2
 UNPACKED_TOTAL_RATIO = 100  # times the gzip file's size; all lines of a larger gzip file; exit code 2
 EXPLAINED = 4 << 20  # bytes; a row whose errors are all reported; of a larger one, only the first is
 

@@ -8,7 +8,7 @@ import pytest
 
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.jsonl import read_jsonl
-from ragcontract.files.opening import BUFFER, InputFile, read_whole
+from ragcontract.files.opening import BUFFER, InputFile, TooLargeError, read_whole
 
 SIZES = (0, 1, BUFFER - 1, BUFFER, BUFFER + 1, 40 * BUFFER + 3)
 
@@ -70,3 +70,19 @@ def test_a_file_whose_bytes_cannot_be_had_cannot_be_opened() -> None:
 def test_a_folder_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         InputFile(str(tmp_path))
+
+
+def test_a_small_gzip_file_unpacks_to_at_most_64_mib(tmp_path: Path) -> None:
+    """A blank line costs little to read, but a gzip file of 200 KB could hold 200 million of them."""
+    mebibyte, path = gzip.compress(b"\n" * (1 << 20)), tmp_path / "small.gz"
+
+    def unpacked() -> int:
+        with InputFile(str(path)) as file:
+            return sum(map(len, iter(lambda: file.stream.read1(1 << 20), b"")))
+
+    path.write_bytes(mebibyte * 64)
+    assert path.stat().st_size < 100_000
+    assert unpacked() == 64 << 20
+    path.write_bytes(mebibyte * 64 + gzip.compress(b"\n"))
+    with pytest.raises(TooLargeError, match="unpacks to more than 64 MiB"):
+        unpacked()

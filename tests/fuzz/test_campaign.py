@@ -161,7 +161,7 @@ def test_a_failure_that_needs_the_cases_before_it_is_stored_and_marked(tmp_path:
         ran.append(1)
         return good(sandbox, files) if len(ran) == 1 else exits_139(sandbox, files)
 
-    summary = campaign(fails_the_second_time, tmp_path)
+    summary = campaign(fails_the_second_time, tmp_path, executions=2)
     assert list(summary.failures) == ["planted: exit code 139 (only after other cases)"]
 
 
