@@ -6,7 +6,7 @@ DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs demo test test-action bench bench-quick lint types unit format clean
+.PHONY: help docs demo test test-action bench bench-quick bench-growth lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,8 +69,11 @@ test-action: $(VENV)/ready  ## Build the action's image and run it as a runner w
 bench: $(VENV)/ready  ## Measure time and memory beside other tools and write docs/performance.md
 	$(BIN)/python -m benchmarks
 
-bench-quick: $(VENV)/ready  ## Compare what a check costs over the floor with the stored ratios
+bench-quick: $(VENV)/ready  ## Compare what a check costs over the floor with the stored ratios, and how it grows
 	$(BIN)/python -m benchmarks --quick
+
+bench-growth: $(VENV)/ready  ## Measure how a check grows with its largest inputs and write docs/contributing/growth.md
+	$(BIN)/python -m benchmarks.growth
 
 docs: $(VENV)/ready  ## Write the parts of the documents that are made from the code
 	$(BIN)/python -m scripts.docs
