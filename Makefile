@@ -7,7 +7,7 @@ DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs requirements demo test test-action bench bench-quick fuzz lint types unit format clean
+.PHONY: help docs requirements demo test test-action bench bench-quick bench-growth fuzz lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -76,8 +76,11 @@ test-action: $(VENV)/ready  ## Build the action's image and run it as a runner w
 bench: $(VENV)/ready  ## Measure time and memory beside other tools and write docs/performance.md
 	$(BIN)/python -m benchmarks
 
-bench-quick: $(VENV)/ready  ## Compare what a check costs over the floor with the stored ratios
+bench-quick: $(VENV)/ready  ## Compare what a check costs over the floor with the stored ratios, and how it grows
 	$(BIN)/python -m benchmarks --quick
+
+bench-growth: $(VENV)/ready  ## Measure how a check grows with its largest inputs and write docs/contributing/growth.md
+	$(BIN)/python -m benchmarks.growth
 
 fuzz: $(VENV)/ready  ## Check made-up inputs for SECONDS (60), as of SEED (0); tests/fuzz/corpus gets those that fail
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) --jobs 2 --seed $(or $(SEED),0)

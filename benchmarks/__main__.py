@@ -2,8 +2,9 @@
 
 They are docs/performance.md for users and docs/contributing/performance.md for contributors.
 
-With --quick, compares what this checkout costs over the floor with the stored ratios (`make bench-quick`). Everything
-it makes is in build/benchmarks: the data, an environment for each tool, what was measured.
+With --quick, compares what this checkout costs over the floor with the stored ratios, and checks that no stage grows
+too fast (`make bench-quick`). Everything it makes is in build/benchmarks: the data, an environment for each tool, what
+was measured.
 """
 
 import argparse
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks import container, data, environments, hotspots, page, quick, tools
+from benchmarks import container, data, environments, growth, hotspots, page, quick, tools
 from benchmarks.results import Results, machine
 from benchmarks.rounds import Samples, interleaved, measure
 from ragcontract.core.version import __version__
@@ -28,7 +29,7 @@ def main(argv: list[str]) -> int:
     """Measure what the arguments ask for."""
     asked = _arguments(argv)
     if asked.quick:
-        return quick.main(BUILD / "data", store=asked.store)
+        return max(quick.main(BUILD / "data", store=asked.store), growth.quick(growth.FOLDER))
     whole = tuple(asked.sizes) == SIZES
     target = asked.page or (PAGE if whole else BUILD / "performance.md")
     stored = BUILD / "results.json"

@@ -30,13 +30,15 @@ class Column:
     def repeat(self, query_id: str, values: Values) -> None:
         """Add the values of a further row of a query; empty values do not count in the means."""
         if values:
-            first = self[query_id]
-            rows = self._repeats.setdefault(query_id, [first] if first else [])
-            rows.append(values)
-            self.note(query_id, averaged_values(rows))
+            if query_id not in self._repeats:
+                first = self[query_id]
+                self._repeats[query_id] = [first] if first else []
+            self._repeats[query_id].append(values)
 
     def __getitem__(self, query_id: str) -> Values:
         """Return the values of a query, empty if it has none."""
+        if rows := self._repeats.get(query_id):
+            return averaged_values(rows)  # when read: a mean for each of many rows would be quadratic in them
         start = self._numbers[query_id] * self._metrics
         values = tuple(self._values[start : start + self._metrics])
         return () if isnan(values[0]) else values

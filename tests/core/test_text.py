@@ -98,3 +98,9 @@ def test_no_command_is_left_with_colours_or_without(text: str) -> None:
 @given(st.text(st.sampled_from([":", "#", "[", " ", "\n", "e"]), max_size=14))
 def test_breaking_commands_loses_nothing(text: str) -> None:
     assert printable(text).replace(r"\x3a", ":").replace(r"\x5b", "[") == text
+
+
+def test_blank_lines_before_a_command_are_not_searched_again_for_each_of_them() -> None:
+    blank = "\n \t" * 100_000  # in time quadratic in the lines, this would not end
+    assert printable(f"{blank}::error::") == f"{blank}\\x3a:error::"
+    assert printable(f"{blank}x") == f"{blank}x"

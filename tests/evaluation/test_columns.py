@@ -3,6 +3,7 @@
 import pytest
 
 from ragcontract.evaluation.columns import Column
+from tests.work import work
 
 
 def column() -> Column:
@@ -42,3 +43,14 @@ def test_a_row_without_values_has_no_part_in_the_means(without: int) -> None:
         values.repeat("q1", row)
     assert values["q1"] == (0.5, 2.0)
     assert values.rows("q1") == rows
+
+
+def test_many_rows_of_a_query_are_averaged_once() -> None:
+    def fill(rows: int) -> None:
+        values = column()
+        values.note("q1", (0.0, 1.0))
+        for number in range(rows):
+            values.repeat("q1", (number / rows, 1.0))
+        assert values["q1"][1] == 1.0
+
+    assert work(lambda: fill(400)) < 3 * work(lambda: fill(200))

@@ -1,4 +1,5 @@
 import json
+import sys
 from typing import Any
 
 from hypothesis import given
@@ -59,3 +60,22 @@ def test_the_line_of_a_value_begins_with_it(value: Any) -> None:
         start = json.dumps(inner, indent=1).split("\n")[0]
         name = f"{json.dumps(path[-1])}: " if path and isinstance(path[-1], str) else ""
         assert lines[locate.line(path) - 1].strip().rstrip(",") == (name + start).strip()
+
+
+class Counted(str):
+    """Text that counts the characters that are searched for line feeds."""
+
+    __slots__ = ()
+    searched = 0
+
+    def count(self, sub: str, start: int = 0, end: int = sys.maxsize) -> int:  # type: ignore[override]
+        Counted.searched += end - start
+        return super().count(sub, start, end)
+
+
+def test_what_precedes_many_values_is_searched_once() -> None:
+    text = Counted("\n" * 10_000 + json.dumps([{"a": number} for number in range(100)]))
+    locate = JsonLocator(text)
+    assert {locate.line((number, "a")) for number in range(100)} == {10_001}
+    assert locate.line(()) == 10_001  # also where an earlier one follows
+    assert Counted.searched < 3 * len(text)

@@ -3,8 +3,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from ragcontract.core.nearest import nearest
-from ragcontract.files.schema import Mismatch, describe, dotted, json_schema, mismatches, shown
+from ragcontract.files.schema import EXPLAINED, Mismatch, describe, dotted, json_schema, mismatches, shown
+from tests.work import work
 
 
 class Inner(Struct, frozen=True, kw_only=True):
@@ -78,23 +78,6 @@ def test_paths_are_dotted_as_people_write_them() -> None:
     assert dotted(()) == ""
 
 
-@pytest.mark.parametrize(
-    ("word", "meant"),
-    [
-        ("relevant_docs_ids", "relevant_doc_ids"),
-        ("Relevant-Doc-IDs", "relevant_doc_ids"),
-        ("wieght", "weight"),
-        ("zz", None),
-    ],
-)
-def test_the_nearest_word(word: str, meant: str | None) -> None:
-    assert nearest(word, ["relevant_doc_ids", "weight"]) == meant
-
-
-def test_the_nearest_word_keeps_its_case() -> None:
-    assert nearest("doc_id", ["DOC_ID", "x"]) == "DOC_ID"
-
-
 SHOWN: list[tuple[Any, str]] = [
     (None, "null"),
     (True, "true"),
@@ -130,3 +113,33 @@ def test_a_schema_takes_what_the_record_adds() -> None:
 
     Extra.schema_extra = {"minProperties": 1}  # type: ignore[attr-defined]
     assert json_schema(Extra)["$defs"]["Extra"]["minProperties"] == 1
+
+
+def test_of_many_faults_in_a_value_the_first_are_explained_and_one_says_that_there_are_more() -> None:
+    found = mismatches({"id": "x", "inner": [{"name": 1}] * 1_000}, Record)
+    assert [mismatch.path for mismatch in found[:-1]] == [("inner", number, "name") for number in range(EXPLAINED)]
+    assert found[-1] == Mismatch((), "has more faults than these 49; fix them, then run again")
+    exactly = mismatches({"id": "x", "inner": [{"name": 1}] * EXPLAINED}, Record)
+    assert len(exactly) == EXPLAINED
+    assert all(mismatch.path for mismatch in exactly)
+
+
+def test_the_faults_that_are_explained_are_the_first_of_the_value_whatever_the_hash_seed() -> None:
+    class Graded(Struct):
+        grades: dict[str, int] | None = None
+
+    found = mismatches({"grades": {f"{number:04}": "x" for number in range(1_000)}}, Graded)
+    assert [mismatch.path[-1] for mismatch in found[:-1]] == [f"{number:04}" for number in range(EXPLAINED)]
+
+
+@pytest.mark.parametrize("optional", [False, True])
+def test_no_more_of_a_value_is_read_than_is_explained(optional: bool) -> None:
+    class Row(Struct):
+        results: list[Inner]
+
+    class Optional(Struct):
+        results: list[Inner] | None = None
+
+    record = Optional if optional else Row
+    few, many = (work(lambda: mismatches({"results": [0] * faults}, record)) for faults in (100, 2_000))  # noqa: B023
+    assert many < 2 * few

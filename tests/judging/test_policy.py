@@ -12,6 +12,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.judging.decision import Decision, decide
 from ragcontract.reports.terminal import check_text
 from tests.records import Config, evaluate, query, rendered, report
+from tests.work import work
 
 LAST_DAY = date(2026, 12, 31)
 QUERIES = [
@@ -211,3 +212,24 @@ def test_a_drop_that_noise_explains_is_none_before_its_waiver_is_asked() -> None
     decision = decide(evaluate(queries, now, before, config), LAST_DAY)
     assert [(gate.status, gate.waived) for gate in decision.gates] == [("waived", "until 2026-12-31, ann: known")]
     assert decision.warnings == ()
+
+
+def waived(size: int) -> Decision:
+    """As many broken queries as waivers, of which half name a query or a tag that is not there."""
+    queries = [query(f"query {number}", "A", tags=(f"tag {number}",)) for number in range(size)]
+    named = [{"query": f"query {number}"} if number % 2 else {"tag": f"gat {number}"} for number in range(size)]
+    config = {"waivers": [waiver(**fields) for fields in named]}
+    evaluation = evaluate(queries, {one.id: ["x"] for one in queries}, None, config)
+    decided: list[Decision] = []
+    lines.append(work(lambda: decided.append(decide(evaluation, LAST_DAY))))
+    return decided[0]
+
+
+lines: list[int] = []
+
+
+def test_waivers_are_not_searched_for_each_broken_query() -> None:
+    lines.clear()
+    decisions = [waived(size) for size in (100, 200)]
+    assert [len(decision.warnings) for decision in decisions] == [50, 100]
+    assert lines[1] < 3 * lines[0]

@@ -10,6 +10,7 @@ from ragcontract.core.metric import MetricSettings
 from ragcontract.core.run import Result, RunRow
 from ragcontract.metrics.ranking import Ranking, clean_rank_of, ranking
 from tests.records import query, score_query
+from tests.work import Compared
 
 K = 3
 doc_ids = st.lists(st.sampled_from("ABCDEFG"), max_size=12)
@@ -126,3 +127,18 @@ def test_the_clean_rank_of_is_that_of_queries_whose_documents_are_all_there(
     ranks: tuple[int | None, ...], forbidden: tuple[int | None, ...], first: int
 ) -> None:
     assert clean_rank_of(ranks, forbidden, K) == first
+
+
+@given(st.lists(st.sampled_from("ABCDEFGHIJKL"), max_size=30), st.permutations("ABCDEFGHIJKL"))
+def test_many_documents_have_the_same_ranks_as_few(found: list[str], wanted: list[str]) -> None:
+    alone = [rank for doc_id in wanted for rank in score_query(query("q", doc_id), found, K).ranks]
+    assert list(score_query(query("q", *wanted), found, K).ranks) == alone
+
+
+def test_the_ranks_of_many_documents_take_as_many_comparisons_as_there_are_documents() -> None:
+    size = 1_000
+    relevant, found = ([Compared(f"document {number}") for number in range(size)] for _ in range(2))
+    Compared.times = 0
+    score = score_query(query("q", *relevant, forbidden_doc_ids=tuple(relevant)), found[::-1], K)
+    assert score.ranks == score.forbidden_ranks == tuple(range(size, 0, -1))
+    assert Compared.times < 5 * size

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ragcontract.core.metric import Scale
 from ragcontract.statistics.significance import (
     SAMPLES,
+    Noise,
     Weights,
     _interval,
     benjamini_hochberg,
@@ -20,6 +21,7 @@ from ragcontract.statistics.significance import (
     noise,
     paired,
 )
+from tests.work import work
 
 VALUES = (0.0, 0.2, 0.25, 1 / 3, 0.5, 2 / 3, 1.0)
 THEIRS = 20_000
@@ -273,3 +275,13 @@ def test_benjamini_hochberg_by_hand() -> None:
 def test_benjamini_hochberg_agrees_with_scipy(values: list[float]) -> None:
     ours = benjamini_hochberg({str(location): value for location, value in enumerate(values)})
     assert list(ours.values()) == pytest.approx(list(scipy.stats.false_discovery_control(values)))
+
+
+def test_the_same_changes_are_sampled_once() -> None:
+    changes = [(1.0 + number / 997, 0.5 if number % 100 < 47 else -0.5) for number in range(300)]
+    weights = Weights.of([weight for weight, _ in changes])
+    found: list[Noise] = []
+    first, second = (work(lambda: found.append(noise(changes, weights))) for _ in range(2))
+    assert found[0] == found[1]
+    assert found[0].p_value is not None
+    assert second < first / 5
