@@ -7,7 +7,7 @@ from tests.fuzz.case import Case
 from tests.fuzz.generate.files import mutated, remade, written
 from tests.fuzz.generate.kinds import KINDS
 from tests.fuzz.generate.values import Maker
-from tests.fuzz.targets import action, command_line
+from tests.fuzz.targets import action, command_line, readers
 from tests.fuzz.targets.target import Target
 
 TARGETS: Mapping[str, Target] = {
@@ -16,6 +16,7 @@ TARGETS: Mapping[str, Target] = {
     "convert": command_line.CONVERT,
     "action": action.ACTION,
     "post-comment": action.POST_COMMENT,
+    "read": readers.READ,
 }
 
 
