@@ -15,7 +15,7 @@ class JsonLocator:
     def __init__(self, text: str) -> None:
         """Store the document; it is scanned only when a line is requested."""
         self._text = text
-        self._decode = json.JSONDecoder().raw_decode
+        self._decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode  # Python limits the digits of int()
         self._starts: dict[int, tuple[dict[str | int, int], Iterator[tuple[str | int, int]]]] = {}
         self._last = 0, 1  # an offset and its line
 

@@ -37,6 +37,10 @@ def test_what_is_not_there_is_looked_for_where_it_should_be() -> None:
     assert locate.line(("nothing", "at", "all")) == 2
 
 
+def test_a_number_may_have_any_number_of_digits() -> None:
+    assert JsonLocator(f'{{"a": {"9" * 5_000},\n"b": 1}}').line(("b",)) == 2
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
