@@ -5,6 +5,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -51,12 +52,18 @@ class Isolated:
     def messages(self) -> list[Any]:
         """Return what the worker has sent since the last call."""
         found = []
-        try:
+        with suppress(EOFError):
             while self.connection.poll():
                 found.append(self.connection.recv())
-        except EOFError:
-            pass
         return found
+
+    def last(self) -> Any:
+        """Return the last message before the worker ends; None if there was none."""
+        message = None
+        with suppress(EOFError):
+            while True:
+                message = self.connection.recv()
+        return message
 
     def cause(self, case: Case | None = None) -> Failure | None:
         """Return the failure that ended the process; None if it ended by itself. ``case`` is by default the journal's.
@@ -114,9 +121,8 @@ def replay(case: Case, limits: Limits, targets: Mapping[str, Target] = TARGETS) 
     """Run one case in a process of its own."""
     worker = Isolated(once, case, targets=targets, limits=limits)
     try:
-        found = worker.cause(case)
-        sent = worker.messages()
-        return found or (sent[-1] if sent else Failure(case=case, reason="ended without a word"))
+        sent = worker.last()  # before it is waited for: what it sends may be more than a pipe holds
+        return worker.cause(case) or sent or Failure(case=case, reason="ended without a word")
     finally:
         worker.close()
 

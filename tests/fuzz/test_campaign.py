@@ -165,6 +165,16 @@ def test_a_failure_that_needs_the_cases_before_it_is_stored_and_marked(tmp_path:
     assert list(summary.failures) == ["planted: exit code 139 (only after other cases)"]
 
 
+def test_what_a_case_prints_may_be_more_than_a_pipe_holds() -> None:
+    def prints(_sandbox: Sandbox, _files: Mapping[str, bytes]) -> Ended:
+        return Ended(code=0, out="x" * 1_000_000, err="")
+
+    case = Case(target="planted", files={"argv.json": b"[]"})
+    ended = replay(case, LIMITS, {"planted": target(prints)})
+    assert isinstance(ended, Ended)
+    assert len(ended.out) == 1_000_000
+
+
 def test_a_bug_of_the_fuzzer_is_no_failure_of_the_program(tmp_path: Path) -> None:
     broken = Target(share=1.0, kinds=lambda _maker: [], options=dict, run=good, expect=lambda *_: None)  # type: ignore[arg-type]
     plan = Plan(seconds=60, executions=1, targets={"planted": broken}, corpus=tmp_path)
