@@ -119,7 +119,9 @@ def test_a_check_that_is_stopped_leaves_no_temporary_file(kind: str, number: int
     call = "entry_point()" if kind == "command" else "from_runner"
     start = "entry_point()" if kind == "command" else f"sys.exit(whole_process({call}))"
     program = (
-        "import sys\nfrom ragcontract.guard import entry_point, whole_process\n"
+        # In a shell's background job, tests inherit that SIGINT is ignored.
+        "import signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from ragcontract.guard import entry_point, whole_process\n"
         f"from ragcontract.action import from_runner\n{STUCK}\n{start}"
     )
     environ = {"GITHUB_WORKSPACE": str(tmp_path), "INPUT_COMMENT": "never", "PYTHONPATH": str(ROOT)}
