@@ -8,13 +8,14 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from ragcontract.core import bounds
 from ragcontract.core.nearest import NearNames
 from ragcontract.files.events import Batch, Event, FileRead
 from ragcontract.files.lines import UnreadableError, line_blocks_of
 from ragcontract.files.malformed import malformed
 from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
-from ragcontract.files.problems import SHOWN, MoreProblems, Problem, Warned
+from ragcontract.files.problems import MoreProblems, Problem, Warned
 from ragcontract.files.schema import Mismatch, mismatches
 
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -115,7 +116,7 @@ class _Reader(Generic[T]):
                 return
         if first:
             _refuse_other_json(line)
-        if self._explained >= SHOWN:
+        if self._explained >= bounds.PROBLEMS:
             yield MoreProblems(1)
             return
         for mismatch in explained(line, error, self._type):

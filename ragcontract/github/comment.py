@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.github.context import number_at, text_at
 from ragcontract.github.failure import GitHubError
 from ragcontract.github.pull_request import PullRequest
@@ -17,9 +18,6 @@ from ragcontract.github.settings import CommentWhen
 if TYPE_CHECKING:
     from ragcontract.github.client import Client
 
-MAX_BODY = 65_000  # GitHub accepts 65,536 characters; counted in bytes, which are never fewer
-MAX_CHECKS = 5
-MAX_NAME = 300
 
 State = Literal["pass", "fail", "error", "unknown"]
 Written = Literal["created", "updated", "unchanged", "newer", "outdated", "not-needed"]
@@ -62,7 +60,7 @@ class _Found(Struct, frozen=True, kw_only=True):
 def head(name: str) -> str:
     """Return the start of a contract's marker; the name is escaped, and hashed if it is too long."""
     written = quote(name, safe="", errors="surrogateescape")
-    if len(written) > MAX_NAME:
+    if len(written) > bounds.COMMENT_NAME:
         written = f"sha256%3A{hashlib.sha256(written.encode()).hexdigest()}"
     return f"<!-- rag-contract name={written}"
 
@@ -86,7 +84,7 @@ def post(
     created: Posted | None = None
     lost: GitHubError | None = None
     missed: int | None = None
-    for _ in range(MAX_CHECKS):
+    for _ in range(bounds.COMMENT_TRIES):
         try:
             found = _own(client, pull_request.number, draft.name, login)
         except GitHubError as error:
@@ -130,7 +128,7 @@ def _write(
     client: "Client", pull_request: PullRequest, draft: Draft, when: CommentWhen, found: _Found | None
 ) -> Posted:
     marker = draft.marker()
-    body = f"{marker}\n{draft.body(MAX_BODY - len(marker.encode()) - 1, found.state if found else None)}"
+    body = f"{marker}\n{draft.body(bounds.COMMENT - len(marker.encode()) - 1, found.state if found else None)}"
     if found is None and when == "on-failure" and draft.state == "pass":
         return Posted("not-needed")
     if found and found.run > draft.run:

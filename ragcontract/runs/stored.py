@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import Id, Rank, as_id
 from ragcontract.core.run import Latency, SourceFile
@@ -17,7 +18,7 @@ from ragcontract.files.locate import JsonLocator
 from ragcontract.files.malformed import malformed
 from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_whole
-from ragcontract.files.problems import SHOWN, MoreProblems, Problem
+from ragcontract.files.problems import MoreProblems, Problem
 from ragcontract.files.schema import Mismatch, mismatches
 
 FORMAT_VERSION = 1
@@ -213,7 +214,7 @@ def _explain(data: bytes, path: str, error: Exception) -> Iterator[Problem | Mor
     locate = JsonLocator(data.decode(errors="replace"))
     explained = 0
     for mismatch in found:
-        if explained < SHOWN:
+        if explained < bounds.PROBLEMS:
             explained += 1
             yield Problem.of(f"{path}:{locate.line(mismatch.path)}", mismatch)
         else:
@@ -236,7 +237,7 @@ def _all_mismatches(value: Any) -> Iterator[Mismatch]:
         try:
             query_id = as_id(msgspec.convert(query, BaselineQuery).id)
         except msgspec.ValidationError as error:
-            found = mismatches(query, BaselineQuery) if explained < SHOWN else []
+            found = mismatches(query, BaselineQuery) if explained < bounds.PROBLEMS else []
             explained += 1
             for mismatch in found or [Mismatch((), str(error))]:
                 yield Mismatch(("queries", index, *mismatch.path), mismatch.message)

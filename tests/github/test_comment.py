@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 import requests
 
+from ragcontract.core import bounds
 from ragcontract.github.client import Client
-from ragcontract.github.comment import MAX_BODY, MAX_CHECKS, Draft, Posted, State, head, post
+from ragcontract.github.comment import Draft, Posted, State, head, post
 from ragcontract.github.context import Token
 from ragcontract.github.failure import GitHubError, Timing
 from ragcontract.github.http import Http
@@ -269,12 +270,12 @@ def test_a_post_that_is_never_received_is_given_up(github: GitHub) -> None:
     github.faults = [Fault(method="POST", path="^/repos", status=503)]
     with pytest.raises(GitHubError, match="503"):
         written(github, draft())
-    assert len(github.writes()) == MAX_CHECKS
+    assert len(github.writes()) == bounds.COMMENT_TRIES
 
 
 def test_a_post_of_which_only_the_last_try_arrives_is_found(github: GitHub) -> None:
     github.faults = [
-        Fault(method="POST", path="^/repos", times=MAX_CHECKS - 1, status=502),
+        Fault(method="POST", path="^/repos", times=bounds.COMMENT_TRIES - 1, status=502),
         Fault(method="POST", path="^/repos", kind="do and drop"),
     ]
     assert written(github, draft()).url == URL
@@ -320,4 +321,4 @@ def test_the_body_gets_what_room_the_marker_leaves(github: GitHub) -> None:
         return "x" * max_bytes
 
     written(github, Draft(name="docs", state="pass", run=(1, 1), content="", body=body))
-    assert len(github.bodies()[0].encode()) == MAX_BODY < 65_536
+    assert len(github.bodies()[0].encode()) == bounds.COMMENT < 65_536

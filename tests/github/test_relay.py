@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.run import Latency
 from ragcontract.github import relay
 from ragcontract.github.body import LEVELS
 from ragcontract.github.delivery import renderer_of
-from ragcontract.github.relay import MAX_FILE
 from ragcontract.reports.json_report import render_error
 from ragcontract.reports.markdown.document import render
 from ragcontract.reports.markdown.document import render_error as render_error_as_markdown
@@ -263,8 +263,8 @@ def test_a_file_that_is_not_there_is_reported_and_not_made(runner: Runner) -> No
 
 
 def test_a_file_of_16_mib_is_read_and_one_byte_more_is_refused(runner: Runner, github: GitHub) -> None:
-    data = json.dumps(passing()).encode().ljust(MAX_FILE)
-    assert MAX_FILE == 16 << 20
+    data = json.dumps(passing()).encode().ljust(bounds.REPORT)
+    assert bounds.REPORT == 16 << 20
     nothing_posted(runner, relayed(runner, data + b" "), "is larger than 16 MiB; report-json-detail: failed")
     assert relayed(runner, data).exit_code == 0
     assert len(github.comments) == 1
