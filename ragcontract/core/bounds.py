@@ -12,7 +12,7 @@ CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
 NESTING = 100  # levels; nesting of JSON; exit code 2
 
 # Numbers in input files
-# Far above any real value, and below 2**53, the largest integer that every JSON reader can represent exactly.
+# Far above any real value, and below 2^53, the largest integer that every JSON reader can represent exactly.
 RANK = 1_000_000_000  # ; a rank, a cut-off, the days of `max_baseline_age`; exit code 2
 CUTOFFS = 10  # cut-offs; a list in `k`; exit code 2
 WEIGHT_LEAST = 1e-9  # ; the weight of a query, at least; exit code 2
