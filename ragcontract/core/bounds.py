@@ -9,7 +9,7 @@ ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
 TAG = 200  # characters; a tag; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
-NESTING = 100  # levels; nesting of JSON; exit code 2
+NESTING = 100  # levels; nesting of a baseline, and of the report of `mode: post-comment`; exit code 2
 
 # Numbers in input files
 # Far above any real value, and below 2^53, the largest integer that every JSON reader can represent exactly.
@@ -126,6 +126,5 @@ TIMEOUT_DEFAULT = 150  # s; all calls together, by default; the comment is given
 CONNECT = 5  # s; connecting to GitHub; the call is tried again
 READ = 20  # s; the time between two bytes of an answer; the call is tried again
 TRIES = 6  # tries; a call; the comment is given up, with a warning
-FIRST_PAUSE = 1  # s; the pause before the second try; later pauses are longer, up to the next limit
-LONGEST_PAUSE = 30  # s; a pause between two tries that GitHub names no time for; pauses are no longer than that
+FIRST_PAUSE = 1  # s; the pause before the second try; doubled with each try
 LIMITED_PAUSE = 60  # s; the first pause after a rate limit that GitHub names no time for; doubled with each try

@@ -191,7 +191,7 @@ def _shown(text: str) -> str:
 
 
 def _backoff(attempt: int) -> float:
-    longest = min(bounds.FIRST_PAUSE * float(2 ** (attempt - 1)), bounds.LONGEST_PAUSE)
+    longest = bounds.FIRST_PAUSE * float(2 ** (attempt - 1))  # there are few tries
     return longest * JITTER.uniform(0.5, 1.0)
 
 
