@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from ragcontract.core import bounds
-from tests.bounds import inputs
+from tests.bounds import inputs, messages, reports
 from tests.bounds.lab import Case, Cases, Lab
 from tests.github.standin import GitHub
 
-CASES: Cases = {**inputs.CASES}
+CASES: Cases = {**inputs.CASES, **messages.CASES, **reports.CASES}
 
 
 @pytest.fixture
