@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from ragcontract.core import bounds
-from tests.bounds import inputs, messages, reports
+from tests.bounds import inputs, messages, reports, to_github
 from tests.bounds.lab import Case, Cases, Lab
 from tests.github.standin import GitHub
 
-CASES: Cases = {**inputs.CASES, **messages.CASES, **reports.CASES}
+CASES: Cases = {**inputs.CASES, **messages.CASES, **reports.CASES, **to_github.CASES}
 
 
 @pytest.fixture
@@ -31,7 +31,11 @@ def test_what_is_at_the_limit_is_whole(name: str, lab: Lab) -> None:
     assert CASES[name].is_whole(lab, limit_of(name, CASES[name], lab))
 
 
-@pytest.mark.parametrize("name", CASES)
+# Nothing obeys this limit yet. Once something does, the trial says so: remove the limit from here.
+UNUSED = pytest.mark.xfail(strict=True, reason="nothing obeys this limit yet")
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=[UNUSED] * (one == "EXPLAINED")) for one in CASES])
 def test_what_is_one_past_the_limit_is_not(name: str, lab: Lab) -> None:
     assert not CASES[name].is_whole(lab, CASES[name].past(limit_of(name, CASES[name], lab)))
 
