@@ -19,7 +19,7 @@ from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import rank_changes
 from ragcontract.reports.report import QueryReport, Report
 
-DIGITS, bounds.HTML_WHY = 4, 500
+DIGITS = 4
 BROKEN_FIRST = {"fail": 0, "warn": 1, "waived": 1}
 Row = dict[str, Any]
 
