@@ -24,18 +24,18 @@ def a_tag(lab: Lab, size: int) -> bool:
 
 
 def a_key(lab: Lab, size: int) -> bool:
-    refused = "has a key of more than 300 characters"
+    refused = "has a key of more than"
     known = lab.check(config=f"{'x' * size}: 1\n")
     assert known.code == 2
     waiver = f"waivers: [{{gate: {'x' * size}, reason: r, owner: o, expires: 2030-01-01}}]\n"
     of_a_gate = lab.check(config=waiver)
-    return all_of(refused not in known.err, "text of 1 to 300 characters" not in of_a_gate.err)
+    return all_of(refused not in known.err, "gate: expected text of 1 to" not in of_a_gate.err)
 
 
 def levels_of_the_config(lab: Lab, size: int) -> bool:
     ended = lab.check(config="{a: " * size + "1" + "}" * size)
     assert ended.code == 2
-    return "is nested more than 20 levels deep" not in ended.err
+    return "is nested more than" not in ended.err
 
 
 def levels_of_json(lab: Lab, size: int) -> bool:

@@ -31,7 +31,7 @@ def problems(lab: Lab, size: int) -> bool:
 def faults(lab: Lab, size: int) -> bool:
     of_a_row = refused(lab, golden(relevant_doc_ids=[1.5] * size))
     of_config = lab.check(config="".join(f"x{number}: 1\n" for number in range(size))).err
-    return all_of(*("has more faults than these 49" not in text for text in (of_a_row, of_config)))
+    return all_of(*("has more faults than" not in text for text in (of_a_row, of_config)))
 
 
 def problems_of_questions(lab: Lab, size: int) -> bool:
@@ -76,8 +76,8 @@ def names(lab: Lab, size: int) -> bool:
     disagree = lab.check([golden(f"q{number}") for number in range(size)], versions)
     strange = refused(lab, {"id": "q", "relevant_doc_ids": [], **{f"{letter}{letter}": 1 for letter in "vwxyz"[:size]}})
     return all_of(
-        " and 1 more" not in unknown.err,
-        ", 1 more" not in disagree.out,
+        " more" not in unknown.err,
+        " more" not in disagree.out,
         repr("vwxyz"[size - 1] * 2) in strange,
     )
 

@@ -93,7 +93,8 @@ def posted(lab: Lab, report: bytes, refusal: str) -> bool:
         assert refusal in log, log
         return False
     assert code == 0
-    return len(lab.github.comments) == 1
+    assert len(lab.github.comments) == 1, log
+    return True
 
 
 def as_file(report: Report) -> bytes:
