@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from ragcontract import pipeline
 from ragcontract.contract.golden_file import read_golden
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import MAX_RANK
 from ragcontract.evaluation.source import Local
 from ragcontract.files.problems import Problems
 from ragcontract.registry import BUILT_IN
@@ -69,7 +69,7 @@ def check(
 
 def valid_k(k: int | None) -> int | None:
     """Return the cut-off unchanged; raises :class:`InputError` if it is invalid."""
-    if k is not None and (type(k) is not int or not 1 <= k <= MAX_RANK):
+    if k is not None and (type(k) is not int or not 1 <= k <= bounds.RANK):
         raise InputError([f"k: expected a whole number of at least 1, found {k!r}"])
     return k
 

@@ -20,6 +20,7 @@ from ragcontract.cli.main import COMMANDS, cli
 from ragcontract.files.schema import describe
 from ragcontract.schemas import schema_of
 from scripts.components import components
+from scripts.limits import groups
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -185,6 +186,15 @@ def _components() -> str:
     return _table(["package", "licence", "what for"], components())
 
 
+def _limits() -> str:
+    return "\n".join(
+        f"## {group.heading}\n\n"
+        + (f"{group.reasons}\n\n" if group.reasons else "")
+        + _table(["what", "limit", "beyond it"], [[one.what, one.value, one.beyond] for one in group.limits])
+        for group in groups()
+    )
+
+
 def _file(name: str) -> Part:
     return lambda: f"```yaml\n{(ROOT / name).read_text()}```\n"
 
@@ -206,6 +216,7 @@ PAGES: dict[str, Render] = {
             "examples/workflow-comment.yml": _file("examples/workflow-comment.yml"),
         }
     ),
+    "docs/limits.md": parts({"limits": _limits}),
     "docs/security.md": parts({"components": _components}),
     "examples/workflow.yml": render_workflow,
 }

@@ -17,9 +17,9 @@ import cmarkgfm  # type: ignore[import-untyped]
 from cmarkgfm.cmark import Options  # type: ignore[import-untyped]
 
 from ragcontract import pipeline
+from ragcontract.core import bounds
 from ragcontract.evaluation.source import Local
 from ragcontract.github.body import fitting
-from ragcontract.github.comment import MAX_BODY
 from ragcontract.reports.html import page as html
 from ragcontract.reports.markdown import document as markdown
 from ragcontract.reports.report import Report
@@ -62,7 +62,7 @@ def _broken(folder: Path, ids: list[str]) -> Report:
 
 
 def _comment(report: Report) -> str:
-    return fitting(lambda layout: markdown.render(report, layout=layout), MAX_BODY)
+    return fitting(lambda layout: markdown.render(report, layout=layout), bounds.COMMENT)
 
 
 def page(comment: str, width: int, stylesheet: str) -> str:

@@ -1,6 +1,7 @@
 """How the package is laid out: imports point one way, modules are short, and each has a name of its own."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -117,3 +118,53 @@ def test_no_two_modules_have_one_name() -> None:
     modules = [name_of(path).rpartition(".") for path in MODULES if path.stem != "__init__"]
     names = [name for folder, _, name in modules if folder != "cli.commands"]
     assert not sorted({name for name in names if names.count(name) > 1})
+
+
+# A limit by its name: what is no limit is a setting of an algorithm, or digits that are displayed.
+NAME_OF_A_LIMIT = re.compile(
+    r"_?(MAX|MOST|LONGEST|LARGEST|HIGHEST|LIMIT|SHOWN|LISTED|NAMED)(_\w+)?|\w+_(TIMEOUT|BYTES)"
+)
+DIGITS = {("core.numbers", "MOST"), ("core.numbers", "MOST_FOR_SUMS")}
+BOUNDED = {"ge", "gt", "le", "lt", "min_length", "max_length"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_every_limit_is_in_the_module_of_limits(path: Path) -> None:
+    """A number that a field is limited to may be 0 or 1 in other modules: that is no size, but what a field means."""
+    module, tree = name_of(path), ast.parse(path.read_text())
+    if module == "core.bounds":
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Meta":
+            limits = [one.value for one in node.keywords if one.arg in BOUNDED and isinstance(one.value, ast.Constant)]
+            assert all(limit.value in {0, 1} for limit in limits), f"{module}:{node.lineno}: a limit of its own"
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            assert not ast.unparse(node).startswith("bounds."), f"{module}:{node.lineno}: changes a limit"
+    for name in names_of_numbers(tree):
+        assert (module, name) in DIGITS or not NAME_OF_A_LIMIT.fullmatch(name), f"{module}: {name}"
+
+
+def names_of_numbers(tree: ast.Module) -> Iterator[str]:
+    """Yield the constants of a module whose values have numbers in them."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            numbers = [
+                one for one in ast.walk(node.value) if isinstance(one, ast.Constant) and type(one.value) in {int, float}
+            ]
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (
+                name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name) if numbers
+            )
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("MAX_BODY = 9", ["MAX_BODY"]),
+        ("A, MOST_IDS = 1, 2 << 20", ["A", "MOST_IDS"]),
+        ("MOST: dict = {1: bounds.ERRORS}", ["MOST"]),
+        ('MAX = "a"', []),
+    ],
+)
+def test_a_limit_is_found_by_its_number(source: str, found: list[str]) -> None:
+    assert list(names_of_numbers(ast.parse(source))) == found

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import click
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import OutputError
 from ragcontract.core.text import printable, visible
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.streams import reader_may_leave
-
-PROGRESS_FROM_BYTES = 16 << 20
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -39,9 +38,9 @@ def warn(warnings: Sequence[str]) -> None:
 
 @contextmanager
 def progress_over(patterns: Sequence[str]) -> Iterator[Progress]:
-    """Show a progress bar on a terminal while reading files that have 16 MiB or more in total."""
+    """Show a progress bar on a terminal while reading files that have more than ``bounds.PROGRESS`` in total."""
     total = _total_bytes(patterns) if sys.stderr is not None and sys.stderr.isatty() else 0
-    if total < PROGRESS_FROM_BYTES:
+    if total <= bounds.PROGRESS:
         yield no_progress
         return
     with click.progressbar(length=total, label="reading", file=sys.stderr) as bar:

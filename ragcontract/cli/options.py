@@ -13,8 +13,8 @@ from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, warn
 from ragcontract.contract import defaults
 from ragcontract.contract.defaults import InputPaths
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
-from ragcontract.core.ids import MAX_RANK
 from ragcontract.evaluation.source import Local, Source
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.patterns import existing_files
@@ -28,7 +28,7 @@ Decorate = Callable[[Command], Command]
 
 def _rank(context: click.Context, option: click.Parameter, value: int | None) -> Any:
     # A callback instead of the option's type, because the type would show its bounds in the help text.
-    return None if value is None else click.IntRange(1, MAX_RANK).convert(value, option, context)
+    return None if value is None else click.IntRange(1, bounds.RANK).convert(value, option, context)
 
 
 def files_option(option: str, help_text: str) -> Decorate:

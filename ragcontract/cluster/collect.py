@@ -7,21 +7,21 @@ import msgspec
 from ragcontract.cluster.counts import Counted, Counts
 from ragcontract.cluster.percentiles import latency_of
 from ragcontract.cluster.workers import TALLIES, Job
+from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import VERSION_FIELDS, SourceFile
 from ragcontract.core.scores import QueryScore
 from ragcontract.evaluation.columns import Column
-from ragcontract.evaluation.duplicates import NAMED, Duplicates
+from ragcontract.evaluation.duplicates import Duplicates
 from ragcontract.evaluation.fold import merged
 from ragcontract.evaluation.plan import RowOutcome
 from ragcontract.evaluation.side import Side
-from ragcontract.files.problems import SHOWN, Collector, Problems
+from ragcontract.files.problems import Collector, Problems
 from ragcontract.runs.order import out_of_order
 from ragcontract.statistics.repeats import averaged, averaged_values
 
 WHOLE = ("outcome", "short", "tally")  # kinds of counts whose number has nothing to do with the number of rows
-MAX_LISTED = 1_000  # ids of no golden query, and versions, that a report lists
 
 
 def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector) -> Side:
@@ -41,7 +41,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
     if not plan.is_baseline:
         outcomes.score(missing)
     short = counts.here("short") or ()
-    unknown = [one.key.decode() for one in counts.first("unknown", MAX_LISTED)]
+    unknown = [one.key.decode() for one in counts.first("unknown", bounds.UNKNOWN)]
     return Side(
         scores=outcomes.scores,
         columns=outcomes.columns,
@@ -58,7 +58,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
             results=tally["results"],
             repeated=tally["repeated"],
             short=sum(one.rows for one in short),
-            named=tuple(queries[one.number].id for one in short[:NAMED]),
+            named=tuple(queries[one.number].id for one in short[: bounds.NAMES]),
         ),
         problems=problems.found(),
     )
@@ -103,7 +103,7 @@ def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, problem
     """Add a problem for each query id with several rows, whether or not it is a golden query."""
     several = [(query_id, of) for query_id, of in rows.items() if of > 1]
     if counts.size("unknown").most > 1:
-        several += [(one.key.decode(), one.rows) for one in counts.first("unknown", SHOWN, rows=2)]
+        several += [(one.key.decode(), one.rows) for one in counts.first("unknown", bounds.PROBLEMS, rows=2)]
     for query_id, of in several:
         problems.problem(
             f"{location}: query_id",
@@ -115,7 +115,7 @@ def _report(counts: Counts, tally: dict[str, int], location: str, problems: Coll
     """Add the problems and warnings that the workers counted."""
     if not tally["rows"] and not tally["problems"] and not problems.found():
         problems.problem(location, "has no rows")
-    described = tuple(one.key.decode() for one in counts.first("problem", SHOWN))
+    described = tuple(one.key.decode() for one in counts.first("problem", bounds.PROBLEMS))
     problems.include(Problems(problems=described, more=tally["problems"] - len(described)))
     if tally["unordered"]:
         (first,) = counts.first("unordered", 1)
@@ -125,9 +125,11 @@ def _report(counts: Counts, tally: dict[str, int], location: str, problems: Coll
 def _versions(counts: Counts, location: str, problems: Collector) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for number, field in enumerate(VERSION_FIELDS):
-        values = [one.key.decode() for one in counts.first("version", MAX_LISTED + 1, number=number)]
-        if len(values) > MAX_LISTED:
-            problems.warning(f"{location}: has more than {MAX_LISTED:,} values of {field}; the others are left out")
+        values = [one.key.decode() for one in counts.first("version", bounds.VERSIONS + 1, number=number)]
+        if len(values) > bounds.VERSIONS:
+            problems.warning(
+                f"{location}: has more than {bounds.VERSIONS:,} values of {field}; the others are left out"
+            )
         if values:
-            found[field] = values[:MAX_LISTED]
+            found[field] = values[: bounds.VERSIONS]
     return found

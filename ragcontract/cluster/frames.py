@@ -11,12 +11,13 @@ from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import to_arrow_type
 
 from ragcontract.cluster.workers import FILE, LINE, Job, of_columns, of_lines
+from ragcontract.core import bounds
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.arrow import Columns
 from ragcontract.files.jsonl import UNDECODABLE, strange_fields
 from ragcontract.files.problems import Collector
-from ragcontract.runs.readers import SPELL_CHECKED_ROWS, UNREAD
+from ragcontract.runs.readers import UNREAD
 
 DATA_FRAME = "(data frame)"
 JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -109,7 +110,7 @@ def _arrow_schema(frame: DataFrame) -> pa.Schema:
 
 def _check_spelling(text: DataFrame, name: str, problems: Collector) -> None:
     reported = set()
-    for row in text.limit(SPELL_CHECKED_ROWS).collect():
+    for row in text.limit(bounds.SPELL_CHECKED).collect():
         try:
             value = msgspec.json.decode(row.value)
             msgspec.convert(value, row_type())

@@ -30,13 +30,14 @@ import pyarrow as pa
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
+from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import RunRow
 from ragcontract.evaluation.duplicates import DuplicateCounter
 from ragcontract.evaluation.plan import Plan, RowOutcome, valid_values
 from ragcontract.files.arrow import Columns
 from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.opening import UTF8_BOM
-from ragcontract.files.problems import SHOWN, Problem
+from ragcontract.files.problems import Problem
 from ragcontract.files.schema import Mismatch, shown
 from ragcontract.runs.order import descending
 from ragcontract.runs.readers import UNREAD
@@ -86,7 +87,10 @@ def of_lines(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordB
             if not line or line.isspace():
                 continue
             if len(line) > bounds.LINE:
-                counts.bad(_location_of(line, _file(batch, number)), [Mismatch((), "the line is longer than 64 MiB")])
+                counts.bad(
+                    _location_of(line, _file(batch, number)),
+                    [Mismatch((), f"the line is longer than {mebibytes(bounds.LINE)}")],
+                )
                 continue
             try:
                 row = decode(line)
@@ -149,10 +153,10 @@ class _Counts:
         return RowOutcome(score=score, values=values, violations=tuple(plan.violations(query, row)))
 
     def bad(self, location: str, mismatches: Iterable[Mismatch]) -> None:
-        """Count the problems of an invalid row; only the first ``SHOWN`` of each part of a run are described."""
+        """Count the problems of an invalid row; the first ``bounds.PROBLEMS`` of each part of a run are described."""
         for mismatch in mismatches:
             self._others["tally", 0, b"problems"] += 1
-            if self._described < SHOWN:
+            if self._described < bounds.PROBLEMS:
                 self._described += 1
                 problem = str(Problem.of(location, mismatch))
                 self._others["problem", 0, problem.encode(errors="replace")] += 1
@@ -229,5 +233,5 @@ def _location_of(line: bytes, file: str) -> str:
     try:
         query_id = msgspec.json.decode(line)["query_id"]
     except (*UNDECODABLE, TypeError, KeyError, IndexError):
-        return f"{file}: the line {shown(line[:60].decode(errors='replace').strip())}"
+        return f"{file}: the line {shown(line[: bounds.VALUE_TEXT].decode(errors='replace').strip())}"
     return _location(file, query_id)

@@ -17,7 +17,6 @@ from ragcontract.core.rule import Rule, names_of, switch_of
 from ragcontract.registry import Registry
 
 DEFAULT_K = 5
-MAX_CUTOFFS = 10
 
 Text = Annotated[str, Meta(min_length=1)]
 GateId = Annotated[
@@ -33,7 +32,7 @@ class FailOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["strict", "significant"],
         Meta(description="Whether every change over its limit fails, or only a significant one."),
     ] = "strict"
-    alpha: Annotated[float, Meta(ge=0.001, lt=1, title="a number from 0.001 up to 1, as 0.05")] = 0.05
+    alpha: Annotated[float, Meta(ge=bounds.ALPHA_LEAST, lt=1, title="a number from 0.001 up to 1, as 0.05")] = 0.05
 
 
 class TagLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,7 +73,11 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Rank
         | Annotated[
             list[Rank],
-            Meta(min_length=1, max_length=MAX_CUTOFFS, title=f"a list of up to {MAX_CUTOFFS} of them, as [1, 5, 10]"),
+            Meta(
+                min_length=1,
+                max_length=bounds.CUTOFFS,
+                title=f"a list of up to {bounds.CUTOFFS} of them, as [1, 5, 10]",
+            ),
         ],
         Meta(description="The cut-off: how many results count. Of several, rules and limits use the largest."),
     ] = DEFAULT_K

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ragcontract.contract.config import DEFAULT_K, MAX_CUTOFFS, Config, Waiver, config_record
+from ragcontract.contract.config import DEFAULT_K, Config, Waiver, config_record
 from ragcontract.contract.limits import explained, gates_of, limit_keys
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -147,5 +147,5 @@ def _cutoffs(value: object) -> tuple[int, ...]:
     """Return the valid cut-offs of a file that is not validated yet, largest first."""
     k = value.get("k") if isinstance(value, dict) else None
     given = k if isinstance(k, list) else [k]
-    found = sorted({cutoff for cutoff in given if type(cutoff) is int and cutoff > 0})[:MAX_CUTOFFS]
+    found = sorted({cutoff for cutoff in given if type(cutoff) is int and cutoff > 0})[: bounds.CUTOFFS]
     return tuple(reversed(found)) or (DEFAULT_K,)

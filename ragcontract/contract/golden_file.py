@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, Rank, Tag, TextId, as_id, unique_ids
 from ragcontract.core.run import SourceFile
@@ -24,8 +25,8 @@ RELEVANT_GRADE = 1
 PLACEHOLDER = "TODO"  # what `rag-contract init` writes in place of the relevant documents
 
 # The bounds keep sums from overflowing and products from underflowing to 0.
-Weight = Annotated[float, Meta(ge=1e-9, le=1e9, title="a number from 1e-9 to a billion")]
-Grade = Annotated[float, Meta(ge=0, le=1e9, title="a number of at least 0, at most a billion")]
+Weight = Annotated[float, Meta(ge=bounds.WEIGHT_LEAST, le=bounds.WEIGHT, title="a number from 1e-9 to a billion")]
+Grade = Annotated[float, Meta(ge=0, le=bounds.GRADE, title="a number of at least 0, at most a billion")]
 
 
 class GoldenRow(Struct, frozen=True, kw_only=True):

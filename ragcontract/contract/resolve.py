@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from ragcontract.contract.config import Config, enforced
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import Golden
+from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings
 from ragcontract.core.rule import RankRule, RowRule, Rule, RuleSettings
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.metrics.formulas import LARGEST_EXPONENT
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.registry import Registry
 
@@ -109,7 +109,7 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
             impossible.add(gate.id)
             limit_problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
     for query in steep:
-        limit = f"has a grade over {LARGEST_EXPONENT:.0f}, too much for `gain: exponential`"
+        limit = f"has a grade over {bounds.EXPONENT}, too much for `gain: exponential`"
         problems.problem(f"{query.location}: relevance", limit)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
     return Contract(
@@ -142,5 +142,5 @@ def _too_steep(queries: Iterable[GoldenQuery], config: Config) -> Iterator[Golde
     """Yield the queries with a grade so large that exponential gain would overflow."""
     if config.gain == "exponential":
         for query in queries:
-            if max((query.relevance or {}).values(), default=0) > LARGEST_EXPONENT:
+            if max((query.relevance or {}).values(), default=0) > bounds.EXPONENT:
                 yield query

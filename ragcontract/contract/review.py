@@ -13,15 +13,12 @@ from msgspec import Struct
 from ragcontract.contract.config import Config, enforced
 from ragcontract.contract.golden_file import PLACEHOLDER
 from ragcontract.contract.unsatisfiable import contradictions, more_than_k
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.rules.ranks import MustRankAtMost
-
-FEWEST_WITH_A_TAG = 5
-COMPARED = 2_000  # document ids from which on no more are collected to suggest spellings from
-EXPLAINED = 5
 
 Name = Literal[
     "duplicate-question",
@@ -66,7 +63,7 @@ class Exports(Struct, frozen=True, kw_only=True):
 
 
 def read_exports(rows: Iterable[tuple[str, list[str]]], queries: Queries, config: Config) -> Exports:
-    """Summarize the rows of any number of runs; collects document ids until there are ``COMPARED``."""
+    """Summarize the rows of any number of runs; collects document ids until there are ``bounds.LINT_IDS``."""
     never = set(chain.from_iterable(query.relevant_doc_ids for query in queries.values()))
     doc_ids: set[str] = set()
     depth = 0
@@ -74,7 +71,7 @@ def read_exports(rows: Iterable[tuple[str, list[str]]], queries: Queries, config
         distinct = set(retrieved)
         never -= distinct
         depth = max(depth, len(distinct if config.rank_by == "documents" else retrieved))
-        if len(doc_ids) < COMPARED:
+        if len(doc_ids) < bounds.LINT_IDS:
             doc_ids |= distinct
     return Exports(depth=depth, never=frozenset(never), doc_ids=frozenset(doc_ids))
 
@@ -130,9 +127,9 @@ def _small_tags(queries: Queries) -> Found:
     for query in queries.values():
         for tag in query.tags:
             tagged.setdefault(tag, []).append(query)
-    advice = f"add queries until it has {FEWEST_WITH_A_TAG}, or read its numbers with care"
+    advice = f"add queries until it has {bounds.TAGGED}, or read its numbers with care"
     for tag, having in tagged.items():
-        if len(having) < FEWEST_WITH_A_TAG:
+        if len(having) < bounds.TAGGED:
             only = "one query" if len(having) == 1 else f"{len(having)} queries"
             yield having[0], f"tag {tag!r} is on {only} only, so its means say little; {advice}"
 
@@ -143,7 +140,7 @@ def _never_retrieved(queries: Queries, exports: Exports) -> Found:
         never = [doc_id for doc_id in query.relevant_doc_ids if doc_id in exports.never and doc_id != PLACEHOLDER]
         if never:
             explained += 1
-            near = retrieved.nearest(never[0]) if explained <= EXPLAINED else None
+            near = retrieved.nearest(never[0]) if explained <= bounds.LINT_SUGGESTED else None
             advice = f"did you mean {near!r}?" if near else "is the id right, and the document in the index?"
             wanted = render(listed(never, "and"))
             yield query, f"{query.id!r} wants {wanted}, which no run returns for any question; {advice}"

@@ -5,6 +5,7 @@ from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten
 from ragcontract.files.problems import Collector
@@ -12,8 +13,6 @@ from ragcontract.files.problems import Collector
 Value = TypeVar("Value")
 Part = Literal["golden", "run"]
 Files = Mapping[str, Sequence[str]]
-NAMED = 3
-LONGEST_NAME = 40
 BOM = "\ufeff"  # removed from the start of every line read
 
 
@@ -85,8 +84,8 @@ class Pairs(Generic[Value]):
 def some(ids: Iterable[str], noun: str = "query") -> str:
     """Format a count with the first few ids, for example ``3 queries ('a', 'b', 'c')``."""
     every = list(ids)
-    named = [repr(shorten(one, LONGEST_NAME)) for one in every[:NAMED]]
-    return f"{count(len(every), noun)} ({', '.join([*named, '…'] if len(every) > NAMED else named)})"
+    named = [repr(shorten(one, bounds.NAME)) for one in every[: bounds.NAMES]]
+    return f"{count(len(every), noun)} ({', '.join([*named, '…'] if len(every) > bounds.NAMES else named)})"
 
 
 def judged(judgments: Pairs[float], texts: Mapping[str, str], problems: Collector) -> dict[str, Query]:

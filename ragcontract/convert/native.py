@@ -6,6 +6,7 @@ import msgspec
 
 from ragcontract.contract.golden_file import Golden, read_golden
 from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved, some
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.run import RunRow, row_type
@@ -14,7 +15,6 @@ from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import read_rows
 from ragcontract.registry import BUILT_IN
-from ragcontract.runs.readers import SPELL_CHECKED_ROWS
 
 # Derived from the records, so that fields added to them later are reported as lost, too.
 GOLDEN_ONLY = [
@@ -70,7 +70,7 @@ def _read_run(paths: Sequence[str], problems: Collector, progress: Progress) -> 
     rankings: dict[str, Ranking] = {}
     lost: dict[str, str] = {}
     first = First(problems)
-    events = read_rows(paths, RUN_ROW, known=RunRow, spell_check=SPELL_CHECKED_ROWS, progress=progress)
+    events = read_rows(paths, RUN_ROW, known=RunRow, spell_check=bounds.SPELL_CHECKED, progress=progress)
     for location, row in located(events, problems):
         query_id = as_id(row.query_id)
         if not first.is_new(query_id, location, "query_id", repr(query_id)):

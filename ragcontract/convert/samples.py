@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from ragcontract.core import bounds
 from ragcontract.files.events import located
 from ragcontract.files.jsonl import UNDECODABLE, read_jsonl
 from ragcontract.files.locate import JsonLocator
@@ -50,7 +51,7 @@ class Samples(Generic[T]):
             except READ_ERRORS as error:
                 self._problems.problem(path, read_problem(error))
                 continue
-            events = read_jsonl([path], self._type, spell_check=100, progress=self._progress)
+            events = read_jsonl([path], self._type, spell_check=bounds.SPELL_CHECKED, progress=self._progress)
             yield from located(events, self._problems)
 
     def _list(self, path: str) -> Iterator[tuple[str, T]]:

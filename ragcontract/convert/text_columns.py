@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from ragcontract.core import bounds
 from ragcontract.files.lines import UnreadableError, lines_of
 from ragcontract.files.malformed import malformed
 from ragcontract.files.opening import READ_ERRORS, InputFile, Progress, no_progress, read_problem
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
-
-HIGHEST = 1_000_000_000  # the highest grade that a golden row accepts
 
 
 class Row(NamedTuple):
@@ -73,7 +72,8 @@ def _rows(
 def as_grade(text: str, location: str, problems: Collector) -> float | None:
     """Parse an integer grade, negative ones as 0; if it is invalid, add a problem and return None."""
     digits = text.removeprefix("-")
-    if digits.isascii() and digits.isdecimal() and len(digits) <= len(str(HIGHEST)) and int(digits) <= HIGHEST:
+    highest = bounds.GRADE
+    if digits.isascii() and digits.isdecimal() and len(digits) <= len(str(highest)) and int(digits) <= highest:
         return max(0, int(text))
     problems.problem(location, f"expected a whole number of at most a billion, found {shown(text)}")
     return None

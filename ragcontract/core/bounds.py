@@ -1,7 +1,7 @@
 """All numeric limits, so that every size, length, count and time is bounded: one per line.
 
-The comment on each line says, separated by semicolons: the unit; what is limited; what happens beyond the limit. The
-table in docs/limits.md is generated from these comments.
+The comment on each line says, separated by semicolons: the unit; what is limited; what happens beyond the limit.
+A comment above a group is its heading, and further lines are its reasons. docs/limits.md is generated from them.
 """
 
 # Text in input files
@@ -9,6 +9,20 @@ ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
 TAG = 200  # characters; a tag; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
+NESTING = 100  # levels; nesting of a baseline, and of the report of `mode: post-comment`; exit code 2
+
+# Numbers in input files
+# Far above any real value, and below 2^53, the largest integer that every JSON reader can represent exactly.
+RANK = 1_000_000_000  # ; a rank, a cut-off, the days of `max_baseline_age`; exit code 2
+CUTOFFS = 10  # cut-offs; a list in `k`; exit code 2
+WEIGHT_LEAST = 1e-9  # ; the weight of a query, at least; exit code 2
+WEIGHT = 1_000_000_000  # ; the weight of a query, at most; exit code 2
+GRADE = 1_000_000_000  # ; the grade of a document; exit code 2
+EXPONENT = 64  # ; the grade of a document with `gain: exponential`; exit code 2
+MILLISECONDS = 1_000_000_000  # ms; `latency_ms` of a run row, and a limit on latency; exit code 2
+ALPHA_LEAST = 0.001  # ; `fail_on.alpha`, at least; exit code 2
+PERCENT_DIGITS = 5  # digits; a percentage that may be over 100, before the point; exit code 2
+PERCENT_DECIMALS = 9  # digits; a percentage that may be over 100, after the point; exit code 2
 
 # Sizes of input files
 LINE = 64 << 20  # bytes; a line of JSON lines; exit code 2
@@ -17,9 +31,104 @@ UNPACKED = 16 << 20  # bytes; a line or a baseline in a gzip file that is smalle
 UNPACKED_RATIO = 24  # times the gzip file's size; a line or a baseline in a larger gzip file; exit code 2
 UNPACKED_TOTAL = 64 << 20  # bytes; all lines of a gzip file that is smaller than 1/100 of that; exit code 2
 UNPACKED_TOTAL_RATIO = 100  # times the gzip file's size; all lines of a larger gzip file; exit code 2
+QUESTIONS = 16 << 20  # bytes; the list of questions for `init`; exit code 2
+PROGRESS = 16 << 20  # bytes; input that a terminal shows no progress of; a progress bar is shown
 EXPLAINED = 4 << 20  # bytes; a row whose errors are all reported; of a larger one, only the first is
-
 FAULTY_ROWS = 10_000  # rows; faulty rows of JSON lines that are counted; the rest of the file is not read
 
-# Reports
+# Errors and warnings about input
+PROBLEMS = 50  # problems; a list of what is wrong with the input; the others are counted
+FAULTS = 49  # faults; one row, or the configuration; one more problem says that there are others
+QUESTION_PROBLEMS = 5  # problems; a list of questions for `init`; the others are counted
+MESSAGE = 1_000  # characters; the location, and the message, of a problem or a warning; cut, with an ellipsis
+VALUE = 80  # characters; a value, or the type of a column, in a message; cut, with an ellipsis
+VALUE_TEXT = 60  # characters; a text within a value in a message; cut, with an ellipsis
+VALUE_ITEMS = 3  # items; a list or an object in a message; an ellipsis stands for the others
+NAME = 40  # characters; a key, or an id in a message of `convert`; cut, with an ellipsis
+JSON_REST = 20  # characters; what follows an error in JSON; cut
+NAMES = 3  # names; ids, versions or unknown fields in one message; the others are counted, or left out
+SPELL_CHECKED = 100  # rows; search for misspelled fields in each file of a run; further rows are not searched
+NEAR_LENGTH = 100  # characters; a misspelled name that is compared with the known ones; the rest is not compared
+NEAR_KNOWN = 10_000  # names; known names to suggest from; further names are not suggested
+NEAR_SHARED = 2_000  # names; candidates that share two adjacent characters; the rest is not counted
+NEAR_COMPARED = 10  # names; candidates that are compared in full; the others are not suggested
+
+# Commands other than `check`
+SLUG = 48  # characters; an id that `init` makes from a question; cut after a word
+TAGGED = 5  # queries; those with a tag, at least; `lint` notes a small tag
+LINT_IDS = 2_000  # ids; document ids from which `lint` suggests a spelling; ids of further rows are not suggested
+LINT_SUGGESTED = 5  # findings; those for which `lint` suggests a spelling; the others have no suggestion
+ACCEPTED = 20  # records; accepted regressions in a baseline; the oldest are left out
+FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others are counted
+
+# Runs
+UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
+VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
+
+# All reports
+ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
+LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis
+TERMINAL_WHY = 200  # characters; why a broken rule does not count, in the terminal; cut, with an ellipsis
+TERMINAL_QUESTION = 80  # characters; a question in the terminal; cut, with an ellipsis
+TERMINAL_REASON = 500  # characters; why regressions are accepted, in the terminal; cut, with an ellipsis
+
+# Markdown: `report.md`, the comment and the summary
+ROWS = 100  # rows; a table or a list; the others are counted
+MARKDOWN_ID = 80  # characters; an id, a tag or a version; cut, with an ellipsis
+MARKDOWN_QUESTION = 60  # characters; a question; cut, with an ellipsis
+MARKDOWN_NAME = 100  # characters; the name of the contract or of a metric; cut, with an ellipsis
+MARKDOWN_LINE = 500  # characters; a problem, a warning or a reason; cut, with an ellipsis
+CHANGED_DOCS = 5  # documents; a query whose ranks changed; the others are counted
+
+# `report.html`
+HTML_TEXT = 1_000  # characters; a text without a limit of its own; cut, with an ellipsis
+HTML_NOTE = 5_000  # characters; a note below the metrics, and a name in the headline; cut, with an ellipsis
+HTML_ID = 120  # characters; an id or a tag; cut, with an ellipsis
+HTML_NAME = 80  # characters; a document or a tag in a sentence; cut, with an ellipsis
+HTML_QUESTION = 200  # characters; a question, without JavaScript; cut, with an ellipsis
+HTML_WHY = 500  # characters; why a broken rule does not count; cut, with an ellipsis
+HTML_REASON = 300  # characters; why a gate is waived; cut, with an ellipsis
+HTML_QUERIES = 100  # queries; the table without JavaScript; the others are counted
+HTML_RANKS = 5  # ranks; a query, without JavaScript; an ellipsis stands for the others
+HTML_CARDS = 12  # cards; limited means of tags; the others are folded
+HTML_OPEN_TAGS = 10  # tags; the table of tags; the others are folded
+HTML_TAGS = 200  # tags; the table of tags, folded ones included; the others are counted
+HTML_LINES = 100  # lines; a folded list; the others are counted
+
+# What is written to GitHub
+# GitHub accepts comments of 65,536 characters and summaries of 1 MiB, and shows ten annotations of each level for a
+# step; the action adds up to five warnings of its own. The runner cuts messages of annotations at 4,096 characters,
+# GitHub their titles at 255. Bytes are counted because they are never fewer than characters.
+COMMENT = 65_000  # bytes; a comment; sections are left out, then rows
+COMMENT_FILE = 55_000  # bytes; the file of `comment-body-file`; sections are left out, then rows
+COMMENT_NAME = 300  # characters; the name of a contract in its comment's marker, escaped; a hash stands for it
+COMMENT_TRIES = 5  # tries; looking for the contract's comment and writing it; the comment is given up
+BASELINE_TIME = 40  # characters; the time of a baseline that is not a date, in the footer; cut, with an ellipsis
+SUMMARY = 1_000_000  # bytes; the summary of a job; sections are left out, then rows
+ERRORS = 10  # annotations; errors of a step; the last one counts the others
+WARNINGS = 5  # annotations; warnings of a step; the last one counts the others
+ANNOTATION = 4_000  # characters; the message of an annotation; cut, with an ellipsis
+ANNOTATION_TITLE = 250  # characters; the title of an annotation; cut, with an ellipsis
+
+# What is read from GitHub
+REPORT = 16 << 20  # bytes; the report of `mode: post-comment`; exit code 2
+REPORT_EXPLAINED = 1 << 20  # bytes; such a report whose errors are all reported; only the first error is reported
+REPORT_SENTENCE = 1 << 16  # characters; a sentence in such a report; exit code 2
+REPORT_SHORTEST = 63_000  # bytes; such a report as a comment, in its shortest form; exit code 2
+PULL_REQUEST = 10**12  # ; the input `pull-request`; exit code 2
+RUN_DIGITS = 18  # digits; the id of a run and the number of its attempt; counts as unknown
+MARKER = 1_000  # characters; the marker of a comment; fields beyond are not read
+RUN_AHEAD = 10**9  # ; how far the run in a comment's marker may be above our own; the marker is ignored
+AUTHORS = 100  # authors; those of comments with our marker whom GitHub is asked about; the others are strangers
+PAGE = 100  # items; a page of GitHub's lists; the next page is read
+ANSWER = 200  # characters; GitHub's reason for refusing a call; cut, with an ellipsis
+
+# Time that GitHub gets
+TIMEOUT = 3_600  # s; the input `github-timeout`; exit code 2
+TIMEOUT_DEFAULT = 150  # s; all calls together, by default; the comment is given up, with a warning
+CONNECT = 5  # s; connecting to GitHub; the call is tried again
+READ = 20  # s; the time between two bytes of an answer; the call is tried again
+TRIES = 6  # tries; a call; the comment is given up, with a warning
+FIRST_PAUSE = 1  # s; the pause before the second try; doubled with each try
+LIMITED_PAUSE = 60  # s; the first pause after a rate limit that GitHub names no time for; doubled with each try

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 from msgspec import Meta, Struct
 
-from ragcontract.core.ids import MAX_RANK
+from ragcontract.core import bounds
 from ragcontract.core.metric import Direction
 from ragcontract.core.run import Latency
 
@@ -17,12 +17,13 @@ Fraction = Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0
 Percentage = Annotated[
     str, Meta(pattern=r"^(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?) ?%$(?!\n)", title='a percentage of the baseline, as "10%"')
 ]
-AnyPercentage = Annotated[
-    str, Meta(pattern=r"^[0-9]{1,5}(\.[0-9]{1,9})? ?%$(?!\n)", title='a percentage of the baseline, as "20%"')
+_PERCENTAGE = rf"^[0-9]{{1,{bounds.PERCENT_DIGITS}}}(\.[0-9]{{1,{bounds.PERCENT_DECIMALS}}})? ?%$(?!\n)"
+AnyPercentage = Annotated[str, Meta(pattern=_PERCENTAGE, title='a percentage of the baseline, as "20%"')]
+Milliseconds = Annotated[
+    float, Meta(gt=0, le=bounds.MILLISECONDS, title="a number of milliseconds above 0, at most a billion")
 ]
-Milliseconds = Annotated[float, Meta(gt=0, le=MAX_RANK, title="a number of milliseconds above 0, at most a billion")]
 MoreMilliseconds = Annotated[
-    float, Meta(ge=0, le=MAX_RANK, title="a number of milliseconds of at least 0, at most a billion")
+    float, Meta(ge=0, le=bounds.MILLISECONDS, title="a number of milliseconds of at least 0, at most a billion")
 ]
 
 Kind = Literal["minimum", "maximum", "drop", "rise"]

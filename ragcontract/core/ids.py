@@ -6,16 +6,13 @@ from msgspec import Meta
 
 from ragcontract.core import bounds
 
-# Far above any real rank, and below 2**53, the largest integer that every JSON reader can represent exactly.
-MAX_RANK = 1_000_000_000
-
 _TEXT = f"text of 1 to {bounds.ID:,} characters"
 TextId = Annotated[str, Meta(min_length=1, max_length=bounds.ID, title=_TEXT)]
 Id = Annotated[
     Annotated[str, Meta(min_length=1, max_length=bounds.ID)] | int, Meta(title=f"{_TEXT}, or a whole number")
 ]
 Tag = Annotated[str, Meta(min_length=1, max_length=bounds.TAG, title=f"text of 1 to {bounds.TAG:,} characters")]
-Rank = Annotated[int, Meta(ge=1, le=MAX_RANK, title="a whole number of at least 1, at most a billion")]
+Rank = Annotated[int, Meta(ge=1, le=bounds.RANK, title="a whole number of at least 1, at most a billion")]
 
 
 def as_id(value: str | int) -> str:

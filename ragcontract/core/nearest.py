@@ -10,11 +10,9 @@ from collections.abc import Iterable
 from functools import cached_property
 from itertools import islice, pairwise
 
+from ragcontract.core import bounds
+
 CUTOFF = 0.75  # of difflib's ratio, from which on a name is near
-LONGEST_NAME = 100  # characters of a misspelled name that are compared
-MOST_NAMES = 10_000  # known names that are indexed, the first ones
-MOST_SHARED = 2_000  # entries of the index that one search reads
-COMPARED = 10  # names that one search compares character by character
 
 
 class NearNames:
@@ -27,8 +25,8 @@ class NearNames:
     @cached_property
     def _names(self) -> dict[str, str]:
         # Longer names cannot be near to so few characters.
-        listed = (name for name in self._known if len(name) <= 2 * LONGEST_NAME)
-        return {_plain(name): name for name in islice(listed, MOST_NAMES)}
+        listed = (name for name in self._known if len(name) <= 2 * bounds.NEAR_LENGTH)
+        return {_plain(name): name for name in islice(listed, bounds.NEAR_KNOWN)}
 
     @cached_property
     def _having(self) -> dict[str, list[str]]:
@@ -41,23 +39,23 @@ class NearNames:
 
     def nearest(self, word: str) -> str | None:
         """Return the known name most similar to ``word``, or None if none is near; ignores case, treats - like _."""
-        plain = _plain(word[:LONGEST_NAME])
+        plain = _plain(word[: bounds.NEAR_LENGTH])
         close = difflib.get_close_matches(plain, self._candidates(plain), n=1, cutoff=CUTOFF)
         return self._names[close[0]] if close else None
 
     def _candidates(self, plain: str) -> list[str]:
         """Return the names that share most of the rarest pairs with a name; all names if they are few."""
-        if len(self._names) <= COMPARED:
+        if len(self._names) <= bounds.NEAR_COMPARED:
             return list(self._names)
         shared = [self._having[pair] for pair in _pairs(plain) if pair in self._having]
         votes: Counter[str] = Counter()
-        left = MOST_SHARED
+        left = bounds.NEAR_SHARED
         for names in sorted(shared, key=len):
             votes.update(islice(names, left))
             left -= len(names)
             if left <= 0:
                 break
-        return [name for name, _ in votes.most_common(COMPARED)]
+        return [name for name, _ in votes.most_common(bounds.NEAR_COMPARED)]
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

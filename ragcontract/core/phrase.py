@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-NAMED = 5  # the number of names that a list shows in full
+from ragcontract.core import bounds
 
 
 class Name(Struct, frozen=True, gc=False):
@@ -40,9 +40,9 @@ def render(phrase: Phrase, name: Quote = str, text: Quote = str) -> str:
 
 def listed(names: Sequence[str], conjunction: str) -> Phrase:
     """Return ``a, b and c``; for a long list, the first five names and the number of the others."""
-    items: list[str | Name] = [Name(name) for name in names[:NAMED]]
-    if len(names) > NAMED:
-        items.append(f"{len(names) - NAMED} more")
+    items: list[str | Name] = [Name(name) for name in names[: bounds.LISTED]]
+    if len(names) > bounds.LISTED:
+        items.append(f"{len(names) - bounds.LISTED} more")
     phrase: list[str | Name] = []
     for number, item in enumerate(items):
         if number:

@@ -7,10 +7,10 @@ from typing import Annotated, Any, TypeAlias, cast
 import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.ids import Id, as_ids
 
 VERSION_FIELDS = ("embedding_model", "index_version", "chunking_version", "retriever_version")
-MAX_MS = 1e9
 # Fields that every check reads. Other fields are decoded only if a metric or a rule of the contract needs them.
 ALWAYS = frozenset({"query_id", "results", "latency_ms", *VERSION_FIELDS})
 RESULT_ALWAYS = frozenset({"doc_id", "score", "chunk_id", "metadata"})
@@ -41,7 +41,7 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     query_id: Annotated[Id, Meta(description="The id of a golden query.")]
     results: Annotated[list[Result], Meta(description=_ABOUT_RESULTS)]
     latency_ms: Annotated[
-        Annotated[float, Meta(ge=0, le=MAX_MS, title="a number from 0 to a billion")] | None,
+        Annotated[float, Meta(ge=0, le=bounds.MILLISECONDS, title="a number from 0 to a billion")] | None,
         Meta(description="How long the retrieval took, in milliseconds."),
     ] = None
     embedding_model: Annotated[Id | None, Meta(description="The embedding model and its version.")] = None

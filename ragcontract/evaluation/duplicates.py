@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-NAMED = 3
+from ragcontract.core import bounds
 
 
 class Duplicates(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class DuplicateCounter:
         if len(set(doc_ids)) >= self._k:
             return False
         self._short += 1
-        if len(self._named) < NAMED and query_id not in self._named:
+        if len(self._named) < bounds.NAMES and query_id not in self._named:
             self._named.append(query_id)
         return True
 

@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, as_ids
 from ragcontract.core.metric import Family, Metric
@@ -13,7 +14,7 @@ from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.duplicates import DuplicateCounter
-from ragcontract.evaluation.plan import MAX_UNKNOWN, Plan, valid_values
+from ragcontract.evaluation.plan import Plan, valid_values
 from ragcontract.evaluation.side import Side
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
@@ -163,7 +164,7 @@ class _Builder:
                 (column.repeat if number else column.note)(query.id, values)
 
     def _note_unknown(self, query_id: str) -> None:
-        listed = sys.maxsize if self._plan.is_baseline else MAX_UNKNOWN
+        listed = sys.maxsize if self._plan.is_baseline else bounds.UNKNOWN
         if len(self._unknown) < listed or query_id in self._unknown:
             self._unknown[query_id] = None
         else:

@@ -12,8 +12,6 @@ from ragcontract.core.run import RunRow, row_type
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.metrics.ranking import Ranking
 
-MAX_UNKNOWN = 10_000  # ids without a golden query, of which a log may have any number
-
 
 class RowOutcome(Struct, frozen=True, kw_only=True, gc=False):
     """The result of one row: its ranks, the values of the other families, the rules of rows that it violates."""

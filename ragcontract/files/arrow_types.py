@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
 from ragcontract.core.text import shorten
 from ragcontract.files.schema import Mismatch
 
-LONGEST_TYPE = 80
 Path = tuple[str | int, ...]
 
 
@@ -90,7 +90,7 @@ def _instead(name: str, kind: Kind, names: list[str]) -> str:
     strangers = [stranger for stranger in names if stranger not in kind.fields]
     if near := nearest(name, strangers):
         return f"; is {near!r} a misspelling of it?"
-    return f"; found instead: {', '.join(map(repr, strangers[:3]))}" if strangers else ""
+    return f"; found instead: {', '.join(map(repr, strangers[: bounds.NAMES]))}" if strangers else ""
 
 
 def _type_mismatches(kind: Kind, found: pa.DataType, path: Path) -> Iterator[Mismatch]:
@@ -101,7 +101,7 @@ def _type_mismatches(kind: Kind, found: pa.DataType, path: Path) -> Iterator[Mis
         return
     advice = "" if kind.items or kind.is_object else "; cast it"
     yield Mismatch(
-        path, f"expected {kind.described}, found a column of type {shorten(str(found), LONGEST_TYPE)}{advice}"
+        path, f"expected {kind.described}, found a column of type {shorten(str(found), bounds.VALUE)}{advice}"
     )
 
 

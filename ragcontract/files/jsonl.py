@@ -15,7 +15,7 @@ from ragcontract.files.lines import UnreadableError, line_blocks_of
 from ragcontract.files.malformed import malformed
 from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
-from ragcontract.files.problems import SHOWN, MoreProblems, Problem, Warned
+from ragcontract.files.problems import MoreProblems, Problem, Warned
 from ragcontract.files.schema import Mismatch, mismatches
 
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -116,7 +116,7 @@ class _Reader(Generic[T]):
                 return
         if first:
             _refuse_other_json(line)
-        if self._explained >= SHOWN:
+        if self._explained >= bounds.PROBLEMS:
             # A gzip file of 10 KB may hold millions of them, and each takes as long as a good one.
             self._counted += 1
             if self._counted > bounds.FAULTY_ROWS:

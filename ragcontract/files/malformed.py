@@ -2,7 +2,7 @@
 
 import re
 
-from ragcontract.files.nesting import MAX_NESTING
+from ragcontract.core import bounds
 
 _REASON = re.compile(r"JSON is malformed: (?P<reason>.+) \(byte (?P<at>\d+)\)")
 _HINTS = (
@@ -19,7 +19,7 @@ def malformed(data: bytes, error: Exception) -> tuple[int, str]:
     ``error`` is the exception raised by decoding: msgspec's DecodeError, a UnicodeDecodeError or a RecursionError.
     """
     if isinstance(error, RecursionError):
-        return 1, f"is nested too deeply: more than {MAX_NESTING} levels"
+        return 1, f"is nested too deeply: more than {bounds.NESTING} levels"
     try:
         data.decode()
     except UnicodeDecodeError as bad:
@@ -54,8 +54,8 @@ def _truncated(data: bytes) -> str:
 
 
 def _rest(data: bytes, at: int) -> str:
-    line = data[at : at + 80].decode(errors="replace").rstrip("\r\n").split("\n")[0]
-    return repr(line[:20]) if line else "the end of the line"
+    line = data[at : at + 4 * bounds.JSON_REST].decode(errors="replace").rstrip("\r\n").split("\n")[0]
+    return repr(line[: bounds.JSON_REST]) if line else "the end of the line"
 
 
 def _position(data: bytes, at: int) -> tuple[int, int]:

@@ -7,14 +7,14 @@ stack that calls them: what one has just decoded, the next one may refuse. Below
 import re
 from itertools import accumulate
 
-MAX_NESTING = 100  # levels of lists and objects; the formats themselves need at most five
+from ragcontract.core import bounds
 
 _STEPS = bytes.maketrans(b"[]{}", b"\x01\xff\x01\xff")  # one level down, one up, as signed bytes
 _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
 
 
 class NestingError(RecursionError):
-    """JSON that is nested more than ``MAX_NESTING`` levels deep."""
+    """JSON that is nested more than ``bounds.NESTING`` levels deep."""
 
 
 def check_nesting(data: bytes) -> None:
@@ -22,11 +22,11 @@ def check_nesting(data: bytes) -> None:
 
     Does not recurse, and takes less than half of the time of decoding. Other errors are left to the decoder.
     """
-    if data.count(b"[") + data.count(b"{") <= MAX_NESTING:
+    if data.count(b"[") + data.count(b"{") <= bounds.NESTING:
         return
     steps = _brackets(data).translate(_STEPS)
-    if max(accumulate(memoryview(steps).cast("b")), default=0) > MAX_NESTING:
-        raise NestingError(f"nested more than {MAX_NESTING} levels deep")
+    if max(accumulate(memoryview(steps).cast("b")), default=0) > bounds.NESTING:
+        raise NestingError(f"nested more than {bounds.NESTING} levels deep")
 
 
 def _brackets(data: bytes) -> bytes:

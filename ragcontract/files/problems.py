@@ -2,16 +2,17 @@
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten
 from ragcontract.files.schema import Mismatch, dotted
 
-SHOWN = 50
-LONGEST = 1_000  # an id may be megabytes long
-
 
 class Problems(Struct, frozen=True, kw_only=True):
-    """Problems, which make the input unusable (at most 50, and the number of ``more``), and warnings, which do not."""
+    """Problems, which make the input unusable, and warnings, which do not.
+
+    At most ``bounds.PROBLEMS`` are described; ``more`` counts the others.
+    """
 
     problems: tuple[str, ...] = ()
     more: int = 0
@@ -25,8 +26,8 @@ class Problems(Struct, frozen=True, kw_only=True):
         """Return the problems and warnings of both, in order."""
         both = (*self.problems, *other.problems)
         return Problems(
-            problems=both[:SHOWN],
-            more=self.more + other.more + len(both[SHOWN:]),
+            problems=both[: bounds.PROBLEMS],
+            more=self.more + other.more + len(both[bounds.PROBLEMS :]),
             warnings=(*self.warnings, *other.warnings),
         )
 
@@ -49,7 +50,7 @@ class Problem(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return the location and the message as one sentence."""
-        return f"{shorten(self.location, LONGEST)}: {shorten(self.message, LONGEST)}"
+        return f"{shorten(self.location, bounds.MESSAGE)}: {shorten(self.message, bounds.MESSAGE)}"
 
 
 class MoreProblems(Struct, frozen=True):
@@ -76,7 +77,7 @@ class Collector:
     @property
     def full(self) -> bool:
         """Whether enough problems are described, so that further ones only need to be counted."""
-        return len(self._problems) >= SHOWN
+        return len(self._problems) >= bounds.PROBLEMS
 
     def add(self, event: Problem | MoreProblems | Warned) -> None:
         """Add a problem or a warning from a reader."""
@@ -101,11 +102,11 @@ class Collector:
 
     def warning(self, message: str) -> None:
         """Add a warning, which does not change the verdict."""
-        self._warnings.append(shorten(message, LONGEST))
+        self._warnings.append(shorten(message, bounds.MESSAGE))
 
     def include(self, problems: Problems) -> None:
         """Add the problems and warnings of another collector."""
-        room = SHOWN - len(self._problems)
+        room = bounds.PROBLEMS - len(self._problems)
         self._problems += problems.problems[:room]
         self._more += problems.more + len(problems.problems[room:])
         self._warnings += problems.warnings

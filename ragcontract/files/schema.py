@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
 from ragcontract.core.text import shorten
 from ragcontract.files.validation import validator_class
-
-EXPLAINED = 49  # faults of one value that are explained, before one more says that there are others
 
 _WORDS = {
     "string": "text",
@@ -59,19 +58,20 @@ def json_schema(record: type, *inner: type, null_is_absent: bool = False) -> dic
 def mismatches(value: object, record: type) -> list[Mismatch]:
     """Return the reasons why a decoded JSON value does not fit the record type, outermost first.
 
-    At most the first ``EXPLAINED`` of them: validation stops there, and a last one says that there are more.
+    At most the first ``bounds.FAULTS`` of them: validation stops there, and a last one says that there are more.
     """
     schema = _schema_of(record)
     errors = validator_class()(schema).iter_errors(value)
     found = (mismatch for error in errors for mismatch in _explain(error, schema["$defs"]))
     once: dict[Mismatch, None] = {}  # each error for a missing field yields all of them
     for mismatch in found:
-        if len(once) == EXPLAINED and mismatch not in once:
+        if len(once) == bounds.FAULTS and mismatch not in once:
             break
         once[mismatch] = None
     else:
         return _outermost_first(once)
-    return [*_outermost_first(once), Mismatch((), f"has more faults than these {EXPLAINED}; fix them, then run again")]
+    others = f"has more faults than these {bounds.FAULTS}; fix them, then run again"
+    return [*_outermost_first(once), Mismatch((), others)]
 
 
 @lru_cache(maxsize=64)
@@ -90,7 +90,7 @@ def dotted(path: Iterable[str | int]) -> str:
 
 def shown(value: object) -> str:
     """Format a value as JSON, shortened to fit into a sentence."""
-    return shorten(_brief(value, levels=2), 80)
+    return shorten(_brief(value, levels=2), bounds.VALUE)
 
 
 def _json(value: object) -> str:
@@ -100,17 +100,17 @@ def _json(value: object) -> str:
 def _brief(value: object, *, levels: int) -> str:
     """Format a value as JSON: the first three items of each list and object, ``levels`` deep."""
     if isinstance(value, str):
-        return _json(shorten(value, 60))
+        return _json(shorten(value, bounds.VALUE_TEXT))
     if not isinstance(value, dict | list):
         return _json(value)
     start, end = "{}" if isinstance(value, dict) else "[]"
     if value and not levels:
         return f"{start}…{end}"
     if isinstance(value, dict):
-        pairs = islice(value.items(), 3)
+        pairs = islice(value.items(), bounds.VALUE_ITEMS)
         shown = [f"{_brief(str(name), levels=0)}: {_brief(inner, levels=levels - 1)}" for name, inner in pairs]
     else:
-        shown = [_brief(inner, levels=levels - 1) for inner in value[:3]]
+        shown = [_brief(inner, levels=levels - 1) for inner in value[: bounds.VALUE_ITEMS]]
     more = ["…"] if len(value) > len(shown) else []
     return start + ", ".join(shown + more) + end
 
@@ -146,7 +146,7 @@ def _instead(missing: str, instance: dict[str, Any], schema: dict[str, Any]) -> 
     strangers = [name for name in instance if name not in schema.get("properties", {})]
     if near := nearest(missing, strangers):
         return f"; is {near!r} a misspelling of it?"
-    return f"; found instead: {', '.join(repr(name) for name in strangers[:3])}" if strangers else ""
+    return f"; found instead: {', '.join(repr(name) for name in strangers[: bounds.NAMES])}" if strangers else ""
 
 
 def _meant(name: str, known: dict[str, Any], definitions: dict[str, Any]) -> str:

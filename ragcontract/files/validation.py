@@ -8,7 +8,7 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-BRANCH = 50  # errors of one branch of an anyOf that are found
+from ragcontract.core import bounds
 
 
 @cache
@@ -23,7 +23,7 @@ def validator_class() -> Any:
     def any_of(validator: Any, branches: list[Any], instance: object, _schema: object) -> Iterator[Any]:
         context = []
         for index, branch in enumerate(branches):
-            errors = list(islice(validator.descend(instance, branch, schema_path=index), BRANCH))
+            errors = list(islice(validator.descend(instance, branch, schema_path=index), bounds.FAULTS + 1))
             if not errors:
                 return
             context += errors

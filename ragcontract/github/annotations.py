@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import RagContractError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render
@@ -11,7 +12,7 @@ from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_que
 from ragcontract.reports.report import QueryReport, Report
 
 # The runner shows ten annotations of each level per step and silently drops the rest. Delivery can add five warnings.
-MOST: dict[Level, int] = {"error": 10, "warning": 5}
+MOST: dict[Level, int] = {"error": bounds.ERRORS, "warning": bounds.WARNINGS}
 
 InRepository = Callable[[str], str]
 

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from ragcontract.core import bounds
 from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten, visible
 from ragcontract.github.context import Context
 from ragcontract.reports.markdown.document import Layout
 from ragcontract.reports.markdown.gfm import text
@@ -13,7 +15,7 @@ from ragcontract.reports.report import Report
 # Whole parts are left out; text is never truncated.
 LEVELS = (
     Layout(),
-    *(Layout(rows=rows, folds=False) for rows in (100, 50, 20, 10, 5, 2, 0)),
+    *(Layout(rows=rows, folds=False) for rows in (bounds.ROWS, 50, 20, 10, 5, 2, 0)),
 )
 
 Render = Callable[[Layout], str]
@@ -55,5 +57,5 @@ def _baseline_age(report: Report | None) -> str:
     if baseline is None or baseline.created_at is None:
         return ""
     if baseline.age_days is None:  # a hand-made baseline
-        return f"baseline made {text(baseline.created_at[:40])}"
+        return f"baseline made {text(shorten(visible(baseline.created_at), bounds.BASELINE_TIME))}"
     return f"baseline made {count(baseline.age_days, 'day')} ago" if baseline.age_days > 0 else "baseline made today"

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from ragcontract.core import bounds
 from ragcontract.github.context import at, number_at, text_at
 from ragcontract.github.failure import GitHubError
 from ragcontract.github.http import Http
 
-PAGE = 100
 VIEWER = ("data", "viewer", "login")
 Json = dict[str, Any]
 
@@ -76,7 +76,7 @@ class Client:
         return content
 
     def _pages(self, path: str, query: str = "") -> Iterator[Json]:
-        url = f"{self._repository}{path}?{query}per_page={PAGE}"
+        url = f"{self._repository}{path}?{query}per_page={bounds.PAGE}"
         seen: set[str] = set()
         while url and url not in seen:
             seen.add(url)

@@ -8,22 +8,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from ragcontract.core import bounds
 from ragcontract.core.text import shorten, visible
 
 Level = Literal["notice", "warning", "error"]
-MAX_MESSAGE, MAX_TITLE = 4_000, 250  # the runner cuts messages at 4,096 characters, GitHub titles at 255
 
 
 def annotation(level: Level, message: str, *, title: str = "rag-contract", location: str = "") -> str:
     """Return the workflow command that annotates the job, or a file's line if ``location`` (``a.jsonl:17``) is set."""
-    properties = {"title": shorten(_shown(title), MAX_TITLE)}
+    properties = {"title": shorten(_shown(title), bounds.ANNOTATION_TITLE)}
     file, _, line = location.rpartition(":")
     if line.isdecimal():
         properties = {"file": file, "line": line} | properties
     elif location:
         properties = {"file": location} | properties
     written = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{level} {written}::{_data(shorten(_shown(message), MAX_MESSAGE))}\n"
+    return f"::{level} {written}::{_data(shorten(_shown(message), bounds.ANNOTATION))}\n"
 
 
 def _shown(value: str) -> str:

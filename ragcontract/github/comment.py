@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.github.context import number_at, text_at
 from ragcontract.github.failure import GitHubError
 from ragcontract.github.marker import Marker, Run, State, digest, head, line
@@ -15,9 +16,6 @@ from ragcontract.github.settings import CommentWhen
 if TYPE_CHECKING:
     from ragcontract.github.client import Client, Json
 
-MAX_BODY = 65_000  # GitHub accepts 65,536 characters; counted in bytes, which are never fewer
-MAX_CHECKS = 5
-MAX_ASKED = 100  # authors; GraphQL accepts as many nodes in a query
 BEST_FIRST: tuple[State | None, ...] = (None, "pass", "unknown", "error", "fail")
 
 Written = Literal["created", "updated", "unchanged", "newer", "kept", "outdated", "not-needed"]
@@ -47,7 +45,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     def text(self, before: State | None) -> str:
         """Return the whole comment, which replaces one of the state ``before``."""
         marker = line(self.name, self.marker)
-        return f"{marker}\n{self.body(MAX_BODY - len(marker.encode()) - 1, before)}"
+        return f"{marker}\n{self.body(bounds.COMMENT - len(marker.encode()) - 1, before)}"
 
 
 class Posted(Struct, frozen=True):
@@ -87,7 +85,7 @@ def post(
     created: Posted | None = None
     lost: GitHubError | None = None
     missed: int | None = None
-    for _ in range(MAX_CHECKS):
+    for _ in range(bounds.COMMENT_TRIES):
         try:
             own = comments.own()
         except GitHubError as error:
@@ -217,7 +215,7 @@ class _Comments:
             for comment in marked
             if text_at(comment, "user", "login") not in self._owners | self._others
         }
-        asked = dict(list(unknown.items())[:MAX_ASKED])
+        asked = dict(list(unknown.items())[: bounds.AUTHORS])
         if asked:
             with suppress(GitHubError):  # they are not the owner, as far as anyone knows
                 confirmed = self._client.written_by_viewer(list(asked.values()))

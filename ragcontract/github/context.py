@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.text import encodable
 
 TOKEN_INPUT = "INPUT_GITHUB-TOKEN"  # noqa: S105 (its name, not its value)
@@ -119,7 +120,7 @@ def _path(value: str | None) -> Path | None:
 
 
 def _count(value: str | None) -> int:
-    return int(value) if value and value.isdecimal() and value.isascii() and len(value) <= 18 else 0  # noqa: PLR2004
+    return int(value) if value and value.isdecimal() and value.isascii() and len(value) <= bounds.RUN_DIGITS else 0
 
 
 def _event(path: str) -> tuple[dict[str, Any], str | None]:

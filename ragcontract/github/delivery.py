@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.text import printable, visible
 from ragcontract.files.streams import Writable
 from ragcontract.files.writing import write_files
 from ragcontract.github.body import checked, fitting, foot
 from ragcontract.github.commands import annotation, append_summary, set_outputs
-from ragcontract.github.comment import MAX_BODY, Draft, Posted, post
+from ragcontract.github.comment import Draft, Posted, post
 from ragcontract.github.context import Context
 from ragcontract.github.failure import GitHubError, Timing, within
 from ragcontract.github.identity import contract_of
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
     from ragcontract.github.client import Client
 
-MAX_SUMMARY = 1_000_000  # bytes; the runner drops a summary over 1 MiB
-MAX_BODY_FILE = MAX_BODY - 10_000  # leaves room for a marker, a footer and escapes
 
 ADVICE = (
     "The job needs `permissions: pull-requests: write`. A pull request from a fork or by Dependabot never has it: "
@@ -167,11 +166,11 @@ def outputs(context: Context, values: Mapping[str, str]) -> None:
 
 def _summary(context: Context, delivery: Delivery) -> None:
     if context.summary_file:
-        append_summary(context.summary_file, fitting(delivery.render, MAX_SUMMARY))
+        append_summary(context.summary_file, fitting(delivery.render, bounds.SUMMARY))
 
 
 def _body_file(path: str, delivery: Delivery, context: Context, world: World) -> None:
-    text = f"{fitting(delivery.render, MAX_BODY_FILE)}\n{checked(delivery.report, world.clock())}\n"
+    text = f"{fitting(delivery.render, bounds.COMMENT_FILE)}\n{checked(delivery.report, world.clock())}\n"
     with owned_like_workspace([path], context):
         write_files({path: text.encode()})
 

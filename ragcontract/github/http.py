@@ -14,6 +14,7 @@ from msgspec import Struct
 from requests.auth import AuthBase
 from urllib3.exceptions import NewConnectionError
 
+from ragcontract.core import bounds
 from ragcontract.core.text import shorten, visible
 from ragcontract.core.version import __version__
 from ragcontract.github.context import Token, at
@@ -21,10 +22,6 @@ from ragcontract.github.failure import GitHubError, Timing
 from ragcontract.github.redaction import Redaction
 
 API_VERSION = "2022-11-28"
-CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 20.0  # seconds to connect, seconds between two bytes
-SECONDARY_LIMIT_WAIT = 60.0
-FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 30.0
-MAX_TRIES = 6
 # "Resource not accessible by integration" (or "by personal access token"), "Must have admin rights to Repository."
 DENIALS = ("not accessible", "must have", "permission")
 NO_JSON = object()
@@ -80,7 +77,7 @@ class Http:
         body: Any = None,
         problem_with: Callable[[Any], str] = lambda _content: "",
         repeatable: bool = True,
-        tries: int = MAX_TRIES,
+        tries: int = bounds.TRIES,
     ) -> Answer:
         """Return a successful answer with the content that was asked for; raises :class:`GitHubError`.
 
@@ -119,7 +116,7 @@ class Http:
         left = self._end - self._timing.monotonic()
         if left <= 0:
             raise GitHubError(f"GitHub did not answer within the {self._seconds:g} seconds of github-timeout")
-        timeout = (min(CONNECT_TIMEOUT, left), min(READ_TIMEOUT, left))
+        timeout = (min(bounds.CONNECT, left), min(bounds.READ, left))
         try:
             return self._session.request(method, url, json=body, timeout=timeout, allow_redirects=False)
         except requests.RequestException as error:
@@ -172,7 +169,7 @@ class Http:
             if reset is not None:
                 return max(reset - self._timing.now(), 0.0) + 1.0
         if status == 429 or "secondary rate limit" in message.lower():  # noqa: PLR2004
-            return SECONDARY_LIMIT_WAIT * float(2 ** (attempt - 1))
+            return bounds.LIMITED_PAUSE * float(2 ** (attempt - 1))
         return None
 
 
@@ -190,11 +187,11 @@ def _reason_in(content: Any) -> str:
 
 
 def _shown(text: str) -> str:
-    return shorten(visible(text), 200)
+    return shorten(visible(text), bounds.ANSWER)
 
 
 def _backoff(attempt: int) -> float:
-    longest = min(FIRST_BACKOFF * float(2 ** (attempt - 1)), LONGEST_BACKOFF)
+    longest = bounds.FIRST_PAUSE * float(2 ** (attempt - 1))  # there are few tries
     return longest * JITTER.uniform(0.5, 1.0)
 
 

@@ -11,9 +11,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-MAX_NAME = 300  # characters of an escaped name, before it is hashed
-MAX_MARKER = 1_000  # characters that are searched for the fields
-MAX_AHEAD = 10**9  # how far a run id may be above our own; GitHub assigns about this many in several months
+from ragcontract.core import bounds
 
 RUN = r" run=([0-9]{1,18})\.([0-9]{1,9}) "  # no more digits than any id and any attempt has
 
@@ -37,10 +35,10 @@ class Marker(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, body: str, own_run: Run) -> "Marker":
         """Read the marker of a comment for a run that compares itself with it."""
-        line = body[:MAX_MARKER].partition("\n")[0]
+        line = body[: bounds.MARKER].partition("\n")[0]
         run = re.search(RUN, line)
         found = (int(run[1]), int(run[2])) if run else NO_RUN
-        if own_run != NO_RUN and found[0] - own_run[0] > MAX_AHEAD:
+        if own_run != NO_RUN and found[0] - own_run[0] > bounds.RUN_AHEAD:
             found = NO_RUN
         inputs, _, files = _field(line, "contract").partition(".")
         state = STATES.get(_field(line, "state"))
@@ -64,7 +62,7 @@ def head(name: str) -> str:
     A hash begins with a colon, which no escaped name contains, so that no name can stand for another.
     """
     written = quote(name, safe="", errors="surrogateescape")
-    if len(written) > MAX_NAME:
+    if len(written) > bounds.COMMENT_NAME:
         written = f":sha256:{hashlib.sha256(written.encode()).hexdigest()}"
     return f"<!-- rag-contract name={written}"
 

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.numbers import mebibytes
 from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.nesting import check_nesting
-from ragcontract.files.problems import SHOWN, Problem
+from ragcontract.files.problems import Problem
 from ragcontract.github import annotations
 from ragcontract.github.access import is_linked, outside, wrong_folder
 from ragcontract.github.body import minute
 from ragcontract.github.commands import annotation
-from ragcontract.github.comment import MAX_BODY
 from ragcontract.github.context import Context, number_at, text_at
 from ragcontract.github.delivery import Renderer, World, draft_of, post_comment, renderer_of
 from ragcontract.github.failure import GitHubError
@@ -33,11 +34,7 @@ from ragcontract.reports.report import ErrorReport, Report
 if TYPE_CHECKING:
     from ragcontract.github.client import Client
 
-MAX_FILE = 16 << 20  # bytes
-MAX_EXPLAINED = 1 << 20  # bytes of a file of which every mistake is looked for
-MAX_PHRASE = 1 << 16  # characters, more than a comment holds
 BAREST = Layout(rows=0, folds=False, inputs=False)
-LEFT_FOR_FOOT = 2_000
 
 
 def relay(context: Context, settings: Settings, world: World) -> int:
@@ -102,10 +99,10 @@ def _report(path: Path) -> Report | ErrorReport:
             record = ErrorReport
         report = msgspec.json.decode(data, type=record)
     except UNDECODABLE as error:
-        if len(data) > MAX_EXPLAINED:
+        if len(data) > bounds.REPORT_EXPLAINED:
             raise InputError([f"{path}: is not a report of this version of rag-contract ({error})"]) from error
         found = [str(Problem.of(str(path), one)) for one in explained(data, error, record)]
-        raise InputError(found[:SHOWN], more=len(found[SHOWN:])) from error
+        raise InputError(found[: bounds.PROBLEMS], more=len(found[bounds.PROBLEMS :])) from error
     if isinstance(report, Report):
         _refuse_unwritten(report, path)
     return report
@@ -120,11 +117,12 @@ def _read(path: Path) -> bytes:
         if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe could block
             raise InputError([f"{path}: is not a file"])
         with path.open("rb") as file:
-            data = file.read(MAX_FILE + 1)
+            data = file.read(bounds.REPORT + 1)
     except OSError as error:
         raise InputError([f"{path}: cannot be read ({error.strerror or error})"]) from error
-    if len(data) > MAX_FILE:
-        raise InputError([f"{path}: is larger than 16 MiB; report-json-detail: failed makes a smaller one"])
+    if len(data) > bounds.REPORT:
+        advice = "report-json-detail: failed makes a smaller one"
+        raise InputError([f"{path}: is larger than {mebibytes(bounds.REPORT)}; {advice}"])
     return data
 
 
@@ -135,8 +133,8 @@ def _refuse_unwritten(report: Report, path: Path) -> None:
     problems = {
         "queries: an id occurs twice": len(set(ids)) < len(ids),
         "k: a cut-off occurs twice": len(set(report.k)) < len(report.k),
-        f"findings: a sentence has more than {MAX_PHRASE:,} characters": any(
-            sum(len(part) if isinstance(part, str) else len(part.name) for part in phrase) > MAX_PHRASE
+        f"findings: a sentence has more than {bounds.REPORT_SENTENCE:,} characters": any(
+            sum(len(part) if isinstance(part, str) else len(part.name) for part in phrase) > bounds.REPORT_SENTENCE
             for phrase in phrases
         ),
     }
@@ -151,7 +149,7 @@ def _refuse_unrenderable(render: Renderer, path: Path) -> None:
         size = len(render(BAREST).encode())
     except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
         raise InputError([f"{path}: its parts are inconsistent ({type(error).__name__})"]) from error
-    if size > MAX_BODY - LEFT_FOR_FOOT:
+    if size > bounds.REPORT_SHORTEST:
         raise InputError([f"{path}: its shortest form is too long for a comment"])
 
 

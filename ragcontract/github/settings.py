@@ -5,7 +5,7 @@ from typing import Literal, TypeVar, get_args
 
 from msgspec import Struct
 
-from ragcontract.core.ids import MAX_RANK
+from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
 from ragcontract.reports.report import Detail
 
@@ -20,8 +20,6 @@ COMMENT_WHEN: dict[str, CommentWhen] = {
 }
 DETAILS: dict[str, Detail] = {detail: detail for detail in get_args(Detail)}
 FLAGS = {"true": True, "false": False}
-MAX_NUMBER = 10**12
-MAX_SECONDS = 3_600
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -50,7 +48,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     comment_required: bool = False
     comment_body_file: str | None = None
     pull_request: int | None = None
-    github_timeout: int = 150
+    github_timeout: int = bounds.TIMEOUT_DEFAULT
     name: str = ""
     enforce: bool = True
     working_directory: str = ""
@@ -66,7 +64,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             run=inputs.lines("run"),
             baseline=inputs.lines("baseline"),
             config=inputs.text("config") or None,
-            k=inputs.number("k", MAX_RANK),
+            k=inputs.number("k", bounds.RANK),
             repeats=inputs.choice("repeats", FLAGS, default=False),
             report_md=inputs.text("report-md") or "report.md",
             report_json=inputs.text("report-json") or "report.json",
@@ -76,8 +74,8 @@ class Settings(Struct, frozen=True, kw_only=True):
             comment=inputs.choice("comment", COMMENT_WHEN, "always"),
             comment_required=inputs.choice("comment-required", FLAGS, default=False),
             comment_body_file=inputs.text("comment-body-file") or None,
-            pull_request=inputs.number("pull-request", MAX_NUMBER),
-            github_timeout=inputs.number("github-timeout", MAX_SECONDS) or 150,
+            pull_request=inputs.number("pull-request", bounds.PULL_REQUEST),
+            github_timeout=inputs.number("github-timeout", bounds.TIMEOUT) or bounds.TIMEOUT_DEFAULT,
             name=inputs.text("name"),
             enforce=inputs.choice("enforce", FLAGS, default=True),
             working_directory=inputs.text("working-directory"),

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, FindingStatus
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import NAMED, Name, listed
+from ragcontract.core.phrase import Name, listed
 from ragcontract.core.rule import Violation
 from ragcontract.core.scores import RanksById, ranks_by_id
 from ragcontract.core.text import encodable
@@ -126,7 +127,7 @@ class _QueryFindings:
         absent: str = MISSING,
     ) -> Finding:
         now, before = ranks
-        first = doc_ids[:NAMED]
+        first = doc_ids[: bounds.LISTED]
         return self._make(
             rules,
             expected,
@@ -134,7 +135,7 @@ class _QueryFindings:
             found_now=located(doc_ids, now, depth),
             ranks=tuple([now.get(doc_id) for doc_id in first]),
             ranks_before=None if before is None else tuple([before.get(doc_id) for doc_id in first]),
-            more_ranks=len(doc_ids) > NAMED,
+            more_ranks=len(doc_ids) > bounds.LISTED,
         )
 
     def _make(

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from ragcontract.contract.unsatisfiable import never_passing
+from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import count
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import observe
-
-NAMED = 3
 
 
 def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
@@ -90,6 +89,6 @@ def _warnings(evaluation: Evaluation) -> Iterator[str]:
 
 def named(query_ids: Sequence[str], of: int = 0) -> str:
     """Return the first ids and how many more there are; ``of`` is the total if ``query_ids`` is only a part."""
-    more = max(of, len(query_ids)) - NAMED
+    more = max(of, len(query_ids)) - bounds.NAMES
     rest = f" and {more} more" if more > 0 else ""
-    return ", ".join(repr(query_id) for query_id in query_ids[:NAMED]) + rest
+    return ", ".join(repr(query_id) for query_id in query_ids[: bounds.NAMES]) + rest

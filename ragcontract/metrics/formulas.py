@@ -71,9 +71,6 @@ def _discounts(ranks: int) -> float:
     return sum([1 / log2(rank + 1) for rank in range(1, ranks + 1)])
 
 
-LARGEST_EXPONENT = 64.0  # limit on grades with exponential gain; above it, one grade would outweigh all others
-
-
 def gain_of(grade: float, gain: Gain) -> float:
     """Return the gain of a grade: the grade itself, or 2^grade - 1."""
     return grade if gain == "linear" else 2.0**grade - 1

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Name, Phrase, Quote, render
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.reports.report import BaselineInput, Report
-
-SPELT_OUT = 3  # how many values of a version field to list
 
 
 def drift(report: Report, quote: Quote = str) -> Iterator[str]:
@@ -48,12 +47,12 @@ def _steps(changed: Mapping[str, tuple[str, str]]) -> Iterator[str | Name]:
 
 
 def _values(values: Sequence[str]) -> Iterator[str | Name]:
-    for number, value in enumerate(values[:SPELT_OUT]):
+    for number, value in enumerate(values[: bounds.NAMES]):
         if number:
             yield ", "
         yield Name(value)
-    if len(values) > SPELT_OUT:
-        yield f", {len(values) - SPELT_OUT} more"
+    if len(values) > bounds.NAMES:
+        yield f", {len(values) - bounds.NAMES} more"
 
 
 def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[str]]) -> dict[str, tuple[str, str]]:

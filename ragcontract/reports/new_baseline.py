@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict, replace
 
+from ragcontract.core import bounds
 from ragcontract.core.finding import sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.scores import ranks_by_id
@@ -18,9 +19,6 @@ from ragcontract.judging.gates import COMPARING, GateReport
 from ragcontract.reports.build import TOOL
 from ragcontract.reports.report import Report
 from ragcontract.runs.stored import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery
-
-MAX_ACCEPTED = 20
-MAX_FAILED_CHECKS = 100
 
 
 def render(evaluation: Evaluation, now: datetime) -> Iterator[bytes]:
@@ -48,7 +46,7 @@ def _head(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted]) -
             tag: {key: means.current for key, means in of_tag.items()}
             for tag, of_tag in sorted(aggregates.tags.items())
         },
-        accepted=list(accepted[-MAX_ACCEPTED:]),
+        accepted=list(accepted[-bounds.ACCEPTED :]),
         latency=evaluation.run.latency,
         fingerprints={metric.key: metric.fingerprint for metric in contract.metrics if metric.fingerprint},
         queries=[],
@@ -85,7 +83,8 @@ def acceptance(report: Report, reason: str) -> Accepted:
         at=report.created_at,
         by_version=report.tool.version,
         failed=len(failed),
-        failed_checks=[*dict.fromkeys(failed)][:MAX_FAILED_CHECKS],  # several rules that one cause breaks say the same
+        # Several rules that one cause breaks say the same.
+        failed_checks=[*dict.fromkeys(failed)][: bounds.FAILED_CHECKS],
     )
 
 

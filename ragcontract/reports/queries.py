@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
 from ragcontract.core.rule import Violation
@@ -11,12 +12,10 @@ from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.reports.report import Detail, QueryReport, ViolationReport
 
-ALL_UP_TO = 10_000  # golden queries; longer reports are hard to open and to read
-
 
 def usual_detail(evaluation: Evaluation) -> Detail:
     """Return the default detail of a report, which depends on the number of golden queries."""
-    return "all" if len(evaluation.contract.queries) <= ALL_UP_TO else "changed"
+    return "all" if len(evaluation.contract.queries) <= bounds.ALL_QUERIES else "changed"
 
 
 def query_reports(evaluation: Evaluation, decision: Decision, detail: Detail) -> Iterator[QueryReport]:

@@ -52,12 +52,12 @@ def _broken(query: QueryReport, findings: FindingsByQuery) -> str:
             f"{render(finding.expected, visible, visible)}: {render(finding.found, visible, visible)}"
             for finding in findings.tolerated(query.id)
         ]
-        lines.append(f"  Not counted: {'; '.join(waived)} ({shorten(visible(why), 200)})")
+        lines.append(f"  Not counted: {'; '.join(waived)} ({shorten(visible(why), bounds.TERMINAL_WHY)})")
     return "\n".join(lines)
 
 
 def _tolerated(query: QueryReport, findings: FindingsByQuery) -> str:
-    why = shorten(visible(findings.why_tolerated(query.id)), 200)
+    why = shorten(visible(findings.why_tolerated(query.id)), bounds.TERMINAL_WHY)
     return f"{_coloured(STATUS[query.status])} {visible(query.id)}  {why}"
 
 
@@ -137,7 +137,7 @@ def _moved(item: RankChange, report: Report) -> str:
     if item.metric:
         ranks = "; the worst ranks of its rows:" if steps else ""
         steps.insert(0, f"    {metric_step(item, report, '->')}{ranks}")
-    title = f"  {_bold(visible(item.query.id))}  {shorten(visible(item.query.query), 80)}"
+    title = f"  {_bold(visible(item.query.id))}  {shorten(visible(item.query.query), bounds.TERMINAL_QUESTION)}"
     return "\n".join([title, *steps])
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
@@ -12,8 +13,6 @@ from ragcontract.reports.rank_changes import rank_changes
 from ragcontract.reports.report import Report
 from ragcontract.reports.terminal import changes, check_text, lists, sizes
 from ragcontract.runs.stored import BaselineFile
-
-MAX_REASON = 500
 
 
 def update_text(
@@ -65,4 +64,4 @@ def _outcome(report: Report, queries: int, out: str, reason: str | None, *, writ
     if report.verdict == "pass" and not drops:
         return f"{stored}; nothing is broken, so no reason is stored"
     checks = count(len(report.failed_checks) + len(drops), "failed check")
-    return f"{stored}, with {checks} accepted: {shorten(visible(reason), MAX_REASON)}"
+    return f"{stored}, with {checks} accepted: {shorten(visible(reason), bounds.TERMINAL_REASON)}"

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Self
 
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Rank
-from ragcontract.core.phrase import NAMED, Name, Phrase, listed
+from ragcontract.core.phrase import Name, Phrase, listed
 from ragcontract.core.rule import RankRule, RuleSettings, Violation
 from ragcontract.core.scores import QueryScore, RanksById, ranks_by_id
 
@@ -132,9 +133,9 @@ def located(
     if before is None and not any(map(ranks.get, doc_ids)):
         return (f"all missing from top {depth}",)
     phrase: list[str | Name] = []
-    for doc_id in doc_ids[:NAMED]:
+    for doc_id in doc_ids[: bounds.LISTED]:
         phrase += [", "] if phrase else []
         phrase += [Name(doc_id), f" {one(doc_id)}"]
-    if len(doc_ids) > NAMED:
-        phrase.append(f", {len(doc_ids) - NAMED} more")
+    if len(doc_ids) > bounds.LISTED:
+        phrase.append(f", {len(doc_ids) - bounds.LISTED} more")
     return tuple(phrase)

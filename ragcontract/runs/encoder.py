@@ -8,6 +8,7 @@ import msgspec
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.core.text import shorten
 from ragcontract.files.schema import dotted, mismatches, shown
@@ -35,9 +36,8 @@ class RowEncoder:
         """Return the encoded line and the decoded row; raises :class:`InputError` if the reader would refuse it."""
         location = self.location(query_id)
         if isinstance(results, str | bytes | Mapping) or not isinstance(results, Iterable):
-            raise InputError(
-                [f"{location}: results: expected a list of document ids or results, found {shorten(repr(results), 80)}"]
-            )
+            found = shorten(repr(results), bounds.VALUE)
+            raise InputError([f"{location}: results: expected a list of document ids or results, found {found}"])
         listed = [dict(result) if isinstance(result, Mapping) else {"doc_id": result} for result in results]
         row: dict[str, Any] = {"query_id": query_id, "results": listed}
         numbers: dict[str, Any] = {
@@ -68,7 +68,7 @@ class RowEncoder:
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError([f"{location}: cannot be written as JSON ({error})"]) from error
         if len(line) > bounds.LINE:
-            raise InputError([f"{location}: the row is longer than 64 MiB"])
+            raise InputError([f"{location}: the row is longer than {mebibytes(bounds.LINE)}"])
         return line, decoded
 
 

@@ -6,6 +6,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id
 from ragcontract.core.run import RunRow, SourceFile
@@ -17,7 +18,6 @@ from ragcontract.files.rows import PARQUET, read_rows
 from ragcontract.runs.encoder import Id, Result, RowEncoder
 from ragcontract.runs.stored import StoredEvent, stored_events
 
-SPELL_CHECKED_ROWS = 100
 UNREAD = ("results.chunk_id", "results.metadata")  # not loaded if the format can skip them
 RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", PARQUET)
 IN_MEMORY = "(in memory)"
@@ -45,7 +45,7 @@ class RunFiles(Struct, frozen=True, kw_only=True):
         found, problems = existing_files(self.paths)
         yield from problems
         yield from read_rows(
-            found, rows, known=RunRow, spell_check=SPELL_CHECKED_ROWS, unread=UNREAD, progress=self.progress
+            found, rows, known=RunRow, spell_check=bounds.SPELL_CHECKED, unread=UNREAD, progress=self.progress
         )
 
 

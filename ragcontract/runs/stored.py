@@ -18,7 +18,7 @@ from ragcontract.files.locate import JsonLocator
 from ragcontract.files.malformed import malformed
 from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_whole
-from ragcontract.files.problems import SHOWN, MoreProblems, Problem
+from ragcontract.files.problems import MoreProblems, Problem
 from ragcontract.files.schema import Mismatch
 
 FORMAT_VERSION = 1
@@ -213,7 +213,7 @@ def _explain(data: bytes, path: str, error: Exception) -> Iterator[Problem | Mor
     shown = 0
     try:
         for mismatch in found:
-            if shown < SHOWN:
+            if shown < bounds.PROBLEMS:
                 shown += 1
                 yield Problem.of(f"{path}:{locate.line(mismatch.path)}", mismatch)
             else:
@@ -250,7 +250,9 @@ def _all_mismatches(data: bytes) -> Iterator[Mismatch]:
         try:
             query_id = as_id(msgspec.json.decode(raw, type=BaselineQuery).id)
         except msgspec.ValidationError as error:
-            found = explained(bytes(raw), error, BaselineQuery) if wrong < SHOWN else [Mismatch((), "is faulty")]
+            found = (
+                explained(bytes(raw), error, BaselineQuery) if wrong < bounds.PROBLEMS else [Mismatch((), "is faulty")]
+            )
             for mismatch in found:
                 yield Mismatch(("queries", index, *mismatch.path), mismatch.message)
             wrong += 1

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from ragcontract import load_golden
-from ragcontract.contract import review as lint
 from ragcontract.contract.config_file import config_of
 from ragcontract.contract.review import read_exports, review, same_question
+from ragcontract.core import bounds
 from ragcontract.registry import BUILT_IN
 from tests.builders import Row, golden, write_jsonl
 
@@ -166,12 +166,12 @@ def test_findings_come_in_the_files_order(tmp_path: Path) -> None:
 
 
 def test_only_so_many_ids_are_held_and_so_many_findings_explained(tmp_path: Path) -> None:
-    rows = [golden(f"q{n}", f"document-{n}x") for n in range(lint.EXPLAINED + 1)]
+    rows = [golden(f"q{n}", f"document-{n}x") for n in range(bounds.LINT_SUGGESTED + 1)]
     found = findings(tmp_path, rows, ["document-0"])
-    assert ["did you mean" in message for _, _, message in found] == [True] * lint.EXPLAINED + [False]
+    assert ["did you mean" in message for _, _, message in found] == [True] * bounds.LINT_SUGGESTED + [False]
     queries = load_golden(tmp_path / "golden.jsonl")
     exports = read_exports(
-        (("q", [str(n), "document-0x"]) for n in range(lint.COMPARED * 2)), queries, config_of({}, BUILT_IN).config
+        (("q", [str(n), "document-0x"]) for n in range(bounds.LINT_IDS * 2)), queries, config_of({}, BUILT_IN).config
     )
-    assert len(exports.doc_ids) <= lint.COMPARED + 1
+    assert len(exports.doc_ids) <= bounds.LINT_IDS + 1
     assert "document-0x" not in exports.never

@@ -8,12 +8,13 @@ from msgspec.structs import replace
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import Golden
 from ragcontract.contract.resolve import resolve
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale
 from ragcontract.core.run import Result, RunRow, SourceFile
 from ragcontract.core.scores import Values
 from ragcontract.evaluation.fold import fold
-from ragcontract.evaluation.plan import MAX_UNKNOWN, Plan
+from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.judging.gates import observe
@@ -95,12 +96,12 @@ def test_rows_without_a_golden_query_are_named() -> None:
 
 
 def test_of_many_rows_without_a_golden_query_the_first_are_named_and_the_others_counted() -> None:
-    batch = rows(*((f"q{number % (MAX_UNKNOWN + 2)}", "A") for number in range(2 * MAX_UNKNOWN + 7)))
+    batch = rows(*((f"q{number % (bounds.UNKNOWN + 2)}", "A") for number in range(2 * bounds.UNKNOWN + 7)))
     side = fold(plan_of(query("q", "A")), [batch])
-    assert side.unknown == tuple(f"q{number}" for number in range(MAX_UNKNOWN))
+    assert side.unknown == tuple(f"q{number}" for number in range(bounds.UNKNOWN))
     assert side.more_unknown == 4  # the last two, twice each
     baseline = fold(plan_of(query("q", "A")).for_baseline(), [batch])
-    assert (len(baseline.unknown), baseline.more_unknown) == (MAX_UNKNOWN + 2, 0)
+    assert (len(baseline.unknown), baseline.more_unknown) == (bounds.UNKNOWN + 2, 0)
 
 
 def test_a_second_row_of_a_query_is_a_problem_unless_rows_repeat() -> None:

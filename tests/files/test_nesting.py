@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.files.nesting import MAX_NESTING, NestingError, check_nesting
+from ragcontract.core import bounds
+from ragcontract.files.nesting import NestingError, check_nesting
 
 
 def nested(levels: int, inside: bytes = b"") -> bytes:
@@ -35,9 +36,9 @@ def is_too_deep(data: bytes) -> bool:
     ],
 )
 def test_the_limit_itself_is_read_and_one_level_more_is_not(document: Any) -> None:
-    json.loads(document(MAX_NESTING))  # so that the examples are JSON
-    assert not is_too_deep(document(MAX_NESTING))
-    assert is_too_deep(document(MAX_NESTING + 1))
+    json.loads(document(bounds.NESTING))  # so that the examples are JSON
+    assert not is_too_deep(document(bounds.NESTING))
+    assert is_too_deep(document(bounds.NESTING + 1))
 
 
 @pytest.mark.parametrize("text", ["[" * 1000, "[{" * 1000, "]" * 1000, '"[' * 300, '\\"[[' * 200, "\\" * 9])
@@ -55,7 +56,7 @@ def test_what_is_no_json_is_left_to_the_decoder(data: bytes) -> None:
 
 
 def test_what_is_cut_off_is_as_deep_as_what_is_there() -> None:
-    assert is_too_deep(b"[" * (MAX_NESTING + 1))
+    assert is_too_deep(b"[" * (bounds.NESTING + 1))
 
 
 def depth(value: Any) -> int:
@@ -70,5 +71,5 @@ values = st.recursive(texts, lambda one: st.lists(one, max_size=3) | st.dictiona
 @given(values)
 def test_any_document_is_as_deep_as_its_value(value: Any) -> None:
     inside = json.dumps(value).encode()
-    assert not is_too_deep(nested(MAX_NESTING - depth(value), inside))
-    assert is_too_deep(nested(MAX_NESTING - depth(value) + 1, inside))
+    assert not is_too_deep(nested(bounds.NESTING - depth(value), inside))
+    assert is_too_deep(nested(bounds.NESTING - depth(value) + 1, inside))

@@ -1,7 +1,8 @@
 import pytest
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.files.problems import SHOWN, Collector, MoreProblems, Problem, Problems, Warned
+from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems, Warned
 from ragcontract.files.schema import Mismatch
 
 
@@ -89,7 +90,7 @@ def test_of_problems_that_are_added_fifty_stay_described_and_the_rest_is_counted
     parts = [some("abc"[number], count, more=number) for number, count in enumerate(counts)]
     added = sum(parts, Problems())
     every = [one for part in parts for one in part.problems]
-    assert added.problems == tuple(every[:SHOWN])
+    assert added.problems == tuple(every[: bounds.PROBLEMS])
     assert (len(added.problems), added.more) == (described, more + sum(range(len(counts))))
     assert added.warnings == tuple("abc"[: len(counts)])
 
@@ -103,7 +104,7 @@ def test_a_collector_includes_what_another_found_as_addition_does(had: int) -> N
     before = collector.found()
     collector.include(some("b", 30, more=7))
     assert collector.found() == before + some("b", 30, more=7)
-    assert collector.full == (had + 30 >= SHOWN)
+    assert collector.full == (had + 30 >= bounds.PROBLEMS)
 
 
 def test_what_was_found_does_not_change_when_more_is_collected() -> None:

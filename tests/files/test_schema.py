@@ -3,7 +3,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from ragcontract.files.schema import EXPLAINED, Mismatch, describe, dotted, json_schema, mismatches, shown
+from ragcontract.core import bounds
+from ragcontract.files.schema import Mismatch, describe, dotted, json_schema, mismatches, shown
 from tests.work import work
 
 
@@ -117,10 +118,10 @@ def test_a_schema_takes_what_the_record_adds() -> None:
 
 def test_of_many_faults_in_a_value_the_first_are_explained_and_one_says_that_there_are_more() -> None:
     found = mismatches({"id": "x", "inner": [{"name": 1}] * 1_000}, Record)
-    assert [mismatch.path for mismatch in found[:-1]] == [("inner", number, "name") for number in range(EXPLAINED)]
+    assert [mismatch.path for mismatch in found[:-1]] == [("inner", number, "name") for number in range(bounds.FAULTS)]
     assert found[-1] == Mismatch((), "has more faults than these 49; fix them, then run again")
-    exactly = mismatches({"id": "x", "inner": [{"name": 1}] * EXPLAINED}, Record)
-    assert len(exactly) == EXPLAINED
+    exactly = mismatches({"id": "x", "inner": [{"name": 1}] * bounds.FAULTS}, Record)
+    assert len(exactly) == bounds.FAULTS
     assert all(mismatch.path for mismatch in exactly)
 
 
@@ -129,7 +130,7 @@ def test_the_faults_that_are_explained_are_the_first_of_the_value_whatever_the_h
         grades: dict[str, int] | None = None
 
     found = mismatches({"grades": {f"{number:04}": "x" for number in range(1_000)}}, Graded)
-    assert [mismatch.path[-1] for mismatch in found[:-1]] == [f"{number:04}" for number in range(EXPLAINED)]
+    assert [mismatch.path[-1] for mismatch in found[:-1]] == [f"{number:04}" for number in range(bounds.FAULTS)]
 
 
 @pytest.mark.parametrize("optional", [False, True])

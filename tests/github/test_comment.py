@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 import requests
 
+from ragcontract.core import bounds
 from ragcontract.github.client import Client
-from ragcontract.github.comment import MAX_BODY, MAX_CHECKS, Draft, Posted, post
+from ragcontract.github.comment import Draft, Posted, post
 from ragcontract.github.context import Token
 from ragcontract.github.failure import GitHubError, Timing
 from ragcontract.github.http import Http
-from ragcontract.github.marker import MAX_AHEAD, State, head
+from ragcontract.github.marker import State, head
 from ragcontract.github.pull_request import PullRequest
 from ragcontract.github.settings import CommentWhen
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
@@ -281,9 +282,9 @@ def test_a_run_that_somebody_wrote_into_our_comment_silences_no_later_run(github
 
 
 def test_a_run_up_to_a_billion_above_ours_is_newer_and_one_more_is_none(github: GitHub) -> None:
-    github.add_comment(marked(100 + MAX_AHEAD), login=ACTIONS_BOT)
+    github.add_comment(marked(100 + bounds.RUN_AHEAD), login=ACTIONS_BOT)
     assert written(github, draft()).written == "newer"
-    github.comments[0]["body"] = marked(101 + MAX_AHEAD)
+    github.comments[0]["body"] = marked(101 + bounds.RUN_AHEAD)
     assert written(github, draft()).written == "updated"
 
 
@@ -388,12 +389,12 @@ def test_a_post_that_is_never_received_is_given_up(github: GitHub) -> None:
     github.faults = [Fault(method="POST", path="^/repos", status=503)]
     with pytest.raises(GitHubError, match="503"):
         written(github, draft())
-    assert len(github.writes()) == MAX_CHECKS
+    assert len(github.writes()) == bounds.COMMENT_TRIES
 
 
 def test_a_post_of_which_only_the_last_try_arrives_is_found(github: GitHub) -> None:
     github.faults = [
-        Fault(method="POST", path="^/repos", times=MAX_CHECKS - 1, status=502),
+        Fault(method="POST", path="^/repos", times=bounds.COMMENT_TRIES - 1, status=502),
         Fault(method="POST", path="^/repos", kind="do and drop"),
     ]
     assert written(github, draft()).url == URL
@@ -439,4 +440,4 @@ def test_the_body_gets_what_room_the_marker_leaves(github: GitHub) -> None:
         return "x" * max_bytes
 
     written(github, Draft(name="docs", state="pass", run=(1, 1), content="", body=body))
-    assert len(github.bodies()[0].encode()) == MAX_BODY < 65_536
+    assert len(github.bodies()[0].encode()) == bounds.COMMENT < 65_536

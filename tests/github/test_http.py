@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import requests
 
+from ragcontract.core import bounds
 from ragcontract.github.client import Client
 from ragcontract.github.context import Token
 from ragcontract.github.failure import GitHubError, Timing, within
-from ragcontract.github.http import MAX_TRIES, Answer, Http
+from ragcontract.github.http import Answer, Http
 from tests.github.standin import TOKEN, Fault, GitHub
 
 NOW = 1_800_000_000.0
@@ -151,7 +152,7 @@ def test_it_gives_up_after_some_tries(github: GitHub) -> None:
     github.faults = [Fault(status=500)]
     error = Calls(github).fails()
     assert error.status == 500
-    assert len(github.requests) == MAX_TRIES
+    assert len(github.requests) == bounds.TRIES
 
 
 @pytest.mark.parametrize("fault", [{"status": 502}, {"kind": "drop"}, {"kind": "half"}, {"kind": "do and drop"}])
@@ -354,7 +355,7 @@ def test_an_error_of_graphql_that_does_not_end_is_reported_with_its_reason(githu
     ) as raised:
         Calls(github).client.login()
     assert not raised.value.denied
-    assert len(github.requests) == MAX_TRIES
+    assert len(github.requests) == bounds.TRIES
 
 
 def test_a_permission_that_graphql_misses_is_not_asked_for_again(github: GitHub) -> None:

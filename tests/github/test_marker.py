@@ -4,7 +4,8 @@ import hashlib
 
 import pytest
 
-from ragcontract.github.marker import MAX_NAME, NO_RUN, Marker, head, line
+from ragcontract.core import bounds
+from ragcontract.github.marker import NO_RUN, Marker, head, line
 
 MARKER = Marker(run=(100, 2), state="fail", content="abc", contract=("1f", ""))
 
@@ -41,10 +42,10 @@ def test_long_names_are_distinguished() -> None:
 
 @pytest.mark.parametrize("form", ["sha256:{}", ":sha256:{}", "sha256%3A{}"])
 def test_no_name_stands_for_a_long_one(form: str) -> None:
-    long = "n" * (MAX_NAME + 1)
+    long = "n" * (bounds.COMMENT_NAME + 1)
     assert head(form.format(hashlib.sha256(long.encode()).hexdigest())) != head(long)
 
 
 def test_the_longest_name_that_is_written_out_and_one_character_more() -> None:
-    assert head("n" * MAX_NAME).endswith("n" * MAX_NAME)
-    assert len(head("n" * (MAX_NAME + 1))) < 100
+    assert head("n" * bounds.COMMENT_NAME).endswith("n" * bounds.COMMENT_NAME)
+    assert len(head("n" * (bounds.COMMENT_NAME + 1))) < 100

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.github.relay import MAX_FILE
+from ragcontract.core import bounds
 from tests import scenarios
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
 from tests.github.relayed import (
@@ -181,8 +181,8 @@ def test_a_file_that_is_not_there_is_reported_and_not_made(runner: Runner) -> No
 
 
 def test_a_file_of_16_mib_is_read_and_one_byte_more_is_refused(runner: Runner, github: GitHub) -> None:
-    data = json.dumps(passing()).encode().ljust(MAX_FILE)
-    assert MAX_FILE == 16 << 20
+    data = json.dumps(passing()).encode().ljust(bounds.REPORT)
+    assert bounds.REPORT == 16 << 20
     nothing_posted(runner, relayed(runner, data + b" "), "is larger than 16 MiB; report-json-detail: failed")
     assert relayed(runner, data).exit_code == 0
     assert len(github.comments) == 1

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragcontract.core import bounds
 from ragcontract.core.text import visible
 from ragcontract.reports.junit import render
-from ragcontract.reports.queries import ALL_UP_TO
 from ragcontract.reports.report import Report
 from tests.records import query, report
 
@@ -147,14 +147,14 @@ def many(queries: int, broken: int) -> Report:
 
 
 def test_ten_thousand_queries_are_all_listed() -> None:
-    _, queries = parse(many(ALL_UP_TO, broken=7))
-    assert ALL_UP_TO == 10_000
+    _, queries = parse(many(bounds.ALL_QUERIES, broken=7))
+    assert bounds.ALL_QUERIES == 10_000
     assert (queries.tests, queries.failures) == (10_000, 1)
     assert "passing_queries_not_listed" not in properties(queries)
 
 
 def test_of_more_the_passing_ones_are_counted_and_a_failing_one_is_listed() -> None:
-    gates, queries = parse(many(ALL_UP_TO + 1, broken=10_000))
+    gates, queries = parse(many(bounds.ALL_QUERIES + 1, broken=10_000))
     assert [case.name for case in queries] == ["q10000"]
     assert (queries.tests, queries.failures) == (1, 1)
     assert properties(queries)["passing_queries_not_listed"] == "10000"

@@ -21,6 +21,7 @@ from ragcontract.cli.options import (
     refuse_outputs,
     sources_of,
 )
+from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.reports import terminal
@@ -48,7 +49,7 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--report-json-detail",
     type=click.Choice(get_args(Detail)),
     help="Which queries report.json lists: those with broken rules, also those that changed, or all. "
-    "[all up to 10,000, then changed]",
+    f"[all up to {bounds.ALL_QUERIES:,}, then changed]",
 )
 def command(
     *,

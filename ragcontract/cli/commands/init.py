@@ -14,16 +14,15 @@ from ragcontract.cli.console import say, warn
 from ragcontract.contract import defaults
 from ragcontract.contract.golden_file import PLACEHOLDER
 from ragcontract.contract.review import same_question
+from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, mebibytes
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.writing import check_outputs, write_files
 
 WORKFLOW = ".github/workflows/rag-contract.yml"
 EXAMPLE = "How many days do customers have to return a product?"
-LONGEST_ID = 48
-MAX_BYTES = 16 << 20
 
 NEXT = f"""
 Next:
@@ -90,18 +89,18 @@ def read_questions(path: str) -> tuple[list[str], int]:
     if problem := not_readable(path):
         raise InputError([f"{path or repr(path)}: {problem}"])
     try:
-        data, _ = read_whole(path, limit=MAX_BYTES)
+        data, _ = read_whole(path, limit=bounds.QUESTIONS)
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise InputError([f"{path}:{line}: is not UTF-8; save the file as UTF-8"]) from error
     except READ_ERRORS as error:
         raise InputError([f"{path}: {read_problem(error)}"]) from error
-    if len(data) > MAX_BYTES:
-        raise InputError([f"{path}: is larger than 16 MiB, the limit for a list of questions"])
+    if len(data) > bounds.QUESTIONS:
+        raise InputError([f"{path}: is larger than {mebibytes(bounds.QUESTIONS)}, the limit for a list of questions"])
     lines = [line.strip() for line in text.splitlines()]
     if problems := [f"{path}:{n}: {problem}" for n, line in enumerate(lines, 1) if (problem := _no_question(line))]:
-        raise InputError(problems[:5], more=len(problems[5:]))
+        raise InputError(problems[: bounds.QUESTION_PROBLEMS], more=len(problems[bounds.QUESTION_PROBLEMS :]))
     asked = [line for line in lines if line]
     if not asked:
         raise InputError([f"{path}: is empty; expected one question per line"])
@@ -148,8 +147,8 @@ def _slug(question: str) -> str:
     words = re.findall(r"[a-z0-9]+", plain)
     slug = ""
     for word in words:
-        longer = f"{slug}-{word}" if slug else word[:LONGEST_ID]
-        if len(longer) > LONGEST_ID:
+        longer = f"{slug}-{word}" if slug else word[: bounds.SLUG]
+        if len(longer) > bounds.SLUG:
             break
         slug = longer
     return slug

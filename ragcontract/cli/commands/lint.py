@@ -12,11 +12,12 @@ from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import contract_warnings, read_golden
 from ragcontract.contract.resolve import resolve
 from ragcontract.contract.review import ReviewNote, read_exports, review
+from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
 from ragcontract.files.opening import Progress
-from ragcontract.files.problems import LONGEST, Collector
+from ragcontract.files.problems import Collector
 from ragcontract.registry import BUILT_IN
 from ragcontract.runs.doc_ids import doc_id_rows
 
@@ -59,7 +60,7 @@ def _findings(
     exports = read_exports(((query_id, doc_ids) for query_id, doc_ids, _ in rows), golden.queries, config.config)
     found = problems.found()
     found.raise_if_any()
-    reviewed = {shorten(warning, LONGEST) for warning in contract_warnings(golden.queries.values())}
+    reviewed = {shorten(warning, bounds.MESSAGE) for warning in contract_warnings(golden.queries.values())}
     warnings = [warning for warning in found.warnings if warning not in reviewed]
     return review(golden.queries, config.config, config.cutoffs[0], exports if run_paths else None), warnings
 

@@ -5,15 +5,14 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.numbers import count, signed
 from ragcontract.judging.gates import COMPARING, GateReport
-from ragcontract.reports.html.page_text import MAX_ID, Badge, badge, shown
+from ragcontract.reports.html.page_text import Badge, badge, shown
 from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.report import MetricReport, Report
 
-OPEN_TAGS = 12  # cards of tags that are not folded
 INTERVAL_DIGITS = 3
-MAX_REASON = 300
 NARROWEST = 0.01  # the axis covers at least this share of the scale, so that small changes look small
 
 
@@ -57,7 +56,7 @@ class Cards(Struct, frozen=True, kw_only=True):
 def cards(report: Report) -> Cards:
     """Return a card for each row of the metric table."""
     rows = table_rows(report)
-    folded = [row for row in rows if row.tag is not None][OPEN_TAGS:]
+    folded = [row for row in rows if row.tag is not None][bounds.HTML_CARDS :]
     broken = sum(row.status == "fail" for row in folded)
     return Cards(
         open=[_card(row) for row in rows[: len(rows) - len(folded)]],
@@ -69,7 +68,7 @@ def cards(report: Report) -> Cards:
 def _card(row: Row) -> Card:
     return Card(
         label=shown(row.label),
-        tag=None if row.tag is None else shown(row.tag, MAX_ID),
+        tag=None if row.tag is None else shown(row.tag, bounds.HTML_ID),
         badge=badge(row.status),
         before=row.baseline if row.compared else None,
         now=row.current,
@@ -96,7 +95,7 @@ def _facts(row: Row) -> Iterable[Fact]:
         yield Fact("Queries", f"{noise.wins:,} better, {noise.ties:,} the same, {noise.losses:,} worse")
     yield Fact("Limit", shown(row.limits or "none"))
     for reason in dict.fromkeys(gate.waived for gate in row.gates if gate.waived is not None):
-        yield Fact("Waived", shown(reason, MAX_REASON))
+        yield Fact("Waived", shown(reason, bounds.HTML_REASON))
 
 
 def _whiskers(metric: MetricReport | None, gates: Sequence[GateReport]) -> Whiskers | None:

@@ -10,15 +10,16 @@ from typing import Any
 
 import msgspec
 
+from ragcontract.core import bounds
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import visible
 from ragcontract.reports.broken import FindingsByQuery, worst_first_key
-from ragcontract.reports.html.page_text import MAX_NAME, STATUS, shown
+from ragcontract.reports.html.page_text import STATUS, shown
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import rank_changes
 from ragcontract.reports.report import QueryReport, Report
 
-DIGITS, MAX_WHY = 4, 500
+DIGITS = 4
 BROKEN_FIRST = {"fail": 0, "warn": 1, "waived": 1}
 Row = dict[str, Any]
 
@@ -38,7 +39,7 @@ def encode(report: Report) -> str:
         "metric": keys.index(next(iter(at_largest_k(report)))),
         "metrics": [visible(metric.label) for metric in report.metrics.values()],
         "lower": [int(metric.better == "lower") for metric in report.metrics.values()],
-        "tags": [shown(tag, MAX_NAME) for tag in tags],
+        "tags": [shown(tag, bounds.HTML_NAME) for tag in tags],
         "queries": [
             _row(query, findings, keys, numbers, changes.get(query.id, 0.0)) for query in worst_first(report, changes)
         ],
@@ -82,7 +83,7 @@ def _row(query: QueryReport, findings: FindingsByQuery, keys: list[str], tags: d
         row["f"] = [[_phrase(finding.expected), _phrase(finding.found)] for finding in listed]
         row["r"] = [violation.rule for violation in query.violations]
         if why := findings.why_tolerated(query.id):
-            row["y"] = shown(why, MAX_WHY)
+            row["y"] = shown(why, bounds.HTML_WHY)
     if query.weight != 1:
         row["w"] = query.weight
     if change:
@@ -92,7 +93,7 @@ def _row(query: QueryReport, findings: FindingsByQuery, keys: list[str], tags: d
 
 def _phrase(phrase: Phrase) -> list[str | list[str]]:
     """Return a phrase as a list in which text is a string and a name is a list of one string."""
-    return [[shown(part.name, MAX_NAME)] if isinstance(part, Name) else visible(part) for part in phrase]
+    return [[shown(part.name, bounds.HTML_NAME)] if isinstance(part, Name) else visible(part) for part in phrase]
 
 
 def _values(metrics: dict[str, float | None], keys: list[str]) -> list[float | None]:

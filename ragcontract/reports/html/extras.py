@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.numbers import count, percent
 from ragcontract.core.run import SourceFile
 from ragcontract.reports.drift import not_compared
-from ragcontract.reports.html.page_text import MAX_ID, Part, code, shown
+from ragcontract.reports.html.page_text import Part, code, shown
 from ragcontract.reports.report import BaselineInput, Report
 from ragcontract.runs.stored import Accepted
 
-MAX_LINES = 100
 DIGEST = 12  # characters that are enough to recognise a file
 Line = Sequence[Part]
 
@@ -30,7 +30,7 @@ def folds(report: Report) -> list[Fold]:
     found = []
     if baseline:
         for name, ids in not_compared(baseline).items():
-            found.append(_fold(f"{len(ids):,} {name}", [[Part(shown(query_id, MAX_ID))] for query_id in ids]))
+            found.append(_fold(f"{len(ids):,} {name}", [[Part(shown(query_id, bounds.HTML_ID))] for query_id in ids]))
         if baseline.accepted:
             times = len(baseline.accepted)
             title = "The baseline accepted regressions" + (f" {times} times" if times > 1 else "")
@@ -42,8 +42,8 @@ def folds(report: Report) -> list[Fold]:
 
 
 def _fold(title: str, lines: Sequence[Line]) -> Fold:
-    more = f"… and {len(lines) - MAX_LINES:,} more" if len(lines) > MAX_LINES else ""
-    return Fold(title=title, lines=lines[:MAX_LINES], more=more)
+    more = f"… and {len(lines) - bounds.HTML_LINES:,} more" if len(lines) > bounds.HTML_LINES else ""
+    return Fold(title=title, lines=lines[: bounds.HTML_LINES], more=more)
 
 
 def _accepted(one: Accepted) -> Line:
@@ -67,7 +67,7 @@ def _about(baseline: BaselineInput) -> Iterable[str]:
     yield count(baseline.queries, "query")
     yield f"{baseline.shared:,} shared"
     if baseline.created_at:
-        yield f"made {shown(baseline.created_at, MAX_ID)}"
+        yield f"made {shown(baseline.created_at, bounds.HTML_ID)}"
 
 
 def _source(name: str, files: Sequence[SourceFile], *facts: str) -> Line:

@@ -14,6 +14,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.judging.decision import Verdict
 from ragcontract.reports.drift import drift_phrases
@@ -21,7 +22,7 @@ from ragcontract.reports.headline import headline_phrase, shared_note
 from ragcontract.reports.html import data
 from ragcontract.reports.html.cards import Cards, cards
 from ragcontract.reports.html.extras import Fold, folds
-from ragcontract.reports.html.page_text import MAX_NOTE, Part, note, sentence, shown, with_code
+from ragcontract.reports.html.page_text import Part, note, sentence, shown, with_code
 from ragcontract.reports.html.query_rows import Queries, queries
 from ragcontract.reports.html.tags import Tags, tags
 from ragcontract.reports.repeats_note import repeats_note
@@ -106,7 +107,7 @@ def _page(report: Report) -> Page:
         data=data.encode(report),
         verdict=report.verdict,
         title=TITLES[report.verdict],
-        headline=sentence(headline_phrase(report), MAX_NOTE),
+        headline=sentence(headline_phrase(report), bounds.HTML_NOTE),
         about=_about(report),
         drift=list(map(with_code, drift_phrases(report))),
         cards=cards(report),

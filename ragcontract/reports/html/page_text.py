@@ -6,12 +6,12 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten, visible
 from ragcontract.judging.gates import Status
 from ragcontract.judging.policy import QueryStatus
 
-MAX_TEXT, MAX_ID, MAX_NAME, MAX_NOTE = 1_000, 120, 80, 5_000
 # These labels are also passed to the page's script.
 STATUS: dict[Status | QueryStatus, str] = {
     "pass": "✓ pass",
@@ -42,22 +42,22 @@ def badge(status: Status | QueryStatus) -> Badge:
     return Badge(status, STATUS[status])
 
 
-def shown(text: str, length: int = MAX_TEXT) -> str:
+def shown(text: str, length: int = bounds.HTML_TEXT) -> str:
     """Return text with control characters made visible, shortened to ``length``."""
     return shorten(visible(text), length)
 
 
 def code(name: str) -> Part:
     """Return a name as a part in the style of code."""
-    return Part(shown(name, MAX_ID), "code")
+    return Part(shown(name, bounds.HTML_ID), "code")
 
 
 def note(text: str | None) -> Sequence[str]:
     """Return a list with the note, or an empty list for None."""
-    return [shown(text, MAX_NOTE)] if text else []
+    return [shown(text, bounds.HTML_NOTE)] if text else []
 
 
-def sentence(phrase: Phrase, length: int = MAX_NAME) -> list[Part]:
+def sentence(phrase: Phrase, length: int = bounds.HTML_NAME) -> list[Part]:
     """Return the parts of a phrase; names have their own style and are shortened to ``length`` characters."""
     return [Part(shown(part.name, length), "name") if isinstance(part, Name) else Part(shown(part)) for part in phrase]
 

@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, signed
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, tolerated_queries
-from ragcontract.reports.html.page_text import MAX_ID, Badge, Part, badge, sentence, shown
+from ragcontract.reports.html.page_text import Badge, Part, badge, sentence, shown
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import QueryReport, Report
 
-LISTED, MAX_DOCS = 100, 5
-MAX_QUESTION, MAX_WHY = 200, 500
 DIGITS = 3
 
 
@@ -54,7 +53,7 @@ def queries(report: Report) -> Queries:
     findings = FindingsByQuery(report)
     key, metric = next(iter(at_largest_k(report).items()))
     tolerated = [query for query in tolerated_queries(report) if query.status != "fail"]
-    listed = [*broken_queries(report), *tolerated][:LISTED]
+    listed = [*broken_queries(report), *tolerated][: bounds.HTML_QUERIES]
     hidden, left_out = len(report.queries) - len(listed), report.inputs.golden.queries - len(report.queries)
     neither = "that neither broke a rule nor changed are not listed."
     return Queries(
@@ -69,21 +68,21 @@ def _row(query: QueryReport, findings: FindingsByQuery, key: str) -> QueryRow:
     value, before = query.metrics.get(key), (query.baseline_metrics or {}).get(key)
     listed = findings.failing(query.id) or findings.of(query.id)
     return QueryRow(
-        id=shown(query.id, MAX_ID),
-        question=shown(query.query, MAX_QUESTION),
+        id=shown(query.id, bounds.HTML_ID),
+        question=shown(query.query, bounds.HTML_QUESTION),
         badge=badge(query.status),
-        tags=[shown(tag, MAX_ID) for tag in query.tags],
+        tags=[shown(tag, bounds.HTML_ID) for tag in query.tags],
         metric=fixed(value, DIGITS),
         change=signed(None if value is None or before is None else value - before, DIGITS),
         ranks_before=_ranks(query.baseline_ranks),
         ranks=_ranks(query.ranks),
         broken=[BrokenRule(expected=sentence(one.expected), found=sentence(one.found)) for one in listed],
-        why="" if query.status == "fail" else shown(findings.why_tolerated(query.id), MAX_WHY),
+        why="" if query.status == "fail" else shown(findings.why_tolerated(query.id), bounds.HTML_WHY),
     )
 
 
 def _ranks(ranks: Mapping[str, int | None] | None) -> str:
     if ranks is None:
         return "n/a"
-    listed = [str(rank or "–") for rank in list(ranks.values())[:MAX_DOCS]]
-    return ", ".join(listed) + (", …" if len(ranks) > MAX_DOCS else "")
+    listed = [str(rank or "–") for rank in list(ranks.values())[: bounds.HTML_RANKS]]
+    return ", ".join(listed) + (", …" if len(ranks) > bounds.HTML_RANKS else "")

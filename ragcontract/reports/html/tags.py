@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import count, fixed, signed
-from ragcontract.reports.html.page_text import MAX_ID, shown
+from ragcontract.reports.html.page_text import shown
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import MetricReport, Report, TagReport
 from ragcontract.reports.tag_table import tag_changes, tags_worst_first
 
-OPEN_TAGS, MAX_TAGS = 10, 200
 DIGITS = 3
 
 
@@ -58,18 +58,18 @@ def tags(report: Report) -> Tags | None:
     rows = [
         TagRow(
             number=numbers[name],
-            name=shown(name, MAX_ID),
+            name=shown(name, bounds.HTML_ID),
             queries=f"{tag.queries:,}",
             metrics=list(_metrics(tag, metrics)),
         )
-        for name, tag in worst[:MAX_TAGS]
+        for name, tag in worst[: bounds.HTML_TAGS]
     ]
     return Tags(
         labels=[shown(metric.label) for metric in metrics.values()],
-        open=rows[:OPEN_TAGS],
-        title=count(len(worst) - OPEN_TAGS, "more tag"),
-        folded=rows[OPEN_TAGS:],
-        rest=f"… and {count(len(worst) - MAX_TAGS, 'more tag')}." if worst[MAX_TAGS:] else "",
+        open=rows[: bounds.HTML_OPEN_TAGS],
+        title=count(len(worst) - bounds.HTML_OPEN_TAGS, "more tag"),
+        folded=rows[bounds.HTML_OPEN_TAGS :],
+        rest=f"… and {count(len(worst) - bounds.HTML_TAGS, 'more tag')}." if worst[bounds.HTML_TAGS :] else "",
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.finding import Finding
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import render as say
@@ -17,8 +18,6 @@ from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
 
-MAX_ROWS = 100
-MAX_NAME, MAX_QUESTION = 100, 60
 STATUS = {"pass": "✅ pass", "fail": "❌ fail", "waived": "☑️ waived", "none": "-"}
 ICONS = {"pass": "✅", "fail": "❌"}
 VERDICTS = {"pass": "holds", "fail": "broken"}
@@ -27,7 +26,7 @@ VERDICTS = {"pass": "holds", "fail": "broken"}
 class Layout(Struct, frozen=True, kw_only=True):
     """How much of a report to render: rows per table, folded sections, and the inputs, which differ for each run."""
 
-    rows: int = MAX_ROWS
+    rows: int = bounds.ROWS
     folds: bool = True
     inputs: bool = True
 
@@ -56,7 +55,7 @@ def render_error(
     *,
     name: str = "",
     advice: str = "Fix the input and run the check again.",
-    max_rows: int = MAX_ROWS,
+    max_rows: int = bounds.ROWS,
 ) -> str:
     """Render the report on input that cannot be judged."""
     problems = count(len(report.problems) + report.more_problems, "problem")
@@ -70,7 +69,7 @@ def render_error(
 
 
 def _contract(name: str) -> str:
-    return f"Retrieval contract {text(shorten(visible(name), MAX_NAME))}" if name else "Retrieval contract"
+    return f"Retrieval contract {text(shorten(visible(name), bounds.MARKDOWN_NAME))}" if name else "Retrieval contract"
 
 
 def _drift(report: Report) -> list[str]:
@@ -99,7 +98,7 @@ def _metric_row(row: Row, *, compared: bool) -> list[str]:
 
 
 def _label(row: Row) -> str:
-    label = text(shorten(visible(row.label), MAX_NAME))
+    label = text(shorten(visible(row.label), bounds.MARKDOWN_NAME))
     return label if row.tag is None else f"{label} of {code(row.tag)}"
 
 
@@ -120,7 +119,7 @@ def _broken_queries(report: Report, max_rows: int) -> list[str]:
 
 
 def _query_rows(query: QueryReport, findings: FindingsByQuery, *, compared: bool) -> Iterable[list[str]]:
-    name = f"{code(query.id)}<br>{text(shorten(visible(query.query), MAX_QUESTION))}"
+    name = f"{code(query.id)}<br>{text(shorten(visible(query.query), bounds.MARKDOWN_QUESTION))}"
     for finding in findings.failing(query.id):
         cells = [name, say(finding.expected, code, inline), say(finding.found_now or finding.found, code, inline)]
         if compared:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+from ragcontract.core import bounds
 from ragcontract.core.finding import sentence
 from ragcontract.core.numbers import count, fixed, percent, signed
 from ragcontract.core.phrase import render
@@ -15,7 +16,6 @@ from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank
 from ragcontract.reports.report import BaselineInput, GoldenInput, QueryReport, Report, RunInput, TagReport
 from ragcontract.reports.tag_table import tag_changes, tags_worst_first
 
-MAX_DOCS = 5
 TAG_DIGITS = 3
 ALPHA = 0.05  # for the stars in the table of tags
 INPUTS = "Inputs"
@@ -85,8 +85,8 @@ def _moved(item: RankChange, report: Report) -> list[str]:
         f"{code(step.doc_id)}{' (forbidden)' if step.forbidden else ''} {rank(step.before)} → {rank(step.now)}"
         for step in item.steps
     ]
-    more = [f"{len(steps) - MAX_DOCS} more"] if len(steps) > MAX_DOCS else []
-    shown = ", ".join(steps[:MAX_DOCS] + more)
+    more = [f"{len(steps) - bounds.CHANGED_DOCS} more"] if len(steps) > bounds.CHANGED_DOCS else []
+    shown = ", ".join(steps[: bounds.CHANGED_DOCS] + more)
     if item.metric:
         shown = text(metric_step(item, report, "→")) + (f"; the worst ranks of its rows: {shown}" if shown else "")
     return [code(item.query.id), shown]

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
 
-MAX_ID, MAX_LINE = 80, 500
 ZERO_WIDTH_SPACE = "\u200b"
 
 Item = TypeVar("Item")
@@ -52,7 +52,7 @@ def inline(value: str) -> str:
 
 def code(value: str) -> str:
     """Format an id as code, shortened; nothing in it is interpreted as Markdown, a mention or a link."""
-    shown = shorten(visible(value), MAX_ID)
+    shown = shorten(visible(value), bounds.MARKDOWN_ID)
     if shown and not re.search(r"[`|\\]", shown) and shown.strip() == shown:
         return f"`{shown}`"
     # Backquotes and pipes would end the code or the table cell, so everything but letters and digits is an entity.
@@ -64,7 +64,7 @@ def code(value: str) -> str:
 
 def line(value: str) -> str:
     """Shorten plain text and escape it."""
-    return text(shorten(visible(value), MAX_LINE))
+    return text(shorten(visible(value), bounds.MARKDOWN_LINE))
 
 
 def bullets(lines: Sequence[str], max_rows: int, more: int = 0) -> str:

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragcontract.core import bounds
 from ragcontract.core.phrase import Name, render
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports.markdown.gfm import MAX_ID, code, fold, inline, table, text
+from ragcontract.reports.markdown.gfm import code, fold, inline, table, text
 from tests.reports.page import Page
 
 NASTY = (
@@ -176,7 +177,7 @@ def check_code(value: str) -> None:
     cell, item = in_a_cell(code(value)), in_a_list(code(value))
     assert (cell.tags, item.tags) == (CODE_CELL, CODE_LIST)
     assert cell.links() == item.links() == []
-    shown = shorten(visible(value), MAX_ID)
+    shown = shorten(visible(value), bounds.MARKDOWN_ID)
     assert cell.tables[0][1:] == [[shown, "1"], ["second", "2"]]
     assert item.items == [shown, "second"]
 

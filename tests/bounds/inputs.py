@@ -1,0 +1,193 @@
+"""Limits on input: text, numbers and sizes. Beyond them, a check exits with 2 and says why."""
+
+import io
+import json
+
+from ragcontract.cli.console import progress_over
+from ragcontract.core import bounds
+from ragcontract.files.opening import no_progress
+from tests.bounds.lab import Case, Cases, Lab, accepted, all_of, packed, row
+from tests.builders import baseline, golden, run, stored_query
+from tests.process import rag_contract
+
+
+def an_id(lab: Lab, size: int) -> bool:
+    name = "i" * size
+    return all_of(
+        accepted(lab.check([golden(name)], [run(name)]), "id: expected text of 1 to 2,000 characters"),
+        accepted(lab.check(rows=[run("q1", "doc1", name)]), "doc_id: expected text of 1 to 2,000 characters"),
+        accepted(lab.check([golden(relevance={name: 1}, relevant_doc_ids=None)]), "has a key of more than 2000"),
+    )
+
+
+def a_tag(lab: Lab, size: int) -> bool:
+    return accepted(lab.check([golden(tags=["t" * size])]), "expected text of 1 to 200 characters")
+
+
+def a_key(lab: Lab, size: int) -> bool:
+    refused = "has a key of more than"
+    known = lab.check(config=f"{'x' * size}: 1\n")
+    assert known.code == 2
+    waiver = f"waivers: [{{gate: {'x' * size}, reason: r, owner: o, expires: 2030-01-01}}]\n"
+    of_a_gate = lab.check(config=waiver)
+    return all_of(refused not in known.err, "gate: expected text of 1 to" not in of_a_gate.err)
+
+
+def levels_of_the_config(lab: Lab, size: int) -> bool:
+    ended = lab.check(config="{a: " * size + "1" + "}" * size)
+    assert ended.code == 2
+    return "is nested more than" not in ended.err
+
+
+def levels_of_json(lab: Lab, size: int) -> bool:
+    nested = json.dumps(baseline(stored_query()))[:-1] + ', "x": ' + "[" * (size - 1) + "]" * (size - 1) + "}"
+    (lab.folder / "baseline.json").write_text(nested)
+    return accepted(lab.check(), "is nested too deeply: more than 100 levels")
+
+
+def a_rank(lab: Lab, size: int) -> bool:
+    refused = "expected a whole number of at least 1, at most a billion"
+    return all_of(
+        accepted(lab.check([golden(must_rank_at_most=size)]), refused),
+        accepted(lab.check(config=f"k: {size}\n"), refused),
+        accepted(lab.check(config=f"max_baseline_age: {size}\n"), refused),
+        accepted(lab.check([], [], "", "--k", str(size)), "1<=x<=1000000000"),
+    )
+
+
+def cutoffs(lab: Lab, size: int) -> bool:
+    return accepted(lab.check(config=f"k: {list(range(1, size + 1))}\n"), "a list of up to 10 of them")
+
+
+def a_weight(lab: Lab, weight: float) -> bool:
+    return accepted(lab.check([golden(weight=weight)]), "expected a number from 1e-9 to a billion")
+
+
+def a_grade(lab: Lab, grade: float) -> bool:
+    return accepted(lab.check([golden(relevance={"doc1": grade})]), "a number of at least 0, at most a billion")
+
+
+def an_exponent(lab: Lab, grade: float) -> bool:
+    graded = [golden(relevance={"doc1": grade})]
+    return accepted(lab.check(graded, [], "gain: exponential\n"), "has a grade over 64, too much for")
+
+
+def milliseconds(lab: Lab, number: float) -> bool:
+    measured = [run(latency_ms=5)]
+    return all_of(
+        accepted(lab.check(rows=[run(latency_ms=number)]), "latency_ms: expected a number from 0 to a billion"),
+        accepted(lab.check([], measured, f"latency: {{p95_ms: {number}}}\n"), "above 0, at most a billion"),
+    )
+
+
+def an_alpha(lab: Lab, alpha: float) -> bool:
+    config = f"fail_on: {{mode: significant, alpha: {alpha}}}\n"
+    return accepted(lab.check(config=config), "expected a number from 0.001 up to 1")
+
+
+def _a_rise(lab: Lab, percentage: str) -> bool:
+    (lab.folder / "good.jsonl").write_text(json.dumps(run(latency_ms=5)))
+    config = f'latency: {{p95_increase_gt: "{percentage}%"}}\n'
+    ended = lab.check([], [run(latency_ms=5)], config, "--baseline", "good.jsonl")
+    return accepted(ended, "expected a number of milliseconds of at least 0, at most a billion or a percentage")
+
+
+def a_line(lab: Lab, size: int) -> bool:
+    following = json.dumps(golden("q2")).encode()
+    rows = [run("q1"), run("q2")]
+    return all_of(
+        *(
+            accepted(lab.check(data, rows), "golden.jsonl:1: the line is longer than")
+            for data in (row(size) + b"\n" + following, packed(row(size) + b"\n" + following))
+        )
+    )
+
+
+def the_config(lab: Lab, size: int) -> bool:
+    return accepted(lab.check(config="k: 5\n#".ljust(size, "x")), "ragcontract.yml: is larger than")
+
+
+def unpacked(lab: Lab, size: int) -> bool:
+    refused = "which is too much for a gzip file of its size; give it unpacked"
+    of_a_line = accepted(lab.check(packed(row(size))), refused)
+    (lab.folder / "baseline.json").write_bytes(packed(json.dumps(baseline()).encode().ljust(size)))
+    return all_of(of_a_line, accepted(lab.check(), refused))
+
+
+def unpacked_by_size(lab: Lab, times: int) -> bool:
+    lab.make_smaller("UNPACKED", 1)
+    refused = "which is too much for a gzip file of its size; give it unpacked"
+    return accepted(lab.check(packed(row(500 * times), 500)), refused)
+
+
+def unpacked_in_total(lab: Lab, size: int) -> bool:
+    data = row(200) + b"\n" * (size - 200)
+    return accepted(lab.check(packed(data)), "which is too much for a gzip file of its size; give it unpacked")
+
+
+def unpacked_in_total_by_size(lab: Lab, times: int) -> bool:
+    lab.make_smaller("UNPACKED_TOTAL", 1)
+    return unpacked_by_bytes(lab, 500 * times)
+
+
+def unpacked_by_bytes(lab: Lab, size: int) -> bool:
+    data = row(200) + b"\n" * (size - 200)
+    return accepted(lab.check(packed(data, 500)), "which is too much for a gzip file of its size; give it unpacked")
+
+
+def questions(lab: Lab, size: int) -> bool:
+    (lab.folder / "questions.txt").write_text("Why?".ljust(size))
+    return accepted(rag_contract("init", "--questions", "questions.txt"), "the limit for a list of questions")
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def without_progress(lab: Lab, size: int) -> bool:
+    (lab.folder / "run.jsonl").write_bytes(b" " * size)
+    lab.patch.setattr("sys.stderr", _Terminal())
+    with progress_over(["run.jsonl"]) as progress:
+        return progress is no_progress
+
+
+def explained(lab: Lab, size: int) -> bool:
+    ended = lab.check(row(size, query=1, weight="x"))
+    assert ended.code == 2
+    return ended.err.count("golden.jsonl:1: ") == 2
+
+
+def faulty_rows(lab: Lab, count: int) -> bool:
+    ended = lab.check(b"{}\n" * (bounds.PROBLEMS // 2 + count + 1))
+    assert ended.code == 2
+    return "rows are faulty; the rows from here on were not read" not in ended.err
+
+
+CASES: Cases = {
+    "ID": Case(an_id),
+    "TAG": Case(a_tag),
+    "KEY": Case(a_key),
+    "CONFIG_DEPTH": Case(levels_of_the_config),
+    "NESTING": Case(levels_of_json),
+    "RANK": Case(a_rank),
+    "CUTOFFS": Case(cutoffs),
+    "WEIGHT_LEAST": Case(a_weight, past=lambda least: least / 2),
+    "WEIGHT": Case(a_weight),
+    "GRADE": Case(a_grade),
+    "EXPONENT": Case(an_exponent),
+    "MILLISECONDS": Case(milliseconds),
+    "ALPHA_LEAST": Case(an_alpha, past=lambda least: least / 2),
+    "PERCENT_DIGITS": Case(lambda lab, digits: _a_rise(lab, "9" * digits)),
+    "PERCENT_DECIMALS": Case(lambda lab, digits: _a_rise(lab, "1." + "9" * digits)),
+    "LINE": Case(a_line, small=1_000),
+    "CONFIG": Case(the_config, small=200),
+    "UNPACKED": Case(unpacked, small=20_000),
+    "UNPACKED_RATIO": Case(unpacked_by_size),
+    "UNPACKED_TOTAL": Case(unpacked_in_total, small=20_000),
+    "UNPACKED_TOTAL_RATIO": Case(unpacked_in_total_by_size),
+    "QUESTIONS": Case(questions, small=100),
+    "PROGRESS": Case(without_progress, small=100),
+    "EXPLAINED": Case(explained, small=1_000),
+    "FAULTY_ROWS": Case(faulty_rows, small=100),
+}

@@ -1,0 +1,214 @@
+"""Limits on messages about input, and on what the commands other than check write."""
+
+import difflib
+import json
+from collections import Counter
+
+import pytest
+
+from ragcontract.convert.collection import some
+from ragcontract.core import nearest
+from ragcontract.files.problems import Problem
+from tests.bounds.lab import Case, Cases, Lab, all_of
+from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
+from tests.process import rag_contract
+
+
+def refused(lab: Lab, row: dict[str, object] | bytes) -> str:
+    """Return the message on a wrong golden row."""
+    ended = lab.check(row if isinstance(row, bytes) else [row])
+    assert ended.code == 2
+    return ended.err
+
+
+def problems(lab: Lab, size: int) -> bool:
+    wrong = lab.check([golden(f"q{number}", query=1) for number in range(size)])
+    assert wrong.err.count("query: expected text") == min(size, 50)
+    missing = lab.check([golden(f"q{number}") for number in range(size + 1)], [run("q0")])
+    return all_of("… and 1 more like these" not in wrong.err, "… and 1 more like these" not in missing.err)
+
+
+def faults(lab: Lab, size: int) -> bool:
+    of_a_row = refused(lab, golden(relevant_doc_ids=[1.5] * size))
+    of_config = lab.check(config="".join(f"x{number}: 1\n" for number in range(size))).err
+    return all_of(*("has more faults than" not in text for text in (of_a_row, of_config)))
+
+
+def problems_of_questions(lab: Lab, size: int) -> bool:
+    (lab.folder / "questions.txt").write_text("{}\n" * size)
+    return "more like these" not in rag_contract("init", "--questions", "questions.txt").err
+
+
+def a_message(_: Lab, size: int) -> bool:
+    long = "m" * size
+    return all_of(str(Problem("f", long)) == f"f: {long}", str(Problem(long, "m")) == f"{long}: m")
+
+
+def a_value(lab: Lab, size: int) -> bool:
+    value = ["a" * 30, "b" * (size - 38)]
+    written = json.dumps(value)
+    assert len(written) == size
+    return f"found {written}" in refused(lab, golden(query=value))
+
+
+def a_text(lab: Lab, size: int) -> bool:
+    return f'found "{"x" * size}"' in refused(lab, golden(must_rank_at_most="x" * size))
+
+
+def items(lab: Lab, size: int) -> bool:
+    return all_of(
+        f"found {list(range(size))}" in refused(lab, golden(query=list(range(size)))),
+        "…" not in refused(lab, golden(query={f"k{number}": 1 for number in range(size)})),
+    )
+
+
+def a_name(_: Lab, size: int) -> bool:
+    return "i" * size in some(["i" * size])
+
+
+def what_follows(lab: Lab, size: int) -> bool:
+    return repr("x" * size) in refused(lab, b'{"id": ' + b"x" * size)
+
+
+def names(lab: Lab, size: int) -> bool:
+    unknown = lab.check([], [run(), *(run(f"u{number}") for number in range(size))])
+    versions = [run(f"q{number}", index_version=f"v{number}") for number in range(size)]
+    disagree = lab.check([golden(f"q{number}") for number in range(size)], versions)
+    strange = refused(lab, {"id": "q", "relevant_doc_ids": [], **{f"{letter}{letter}": 1 for letter in "vwxyz"[:size]}})
+    return all_of(
+        " more" not in unknown.err,
+        " more" not in disagree.out,
+        repr("vwxyz"[size - 1] * 2) in strange,
+    )
+
+
+def spell_checked(lab: Lab, size: int) -> bool:
+    ids = [f"q{number}" for number in range(size)]
+    rows = [*map(run, ids[:-1]), run(ids[-1], latency_mss=1)]
+    return "did you mean 'latency_ms'" in lab.check(list(map(golden, ids)), rows).err
+
+
+def compared(lab: Lab, known: list[str], word: str) -> tuple[int, int]:
+    """Return how many characters of a misspelled name are compared, and with how many names."""
+    found: list[tuple[int, int]] = []
+
+    def spy(plain: str, candidates: list[str], **_: object) -> list[str]:
+        found.append((len(plain), len(candidates)))
+        return []
+
+    lab.patch.setattr(difflib, "get_close_matches", spy)
+    nearest.nearest(word, known)
+    return found[0]
+
+
+def known_names(_: Lab, size: int) -> bool:
+    return nearest.nearest("targat", [*(f"{number}" for number in range(size - 1)), "target"]) == "target"
+
+
+def shared_pairs(lab: Lab, size: int) -> bool:
+    votes: list[Counter[str]] = []
+
+    class Spy(Counter[str]):
+        def __init__(self) -> None:
+            super().__init__()
+            votes.append(self)
+
+    lab.patch.setattr(nearest, "Counter", Spy)
+    nearest.nearest("a", [f"a{number}" for number in range(size)])
+    return votes[0].total() == size
+
+
+def a_slug(lab: Lab, size: int) -> bool:
+    (lab.folder / "questions.txt").write_text("a" * size)
+    rag_contract("init", "--questions", "questions.txt")
+    written: str = json.loads((lab.folder / "golden.jsonl").read_text())["id"]
+    return written == "a" * size
+
+
+def lint(lab: Lab, queries: list[dict[str, object]], rows: list[dict[str, object]]) -> str:
+    """Return what lint says of a golden file and a run."""
+    write_jsonl(lab.folder / "golden.jsonl", queries)
+    write_jsonl(lab.folder / "current_run.jsonl", rows)
+    return rag_contract("lint", "--run", "current_run.jsonl").out
+
+
+def tagged(lab: Lab, size: int) -> bool:
+    queries = [golden(f"q{number}", query=f"Question {number}?", tags=["t"]) for number in range(size)]
+    return "small-tag" not in lint(lab, queries, [run()])
+
+
+def collected_ids(lab: Lab, size: int) -> bool:
+    rows = [run("q1", *(str(number) for number in range(size - 1))), run("q2", "document")]
+    return "did you mean 'document'" in lint(lab, [golden("q1", "documemt")], rows)
+
+
+def suggested_ids(lab: Lab, size: int) -> bool:
+    queries = [golden(f"q{number}", f"document-{number}x", query=f"Question {number}?") for number in range(size)]
+    rows = [run("q0", *(f"document-{number}y" for number in range(size)))]
+    return lint(lab, queries, rows).count("did you mean") == size
+
+
+def accept(lab: Lab, broken: int, before: int) -> list[dict[str, list[str]]]:
+    """Accept a run in which some queries are broken, after ``before`` others; returns the records in the baseline."""
+    ids = [f"q{number}" for number in range(broken)]
+    record = {"reason": "r", "at": "2026-01-01", "failed": 1, "failed_checks": ["c"]}
+    write_jsonl(lab.folder / "golden.jsonl", map(golden, ids))
+    write_jsonl(lab.folder / "current_run.jsonl", [run(one, "x") for one in ids])
+    stored = [stored_query(one) for one in ids]
+    write_baseline(lab.folder / "baseline.json", *stored, accepted=[record] * before)
+    ended = rag_contract("baseline", "--update", "--accept-regressions", "they are known")
+    assert ended.code == 0, ended
+    found: list[dict[str, list[str]]] = json.loads((lab.folder / "baseline.json").read_text())["accepted"]
+    return found
+
+
+def versions_on_spark(_: Lab, size: int) -> bool:
+    pytest.importorskip("pyspark")
+    from ragcontract.cluster.collect import _versions
+    from ragcontract.cluster.counts import Counted, Counts
+    from ragcontract.files.problems import Collector
+
+    class Few(Counts):
+        def __init__(self) -> None:
+            """Count nothing."""
+
+        def first(self, _kind: str, most: int, *, number: int = 0, rows: int = 1) -> list[Counted]:
+            return [Counted(number, str(one).encode(), rows) for one in range(min(most, size))]
+
+    problems = Collector()
+    found = _versions(Few(), "run", problems)
+    return all_of(*(len(values) == size for values in found.values()), not problems.found().warnings)
+
+
+def unknown_ids(lab: Lab, size: int) -> bool:
+    lab.check([], [run(), *(run(f"u{number}") for number in range(size))])
+    found = lab.report()["inputs"]["run"]
+    assert found["queries"] == size + 1
+    return len(found["unknown"]) == size
+
+
+CASES: Cases = {
+    "PROBLEMS": Case(problems),
+    "FAULTS": Case(faults),
+    "QUESTION_PROBLEMS": Case(problems_of_questions),
+    "MESSAGE": Case(a_message),
+    "VALUE": Case(a_value),
+    "VALUE_TEXT": Case(a_text),
+    "VALUE_ITEMS": Case(items),
+    "NAME": Case(a_name),
+    "JSON_REST": Case(what_follows),
+    "NAMES": Case(names),
+    "SPELL_CHECKED": Case(spell_checked),
+    "NEAR_LENGTH": Case(lambda lab, size: compared(lab, ["known"], "x" * size)[0] == size),
+    "NEAR_KNOWN": Case(known_names, small=50),
+    "NEAR_SHARED": Case(shared_pairs, small=50),
+    "NEAR_COMPARED": Case(lambda lab, size: compared(lab, [f"a{one}" for one in range(size)], "a")[1] == size),
+    "SLUG": Case(a_slug),
+    "TAGGED": Case(tagged, past=lambda fewest: fewest - 1),
+    "LINT_IDS": Case(collected_ids, small=20),
+    "LINT_SUGGESTED": Case(suggested_ids),
+    "ACCEPTED": Case(lambda lab, size: len(accept(lab, broken=1, before=size - 1)) == size),
+    "FAILED_CHECKS": Case(lambda lab, size: len(accept(lab, broken=size, before=0)[-1]["failed_checks"]) == size),
+    "UNKNOWN": Case(unknown_ids, small=20),
+    "VERSIONS": Case(versions_on_spark),
+}

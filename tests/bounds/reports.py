@@ -1,0 +1,175 @@
+"""Limits on what reports show. Reports are made in memory and rendered."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from ragcontract.core.phrase import Name
+from ragcontract.github.body import checked
+from ragcontract.reports.html.cards import cards
+from ragcontract.reports.html.extras import folds
+from ragcontract.reports.html.page_text import note, sentence
+from ragcontract.reports.html.query_rows import QueryRow, queries
+from ragcontract.reports.html.tags import tags
+from ragcontract.reports.markdown.document import render, render_error
+from ragcontract.reports.report import ErrorReport, Report
+from ragcontract.reports.terminal import aligned, check_text, diff_text
+from ragcontract.reports.update import update_text
+from ragcontract.runs.stored import BaselineFile, Tool
+from tests.bounds.lab import Case, Cases, Lab, all_of
+from tests.builders import baseline, golden, run
+from tests.records import Rows, query, rendered, report
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def broken(count: int = 1, **fields: Any) -> Report:
+    """Return a report on queries that find nothing."""
+    asked = [query(f"q{number}", "A", **fields) for number in range(count)]
+    return report(asked, {one.id: ["x"] for one in asked})
+
+
+def holding(count: int = 1, **fields: Any) -> Report:
+    """Return a report on a contract that holds."""
+    asked = [query(f"q{number}", "A") for number in range(count)]
+    return report(asked, {one.id: ["A"] for one in asked}, **fields)
+
+
+def wanting(documents: int) -> Report:
+    """Return a report on a query that lost all of its documents."""
+    wanted = [f"doc{number}" for number in range(documents)]
+    return report([query("q", *wanted)], {"q": ["x"]}, {"q": wanted}, {"k": documents})
+
+
+def waived(why: int) -> tuple[Report, str]:
+    """Return a report on a waived query whose reason, as reports write it, has ``why`` characters; and the reason."""
+
+    def made(reason: str) -> Report:
+        waiver = {"query": "q", "reason": reason, "owner": "ann", "expires": "2027-01-01"}
+        return report([query("q", "A")], {"q": ["x"]}, None, {"waivers": [waiver]})
+
+    written = made("r").findings[0].why
+    reason = "r" * (why - len(written) + 1)
+    found = made(reason)
+    assert len(found.findings[0].why) == why
+    return found, found.findings[0].why
+
+
+def tagged(count: int, *, limited: bool = False) -> Report:
+    """Return a report on a query with many tags; ``limited`` sets a minimum for each of them."""
+    names = tuple(f"t{number:03}" for number in range(count))
+    limits = {"tags": {name: {"minimums": {"mrr_at_k": 0.1}} for name in names}} if limited else {}
+    return report([query("q", "A", tags=names)], {"q": ["A"]}, None, limits)
+
+
+def all_queries(lab: Lab, size: int) -> bool:
+    ids = [f"q{number}" for number in range(size)]
+    lab.check(list(map(golden, ids)), list(map(run, ids)))
+    return bool(lab.report()["detail"] == "all")
+
+
+def listed(_: Lab, size: int) -> bool:
+    found = wanting(size)
+    return all_of(" more" not in check_text(found), ", …" not in render(found))
+
+
+def terminal_why(_: Lab, size: int) -> bool:
+    found, why = waived(size)
+    return why in check_text(found)
+
+
+def terminal_question(_: Lab, size: int) -> bool:
+    question = "q" * size
+    before = Rows(docs={"q": ["A"]}, name="baseline.json", questions={"q": question})
+    return question in diff_text(report([query("q", "A", query=question)], {"q": ["x"]}, before))
+
+
+def terminal_reason(_: Lab, size: int) -> bool:
+
+    stored = msgspec.convert(baseline(), BaselineFile)
+    text = update_text(broken(), stored, stored, out="baseline.json", reason="r" * size, written=True)
+    return "r" * size in text
+
+
+def rows(_: Lab, size: int) -> bool:
+    tool = Tool(name="rag-contract", version="1")
+    error = ErrorReport(tool=tool, created_at="", problems=[f"problem {number}" for number in range(size)])
+    return all_of("… and " not in render(broken(size)), "… and " not in render_error(error))
+
+
+def markdown_id(_: Lab, size: int) -> bool:
+    name = "i" * size
+    return f"`{name}`" in render(report([query(name, "A")], {name: ["x"]}))
+
+
+def html_row(find: Callable[[QueryRow], str], made: Callable[[str], Report]) -> Callable[[Lab, int], bool]:
+    """Return a trial of a text in a row of the table of queries."""
+    return lambda _lab, size: find(queries(made("x" * size)).rows[0]) == "x" * size
+
+
+def html_why(_: Lab, size: int) -> bool:
+    found, why = waived(size)
+    data = rendered(found)["report-html"].decode()
+    return all_of(queries(found).rows[0].why == why, data.count(why) == 2)
+
+
+def html_reason(_: Lab, size: int) -> bool:
+    def made(reason: str) -> Report:
+        waiver = {"gate": "minimums.mrr_at_k", "reason": reason, "owner": "ann", "expires": "2027-01-01"}
+        config = {"minimums": {"mrr_at_k": 0.9}, "waivers": [waiver]}
+        return report([query("q", "A")], {"q": ["x"]}, None, config)
+
+    def shown(found: Report) -> str:
+        return next(fact.value for card in cards(found).open for fact in card.facts if fact.name == "Waived")
+
+    reason = "r" * (size - len(shown(made("r"))) + 1)
+    return reason in shown(made(reason))
+
+
+def folded(_: Lab, size: int) -> bool:
+    warnings = next(fold for fold in folds(holding(warnings=["w"] * size)) if "warning" in fold.title)
+    return not warnings.more
+
+
+def html_tags(count: int) -> tuple[bool, bool]:
+    """Return whether all tags are open, and whether all are in the page."""
+    found = tags(tagged(count))
+    assert found
+    return not found.folded, not found.rest
+
+
+def baseline_time(_: Lab, size: int) -> bool:
+    before = Rows(docs={"q": ["A"]}, name="baseline.json", created_at="x" * size)
+    return "x" * size in checked(report([query("q", "A")], {"q": ["A"]}, before), NOW)
+
+
+CASES: Cases = {
+    "ALL_QUERIES": Case(all_queries, small=20),
+    "LISTED": Case(listed),
+    "CELL": Case(lambda _, size: next(iter(aligned([["c" * size]]))) == "c" * size),
+    "TERMINAL_WHY": Case(terminal_why),
+    "TERMINAL_QUESTION": Case(terminal_question),
+    "TERMINAL_REASON": Case(terminal_reason),
+    "ROWS": Case(rows),
+    "MARKDOWN_ID": Case(markdown_id),
+    "MARKDOWN_QUESTION": Case(lambda _, size: "x" * size in render(broken(query="x" * size))),
+    "MARKDOWN_NAME": Case(lambda _, size: "x" * size in render(holding(), name="x" * size)),
+    "MARKDOWN_LINE": Case(lambda _, size: "x" * size in render(holding(warnings=["x" * size]))),
+    "CHANGED_DOCS": Case(lambda _, size: " more |" not in render(wanting(size))),
+    "HTML_TEXT": Case(lambda _, size: b"x" * size in rendered(holding(warnings=["x" * size]))["report-html"]),
+    "HTML_NOTE": Case(lambda _, size: note("x" * size) == ["x" * size]),
+    "HTML_ID": Case(html_row(lambda row: row.id, lambda name: report([query(name, "A")], {name: ["x"]}))),
+    "HTML_NAME": Case(lambda _, size: sentence((Name("x" * size),))[0].text == "x" * size),
+    "HTML_QUESTION": Case(html_row(lambda row: row.question, lambda text: broken(query=text))),
+    "HTML_WHY": Case(html_why),
+    "HTML_REASON": Case(html_reason),
+    "HTML_QUERIES": Case(lambda _, size: len(queries(broken(size)).rows) == size),
+    "HTML_RANKS": Case(lambda _, size: "…" not in queries(wanting(size)).rows[0].ranks),
+    "HTML_CARDS": Case(lambda _, size: not cards(tagged(size, limited=True)).folded),
+    "HTML_OPEN_TAGS": Case(lambda _, size: html_tags(size)[0]),
+    "HTML_TAGS": Case(lambda _, size: html_tags(size)[1]),
+    "HTML_LINES": Case(folded),
+    "BASELINE_TIME": Case(baseline_time),
+}

@@ -1,0 +1,40 @@
+"""Every limit holds: what is at it is accepted or shown whole, and what is one past it is not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragcontract.core import bounds
+from tests.bounds import inputs, messages, reports, to_github
+from tests.bounds.lab import Case, Cases, Lab
+from tests.github.standin import GitHub
+
+CASES: Cases = {**inputs.CASES, **messages.CASES, **reports.CASES, **to_github.CASES}
+
+
+@pytest.fixture
+def lab(tmp_path: Path, github: GitHub, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    monkeypatch.chdir(tmp_path)
+    return Lab(folder=tmp_path, github=github, patch=monkeypatch)
+
+
+def limit_of(name: str, case: Case, lab: Lab) -> Any:
+    """Return a limit, made smaller if the case asks for that."""
+    if case.small is not None:
+        lab.make_smaller(name, case.small)
+    return getattr(bounds, name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_at_the_limit_is_whole(name: str, lab: Lab) -> None:
+    assert CASES[name].is_whole(lab, limit_of(name, CASES[name], lab))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_one_past_the_limit_is_not(name: str, lab: Lab) -> None:
+    assert not CASES[name].is_whole(lab, CASES[name].past(limit_of(name, CASES[name], lab)))
+
+
+def test_every_limit_has_its_trial() -> None:
+    assert set(CASES) == {name for name in vars(bounds) if name.isupper()}

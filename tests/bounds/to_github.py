@@ -1,0 +1,258 @@
+"""Limits on what is written to GitHub and read from it, and on the time that it gets."""
+
+import json
+import math
+from itertools import islice
+from typing import Any
+
+import requests
+
+from ragcontract.core import bounds
+from ragcontract.core.finding import Finding
+from ragcontract.github import http
+from ragcontract.github.annotations import of_report
+from ragcontract.github.commands import annotation
+from ragcontract.github.comment import Draft
+from ragcontract.github.context import Context, Token
+from ragcontract.github.delivery import renderer_of
+from ragcontract.github.failure import GitHubError, Timing
+from ragcontract.github.http import Http
+from ragcontract.github.marker import NO_RUN, Marker, head
+from ragcontract.github.relay import BAREST
+from ragcontract.github.settings import Settings
+from ragcontract.reports.report import Report
+from tests import scenarios
+from tests.bounds.lab import Case, Cases, Lab, all_of
+from tests.bounds.reports import broken, holding
+from tests.github.relayed import HEAD, relayed
+from tests.github.standin import Fault
+from tests.github.test_comment import draft, written
+from tests.github.test_http import Calls
+from tests.records import rendered
+from tests.runner import InProcess, Result
+
+
+def a_comment(lab: Lab, size: int) -> bool:
+    def drafted(text: str) -> Draft:
+        return Draft(name="", state="pass", run=(100, 1), content="", body=lambda most, _before: text[:most])
+
+    marker = drafted("").text(None).rstrip()
+    text = "x" * (size - len(marker) - 1)
+    written(lab.github, drafted(text))
+    return lab.github.bodies()[0] == f"{marker}\n{text}"
+
+
+def step(lab: Lab, inputs: dict[str, str]) -> Result:
+    """Run the action on a broken contract of three queries, in a folder of its own."""
+    runner = InProcess(lab.folder / f"job{len(list(lab.folder.iterdir()))}", lab.github)
+    scenarios.failing(runner.workspace)
+    found = runner.run({"comment": "never", **inputs})
+    file = runner.workspace / "comment.md"
+    return found if not file.exists() else Result(**{**as_dict(found), "summary": file.read_text()})
+
+
+def as_dict(result: Result) -> dict[str, Any]:
+    """Return the fields of a result."""
+    return {name: getattr(result, name) for name in result.__struct_fields__}
+
+
+def a_text_of_the_action(name: str, inputs: dict[str, str]) -> Case:
+    """Return the trial of a limit on Markdown in bytes; it is set to what the Markdown has, or to one less."""
+
+    def is_whole(lab: Lab, size: int) -> bool:
+        limit = getattr(bounds, name)
+        whole = step(lab, inputs).summary
+        body = whole.rpartition("\nChecked ")[0].removesuffix("\n") + "\n" if inputs else whole.removesuffix("\n")
+        lab.make_smaller(name, len(body.encode()) - (size - limit))
+        return step(lab, inputs).summary == whole
+
+    return Case(is_whole)
+
+
+def tries_of_a_comment(lab: Lab, size: int) -> bool:
+    lab.github.faults = [Fault(method="POST", path="^/repos", times=size - 1, status=502)]
+    try:
+        written(lab.github, draft())
+    except GitHubError:
+        assert not lab.github.comments
+        return False
+    return len(lab.github.comments) == 1
+
+
+def second_step(lab: Lab, report: bytes) -> tuple[int, str]:
+    """Run ``mode: post-comment`` on a report; returns the exit code and the log."""
+    lab.github.add_pull(7, sha=HEAD, head="stranger/app")
+    runner = InProcess(lab.folder / "second", lab.github)
+    found = relayed(runner, report)
+    return found.exit_code, found.log
+
+
+def posted(lab: Lab, report: bytes, refusal: str) -> bool:
+    """Return whether a report is posted; if it is not, it must be for this reason."""
+    code, log = second_step(lab, report)
+    if code == 2:
+        assert refusal in log, log
+        return False
+    assert code == 0
+    assert len(lab.github.comments) == 1, log
+    return True
+
+
+def as_file(report: Report) -> bytes:
+    """Return the ``report.json`` of a report."""
+    return rendered(report)["report-json"]
+
+
+def report_explained(lab: Lab, size: int) -> bool:
+    wrong = json.loads(as_file(holding())) | {"warnings": [1], "verdict": 2}
+    code, log = second_step(lab, json.dumps(wrong).encode().ljust(size))
+    assert code == 2
+    return "is not a report of this version" not in log
+
+
+def a_sentence(lab: Lab, size: int) -> bool:
+    finding = Finding(
+        kind="rule",
+        ids=("must_include",),
+        status="warn",
+        location="",
+        query_id="q0",
+        expected=("x" * size,),
+        found=("nothing",),
+    )
+    report = json.loads(as_file(holding()))
+    report["findings"] = [json.loads(json.dumps({name: getattr(finding, name) for name in finding.__struct_fields__}))]
+    return posted(lab, json.dumps(report).encode(), "findings: a sentence has more than")
+
+
+def shortest_report(lab: Lab, size: int) -> bool:
+    report = broken(2)
+    shortest = len(renderer_of(report, "")(BAREST).encode())
+    lab.make_smaller("REPORT_SHORTEST", shortest - (size - bounds.REPORT_SHORTEST))
+    return posted(lab, as_file(report), "its shortest form is too long for a comment")
+
+
+def an_input(name: str) -> Case:
+    """Return the trial of an input with a number."""
+
+    def is_whole(_: Lab, number: int) -> bool:
+        found = Settings.from_environ({f"INPUT_{name.upper()}": str(number)})
+        refusal = f"input {name}: expected a whole number from 1 to {number - 1:,}, found '{number}'"
+        assert found.problems in {(), (refusal,)}
+        return not found.problems
+
+    return Case(is_whole)
+
+
+def a_run(_: Lab, digits: int) -> bool:
+    environ = {"GITHUB_RUN_ID": "9" * digits, "GITHUB_RUN_ATTEMPT": "9" * digits}
+    id_of_run, attempt = Context.from_environ(environ).run
+    return all_of(id_of_run > 0, attempt > 0)
+
+
+def a_marker(_: Lab, size: int) -> bool:
+    start = "<!-- rag-contract name="
+    end = " run=100.1 "
+    return Marker.of(f"{start}{'x' * (size - len(start) - len(end))}{end}-->", (100, 1)).run == (100, 1)
+
+
+def a_run_ahead(_: Lab, ahead: int) -> bool:
+    return Marker.of(f"<!-- rag-contract name= run={100 + ahead}.1 state=pass content=0 -->", (100, 1)).run != NO_RUN
+
+
+def authors(lab: Lab, count: int) -> bool:
+    for number in range(count):
+        lab.github.add_comment(f"{head('')} run=100.1 state=pass content=0 -->", login=f"stranger{number}")
+    written(lab.github, draft())
+    asked = [sent for sent in lab.github.sent if "viewerDidAuthor" in str(sent.body)]
+    return len(asked) == 1 and str(asked[0].body).count("IC_") >= count
+
+
+def a_page(lab: Lab, size: int) -> bool:
+    for _ in range(size):
+        lab.github.add_comment("x", login="ann")
+    calls = Calls(lab.github)
+    assert len(list(islice(calls.client.comments(7), size))) == size
+    return len(lab.github.requests) == 1
+
+
+def an_answer(lab: Lab, size: int) -> bool:
+    lab.github.faults = [Fault(status=400, message="m" * size)]
+    return str(Calls(lab.github).fails()).endswith("m" * size)
+
+
+def got(calls: Calls) -> bool:
+    """Return whether a call succeeds in the end."""
+    try:
+        calls.get()
+    except GitHubError:
+        return False
+    return True
+
+
+def all_calls(lab: Lab, seconds: int) -> bool:
+    lab.github.faults = [Fault(times=1, status=503, headers={"Retry-After": str(seconds - 1)})]
+    return got(Calls(lab.github, seconds=Settings.from_environ({}).github_timeout))
+
+
+def seconds_of_one_call(lab: Lab, seconds: float) -> tuple[float, float]:
+    """Return the time to connect and the time between two bytes that a call gets if ``seconds`` are left."""
+    found: list[tuple[float, float]] = []
+
+    class Spy(requests.Session):
+        def request(self, *_: Any, timeout: Any = None, **__: Any) -> requests.Response:
+            found.append(timeout)
+            raise requests.ConnectTimeout
+
+    timing = Timing(monotonic=lambda: 0.0, now=lambda: 0.0, sleep=lambda _seconds: None)
+    client = Http(Spy(), Token("t"), seconds=seconds, timing=timing)
+    try:
+        client.call("GET", lab.github.url, tries=1)
+    except GitHubError:
+        return found[0]
+    raise AssertionError("the call did not fail")
+
+
+def tries_of_a_call(lab: Lab, size: int) -> bool:
+    lab.github.faults = [Fault(times=size - 1, status=503)]
+    return got(Calls(lab.github))
+
+
+def pauses(lab: Lab, **fault: Any) -> list[float]:
+    """Return the pauses, without chance, of a call that fails twice."""
+    lab.patch.setattr(http.JITTER, "uniform", max)
+    lab.github.faults = [Fault(times=2, **fault)]
+    calls = Calls(lab.github, seconds=math.inf)
+    calls.get()
+    return calls.waits
+
+
+CASES: Cases = {
+    "COMMENT": Case(a_comment),
+    "COMMENT_FILE": a_text_of_the_action("COMMENT_FILE", {"comment-body-file": "comment.md"}),
+    "COMMENT_NAME": Case(lambda _, size: "n" * size in head("n" * size)),
+    "COMMENT_TRIES": Case(tries_of_a_comment),
+    "SUMMARY": a_text_of_the_action("SUMMARY", {}),
+    "ERRORS": Case(lambda _, size: "more like these" not in of_report(broken(size), "error", str)),
+    "WARNINGS": Case(lambda _, size: "more like these" not in of_report(holding(warnings=["w"] * size), "error", str)),
+    "ANNOTATION": Case(lambda _, size: annotation("error", "m" * size).endswith(f"::{'m' * size}\n")),
+    "ANNOTATION_TITLE": Case(lambda _, size: f"title={'t' * size}::" in annotation("error", "m", title="t" * size)),
+    "REPORT": Case(lambda lab, size: posted(lab, as_file(holding()).ljust(size), "is larger than"), small=10_000),
+    "REPORT_EXPLAINED": Case(report_explained, small=10_000),
+    "REPORT_SENTENCE": Case(a_sentence),
+    "REPORT_SHORTEST": Case(shortest_report),
+    "PULL_REQUEST": an_input("pull-request"),
+    "RUN_DIGITS": Case(a_run),
+    "MARKER": Case(a_marker),
+    "RUN_AHEAD": Case(a_run_ahead),
+    "AUTHORS": Case(authors, small=3),
+    "PAGE": Case(a_page),
+    "ANSWER": Case(an_answer),
+    "TIMEOUT": an_input("github-timeout"),
+    "TIMEOUT_DEFAULT": Case(all_calls),
+    "CONNECT": Case(lambda lab, seconds: seconds_of_one_call(lab, seconds)[0] == seconds),
+    "READ": Case(lambda lab, seconds: seconds_of_one_call(lab, seconds)[1] == seconds),
+    "TRIES": Case(tries_of_a_call),
+    "FIRST_PAUSE": Case(lambda lab, seconds: pauses(lab, status=503) == [seconds, 2 * seconds]),
+    "LIMITED_PAUSE": Case(lambda lab, seconds: pauses(lab, status=429) == [seconds, 2 * seconds]),
+}
