@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.contract.config_file import ConfigFile, config_of
+from ragcontract.contract.config_file import ConfigFile, Lines, config_of
 from ragcontract.contract.golden_file import Golden
 from ragcontract.contract.resolve import resolve
 from ragcontract.core.golden import GoldenQuery
@@ -122,8 +122,9 @@ def _config(config: Config | None, registry: Registry) -> ConfigFile:
     if config is None:
         return ConfigFile(config=config_of({}, registry).config)
     read = config_of(config, registry, location=LINE)
-    waivers = {f"waivers[{number}]": LINE for number in range(len(read.config.waivers))}
-    return replace(read, files=(SourceFile(path="ragcontract.yml", sha256="ef" * 32),), locations=waivers)
+    path, _, line = LINE.rpartition(":")
+    lines: Lines = {("waivers", number): int(line) for number in range(len(read.config.waivers))}
+    return replace(read, files=(SourceFile(path="ragcontract.yml", sha256="ef" * 32),), path=path, lines=lines)
 
 
 def report(

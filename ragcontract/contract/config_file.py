@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from datetime import date
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -19,14 +20,16 @@ from ragcontract.core.text import encodable
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
-from ragcontract.files.schema import Mismatch, dotted, mismatches
+from ragcontract.files.schema import Mismatch, mismatches
 from ragcontract.registry import Registry
+
+Lines = dict[tuple[str | int, ...], int]
 
 
 class ConfigFile(Struct, frozen=True, kw_only=True):
     """The configuration with its gates and source file; defaults where there is no file, or where it is wrong.
 
-    ``locations`` maps a key to file and line: ``fail_on.mrr_drop_gt`` to ``ragcontract.yml:4``. ``cutoffs`` are the
+    ``path`` is that of the file, ``lines`` has the line of each key by its path in the document. ``cutoffs`` are the
     effective ones, largest first.
     """
 
@@ -34,8 +37,13 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
     cutoffs: tuple[int, ...] = (DEFAULT_K,)
     gates: tuple[Gate, ...] = ()
     files: tuple[SourceFile, ...] = ()
-    locations: dict[str, str] = {}
+    path: str = ""
+    lines: Lines = {}
     problems: Problems = Problems()
+
+    def location(self, *keys: str | int) -> str:
+        """Return the file and line of a key, as ``ragcontract.yml:4`` for "fail_on", "alpha"; empty if unknown."""
+        return _location(self.path, self.lines, *keys)
 
 
 def read_config(path: str | None, registry: Registry, *, k: int | None = None) -> ConfigFile:
@@ -64,10 +72,8 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
     document = yaml_tree.load(data, texts={"query"})  # an id is text: 007 is not 7
     found = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     made = ConfigFile(cutoffs=(k or DEFAULT_K,))
-    locations: dict[str, str] = {}
     if document.value is not None:
-        locations = {dotted(key): encodable(f"{source.path}:{line}") for key, line in document.lines.items()}
-        result = _converted(document.value, registry, k, locations)
+        result = _converted(document.value, registry, k, source.path, document.lines)
         if isinstance(result, ConfigFile):
             made = msgspec.structs.replace(result, files=(source,))
             result = list(_wrong_waivers(made.config.waivers))
@@ -77,7 +83,7 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
     found.sort(key=lambda one: one[0])
     problems = [Problem.of(f"{source.path}:{line}", mismatch) for line, mismatch in found]
     problem_paths = [mismatch.path for _, mismatch in found]
-    rest = _converted(_without(document.value, problem_paths), registry, k, locations)
+    rest = _converted(_without(document.value, problem_paths), registry, k, source.path, document.lines)
     unusable = _unusable(k, *problems)
     if not isinstance(rest, ConfigFile) or any(path[:1] == ("k",) for path in problem_paths):
         return unusable
@@ -100,7 +106,7 @@ def _without(value: object, paths: Iterable[tuple[str | int, ...]]) -> object:
 
 def config_of(value: object, registry: Registry, *, k: int | None = None, location: str = "") -> ConfigFile:
     """Return the configuration for a parsed value; ``location`` is given to every gate. Raises InputError."""
-    result = _converted(value, registry, k, {})
+    result = _converted(value, registry, k)
     if not isinstance(result, ConfigFile):
         raise InputError([str(Problem.of(location, mismatch)) for mismatch in result])
     gates = tuple([msgspec.structs.replace(gate, location=location) for gate in result.gates])
@@ -108,7 +114,11 @@ def config_of(value: object, registry: Registry, *, k: int | None = None, locati
 
 
 def _converted(
-    value: object, registry: Registry, k: int | None, locations: dict[str, str]
+    value: object,
+    registry: Registry,
+    k: int | None,
+    path: str = "",
+    lines: Lines = {},  # noqa: B006 (not changed)
 ) -> ConfigFile | list[Mismatch]:
     named = _cutoffs(value)
     cutoffs = (k,) if k else named
@@ -118,8 +128,13 @@ def _converted(
         config = msgspec.convert(value, record)
     except msgspec.ValidationError as error:
         return [_explain(mismatch, keys) for mismatch in mismatches(value, record)] or [Mismatch((), str(error))]
-    gates = tuple(gates_of(config, keys, locations))
-    return ConfigFile(config=config, cutoffs=cutoffs, gates=gates, locations=locations)
+    gates = tuple(gates_of(config, keys, partial(_location, path, lines)))
+    return ConfigFile(config=config, cutoffs=cutoffs, gates=gates, path=path, lines=lines)
+
+
+def _location(path: str, lines: Lines, *keys: str | int) -> str:
+    line = lines.get(keys)
+    return encodable(f"{path}:{line}") if line else ""
 
 
 def _explain(mismatch: Mismatch, keys: Sequence[LimitKey]) -> Mismatch:

@@ -1,7 +1,7 @@
 """Limit keys: the keys of ``ragcontract.yml`` that set limits, and the gates made from them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -77,28 +77,26 @@ def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
     return None
 
 
-def gates_of(config: Any, keys: Sequence[LimitKey], locations: dict[str, str]) -> Iterator[Gate]:
+def gates_of(config: Any, keys: Sequence[LimitKey], location: Callable[..., str]) -> Iterator[Gate]:
     """Yield a gate for every limit that is set: over all queries, then by tag, then on other quantities.
 
-    ``locations`` maps each key of the configuration to its file and line.
+    ``location`` returns the file and line of a key, given by its path: ``("tags", "policy", "minimums", "mrr_at_k")``.
     """
     by_tag = [key for key in keys if key.by_tag]
-    for tag, prefix, limits in [(None, "", config), *((tag, f"tags.{tag}.", one) for tag, one in config.tags.items())]:
-        yield from _gates(limits, by_tag, locations, prefix, tag)
-    yield from _gates(config, [key for key in keys if not key.by_tag], locations, "", None)
+    for tag, limits in [(None, config), *config.tags.items()]:
+        yield from _gates(limits, by_tag, location, tag)
+    yield from _gates(config, [key for key in keys if not key.by_tag], location, None)
 
 
-def _gates(
-    limits: Any, keys: Sequence[LimitKey], locations: dict[str, str], prefix: str, tag: str | None
-) -> Iterator[Gate]:
+def _gates(limits: Any, keys: Sequence[LimitKey], location: Callable[..., str], tag: str | None) -> Iterator[Gate]:
     for key in keys:
         value: float | str | None = getattr(getattr(limits, key.section, None), key.name, None)
         if value is None:
             continue
-        gate_id = f"{prefix}{key.section}.{key.name}"
+        path = (key.section, key.name) if tag is None else ("tags", tag, key.section, key.name)
         yield Gate(
-            id=gate_id,
-            location=locations.get(gate_id, ""),
+            id=".".join(path),
+            location=location(*path),
             quantity=key.quantity,
             kind=key.kind,
             limit=float(value.rstrip("% ")) / 100 if isinstance(value, str) else value,

@@ -26,6 +26,7 @@ PERCENT_DECIMALS = 9  # digits; a percentage that may be over 100, after the poi
 
 # Sizes of input files
 LINE = 64 << 20  # bytes; a line of JSON lines; exit code 2
+CONFIG_VALUES = 50_000  # keys and values; the configuration; exit code 2
 CONFIG = 1 << 20  # bytes; the configuration; exit code 2
 UNPACKED = 16 << 20  # bytes; a line or a baseline in a gzip file that is smaller than 1/24 of that; exit code 2
 UNPACKED_RATIO = 24  # times the gzip file's size; a line or a baseline in a larger gzip file; exit code 2

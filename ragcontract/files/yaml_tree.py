@@ -60,6 +60,9 @@ def load(data: bytes, *, texts: Container[str] = ()) -> Document:
     except (RecursionError, _TooDeepError) as error:
         line = error.line if isinstance(error, _TooDeepError) else 1
         tree.problems.append(Problem(line=line, message=f"is nested more than {bounds.CONFIG_DEPTH} levels deep"))
+    except _TooManyError as error:
+        message = f"has more than {bounds.CONFIG_VALUES:,} keys and values"
+        tree.problems.append(Problem(line=error.line, message=message))
     return Document(value=value, lines=tree.lines, problems=tree.problems)
 
 
@@ -70,6 +73,26 @@ def _decode(data: bytes) -> tuple[str, Problem | None]:
         line = data[: error.start].count(b"\n") + 1
         message = f"is not UTF-8 (byte 0x{data[error.start]:02x}); save the file as UTF-8"
         return "", Problem(line=line, message=message)
+
+
+class _Loader(yaml.SafeLoader):
+    """Counts the values: PyYAML needs so much time and memory for each that a megabyte could take a minute."""
+
+    values = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.values += 1
+        if self.values > bounds.CONFIG_VALUES:
+            raise _TooManyError(self.peek_event().start_mark.line + 1)  # type: ignore[no-untyped-call]
+        return super().compose_node(parent, index)
+
+
+class _TooManyError(Exception):
+    """The document has too many values, from a line on."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
 
 
 class _TooDeepError(Exception):
@@ -91,7 +114,7 @@ class _Tree:
 
     def root(self, text: str) -> Any:
         try:
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            node = yaml.compose(text, Loader=_Loader)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             message = ", ".join(part for part in (error.context, error.problem) if part)

@@ -158,6 +158,11 @@ def explained(lab: Lab, size: int) -> bool:
     return ended.err.count("golden.jsonl:1: ") == 2
 
 
+def values_of_the_config(lab: Lab, count: int) -> bool:
+    numbers = ", ".join(map(str, range(1, count - 2)))  # beside the mapping, the key and the list
+    return "has more than" not in lab.check(config=f"k: [{numbers}]\n").err
+
+
 def faulty_rows(lab: Lab, count: int) -> bool:
     ended = lab.check(b"{}\n" * (bounds.PROBLEMS // 2 + count))  # two problems each
     assert ended.code == 2
@@ -168,6 +173,7 @@ CASES: Cases = {
     "ID": Case(an_id),
     "TAG": Case(a_tag),
     "KEY": Case(a_key),
+    "CONFIG_VALUES": Case(values_of_the_config, small=20),
     "CONFIG_DEPTH": Case(levels_of_the_config),
     "NESTING": Case(levels_of_json),
     "RANK": Case(a_rank),

@@ -11,6 +11,7 @@ from ragcontract.contract.config import config_record
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.limits import AT_K, limit_keys
 from ragcontract.files.problems import Problems
+from ragcontract.files.schema import dotted
 from ragcontract.registry import BUILT_IN
 from scripts import docs
 from tests.builders import run, write_jsonl
@@ -209,7 +210,7 @@ def test_the_config_is_valid_and_shows_every_key(tmp_path: Path) -> None:
     record = config_record(BUILT_IN, cut_off)
     sections = {"": record()} | {f"{name}.": getattr(record(), name) for name in ("fail_on", "minimums", "per_query")}
     keys = {f"{above}{name}" for above, section in sections.items() for name in section.__struct_fields__}
-    assert config.locations.keys() == keys
+    assert set(map(dotted, config.lines)) == keys
 
 
 def uncommented(config: str) -> str:

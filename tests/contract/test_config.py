@@ -18,6 +18,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Family, Metric, MetricSettings, Scale
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
+from ragcontract.files.schema import dotted
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.schemas import SCHEMAS
 
@@ -47,7 +48,7 @@ def limits(gates: Iterable[Gate]) -> dict[str, float | str]:
 
 
 def lines(found: ConfigFile) -> dict[str, int]:
-    return {key: int(location.rpartition(":")[2]) for key, location in found.locations.items()}
+    return {dotted(path): line for path, line in found.lines.items()}
 
 
 def test_an_id_is_read_as_it_is_written(tmp_path: Path) -> None:
