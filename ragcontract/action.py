@@ -20,7 +20,8 @@ from ragcontract.evaluation.source import Local
 from ragcontract.files.streams import Unfailing
 from ragcontract.files.writing import write_files
 from ragcontract.github import annotations
-from ragcontract.github.action_files import ActionFiles, find_files, without_content
+from ragcontract.github.access import make_room
+from ragcontract.github.action_files import ActionFiles, find_files, without_content, without_warnings
 from ragcontract.github.commands import Level, annotation
 from ragcontract.github.context import TOKEN_INPUT, Context, number_at
 from ragcontract.github.delivery import Delivery, World, attempt, deliver, renderer_of
@@ -123,7 +124,8 @@ def _check_and_write(job: _Job) -> Delivery:
         outcome = pipeline.check(request, now=job.world.clock())
     except InputError as error:
         raise without_content(error, job.files) from None
-    report = outcome.report
+    report = replace(outcome.report, warnings=without_warnings(outcome.report.warnings, job.files))
+    outcome = replace(outcome, report=report)
     with owned_like_workspace(reports.values(), context):
         write_files({reports[form.name]: form.render(outcome) for form in FORMATS if form.name in reports})
 
@@ -203,6 +205,7 @@ def _without_verdict(
 
 
 def _write_error(path: str, form: Format, report: ErrorReport, context: Context) -> None:
+    make_room(path)
     with owned_like_workspace([path], context):
         write_files({path: form.render_error(report)})
 

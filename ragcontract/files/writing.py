@@ -6,6 +6,7 @@ failure leaves the old one unchanged.
 
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -85,8 +86,7 @@ class _Staged:
     def put_in_place(self) -> None:
         if self.path.exists():
             self._old = beside(self.path)
-            self._old.write_bytes(self.path.read_bytes())
-            take_after(self._old, self.path)
+            _second_name(self.path, self._old)
         self._temporary.replace(self.path)
         self._is_in_place = True
 
@@ -110,6 +110,15 @@ def beside(path: Path) -> Path:
     """Return a temporary path in the same folder."""
     # Does not contain the file's own name, which may already have the maximum length.
     return path.with_name(f".rag-contract-{os.urandom(8).hex()}.tmp")
+
+
+def _second_name(path: Path, other: Path) -> None:
+    """Give a file, which may be larger than memory, a second name; where there are no hard links, copy it."""
+    try:
+        other.hardlink_to(path)
+    except OSError:
+        shutil.copyfile(path, other)
+        take_after(other, path)
 
 
 def take_after(new: Path, old: Path) -> None:

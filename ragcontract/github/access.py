@@ -41,6 +41,10 @@ def _steps(path: str, context: Context) -> list[Path]:
     return [step for step in (full, *full.parents) if not any(top.is_relative_to(step) for top in tops)]
 
 
+def _is_in_git(path: str, context: Context) -> bool:
+    return any(step.name.lower() == GIT for step in _steps(path, context))
+
+
 def is_special(path: str) -> bool:
     """Return whether there is something at a path that is neither a file nor a folder; reading it could block."""
     try:
@@ -54,11 +58,28 @@ def unsafe_output(path: str, context: Context) -> str | None:
     """Return why the action must not write to a path in the workspace, or None."""
     if is_linked(path, context):
         return f"{path}: is a symbolic link, or behind one; the action writes through none, so name another file"
-    if any(step.name.lower() == GIT for step in _steps(path, context)):
+    if _is_in_git(path, context):
         return f"{path}: is in {GIT}; name a file outside of it"
     if is_special(path):
         return f"{path}: is not a regular file; name another file"
     return None
+
+
+def can_be_replaced(path: str, context: Context) -> bool:
+    """Return whether there is a link, a pipe or the like at a path in the workspace, in whose stead a file may be put.
+
+    What leads there must not be a link, and not be in ``.git``.
+    """
+    if not (os.path.islink(path) or is_special(path)):  # noqa: PTH114 (see is_linked)
+        return False
+    folder = os.path.dirname(path) or "."  # noqa: PTH120 (Path would remove a final `..`)
+    return not (outside([folder], context) or is_linked(folder, context) or _is_in_git(path, context))
+
+
+def make_room(path: str) -> None:
+    """Remove a link, a pipe or the like, but no file and no folder."""
+    if os.path.islink(path) or is_special(path):  # noqa: PTH114 (see is_linked)
+        os.unlink(path)  # noqa: PTH108 (see above)
 
 
 def wrong_folder(folder: str, context: Context) -> str | None:

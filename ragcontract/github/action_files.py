@@ -9,9 +9,10 @@ from msgspec import Struct
 from ragcontract.contract import defaults
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import count
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs
-from ragcontract.github.access import is_linked, is_special, outside, unsafe_output, wrong_folder
+from ragcontract.github.access import can_be_replaced, is_linked, is_special, outside, unsafe_output, wrong_folder
 from ragcontract.github.context import Context
 from ragcontract.github.paths import in_container
 from ragcontract.github.settings import Settings
@@ -53,7 +54,9 @@ def find_files(settings: Settings, context: Context) -> ActionFiles:
     outputs = {name: str(Path(folder) / in_container(path, context)) for name, path in wanted.items() if path}
     inside = [path for path in inputs.all if not outside([path], context)]
     found, _ = existing_files(inside)
-    may_be_written = {name: path for name, path in outputs.items() if _may_be_written(name, outputs, found, context)}
+    linked = tuple(path for path in found if is_linked(path, context))
+    plain = [path for path in found if path not in linked]  # through a link, a report could be made an input
+    may_be_written = {name: path for name, path in outputs.items() if _may_be_written(name, outputs, plain, context)}
     problems = [*_problems_of_inputs(settings, inputs, context), *_problems_of_outputs(outputs, found, context)]
     return ActionFiles(
         inputs=inputs,
@@ -61,7 +64,7 @@ def find_files(settings: Settings, context: Context) -> ActionFiles:
         on_error={name: path for name, path in may_be_written.items() if name != BODY},
         body=may_be_written.get(BODY),
         found=tuple(found),
-        linked=tuple(path for path in found if is_linked(path, context)),
+        linked=linked,
         problems=tuple(dict.fromkeys(problems)),
     )
 
@@ -113,30 +116,37 @@ def _may_be_written(name: str, outputs: Mapping[str, str], found: Sequence[str],
     It must not be the path of an input or a report. If it is that of the comment's body as well, the report is written.
     """
     path = outputs[name]
+    reports = [other for key, other in outputs.items() if key not in {name, BODY}]
+    if can_be_replaced(path, context):
+        return path not in reports
     if outside([path], context) or unsafe_output(path, context):
         return False
-    reports = [other for key, other in outputs.items() if key not in {name, BODY}]
     others = [other for other in reports if not outside([other], context)]
     return not check_outputs([path], [*found, *others])
 
 
 def without_content(error: InputError, files: ActionFiles) -> InputError:
-    """Return the error without anything that its messages quote from files that are reached through a link.
+    """Return the error without anything that its messages could quote from files that are reached through a link.
 
-    The workflow named the link, but a pull request can make it lead to any file of the workspace. Messages about other
-    files stay as they are; of the rest only the locations remain.
+    The workflow named the link, but a pull request can make it lead to any file of the workspace, and messages about
+    one file may quote another. Of every message only the file and the line remain.
     """
     if not files.linked:
         return error
-    others = [path for path in files.found if path not in files.linked]
-
-    def safe(problem: str) -> str:
-        for path in files.linked:
-            if at := re.match(rf"{re.escape(path)}(:\d+)?(?=: )", problem):
-                return f"{at[0]}: is not valid; {path} is a symbolic link, or behind one, so its content is not shown"
-        if any(problem.startswith(f"{path}:") for path in others):
-            return problem
-        return f"{', '.join(files.linked)}: cannot be judged; as a symbolic link leads there, no content is shown"
-
-    problems = dict.fromkeys(map(safe, error.problems))
+    why = f"no details are shown, because {files.linked[0]} is a symbolic link, or behind one"
+    problems = dict.fromkeys(f"{_file_and_line(problem, files)}: is not valid; {why}" for problem in error.problems)
     return InputError(list(problems), more=error.more + len(error.problems) - len(problems))
+
+
+def _file_and_line(problem: str, files: ActionFiles) -> str:
+    for path in sorted(files.found, key=len, reverse=True):  # a path may begin with another one
+        if at := re.match(rf"{re.escape(path)}(:\d+)?: ", problem):
+            return at[0].removesuffix(": ")
+    return "the input"
+
+
+def without_warnings(warnings: Sequence[str], files: ActionFiles) -> list[str]:
+    """Return the warnings of a check, or one that counts them if they could quote what is behind a link."""
+    if not files.linked or not warnings:
+        return list(warnings)
+    return [f"{count(len(warnings), 'warning')} not shown, because {files.linked[0]} is a symbolic link, or behind one"]

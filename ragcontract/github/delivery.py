@@ -11,6 +11,7 @@ from ragcontract.core import bounds
 from ragcontract.core.text import printable, visible
 from ragcontract.files.streams import Writable
 from ragcontract.files.writing import write_files
+from ragcontract.github.access import make_room
 from ragcontract.github.body import checked, fitting, foot
 from ragcontract.github.commands import annotation, append_summary, set_outputs
 from ragcontract.github.comment import Draft, Posted, post
@@ -171,6 +172,7 @@ def _summary(context: Context, delivery: Delivery) -> None:
 
 def _body_file(path: str, delivery: Delivery, context: Context, world: World) -> None:
     text = f"{fitting(delivery.render, bounds.COMMENT_FILE)}\n{checked(delivery.report, world.clock())}\n"
+    make_room(path)
     with owned_like_workspace([path], context):
         write_files({path: text.encode()})
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import scenarios
+from tests.builders import golden, run, write_jsonl
 from tests.github.standin import GitHub
 from tests.process import files_in
 from tests.runner import InProcess, Result, Runner
@@ -54,7 +55,9 @@ def test_no_output_is_written_through_a_link_of_the_workspace(runner: Runner, na
     result = refused(runner, {name: path})
     assert f"{path}: is a symbolic link, or behind one" in result.log
     assert files_in(script.parent) == {"trusted.sh": b"echo trusted"}
-    assert (runner.workspace / "link.out").is_symlink()
+    replaced = runner.workspace / "link.out"
+    assert replaced.is_symlink() == (path != "link.out")  # the link itself must not be uploaded as a report
+    assert replaced.is_symlink() or "could not be judged" in replaced.read_text() or "symbolic" in replaced.read_text()
 
 
 @pytest.mark.parametrize("path", [".git/hooks/pre-commit", "sub/.GIT/config", ".git"])
@@ -64,12 +67,28 @@ def test_no_output_is_written_into_a_repository(runner: Runner, path: str) -> No
 
 
 def test_the_other_reports_say_which_one_is_a_link(runner: Runner) -> None:
-    (runner.workspace / "report.md").symlink_to("golden.jsonl")
     before = (runner.workspace / "golden.jsonl").read_bytes()
+    (runner.workspace / "report.md").symlink_to("golden.jsonl")
     result = refused(runner)
-    assert "report-md" not in result.outputs
-    assert "symbolic link" in (runner.workspace / "junit.xml").read_text()
+    assert result.outputs["report-md"] == "report.md"
+    for name in ("report.md", "report.json", "junit.xml"):
+        assert "symbolic link" in (runner.workspace / name).read_text(), name
     assert (runner.workspace / "golden.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("inputs", [{}, {"golden": "golden.jsonl"}])
+def test_no_report_survives_because_an_input_links_to_it(runner: Runner, inputs: dict[str, str]) -> None:
+    (runner.workspace / "report.json").write_text('{"verdict": "pass"}')
+    (runner.workspace / "golden.jsonl").unlink()
+    (runner.workspace / "golden.jsonl").symlink_to("report.json")
+    refused(runner, inputs)
+    assert '"verdict": "error"' in (runner.workspace / "report.json").read_text()
+
+
+def test_a_pipe_with_the_name_of_a_report_is_replaced(runner: Runner) -> None:
+    os.mkfifo(runner.workspace / "report.json")
+    refused(runner)
+    assert '"verdict": "error"' in (runner.workspace / "report.json").read_text()
 
 
 @pytest.mark.parametrize(("name", "path"), INPUTS.items())
@@ -107,15 +126,40 @@ def test_no_message_quotes_a_file_behind_a_link(runner: Runner, name: str, path:
     result = refused(runner, {name: path, "report-html": "page.html"})
     said = everything_said(runner, result)
     assert SECRET not in said
-    assert "content is not shown" in said
+    assert "no details are shown" in said
 
 
-def test_messages_about_other_files_stay_as_they_are(runner: Runner) -> None:
-    (runner.workspace / "golden.jsonl").rename(runner.workspace / "real.jsonl")
+def test_no_message_about_another_file_quotes_one_behind_a_link(runner: Runner) -> None:
+    write_jsonl(runner.workspace / "real.jsonl", [golden(SECRET)])
+    (runner.workspace / "golden.jsonl").unlink()
     (runner.workspace / "golden.jsonl").symlink_to("real.jsonl")
-    (runner.workspace / "ragcontract.yml").write_text("kk: 3\n")
     result = refused(runner, {"golden": "golden.jsonl"})
-    assert "ragcontract.yml:1: kk: unknown key" in result.log
+    assert "current_run.jsonl: is not valid; no details are shown" in result.log
+    assert SECRET not in everything_said(runner, result)
+
+
+def test_no_warning_of_a_check_quotes_a_file_behind_a_link(runner: Runner) -> None:
+    write_jsonl(
+        runner.workspace / "real.jsonl", [golden("refunds", "doc1", relevant_doc_id=SECRET), golden("sso", "doc2")]
+    )
+    (runner.workspace / "golden.jsonl").unlink()
+    (runner.workspace / "golden.jsonl").symlink_to("real.jsonl")
+    result = runner.run({"golden": "golden.jsonl"})
+    assert result.exit_code == 0
+    assert "1 warning not shown, because golden.jsonl is a symbolic link" in everything_said(runner, result)
+    assert "relevant_doc_id'" not in everything_said(runner, result)
+
+
+def test_no_name_of_a_file_is_taken_for_another_one(runner: Runner) -> None:
+    """A message whose location is cut off in a long path begins with the name of a regular file."""
+    (runner.workspace / "runs").mkdir()
+    write_jsonl(runner.workspace / "runs" / "a.jsonl", [run("refunds", "doc1")])
+    deep = runner.workspace / "runs" / "a.jsonl:" / "/".join(["x" * 200] * 6)
+    deep.mkdir(parents=True)
+    (runner.workspace / ".env").write_text(f'{{"query_id": 1.5, "results": "{SECRET}"}}\n')
+    (deep / "b.jsonl").symlink_to(runner.workspace / ".env")
+    result = refused(runner, {"run": "runs/**/*.jsonl", "report-html": "page.html"})
+    assert SECRET not in everything_said(runner, result)
 
 
 def test_a_link_that_the_workflow_names_is_followed(runner: Runner) -> None:

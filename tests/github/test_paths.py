@@ -196,6 +196,10 @@ def refused(runner: Runner, inputs: dict[str, str]) -> Result:
             assert f"workspace/{path}" not in after
         else:
             assert "leads out of the workspace" in shown_in(written)
+    for path in [path for name, path in inputs.items() if name in OUTPUTS and f"workspace/{path}" in before]:
+        assert "leads out of the workspace" in shown_in(after.pop(f"workspace/{path}"))  # in place of the link itself
+        assert before.pop(f"workspace/{path}")
+        assert not (runner.workspace / path).is_symlink()
     assert after == before
     assert "leads out of the workspace" in result.log
     assert "leads out of the workspace" in result.summary
