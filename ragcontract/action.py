@@ -1,7 +1,6 @@
 """The GitHub Action: runs a check and delivers its results. A failed delivery never changes the verdict."""
 
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -97,9 +96,9 @@ def report_death(environ: Mapping[str, str], world: World, number: int, peak: in
     settings = Settings.from_environ(environ)
     if settings.mode == "post-comment":
         world.stdout.write("".join(annotation("error", problem) for problem in memory.killed(peak).problems))
-        return ExitCode.UNUSABLE_INPUT if number == signal.SIGKILL else ExitCode.BUG
+        return ExitCode.UNUSABLE_INPUT if memory.explains(number) else ExitCode.BUG
     job = _Job.of(environ, world)
-    delivery = _delivery_of_error(memory.killed(peak), job) if number == signal.SIGKILL else _delivery_of_bug(job)
+    delivery = _delivery_of_error(memory.killed(peak), job) if memory.explains(number) else _delivery_of_bug(job)
     job.deliver(delivery)
     return delivery.exit_code
 

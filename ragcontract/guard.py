@@ -90,4 +90,17 @@ def entry_point() -> None:
 
         return main(sys.argv[1:])
 
-    sys.exit(whole_process(run))
+    def crashed(number: int, peak: int) -> int:
+        if memory.explains(number):
+            raise memory.killed(peak)
+        return 128 + number  # as shells do
+
+    def start() -> int:
+        if not memory.is_limited():
+            return run()
+        from ragcontract.child import in_child  # not for Windows
+
+        # Under `ulimit -v`, libraries in C crash where they get no memory: something must be left to say so.
+        return in_child(run, crashed)
+
+    sys.exit(whole_process(start))

@@ -1,6 +1,7 @@
 """Recognizes that memory ran out, and says how much there was. Imports no third-party package."""
 
 import errno
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ SIGNS = ("cannot allocate memory", "failed to map segment", "can't start new thr
 # The limits of a control group, as of a container: version 2, then version 1, which has a huge number for none.
 GROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 UNLIMITED = 1 << 60
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS)
 
 
 def ran_out(error: BaseException) -> bool:
@@ -45,9 +47,17 @@ def explained() -> Iterator[None]:
         raise InputError([f"memory ran out: {used_and_allowed()}; {ADVICE}"]) from None
 
 
+def explains(number: int) -> bool:
+    """Return whether a signal that ended a process probably means that memory ran out.
+
+    The system kills a process when it has no memory left. Under `ulimit -v`, libraries in C crash where they get none.
+    """
+    return number == signal.SIGKILL or (number in CRASHES and is_limited())
+
+
 def killed(peak: int) -> InputError:
     """Return the error for a child process that was killed; ``peak`` is the most memory it used, in bytes."""
-    limit = _limit_of_group()
+    limit = _limit_of_addresses() or _limit_of_group()
     allowed = f" of the {mebibytes(limit)} that are allowed here" if limit else ""
     most = f"it had used {mebibytes(peak)}{allowed}"
     return InputError([f"the check was killed, most likely because memory ran out: {most}; {ADVICE}"])
@@ -60,6 +70,11 @@ def used_and_allowed() -> str:
     if limit := _limit_of_group():
         return f"{mebibytes(limit)} are allowed here, and the peak was {mebibytes(_peak('VmHWM'))}"
     return f"the peak was {mebibytes(_peak('VmHWM'))}"
+
+
+def is_limited() -> bool:
+    """Return whether `ulimit -v` limits this process."""
+    return _limit_of_addresses() is not None
 
 
 def _limit_of_addresses() -> int | None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -98,7 +99,7 @@ def test_an_action_with_too_little_memory_says_how_much_it_has(runner: AsProcess
     runner.setup = limited(20 << 20)
     passed_before(runner)
     too_large(runner.workspace)
-    says_so(runner, 2, "memory ran out: `ulimit -v` allows")
+    says_so(runner, 2, "memory ran out: ")
 
 
 def test_a_command_with_too_little_memory_says_how_much_it_has(tmp_path: Path) -> None:
@@ -108,8 +109,10 @@ def test_a_command_with_too_little_memory_says_how_much_it_has(tmp_path: Path) -
         "check", cwd=tmp_path, command=(sys.executable, "-c", f"import ragcontract.cli.commands.check\n{program}")
     )
     assert ended.code == 2, ended.err
-    assert ended.err.startswith("error: memory ran out: `ulimit -v` allows ")
-    assert " MiB, and the peak was " in ended.err
+    # A library in C may crash instead of raising MemoryError; its process can then not say how much it has.
+    raised = r"error: memory ran out: `ulimit -v` allows [\d,.]+ MiB, and the peak was [\d,.]+ MiB; .*\n"
+    crashed = r"error: the check was killed, most likely because memory ran out: it had used [\d,.]+ MiB of the .*\n"
+    assert re.fullmatch(f"{raised}|{crashed}", ended.err), ended.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

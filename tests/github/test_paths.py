@@ -297,6 +297,7 @@ def test_a_working_directory_with_a_name_too_long_is_reported(runner: Runner) ->
 
 
 def test_a_link_that_leads_to_itself_is_reported(runner: Runner) -> None:
-    (runner.workspace / "loop").symlink_to("loop")
     for name in (*INPUTS, *OUTPUTS, "working-directory"):
+        (runner.workspace / "loop").unlink(missing_ok=True)
+        (runner.workspace / "loop").symlink_to("loop")
         assert runner.run({name: "loop"}).exit_code == 2, name
