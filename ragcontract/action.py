@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract import memory, pipeline
-from ragcontract.child import in_child
+from ragcontract.child import SharedExitCode, in_child
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
 from ragcontract.core.text import encodable, printable
 from ragcontract.evaluation.source import Local
@@ -62,8 +62,8 @@ class _Job(Struct, frozen=True, kw_only=True):
         return deliver(delivery, self.context, self.settings, self.world, body_file=self.files.body)
 
 
-def main(environ: Mapping[str, str], world: World) -> int:
-    """Run the action and return its exit code."""
+def main(environ: Mapping[str, str], world: World, judged: Callable[[int], None] = lambda _code: None) -> int:
+    """Run the action and return its exit code; ``judged`` gets the exit code before anything is delivered to GitHub."""
     world = replace(world, stdout=Unfailing(world.stdout))
     settings = Settings.from_environ(environ)
     if settings.mode == "post-comment":
@@ -78,6 +78,7 @@ def main(environ: Mapping[str, str], world: World) -> int:
         # There is no verdict, so an earlier comment must not keep showing one. The guard returns exit code 3.
         job.deliver(_delivery_of_bug(job))
         raise
+    judged(delivery.exit_code)
     commented = job.deliver(delivery)
     if settings.comment_required and not commented and delivery.exit_code == ExitCode.PASS:
         holds = "The contract holds" if delivery.state == "pass" else "The contract is broken and not enforced"
@@ -87,10 +88,11 @@ def main(environ: Mapping[str, str], world: World) -> int:
     return delivery.exit_code
 
 
-def report_death(environ: Mapping[str, str], world: World, number: int, peak: int) -> int:
+def report_death(environ: Mapping[str, str], world: World, judged: int | None, number: int, peak: int) -> int:
     """Deliver that the check was killed by a signal and used at most ``peak`` bytes of memory; return the exit code.
 
-    The system kills a process when memory runs out; any other signal is a bug, as of a library in C.
+    If the check was ``judged`` before, with this exit code, that stands, and so do its reports. Otherwise, the system
+    kills a process when memory runs out, and any other signal is a bug, as of a library in C.
     """
     world = replace(world, stdout=Unfailing(world.stdout))
     settings = Settings.from_environ(environ)
@@ -98,6 +100,9 @@ def report_death(environ: Mapping[str, str], world: World, number: int, peak: in
         world.stdout.write("".join(annotation("error", problem) for problem in memory.killed(peak).problems))
         return ExitCode.UNUSABLE_INPUT if memory.explains(number) else ExitCode.BUG
     job = _Job.of(environ, world)
+    if judged is not None:
+        job.deliver(_delivery_of_cut_off(job, judged))
+        return judged
     delivery = _delivery_of_error(memory.killed(peak), job) if memory.explains(number) else _delivery_of_bug(job)
     job.deliver(delivery)
     return delivery.exit_code
@@ -177,6 +182,20 @@ def _delivery_of_bug(job: _Job) -> Delivery:
     return _without_verdict(job, [BUG], 0, [], exit_code=ExitCode.BUG, log=log, advice=BUG_ADVICE)
 
 
+def _delivery_of_cut_off(job: _Job, exit_code: int) -> Delivery:
+    """Return the delivery for a check whose process was killed while its result was delivered; writes no reports."""
+    problem = f"The check ended with exit code {exit_code}, but was killed while its result was delivered."
+    report = error_report([problem], 0, [], job.world.clock(), _provenance(job.settings, job.context))
+    advice = "The job has the verdict, and its files are the reports."
+    return Delivery(
+        exit_code=exit_code,
+        state="error",
+        log=annotation("warning", problem),
+        outputs={},
+        render=renderer_of(report, job.settings.name, advice),
+    )
+
+
 def _without_verdict(
     job: _Job,
     problems: Sequence[str],
@@ -222,4 +241,8 @@ def from_runner() -> int:
     if environ.get("RUNNER_DEBUG") == "1":
         log_to(sys.stderr)
     os.environ.pop(TOKEN_INPUT, None)  # so that no subprocess of a library inherits it
-    return in_child(lambda: main(environ, world), partial(report_death, environ, world))
+    code = SharedExitCode()
+    return in_child(
+        lambda: main(environ, world, code.note),
+        lambda number, peak: report_death(environ, world, code.noted(), number, peak),
+    )

@@ -1,5 +1,6 @@
 """Runs a task in a child process, so that something is left to report it if the task is killed."""
 
+import mmap
 import os
 import resource
 import signal
@@ -12,6 +13,22 @@ from ragcontract.core.errors import INTERRUPTED
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 KILLED_FIRST = "1000"  # the highest score: when memory runs out, the system kills this process, not its parent
+
+
+class SharedExitCode:
+    """An exit code that a child process notes for its parent, in case it does not live to return it."""
+
+    def __init__(self) -> None:
+        """Share a byte with all children that are started from now on; 0 means that nothing was noted."""
+        self._byte = mmap.mmap(-1, 1)
+
+    def note(self, code: int) -> None:
+        """Note the exit code."""
+        self._byte[0] = code + 1
+
+    def noted(self) -> int | None:
+        """Return the exit code, or None if none was noted."""
+        return self._byte[0] - 1 if self._byte[0] else None
 
 
 def in_child(run: Callable[[], int], killed: Callable[[int, int], int]) -> int:

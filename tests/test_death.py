@@ -68,6 +68,21 @@ def test_a_check_that_crashes_is_a_bug_and_leaves_no_green_comment(runner: AsPro
     says_so(runner, 3, "A bug in rag-contract")
 
 
+def test_a_check_that_is_killed_while_it_is_delivered_keeps_its_verdict(runner: AsProcess) -> None:
+    runner.setup = (
+        "import ragcontract.action as action\nparent, deliver = os.getpid(), action.deliver\n"
+        "action.deliver = lambda *a, **k: deliver(*a, **k) if os.getpid() == parent else os.kill(os.getpid(), 9)"
+    )
+    passed_before(runner)
+    scenarios.failing(runner.workspace)
+    result = runner.run(run=101)
+    assert result.exit_code == 1, result.log
+    assert '"verdict": "fail"' in (runner.workspace / "report.json").read_text()
+    (comment,) = runner.github.bodies()
+    for text in (result.log, result.summary, comment):
+        assert "The check ended with exit code 1, but was killed while its result was delivered" in text
+
+
 def test_a_relay_that_is_killed_exits_2(runner: AsProcess) -> None:
     runner.setup = "import ragcontract.action as action\naction.relay = lambda *_: os.kill(os.getpid(), 9)"
     result = runner.run({"mode": "post-comment"})
