@@ -20,7 +20,9 @@ from ragcontract.files.rows import read_rows
 from ragcontract.files.schema import Mismatch
 from ragcontract.registry import Registry
 
-Text = Annotated[str, Meta(min_length=1)]
+Question = Annotated[
+    str, Meta(min_length=1, max_length=bounds.QUESTION, title=f"text of 1 to {bounds.QUESTION:,} characters")
+]
 RELEVANT_GRADE = 1
 PLACEHOLDER = "TODO"  # what `rag-contract init` writes in place of the relevant documents
 
@@ -33,7 +35,7 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     """A line of the golden file."""
 
     id: Annotated[Id, Meta(description="Stable id of the query; runs refer to it.")]
-    query: Annotated[Text, Meta(description="The question.")]
+    query: Annotated[Question, Meta(description="The question.")]
     relevant_doc_ids: Annotated[
         list[Id] | None,
         Meta(description="The documents that must be found. Empty: nothing answers the question."),
@@ -120,6 +122,7 @@ class _Builder:
         self.problems = Collector()
         self.files: list[SourceFile] = []
         self._queries: dict[str, GoldenQuery] = {}
+        self._tags: set[str] = set()
         self._shared: dict[Any, Any] = {}  # equal tags and rules are stored once
         self._metadata: str | None = None
 
@@ -141,6 +144,8 @@ class _Builder:
 
     def _query(self, row: GoldenRow, location: str, relevant: tuple[str, ...]) -> GoldenQuery:
         tags = tuple(dict.fromkeys(row.tags)) if row.tags else ()
+        if tags and tags not in self._shared:
+            self._note_tags(tags, location)
         rules = tuple(getattr(row, "rules", None) or ())
         return GoldenQuery(
             id=as_id(row.id),
@@ -156,6 +161,14 @@ class _Builder:
             severity=row.severity or "error",
             rules=self._shared.setdefault(rules, rules) if rules else (),
         )
+
+    def _note_tags(self, tags: tuple[str, ...], location: str) -> None:
+        """Report once that there are too many different tags: each has means of all metrics at all cut-offs."""
+        before = len(self._tags)
+        self._tags.update(tags)
+        if before <= bounds.TAGS < len(self._tags):
+            message = f"more than {bounds.TAGS:,} different tags up to here; tag queries by what they have in common"
+            self.problems.problem(f"{location}: tags", message)
 
     def finish(self) -> Golden:
         for warning in contract_warnings(self._queries.values()):

@@ -215,8 +215,8 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "an empty id": ({"id": ""}, [f'id: {ID}, found "" (text)']),
     "an id that is a fraction": ({"id": 1.5}, [f"id: {ID}, found 1.5"]),
     "an id that is true": ({"id": True}, [f"id: {ID}, found true"]),
-    "a question that is null": ({"query": None}, ["query: expected text that is not empty, found null"]),
-    "a question that is a number": ({"query": 5}, ["query: expected text that is not empty, found 5"]),
+    "a question that is null": ({"query": None}, ["query: expected text of 1 to 20,000 characters, found null"]),
+    "a question that is a number": ({"query": 5}, ["query: expected text of 1 to 20,000 characters, found 5"]),
     "relevant documents that are text": (
         {"relevant_doc_ids": 'say "doc1"'},
         [
@@ -239,7 +239,7 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
         [
             f"forbidden_doc_ids[0]: {ID}, found null",
             f"forbidden_doc_ids[2]: {ID}, found 0.5",
-            'query: expected text that is not empty, found "" (text)',
+            'query: expected text of 1 to 20,000 characters, found "" (text)',
             f"relevant_doc_ids[10]: {ID}, found null",
         ],
     ),

@@ -163,6 +163,16 @@ def values_of_the_config(lab: Lab, count: int) -> bool:
     return "has more than" not in lab.check(config=f"k: [{numbers}]\n").err
 
 
+def a_question(lab: Lab, size: int) -> bool:
+    return accepted(lab.check([golden(query="?" * size)]), "query: expected text of 1 to 20,000 characters")
+
+
+def tags_of_all(lab: Lab, count: int) -> bool:
+    queries = [golden(f"q{number}", tags=[f"t{number}"]) for number in range(count)]
+    rows = [run(f"q{number}") for number in range(count)]
+    return accepted(lab.check(queries, rows), "tags: more than 10 different tags")
+
+
 def faulty_rows(lab: Lab, count: int) -> bool:
     ended = lab.check(b"{}\n" * (bounds.PROBLEMS // 2 + count))  # two problems each
     assert ended.code == 2
@@ -173,6 +183,8 @@ CASES: Cases = {
     "ID": Case(an_id),
     "TAG": Case(a_tag),
     "KEY": Case(a_key),
+    "QUESTION": Case(a_question),
+    "TAGS": Case(tags_of_all, small=10),
     "CONFIG_VALUES": Case(values_of_the_config, small=20),
     "CONFIG_DEPTH": Case(levels_of_the_config),
     "NESTING": Case(levels_of_json),
