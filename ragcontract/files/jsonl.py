@@ -13,7 +13,7 @@ from ragcontract.core.nearest import NearNames
 from ragcontract.files.events import Batch, Event, FileRead
 from ragcontract.files.lines import UnreadableError, line_blocks_of
 from ragcontract.files.malformed import malformed
-from ragcontract.files.nesting import check_nesting
+from ragcontract.files.nesting import NestingError, check_nesting
 from ragcontract.files.opening import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
 from ragcontract.files.problems import MoreProblems, Problem, Warned
 from ragcontract.files.schema import Mismatch, mismatches
@@ -146,6 +146,8 @@ def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
         try:
             check_nesting(line)
             found = mismatches(msgspec.json.decode(line), record)
+        except NestingError:
+            pass  # in a field that is not read: what is wrong with the others counts
         except UNDECODABLE as undecodable:
             error = undecodable
     return found or [Mismatch((), malformed(line, error)[1])]

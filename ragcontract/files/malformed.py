@@ -3,6 +3,7 @@
 import re
 
 from ragcontract.core import bounds
+from ragcontract.files.nesting import NestingError
 
 _REASON = re.compile(r"JSON is malformed: (?P<reason>.+) \(byte (?P<at>\d+)\)")
 _HINTS = (
@@ -19,7 +20,8 @@ def malformed(data: bytes, error: Exception) -> tuple[int, str]:
     ``error`` is the exception raised by decoding: msgspec's DecodeError, a UnicodeDecodeError or a RecursionError.
     """
     if isinstance(error, RecursionError):
-        return 1, f"is nested too deeply: more than {bounds.NESTING} levels"
+        limit = f": more than {bounds.NESTING} levels" if isinstance(error, NestingError) else ""
+        return 1, f"is nested too deeply{limit}"
     try:
         data.decode()
     except UnicodeDecodeError as bad:
