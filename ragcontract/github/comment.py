@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BEST_FIRST: tuple[State | None, ...] = (None, "pass", "unknown", "error", "fail")
 
-Written = Literal["created", "updated", "unchanged", "newer", "kept", "outdated", "not-needed"]
+Written = Literal["created", "updated", "unchanged", "newer", "outranked", "outdated", "not-needed"]
 
 
 class Draft(Struct, frozen=True, kw_only=True):
@@ -188,7 +188,7 @@ class _Comments:
         if found and (found.body == body or (when == "on-change" and found.marker.says(self._draft.marker))):
             return "unchanged"
         if found and found.marker.clashes(self._draft.marker) and not self._is_worse_than(found):
-            return "kept"
+            return "outranked"
         if self._is_outdated():
             return "outdated"
         return "updated" if found else "created"

@@ -47,7 +47,7 @@ RESULTS = {
     "updated": "Comment updated:",
     "unchanged": "The comment is up to date:",
     "newer": "A newer run has commented already, so this one leaves it as it is:",
-    "kept": "Another contract of this run has commented under the same name, and its comment, no better, stays:",
+    "outranked": "Another contract of this run has commented under the same name, with a result at least as bad:",
     "outdated": "No comment: the pull request has a newer commit by now, which this run has not seen",
     "not-needed": "No comment: nothing is broken, and there is no earlier comment",
 }

@@ -299,7 +299,7 @@ def test_of_two_contracts_of_one_run_without_names_the_worse_stays(
     green, red = draft("green", contract=A), draft("red", state=worse, contract=B)
     first, second = (green, red) if pass_first else (red, green)
     assert written(github, first) == Posted("created", URL)
-    assert written(github, second) == Posted("updated" if pass_first else "kept", URL, clash=True)
+    assert written(github, second) == Posted("updated" if pass_first else "outranked", URL, clash=True)
     assert "\nred" in github.bodies()[0]
     assert written(github, draft("next", run=(100, 2), contract=A)) == Posted("updated", URL)
 
@@ -324,7 +324,7 @@ def test_two_contracts_that_create_their_comments_at_once_leave_the_worse(github
             written(github, draft("red", state="fail", contract=B))
 
     github.meanwhile = other_job
-    assert written(github, draft("green", contract=A)) == Posted("kept", URL, clash=True)
+    assert written(github, draft("green", contract=A)) == Posted("outranked", URL, clash=True)
     assert [body.partition("\n")[2][:3] for body in github.bodies()] == ["red"]
 
 
