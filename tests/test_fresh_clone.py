@@ -91,7 +91,7 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     require("bash")
-    return Machine(tmp_path, user=1000, programs="make google-chrome java docker")
+    return Machine(tmp_path, user=1000, programs="make google-chrome jq java docker")
 
 
 TESTS = ["make demo", "make test", "make bench-quick", "make fuzz"]
@@ -152,7 +152,7 @@ def test_a_program_that_cannot_be_installed_is_told(user: int, apt: str, why: st
     ended, called = machine.run(ci)
     assert ended.code == (1 if ci else 0)
     told = ended.err.splitlines()
-    assert [line.count(why) for line in told] == ([1] if ci else [1, 1])
+    assert [line.count(why) for line in told] == ([1] if ci else [1, 1, 1])
     assert told[0].startswith(".ci/run: the HTML report is tested in Chromium")
     assert ("make test" in called) == (not ci)
 
@@ -164,5 +164,6 @@ def test_root_installs_what_is_missing(tmp_path: Path) -> None:
     assert (ended.code, ended.err) == (0, "")
     assert [call for call in called if "install" in call] == [
         "apt-get install -qq --no-install-recommends chromium",
+        "apt-get install -qq --no-install-recommends jq",
         "apt-get install -qq --no-install-recommends default-jre-headless",
     ]

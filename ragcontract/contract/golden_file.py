@@ -145,7 +145,7 @@ class _Builder:
     def _query(self, row: GoldenRow, location: str, relevant: tuple[str, ...]) -> GoldenQuery:
         tags = tuple(dict.fromkeys(row.tags)) if row.tags else ()
         if tags and tags not in self._shared:
-            self._note_tags(tags, location)
+            tags = self._noted(tags, location)
         rules = tuple(getattr(row, "rules", None) or ())
         return GoldenQuery(
             id=as_id(row.id),
@@ -162,13 +162,16 @@ class _Builder:
             rules=self._shared.setdefault(rules, rules) if rules else (),
         )
 
-    def _note_tags(self, tags: tuple[str, ...], location: str) -> None:
-        """Report once that there are too many different tags: each has means of all metrics at all cut-offs."""
+    def _noted(self, tags: tuple[str, ...], location: str) -> tuple[str, ...]:
+        """Return the tags, or none once there are too many different ones: each has means of all metrics."""
         before = len(self._tags)
         self._tags.update(tags)
-        if before <= bounds.TAGS < len(self._tags):
+        if len(self._tags) <= bounds.TAGS:
+            return tags
+        if before <= bounds.TAGS:
             message = f"more than {bounds.TAGS:,} different tags up to here; tag queries by what they have in common"
             self.problems.problem(f"{location}: tags", message)
+        return ()
 
     def finish(self) -> Golden:
         for warning in contract_warnings(self._queries.values()):
