@@ -43,7 +43,7 @@ def check(case: Path, folder: Path) -> dict[str, bytes]:
 
 def _lasting(data: bytes) -> bytes:
     """Replace what differs at other times, and in other versions."""
-    return AGE.sub(b"AGE", TIME.sub(_then, data)).replace(VERSION, b"VERSION")
+    return AGE.sub(b"0", TIME.sub(_then, data)).replace(VERSION, b"VERSION")
 
 
 def _then(time: re.Match[bytes]) -> bytes:
