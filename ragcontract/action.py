@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 FIXED_OUTPUTS = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")  # at the largest cut-off
 BUG = "A bug in rag-contract, not in your retriever or your contract, ended the check."
 BUG_ADVICE = "The job's log says what to report."
+CUT_OFF_ADVICE = "The job has the verdict, and its files are the reports."
 
 
 class _Job(Struct, frozen=True, kw_only=True):
@@ -52,9 +53,8 @@ class _Job(Struct, frozen=True, kw_only=True):
     files: ActionFiles
 
     @classmethod
-    def of(cls, environ: Mapping[str, str], world: World) -> "_Job":
-        """Read the environment and find the files."""
-        context, settings = Context.from_environ(environ), Settings.from_environ(environ)
+    def of(cls, context: Context, settings: Settings, world: World) -> "_Job":
+        """Find the files."""
         return cls(context=context, settings=settings, world=world, files=find_files(settings, context))
 
     def deliver(self, delivery: Delivery) -> bool:
@@ -65,10 +65,10 @@ class _Job(Struct, frozen=True, kw_only=True):
 def main(environ: Mapping[str, str], world: World, judged: Callable[[int], None] = lambda _code: None) -> int:
     """Run the action and return its exit code; ``judged`` gets the exit code before anything is delivered to GitHub."""
     world = replace(world, stdout=Unfailing(world.stdout))
-    settings = Settings.from_environ(environ)
+    context, settings = Context.from_environ(environ), Settings.from_environ(environ)
     if settings.mode == "post-comment":
-        return relay(Context.from_environ(environ), settings, world)
-    job = _Job.of(environ, world)
+        return relay(context, settings, world)
+    job = _Job.of(context, settings, world)
     try:
         with memory.explained():
             delivery = _check_and_write(job)
@@ -95,11 +95,11 @@ def report_death(environ: Mapping[str, str], world: World, judged: int | None, n
     kills a process when memory runs out, and any other signal is a bug, as of a library in C.
     """
     world = replace(world, stdout=Unfailing(world.stdout))
-    settings = Settings.from_environ(environ)
+    context, settings = Context.from_environ(environ), Settings.from_environ(environ)
     if settings.mode == "post-comment":
         world.stdout.write("".join(annotation("error", problem) for problem in memory.killed(peak).problems))
         return ExitCode.UNUSABLE_INPUT if memory.explains(number) else ExitCode.BUG
-    job = _Job.of(environ, world)
+    job = _Job.of(context, settings, world)
     if judged is not None:
         job.deliver(_delivery_of_cut_off(job, judged))
         return judged
@@ -172,54 +172,44 @@ def _numbers(report: Report) -> dict[str, str]:
 
 def _delivery_of_error(error: RagContractError, job: _Job) -> Delivery:
     """Return the delivery for input that cannot be judged, and write reports that say so."""
+    report = _error_report(job, error.problems, error.more, error.warnings)
     log = annotations.of_problems(error, partial(in_repository, context=job.context))
-    return _without_verdict(job, error.problems, error.more, error.warnings, exit_code=error.exit_code, log=log)
+    return _without_verdict(job, report, exit_code=error.exit_code, log=log, outputs=_replace_reports(job, report))
 
 
 def _delivery_of_bug(job: _Job) -> Delivery:
     """Return the delivery for a bug of ours, and write reports that say so."""
-    log = annotation("error", BUG)
-    return _without_verdict(job, [BUG], 0, [], exit_code=ExitCode.BUG, log=log, advice=BUG_ADVICE)
+    report, log = _error_report(job, [BUG]), annotation("error", BUG)
+    outputs = _replace_reports(job, report)
+    return _without_verdict(job, report, exit_code=ExitCode.BUG, log=log, outputs=outputs, advice=BUG_ADVICE)
 
 
 def _delivery_of_cut_off(job: _Job, exit_code: int) -> Delivery:
     """Return the delivery for a check whose process was killed while its result was delivered; writes no reports."""
     problem = f"The check ended with exit code {exit_code}, but was killed while its result was delivered."
-    report = error_report([problem], 0, [], job.world.clock(), _provenance(job.settings, job.context))
-    advice = "The job has the verdict, and its files are the reports."
-    return Delivery(
-        exit_code=exit_code,
-        state="error",
-        log=annotation("warning", problem),
-        outputs={},
-        render=renderer_of(report, job.settings.name, advice),
-    )
+    report, log = _error_report(job, [problem]), annotation("warning", problem)
+    return _without_verdict(job, report, exit_code=exit_code, log=log, outputs={}, advice=CUT_OFF_ADVICE)
+
+
+def _error_report(job: _Job, problems: Sequence[str], more: int = 0, warnings: Sequence[str] = ()) -> ErrorReport:
+    return error_report(problems, more, warnings, job.world.clock(), _provenance(job.settings, job.context))
 
 
 def _without_verdict(
-    job: _Job,
-    problems: Sequence[str],
-    more: int,
-    warnings: Sequence[str],
-    *,
-    exit_code: int,
-    log: str,
-    advice: str = "",
+    job: _Job, report: ErrorReport, *, exit_code: int, log: str, outputs: dict[str, str], advice: str = ""
 ) -> Delivery:
-    """Write every report that may be written, so that none of an earlier run or of the repository is left."""
-    report = error_report(problems, more, warnings, job.world.clock(), _provenance(job.settings, job.context))
+    render = renderer_of(report, job.settings.name, advice)
+    return Delivery(exit_code=exit_code, state="error", log=log, outputs=outputs, render=render)
+
+
+def _replace_reports(job: _Job, report: ErrorReport) -> dict[str, str]:
+    """Write every report that may be written, so that none of an earlier run is left; return the step's outputs."""
     outputs = {"verdict": "error"}
     for form in FORMATS:
         path = job.files.on_error.get(form.name)
         if path and attempt(job.world, path, partial(_write_error, path, form, report, job.context)):
             outputs[form.name] = for_next_step(path, job.context)
-    return Delivery(
-        exit_code=exit_code,
-        state="error",
-        log=log,
-        outputs=outputs,
-        render=renderer_of(report, job.settings.name, advice),
-    )
+    return outputs
 
 
 def _write_error(path: str, form: Format, report: ErrorReport, context: Context) -> None:

@@ -9,9 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from ragcontract.core.errors import INTERRUPTED
+from ragcontract.interrupts import INTERRUPTED, STOPPING
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
 KILLED_FIRST = "1000"  # the highest score: when memory runs out, the system kills this process, not its parent
 
 

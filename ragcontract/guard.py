@@ -2,19 +2,18 @@
 
 import gc
 import platform
-import signal
 import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType
 from typing import TextIO
 
 from ragcontract import memory
-from ragcontract.core.errors import INTERRUPTED, ExitCode, RagContractError
+from ragcontract.core.errors import ExitCode, RagContractError
 from ragcontract.core.text import printable, visible
 from ragcontract.core.version import __version__
 from ragcontract.files.streams import reader_may_leave
+from ragcontract.interrupts import INTERRUPTED, raise_on_signals
 
 BUG = """
 rag-contract: this is a bug of ours, not a verdict on your retriever. Please report it at
@@ -65,21 +64,11 @@ def whole_process(run: Callable[[], int]) -> int:
     Garbage collection is off: the process is short and its objects live until it ends, so a collection finds nothing
     and takes a fifth of the time of a small check, most of it at interpreter exit. Frozen objects are skipped there.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        # Not if they are ignored, as in a shell's background job. As process 1, a container has no default handlers.
-        if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
-            signal.signal(number, _stop)
+    raise_on_signals()
     gc.disable()
     code = guarded(run, sys.stderr)
     gc.freeze()
     return code
-
-
-def _stop(_signal: int, _frame: FrameType | None) -> None:
-    """Stop as on Ctrl-C, so that temporary files are removed; a second signal must not interrupt that."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 def entry_point() -> None:

@@ -16,7 +16,7 @@ SIGNS = ("cannot allocate memory", "failed to map segment", "can't start new thr
 # The limits of a control group, as of a container: version 2, then version 1, which has a huge number for none.
 GROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 UNLIMITED = 1 << 60
-CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS)
+CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS")  # by name: Windows does not have all of them
 
 
 def ran_out(error: BaseException) -> bool:
@@ -52,7 +52,8 @@ def explains(number: int) -> bool:
 
     The system kills a process when it has no memory left. Under `ulimit -v`, libraries in C crash where they get none.
     """
-    return number == signal.SIGKILL or (number in CRASHES and is_limited())
+    name = signal.Signals(number).name
+    return name == "SIGKILL" or (name in CRASHES and is_limited())
 
 
 def killed(peak: int) -> InputError:

@@ -7,8 +7,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.contract.config_file import ConfigFile, Lines, config_of
+from ragcontract.contract.config_file import ConfigFile, config_of
 from ragcontract.contract.golden_file import Golden
+from ragcontract.contract.locations import Locations
 from ragcontract.contract.resolve import resolve
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Gain, RankBy
@@ -123,8 +124,8 @@ def _config(config: Config | None, registry: Registry) -> ConfigFile:
         return ConfigFile(config=config_of({}, registry).config)
     read = config_of(config, registry, location=LINE)
     path, _, line = LINE.rpartition(":")
-    lines: Lines = {("waivers", number): int(line) for number in range(len(read.config.waivers))}
-    return replace(read, files=(SourceFile(path="ragcontract.yml", sha256="ef" * 32),), path=path, lines=lines)
+    locations = Locations(path=path, lines={("waivers", n): int(line) for n in range(len(read.config.waivers))})
+    return replace(read, files=(SourceFile(path="ragcontract.yml", sha256="ef" * 32),), locations=locations)
 
 
 def report(

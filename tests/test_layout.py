@@ -16,6 +16,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("cli", "action", "cluster.python_api", "cluster.session"),
     ("api", "schemas"),
     ("child", "logs", "memory"),
+    ("interrupts",),
     ("pipeline",),
     ("github",),
     ("reports",),

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from datetime import date
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,39 +10,33 @@ from msgspec import Struct
 
 from ragcontract.contract.config import DEFAULT_K, Config, Waiver, config_record
 from ragcontract.contract.limits import explained, gates_of, limit_keys
+from ragcontract.contract.locations import Locations
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate, LimitKey
 from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import SourceFile
-from ragcontract.core.text import encodable
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
 from ragcontract.files.schema import Mismatch, mismatches
 from ragcontract.registry import Registry
 
-Lines = dict[tuple[str | int, ...], int]
+NOWHERE = Locations()
 
 
 class ConfigFile(Struct, frozen=True, kw_only=True):
     """The configuration with its gates and source file; defaults where there is no file, or where it is wrong.
 
-    ``path`` is that of the file, ``lines`` has the line of each key by its path in the document. ``cutoffs`` are the
-    effective ones, largest first.
+    ``cutoffs`` are the effective ones, largest first.
     """
 
     config: Config = Config()
     cutoffs: tuple[int, ...] = (DEFAULT_K,)
     gates: tuple[Gate, ...] = ()
     files: tuple[SourceFile, ...] = ()
-    path: str = ""
-    lines: Lines = {}
+    locations: Locations = NOWHERE
     problems: Problems = Problems()
-
-    def location(self, *keys: str | int) -> str:
-        """Return the file and line of a key, as ``ragcontract.yml:4`` for "fail_on", "alpha"; empty if unknown."""
-        return _location(self.path, self.lines, *keys)
 
 
 def read_config(path: str | None, registry: Registry, *, k: int | None = None) -> ConfigFile:
@@ -72,8 +65,9 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
     document = yaml_tree.load(data, texts={"query"})  # an id is text: 007 is not 7
     found = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     made = ConfigFile(cutoffs=(k or DEFAULT_K,))
+    locations = Locations(path=source.path, lines=document.lines)
     if document.value is not None:
-        result = _converted(document.value, registry, k, source.path, document.lines)
+        result = _converted(document.value, registry, k, locations)
         if isinstance(result, ConfigFile):
             made = msgspec.structs.replace(result, files=(source,))
             result = list(_wrong_waivers(made.config.waivers))
@@ -83,7 +77,7 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
     found.sort(key=lambda one: one[0])
     problems = [Problem.of(f"{source.path}:{line}", mismatch) for line, mismatch in found]
     problem_paths = [mismatch.path for _, mismatch in found]
-    rest = _converted(_without(document.value, problem_paths), registry, k, source.path, document.lines)
+    rest = _converted(_without(document.value, problem_paths), registry, k, locations)
     unusable = _unusable(k, *problems)
     if not isinstance(rest, ConfigFile) or any(path[:1] == ("k",) for path in problem_paths):
         return unusable
@@ -117,8 +111,7 @@ def _converted(
     value: object,
     registry: Registry,
     k: int | None,
-    path: str = "",
-    lines: Lines = {},  # noqa: B006 (not changed)
+    locations: Locations = NOWHERE,
 ) -> ConfigFile | list[Mismatch]:
     named = _cutoffs(value)
     cutoffs = (k,) if k else named
@@ -128,13 +121,8 @@ def _converted(
         config = msgspec.convert(value, record)
     except msgspec.ValidationError as error:
         return [_explain(mismatch, keys) for mismatch in mismatches(value, record)] or [Mismatch((), str(error))]
-    gates = tuple(gates_of(config, keys, partial(_location, path, lines)))
-    return ConfigFile(config=config, cutoffs=cutoffs, gates=gates, path=path, lines=lines)
-
-
-def _location(path: str, lines: Lines, *keys: str | int) -> str:
-    line = lines.get(keys)
-    return encodable(f"{path}:{line}") if line else ""
+    gates = tuple(gates_of(config, keys, locations))
+    return ConfigFile(config=config, cutoffs=cutoffs, gates=gates, locations=locations)
 
 
 def _explain(mismatch: Mismatch, keys: Sequence[LimitKey]) -> Mismatch:

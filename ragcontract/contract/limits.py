@@ -1,12 +1,13 @@
 """Limit keys: the keys of ``ragcontract.yml`` that set limits, and the gates made from them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta
 from msgspec.structs import replace
 
+from ragcontract.contract.locations import Locations
 from ragcontract.core.gate import Fraction, Gate, Kind, LimitKey, Percentage, Quantity
 from ragcontract.core.metric import Metric, MetricSettings, Scale
 from ragcontract.registry import Registry
@@ -77,18 +78,18 @@ def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
     return None
 
 
-def gates_of(config: Any, keys: Sequence[LimitKey], location: Callable[..., str]) -> Iterator[Gate]:
+def gates_of(config: Any, keys: Sequence[LimitKey], locations: Locations) -> Iterator[Gate]:
     """Yield a gate for every limit that is set: over all queries, then by tag, then on other quantities.
 
-    ``location`` returns the file and line of a key, given by its path: ``("tags", "policy", "minimums", "mrr_at_k")``.
+    ``locations`` has the file and line of each key.
     """
     by_tag = [key for key in keys if key.by_tag]
     for tag, limits in [(None, config), *config.tags.items()]:
-        yield from _gates(limits, by_tag, location, tag)
-    yield from _gates(config, [key for key in keys if not key.by_tag], location, None)
+        yield from _gates(limits, by_tag, locations, tag)
+    yield from _gates(config, [key for key in keys if not key.by_tag], locations, None)
 
 
-def _gates(limits: Any, keys: Sequence[LimitKey], location: Callable[..., str], tag: str | None) -> Iterator[Gate]:
+def _gates(limits: Any, keys: Sequence[LimitKey], locations: Locations, tag: str | None) -> Iterator[Gate]:
     for key in keys:
         value: float | str | None = getattr(getattr(limits, key.section, None), key.name, None)
         if value is None:
@@ -96,7 +97,7 @@ def _gates(limits: Any, keys: Sequence[LimitKey], location: Callable[..., str], 
         path = (key.section, key.name) if tag is None else ("tags", tag, key.section, key.name)
         yield Gate(
             id=".".join(path),
-            location=location(*path),
+            location=locations.of(*path),
             quantity=key.quantity,
             kind=key.kind,
             limit=float(value.rstrip("% ")) / 100 if isinstance(value, str) else value,

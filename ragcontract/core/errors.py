@@ -13,8 +13,6 @@ exits with 3. The action exits with 4 if a required comment could not be posted 
 from collections.abc import Sequence
 from enum import IntEnum
 
-INTERRUPTED = 130  # 128 + SIGINT, as in shells; not a result of ours
-
 
 class ExitCode(IntEnum):
     """Exit codes of the process."""

@@ -70,15 +70,19 @@ def can_be_replaced(path: str, context: Context) -> bool:
 
     What leads there must not be a link, and not be in ``.git``.
     """
-    if not (os.path.islink(path) or is_special(path)):  # noqa: PTH114 (see is_linked)
+    if not _is_in_the_way(path):
         return False
     folder = os.path.dirname(path) or "."  # noqa: PTH120 (Path would remove a final `..`)
     return not (outside([folder], context) or is_linked(folder, context) or _is_in_git(path, context))
 
 
+def _is_in_the_way(path: str) -> bool:
+    return os.path.islink(path) or is_special(path)  # noqa: PTH114 (see is_linked)
+
+
 def make_room(path: str) -> None:
     """Remove a link, a pipe or the like, but no file and no folder."""
-    if os.path.islink(path) or is_special(path):  # noqa: PTH114 (see is_linked)
+    if _is_in_the_way(path):
         os.unlink(path)  # noqa: PTH108 (see above)
 
 

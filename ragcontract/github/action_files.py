@@ -52,12 +52,11 @@ def find_files(settings: Settings, context: Context) -> ActionFiles:
         BODY: settings.comment_body_file,
     }
     outputs = {name: str(Path(folder) / in_container(path, context)) for name, path in wanted.items() if path}
-    inside = [path for path in inputs.all if not outside([path], context)]
-    found, _ = existing_files(inside)
+    found, _ = existing_files([path for path in inputs.all if not outside([path], context)])
     linked = tuple(path for path in found if is_linked(path, context))
     plain = [path for path in found if path not in linked]  # through a link, a report could be made an input
     may_be_written = {name: path for name, path in outputs.items() if _may_be_written(name, outputs, plain, context)}
-    problems = [*_problems_of_inputs(settings, inputs, context), *_problems_of_outputs(outputs, found, context)]
+    problems = [*_problems_of_inputs(settings, inputs, found, context), *_problems_of_outputs(outputs, found, context)]
     return ActionFiles(
         inputs=inputs,
         reports={name: path for name, path in outputs.items() if name != BODY},
@@ -82,11 +81,12 @@ def _inputs(settings: Settings, context: Context, folder: str) -> InputPaths:
     )
 
 
-def _problems_of_inputs(settings: Settings, inputs: InputPaths, context: Context) -> Iterator[str]:
+def _problems_of_inputs(
+    settings: Settings, inputs: InputPaths, found: Sequence[str], context: Context
+) -> Iterator[str]:
     if problems := outside(dict.fromkeys(inputs.all), context):
         yield from problems
         return
-    found, _ = existing_files(inputs.all)
     yield from outside(found, context)
     for name, paths, named in (
         ("golden", inputs.golden, settings.golden),

@@ -142,7 +142,7 @@ def waiver_warnings(contract: Contract, used: Container[int], today: date) -> It
     """Yield a warning for every waiver that has expired, matches nothing broken, or names what does not exist."""
     strangers = _Strangers(contract)
     for number, waiver in enumerate(contract.config.waivers):
-        location = contract.config_file.location("waivers", number)
+        location = contract.config_file.locations.of("waivers", number)
         if number not in used and (stranger := strangers.about(waiver)):
             yield f"{location}: {stranger}"
         elif number not in used:

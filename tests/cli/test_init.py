@@ -210,7 +210,7 @@ def test_the_config_is_valid_and_shows_every_key(tmp_path: Path) -> None:
     record = config_record(BUILT_IN, cut_off)
     sections = {"": record()} | {f"{name}.": getattr(record(), name) for name in ("fail_on", "minimums", "per_query")}
     keys = {f"{above}{name}" for above, section in sections.items() for name in section.__struct_fields__}
-    assert set(map(dotted, config.lines)) == keys
+    assert set(map(dotted, config.locations.lines)) == keys
 
 
 def uncommented(config: str) -> str:

@@ -48,7 +48,7 @@ def limits(gates: Iterable[Gate]) -> dict[str, float | str]:
 
 
 def lines(found: ConfigFile) -> dict[str, int]:
-    return {dotted(path): line for path, line in found.lines.items()}
+    return {dotted(path): line for path, line in found.locations.lines.items()}
 
 
 def test_an_id_is_read_as_it_is_written(tmp_path: Path) -> None:
