@@ -44,6 +44,7 @@ def test_no_inputs_are_needed_in_a_repository_laid_out_like_the_readme(runner: R
         "ndcg": "1.0",
         "map": "1.0",
         "failed-queries": "0",
+        "new-failed-queries": "0",
         "report-md": "report.md",
         "report-json": "report.json",
         "junit": "junit.xml",

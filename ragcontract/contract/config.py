@@ -25,6 +25,9 @@ GateId = Annotated[
 ]
 
 
+Switch = Annotated[bool | Literal["new"], Meta(title="true, false or new")]
+
+
 class FailOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Limits on how far metrics may get worse, and whether changes within the noise count."""
 
@@ -59,7 +62,15 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which rules of the golden queries are enforced."""
+    """Which rules of the golden queries are enforced.
+
+    ``enforce_…`` turns a rule on or off; with ``new``, only what the baseline does not break already fails the check.
+    """
+
+    fail_on: Annotated[
+        Literal["any", "new"],
+        Meta(description="Whether every broken rule fails, or only one that the baseline does not break already."),
+    ] = "any"
 
     forbidden_within: Annotated[
         Rank | None, Meta(description="How many results are searched for forbidden documents; all by default.")
@@ -142,7 +153,7 @@ def config_record(registry: Registry, keys: Sequence[LimitKey]) -> type[Config]:
     names = [name for rule in registry.rules for name in names_of(rule)]
     waiver = _extended(Waiver, {"rule": (Literal[tuple(names)] | None, None)})
     switches = dict.fromkeys(f"enforce_{switch_of(rule)}" for rule in registry.rules)
-    per_query = _extended(PerQuery, dict.fromkeys(switches, (bool, True)))
+    per_query = _extended(PerQuery, dict.fromkeys(switches, (Switch, True)))
     about_tags = Meta(description="Limits for the queries with a tag, by the tag.")
     about_waivers = Meta(description="Known failures that are accepted until a date.")
     made = _extended(
@@ -182,4 +193,9 @@ def _extended(record: type[Struct], fields: dict[str, tuple[Any, Any]]) -> type[
 
 def enforced(config: Config, rule: type[Rule]) -> bool:
     """Return whether a rule is enforced: all are unless ``per_query`` turns them off."""
-    return bool(getattr(config.per_query, f"enforce_{switch_of(rule)}", True))
+    return getattr(config.per_query, f"enforce_{switch_of(rule)}", True) is not False
+
+
+def only_new(config: Config, rule: type[Rule]) -> bool:
+    """Return whether violations of a rule count only if the baseline does not have them already."""
+    return config.per_query.fail_on == "new" or getattr(config.per_query, f"enforce_{switch_of(rule)}", True) == "new"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.contract.config import Config, enforced
+from ragcontract.contract.config import Config, enforced, only_new
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import Golden
 from ragcontract.core import bounds
@@ -24,6 +24,8 @@ NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or l
 class Contract(Struct, frozen=True, kw_only=True):
     """Everything that a run is judged by. ``rules`` are the enforced rule classes.
 
+    Violations of the rules in ``only_new`` count only if the baseline does not have them already.
+
     ``problems`` are problems of the files. ``limit_problems`` are limits that cannot be judged for any run; the ids of
     their gates are in ``impossible``.
     """
@@ -33,6 +35,7 @@ class Contract(Struct, frozen=True, kw_only=True):
     ranking: Ranking
     families: tuple[Family, ...]
     rules: tuple[type[Rule], ...]
+    only_new: frozenset[type[Rule]] = frozenset()
     gates: tuple[Gate, ...]
     settings: RuleSettings
     problems: Problems = Problems()
@@ -118,6 +121,7 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
         ranking=ranking,
         families=tuple(family for family in families if family is not ranking),
         rules=rules,
+        only_new=frozenset(rule for rule in rules if only_new(config, rule)),
         gates=gates,
         settings=RuleSettings(k=ranking.k, forbidden_within=config.per_query.forbidden_within),
         problems=problems.found(),

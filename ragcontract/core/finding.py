@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ragcontract.core.phrase import Phrase, Quote, render
 
-FindingStatus = Literal["fail", "warn", "waived"]
+FindingStatus = Literal["fail", "warn", "waived", "known"]
 
 
 class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -16,7 +16,8 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     expected and the actual result. ``found`` includes the baseline ranks of documents, ``found_now`` does not.
     ``ranks`` and ``ranks_before`` are the current and baseline ranks of the first documents involved, null for a
     document that was not retrieved; ``ranks_before`` is null without a baseline. ``more_ranks`` is true if there are
-    further documents. ``why`` explains why a finding does not fail the check.
+    further documents. ``in_baseline`` says that the baseline breaks the same rules already. ``why`` explains why a
+    finding does not fail the check.
     """
 
     kind: Literal["gate", "rule"]
@@ -30,6 +31,7 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     ranks: tuple[int | None, ...] = ()
     ranks_before: tuple[int | None, ...] | None = None
     more_ranks: bool = False
+    in_baseline: bool = False
     why: str = ""
 
 

@@ -19,8 +19,10 @@ from ragcontract.core.scores import QueryScore
 class Violation(Struct, frozen=True, kw_only=True, gc=False):
     """A violated rule; ``expected`` and ``found`` complete "expected …; found: …".
 
-    ``doc_ids`` are the documents involved, ``limit`` is the rank for rules about ranks, and ``waived`` is the reason
-    why the violation does not count.
+    ``doc_ids`` are the documents involved and ``limit`` is the rank for rules about ranks. ``causes`` are the single
+    things that are wrong, for a rule where these are not the documents involved. ``in_baseline`` says that the baseline
+    violates the rule already, for the same causes; ``known`` that this violation does not count therefore. ``waived``
+    is the reason of the waiver, if there is one.
     """
 
     rule: str
@@ -28,7 +30,20 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     found: Phrase
     doc_ids: tuple[str, ...] = ()
     limit: int | None = None
+    causes: tuple[str, ...] = ()
+    in_baseline: bool = False
+    known: bool = False
     waived: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the violation is neither waived nor excused as known."""
+        return self.waived is None and not self.known
+
+    @property
+    def wrong(self) -> frozenset[str]:
+        """The single things that are wrong: one more of them than before makes a violation worse."""
+        return frozenset(self.causes or self.doc_ids)
 
 
 class RuleSettings(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from ragcontract.core.errors import RagContractError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render
 from ragcontract.github.commands import Level, annotation
-from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_queries
+from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_queries, since
 from ragcontract.reports.report import QueryReport, Report
 
 # The runner shows ten annotations of each level per step and silently drops the rest. Delivery can add five warnings.
@@ -26,7 +26,9 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
     broken = broken_queries(report)
     # Generators, because there can be many thousands and each location searches the disk for its repository.
     gates = (_of_gate(finding, level, in_repository) for finding in failed)
-    queries = (_of_query(query, findings.failing(query.id), level, in_repository) for query in broken)
+    queries = (
+        _of_query(query, findings.failing(query.id), since(report, query), level, in_repository) for query in broken
+    )
     warnings = (annotation("warning", message) for message in report.warnings)
     reasons, warned = len(failed) + len(broken), len(report.warnings)
     if level == "warning":
@@ -58,10 +60,13 @@ def _of_gate(finding: Finding, level: Level, in_repository: InRepository) -> str
     return annotation(level, sentence(finding), title=finding.ids[0], location=in_repository(finding.location))
 
 
-def _of_query(query: QueryReport, findings: Iterable[Finding], level: Level, in_repository: InRepository) -> str:
+def _of_query(
+    query: QueryReport, findings: Iterable[Finding], age: str, level: Level, in_repository: InRepository
+) -> str:
     parts = [f"Expected {render(one.expected)}. Found: {render(one.found)}." for one in findings]
     location = in_repository(query.location)
-    return annotation(level, " ".join(parts), title=f"Broken query {query.id}", location=location)
+    title = f"Broken query {query.id}{f' ({age})' if age else ''}"
+    return annotation(level, " ".join(parts), title=title, location=location)
 
 
 def _location(problem: str) -> str:

@@ -12,10 +12,10 @@ from ragcontract.judging.findings import findings_of
 from ragcontract.judging.gates import GateReport, observe, report_gate
 from ragcontract.judging.policy import (
     QueryStatus,
+    excuse_rules,
     significance_of,
     status_of,
     waive_gates,
-    waive_rules,
     waiver_warnings,
 )
 from ragcontract.judging.violations import Violations, violations_of
@@ -45,12 +45,12 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 def decide(evaluation: Evaluation, today: date) -> Decision:
-    """Judge the rules and apply waivers to them, then the gates. Every gate must be observable.
+    """Judge the rules and excuse what does not count, then the gates. Every gate must be observable.
 
     ``today`` (UTC) decides which waivers have expired.
     """
     contract = evaluation.contract
-    violations, used = waive_rules(contract, violations_of(evaluation), today)
+    violations, used = excuse_rules(contract, violations_of(evaluation), today)
     significance = significance_of(contract, contract.gates, evaluation.aggregates)
     reports = [report_gate(gate, observe(gate, evaluation), significance.get(gate.id)) for gate in contract.gates]
     gates, used_by_gates = waive_gates(contract, reports, today)

@@ -12,9 +12,10 @@ from ragcontract.core.scores import RanksById, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import GateReport, observed_and_allowed
-from ragcontract.judging.policy import status_of
 from ragcontract.judging.violations import Violations
 from ragcontract.rules.ranks import MISSING, NOT_THERE, located, within
+
+KNOWN = "already broken in the baseline"
 
 
 def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violations: Violations) -> list[Finding]:
@@ -43,26 +44,28 @@ def _of_gate(gate: Gate, report: GateReport) -> Finding:
 
 
 def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Finding]:
-    """Yield the findings that count, then the waived ones; only violations of the same status are merged."""
-    counting = [violation for violation in violations if violation.waived is None]
-    waived = [violation for violation in violations if violation.waived is not None]
-    if counting:
-        warn = status_of(query, counting) == "warn"
+    """Yield the findings that count, new ones first, then excused ones; only violations of one status are merged."""
+    warn = query.severity == "warn"
+    for in_baseline in (False, True):
+        same = [one for one in violations if one.in_baseline is in_baseline]
+        counting = [one for one in same if one.counts]
         yield from _by_cause(evaluation, query, counting, "warn" if warn else "fail", "severity warn" if warn else "")
-    if waived:
-        reasons = dict.fromkeys(f"waived {violation.waived}" for violation in waived)
-        yield from _by_cause(evaluation, query, waived, "waived", "; ".join(reasons))
+    known = [one for one in violations if one.known]
+    yield from _by_cause(evaluation, query, known, "known", KNOWN)
+    waived = [one for one in violations if one.waived is not None]
+    reasons = dict.fromkeys(f"waived {one.waived}" for one in waived)
+    yield from _by_cause(evaluation, query, waived, "waived", "; ".join(reasons))
 
 
 def _by_cause(
     evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation], status: FindingStatus, why: str
 ) -> Iterator[Finding]:
-    """Yield a finding for each of_query.
+    """Yield a finding for each cause; none without violations.
 
     If every relevant document is outside the top k, ``must_rank_at_most`` and ``must_include`` break for the same
     reason: one finding. If one document is in the top k but too low and another is missing, there are two.
     """
-    of_query = _QueryFindings(evaluation, query, status, why)
+    of_query = _QueryFindings(evaluation, query, violations, status, why)
     rules = {violation.rule: violation for violation in violations}
     forbidden = rules.pop("forbidden_docs", None)
     ranked = rules.pop("must_rank_at_most", None)
@@ -79,8 +82,16 @@ def _by_cause(
 class _QueryFindings:
     """Makes the findings of one query."""
 
-    def __init__(self, evaluation: Evaluation, query: GoldenQuery, status: FindingStatus, why: str) -> None:
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        query: GoldenQuery,
+        violations: Sequence[Violation],
+        status: FindingStatus,
+        why: str,
+    ) -> None:
         self._query, self._status, self._why = query, status, why
+        self._in_baseline = all(violation.in_baseline for violation in violations)
         self._k = evaluation.contract.k
         self._now = evaluation.run.scores[query.id]
         self._before = evaluation.baseline.scores.get(query.id) if evaluation.baseline else None
@@ -162,4 +173,5 @@ class _QueryFindings:
             ranks=ranks,
             ranks_before=ranks_before,
             more_ranks=more_ranks,
+            in_baseline=self._in_baseline,
         )

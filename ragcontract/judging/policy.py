@@ -1,7 +1,7 @@
-"""The policy: severity and waivers for rules, significance and waivers for gates.
+"""The policy: severity, waivers and known violations for rules, significance and waivers for gates.
 
-Waivers are applied to rules before gates are judged, because a limit on a pass rate counts only rules that are not
-waived. Then significance and waivers are applied to gates.
+Rules are excused before gates are judged, because a limit on a pass rate counts only violations that count. Then
+significance and waivers are applied to gates.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
@@ -16,24 +16,24 @@ from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.nearest import NearNames
-from ragcontract.core.rule import Violation
+from ragcontract.core.rule import Violation, names_of
 from ragcontract.evaluation.aggregates import Aggregates
 from ragcontract.judging.gates import GateReport, Significance
 from ragcontract.judging.violations import Violations
 from ragcontract.statistics.significance import SMALLEST_SAMPLED, fewest_changed, holm
 
-QueryStatus = Literal["pass", "fail", "warn", "waived"]
+QueryStatus = Literal["pass", "fail", "warn", "waived", "known"]
 Target: TypeAlias = tuple[Literal["gate", "query", "tag"], str, str | None]  # the last is the rule, None for any
 NAMED_BY = {"gate": "gate has the id", "query": "golden query has the id", "tag": "golden query has the tag"}
 
 
 def status_of(query: GoldenQuery, violations: Sequence[Violation]) -> QueryStatus:
-    """Return the status of a query: only violations that are not waived count, and severity says how."""
+    """Return the status of a query: only violations without an excuse count, and severity says how."""
     if not violations:
         return "pass"
-    if all(violation.waived is not None for violation in violations):
-        return "waived"
-    return "warn" if query.severity == "warn" else "fail"
+    if any(violation.counts for violation in violations):
+        return "warn" if query.severity == "warn" else "fail"
+    return "known" if any(violation.known for violation in violations) else "waived"
 
 
 class _Waivers:
@@ -65,15 +65,23 @@ class _Waivers:
         return frozenset(number for target in self._matched for number in self._numbers[target])
 
 
-def waive_rules(contract: Contract, violations: Violations, today: date) -> tuple[Violations, frozenset[int]]:
-    """Mark the violations that are waived today (UTC); also returns the indexes of the waivers that match any."""
-    if not contract.config.waivers:
+def excuse_rules(contract: Contract, violations: Violations, today: date) -> tuple[Violations, frozenset[int]]:
+    """Mark the violations that do not count: those that are waived today (UTC), and known ones if only new ones count.
+
+    Also returns the indexes of the waivers that match any violation, counting or not.
+    """
+    only_new = {name for rule in contract.only_new for name in names_of(rule)}
+    if not contract.config.waivers and not only_new:
         return violations, frozenset()
     waivers = _Waivers(contract.config.waivers, today)
+
+    def excused(query: GoldenQuery, violation: Violation) -> Violation:
+        if reason := waivers.reason(_targets(query, violation.rule)):
+            return replace(violation, waived=reason)
+        return replace(violation, known=violation.in_baseline and violation.rule in only_new)
+
     marked = {
-        query_id: tuple(
-            replace(one, waived=waivers.reason(_targets(contract.queries[query_id], one.rule))) for one in found
-        )
+        query_id: tuple(excused(contract.queries[query_id], one) for one in found)
         for query_id, found in violations.items()
     }
     return marked, waivers.used()

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ragcontract.contract.resolve import Contract
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RankRule, Violation
@@ -14,7 +16,8 @@ Violations = dict[str, tuple[Violation, ...]]  # by query id; only queries that 
 
 def violations_of(evaluation: Evaluation) -> Violations:
     """Return all violations by query: of rank rules first, then of row rules, which were checked during evaluation."""
-    contract, scores, of_rows = evaluation.contract, evaluation.run.scores, evaluation.run.violations
+    contract = evaluation.contract
+    scores, of_rows = evaluation.run.scores, evaluation.run.violations
     no_shortcut = any(issubclass(rule, RankRule) and not rule.shortcut and not rule.in_rows for rule in contract.rules)
     found: Violations = {}
     for query in contract.queries.values():
@@ -22,8 +25,25 @@ def violations_of(evaluation: Evaluation) -> Violations:
         if no_shortcut or may_be_violated(query, scores[query.id]):
             violations = (*_of_ranks(contract, query, scores[query.id]), *violations)
         if violations:
-            found[query.id] = violations
+            found[query.id] = _compared(evaluation, query, violations)
     return found
+
+
+def _compared(evaluation: Evaluation, query: GoldenQuery, violations: tuple[Violation, ...]) -> tuple[Violation, ...]:
+    """Mark the violations that the baseline has already; a query that the baseline lacks has only new ones.
+
+    Violations of row rules are new, because the rows of a stored baseline are not known.
+    """
+    baseline = evaluation.baseline
+    if baseline is None or query.id not in baseline.scores:
+        return violations
+    before: dict[str, frozenset[str]] = {}
+    for one in _of_ranks(evaluation.contract, query, baseline.scores[query.id]):
+        before[one.rule] = before.get(one.rule, frozenset()) | one.wrong
+    return tuple(
+        replace(one, in_baseline=True) if one.rule in before and one.wrong <= before[one.rule] else one
+        for one in violations
+    )
 
 
 def _of_ranks(contract: Contract, query: GoldenQuery, score: QueryScore) -> list[Violation]:

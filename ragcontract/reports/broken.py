@@ -6,6 +6,24 @@ from ragcontract.core.finding import Finding
 from ragcontract.core.scores import RanksById
 from ragcontract.reports.report import QueryReport, Report
 
+NEW, IN_BASELINE = "new", "already in the baseline"
+
+
+def since(report: Report, item: QueryReport | Finding) -> str:
+    """Return whether something broken is ``new`` or ``already in the baseline``; empty without a baseline."""
+    if report.inputs.baseline is None:
+        return ""
+    return IN_BASELINE if item.in_baseline else NEW
+
+
+def sizes_since(report: Report, new: int, in_baseline: int) -> str:
+    """Return ``: 5 new, 4 already in the baseline`` or ``, all new``; empty without a baseline."""
+    if report.inputs.baseline is None:
+        return ""
+    if new and in_baseline:
+        return f": {new:,} {NEW}, {in_baseline:,} {IN_BASELINE}"
+    return f", {'all ' if new + in_baseline > 1 else ''}{NEW if new else IN_BASELINE}"
+
 
 def broken_gates(report: Report) -> list[Finding]:
     """Return the findings of gates that fail."""
@@ -44,8 +62,14 @@ class FindingsByQuery:
         return "; ".join(dict.fromkeys(finding.why for finding in self.tolerated(query_id)))
 
 
+def why_and_since(report: Report, query: QueryReport, findings: FindingsByQuery) -> str:
+    """Return whether a query that fails is new, and why other findings of it, or all of them, do not fail."""
+    age = since(report, query) if query.status == "fail" else ""
+    return "; ".join(filter(None, [age, findings.why_tolerated(query.id)]))
+
+
 def broken_queries(report: Report) -> list[QueryReport]:
-    """Return the broken queries, worst first."""
+    """Return the queries that fail, worst first: new ones, then those that the baseline has already."""
     return sorted((query for query in report.queries if query.status == "fail"), key=worst_first_key)
 
 
@@ -55,11 +79,11 @@ def tolerated_queries(report: Report) -> list[QueryReport]:
     return sorted((query for query in report.queries if query.id in tolerated), key=worst_first_key)
 
 
-def worst_first_key(query: QueryReport) -> tuple[bool, float]:
-    """Return a sort key: forbidden documents first, then the largest loss of rank since the baseline, or of all."""
+def worst_first_key(query: QueryReport) -> tuple[bool, bool, float]:
+    """Return a sort key: new first, then forbidden documents, then the largest loss of rank since the baseline."""
     forbidden = any(doc_id in query.forbidden_ranks for broken in query.violations for doc_id in broken.doc_ids)
     before = len(query.ranks) if query.baseline_ranks is None else _reciprocals(query.baseline_ranks)
-    return not forbidden, _reciprocals(query.ranks) - before
+    return query.in_baseline, not forbidden, _reciprocals(query.ranks) - before
 
 
 def _reciprocals(ranks: RanksById) -> float:

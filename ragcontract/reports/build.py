@@ -12,7 +12,7 @@ from ragcontract.evaluation.side import Side
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import worst
-from ragcontract.reports.queries import query_reports, usual_detail
+from ragcontract.reports.queries import broken_queries_of, query_reports, usual_detail
 from ragcontract.reports.report import (
     BaselineInput,
     ConfigInput,
@@ -58,6 +58,7 @@ def report_of(
         gates=list(decision.gates),
         detail=detail,
         queries=list(query_reports(evaluation, decision, detail)),
+        broken=broken_queries_of(evaluation, decision),
         failed_checks=[check for finding in decision.findings for check in _failed_checks(finding)],
         tags=_tags(evaluation),
         warnings=[encodable(warning) for warning in all_warnings],
@@ -86,7 +87,13 @@ def _failed_checks(finding: Finding) -> Iterator[FailedCheck]:
     if finding.status == "fail":
         message = sentence(finding)
         for name in finding.ids:
-            yield FailedCheck(kind=finding.kind, id=name, query_id=finding.query_id, message=message)
+            yield FailedCheck(
+                kind=finding.kind,
+                id=name,
+                query_id=finding.query_id,
+                message=message,
+                in_baseline=finding.in_baseline,
+            )
 
 
 def _repeats(evaluation: Evaluation) -> RepeatsReport | None:

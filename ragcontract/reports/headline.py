@@ -3,7 +3,7 @@
 from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Name, Phrase, Quote, render
-from ragcontract.reports.broken import broken_gates
+from ragcontract.reports.broken import IN_BASELINE, broken_gates, sizes_since
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.metric_table import metric_rows
 from ragcontract.reports.report import Report
@@ -17,17 +17,19 @@ def headline(report: Report, name: Quote = str, text: Quote = str) -> str:
 def headline_phrase(report: Report) -> Phrase:
     """Return the same as a phrase, for reports that format names differently."""
     gates = broken_gates(report)
-    broken = sum(query.status == "fail" for query in report.queries)
+    broken = report.broken
     queries = count(report.inputs.golden.queries, "query")
     if report.verdict == "pass":
         limits = f" and {count(len(report.gates), 'gate')}" if report.gates else "; no gates are set"
-        return (f"nothing broken in {queries}{limits}{tolerated(report)}",)
+        nothing = "nothing new" if broken.queries else "nothing"
+        return (f"{nothing} broken in {queries}{limits}{tolerated(report)}",)
     phrase: list[str | Name] = []
     if gates:
         more = f" (and {count(len(gates) - 1, 'more gate')} broken)" if len(gates) > 1 else ""
         phrase += [*phrase_of(gates[0]), more]
-    if broken:
-        phrase.append(f"{'; ' if gates else ''}{broken:,} of {queries} broken")
+    if broken.queries:
+        sizes = sizes_since(report, broken.new, broken.in_baseline)
+        phrase.append(f"{'; ' if gates else ''}{broken.queries:,} of {queries} broken{sizes}")
     return (*phrase, tolerated(report))
 
 
@@ -35,7 +37,9 @@ def tolerated(report: Report) -> str:
     """Return how many queries and gates are broken but do not fail, in brackets; empty if there are none."""
     statuses = [query.status for query in report.queries]
     waived = statuses.count("waived") + sum(gate.status == "waived" for gate in report.gates)
-    parts = [f"{size:,} {word}" for size, word in ((waived, "waived"), (statuses.count("warn"), "to warn")) if size]
+    known = report.broken.in_baseline if report.verdict == "pass" else 0  # else they are among the broken queries
+    sizes = {IN_BASELINE: known, "waived": waived, "to warn": statuses.count("warn")}
+    parts = [f"{size:,} {word}" for word, size in sizes.items() if size]
     return f" ({', '.join(parts)})" if parts else ""
 
 

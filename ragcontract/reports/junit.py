@@ -10,7 +10,7 @@ from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import visible
 from ragcontract.judging.gates import GateReport
-from ragcontract.reports.broken import FindingsByQuery
+from ragcontract.reports.broken import FindingsByQuery, since
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
 
 Properties = dict[str, str]
@@ -42,7 +42,9 @@ def render(report: Report) -> Iterator[bytes]:
     yield from _suite(
         "rag-contract gates", properties, gates, (_gate(gate, of_gates.get(gate.id)) for gate in report.gates)
     )
-    yield from _suite("rag-contract queries", of_queries, queries, (_query(query, findings) for query in listed))
+    yield from _suite(
+        "rag-contract queries", of_queries, queries, (_query(query, findings, since(report, query)) for query in listed)
+    )
     yield b"</testsuites>\n"
 
 
@@ -87,14 +89,14 @@ def _gate(gate: GateReport, finding: Finding | None) -> TestCase:
     return case
 
 
-def _query(query: QueryReport, findings: FindingsByQuery) -> TestCase:
+def _query(query: QueryReport, findings: FindingsByQuery, age: str) -> TestCase:
     case = TestCase(visible(query.id), classname="rag-contract.queries")
     failing, why = findings.failing(query.id), visible(findings.why_tolerated(query.id))
     if failing:
         tolerated = [f"Not counted: {_expected(one)}: {_found(one)}" for one in findings.tolerated(query.id)]
         described = [f"Expected {_expected(one)}\nFound: {_found(one)}" for one in failing]
         case.add_failure_info(
-            message="; ".join(sentence(one, visible, visible) for one in failing),
+            message=(f"{age}: " if age else "") + "; ".join(sentence(one, visible, visible) for one in failing),
             output="\n".join([visible(query.query), *described, *tolerated, *([why] if why else [])]),
             failure_type=", ".join(dict.fromkeys(rule for one in failing for rule in one.ids)),
         )

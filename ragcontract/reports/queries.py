@@ -1,6 +1,6 @@
 """The results of single queries, generated one by one so that large sets need not be held in memory."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
@@ -10,7 +10,9 @@ from ragcontract.core.scores import QueryScore, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.reports.report import Detail, QueryReport, ViolationReport
+from ragcontract.reports.report import BrokenQueries, Detail, QueryReport, ViolationReport
+
+BROKEN = frozenset({"fail", "known"})  # the statuses of broken queries: a known one fails unless only new ones do
 
 
 def usual_detail(evaluation: Evaluation) -> Detail:
@@ -45,6 +47,7 @@ def _changed(evaluation: Evaluation) -> set[str]:
 def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> QueryReport:
     run, baseline = evaluation.run, evaluation.baseline
     current = run.scores[query.id]
+    violations = decision.violations.get(query.id, ())
     before = baseline.scores.get(query.id) if baseline else None
     return QueryReport(
         id=query.id,
@@ -59,9 +62,24 @@ def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> Qu
         baseline_ranks=ranks_by_id(query.relevant_doc_ids, before.ranks) if before else None,
         forbidden_ranks=_forbidden_ranks(query, current),
         baseline_forbidden_ranks=_forbidden_ranks(query, before) if before else None,
-        violations=[_violation(one) for one in decision.violations.get(query.id, ())],
+        violations=[_violation(one) for one in violations],
+        in_baseline=_all_in_baseline(violations),
         repeated=bool(current.repeats or (before and before.repeats)),
     )
+
+
+def broken_queries_of(evaluation: Evaluation, decision: Decision) -> BrokenQueries:
+    """Count the broken queries, new ones and those that the baseline has already."""
+    queries = evaluation.contract.queries
+    broken = [found for query_id, found in decision.violations.items() if decision.status(queries[query_id]) in BROKEN]
+    in_baseline = sum(map(_all_in_baseline, broken))
+    return BrokenQueries(queries=len(broken), new=len(broken) - in_baseline, in_baseline=in_baseline)
+
+
+def _all_in_baseline(violations: Sequence[Violation]) -> bool:
+    """Return whether the baseline has all of these violations already; waived ones do not matter."""
+    that_matter = [violation for violation in violations if violation.waived is None]
+    return bool(that_matter) and all(violation.in_baseline for violation in that_matter)
 
 
 def _violation(violation: Violation) -> ViolationReport:
@@ -74,6 +92,8 @@ def _violation(violation: Violation) -> ViolationReport:
         doc_ids=list(violation.doc_ids),
         limit=violation.limit,
         waived=violation.waived,
+        in_baseline=violation.in_baseline,
+        known=violation.known,
     )
 
 

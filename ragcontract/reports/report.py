@@ -127,8 +127,9 @@ class ViolationReport(Struct, frozen=True, kw_only=True, gc=False):
     """One violated rule of one query.
 
     ``limit`` is the rank down to which the rule applies, null if it applies at any rank. ``doc_ids`` are the relevant
-    documents that are missing there, or the forbidden documents that were found. ``waived`` is the reason why the
-    violation does not count.
+    documents that are missing there, or the forbidden documents that were found. ``in_baseline`` says that the baseline
+    violates the rule already, for the same documents; ``known`` that the violation does not count therefore.
+    ``waived`` is the reason of a waiver.
     """
 
     rule: str
@@ -138,14 +139,17 @@ class ViolationReport(Struct, frozen=True, kw_only=True, gc=False):
     doc_ids: list[str]
     limit: int | None
     waived: str | None = None
+    in_baseline: bool = False
+    known: bool = False
 
 
 class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One golden query, defined at ``location`` (``golden.jsonl:17``).
 
     ``ranks`` has every relevant document, with null if it was not retrieved. Violations fail the query unless all of
-    them are waived or its severity is warn. ``repeated`` means that the run or the baseline has several rows for it:
-    metrics are means over the rows, ranks are the worst (of forbidden documents, the best). It is omitted if false.
+    them are waived or known, or its severity is warn. ``in_baseline`` says that the baseline has all violations but
+    waived ones already. ``repeated`` means that the run or the baseline has several rows for it: metrics are means over
+    the rows, ranks are the worst (of forbidden documents, the best). Both are omitted if false.
     """
 
     id: str
@@ -161,16 +165,33 @@ class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
     forbidden_ranks: dict[str, int]
     baseline_forbidden_ranks: dict[str, int] | None
     violations: list[ViolationReport]
+    in_baseline: bool = False
     repeated: bool = False
 
 
 class FailedCheck(Struct, frozen=True, kw_only=True, gc=False):
-    """One reason for the verdict: a gate, or a rule of a query; ``message`` is the sentence of its finding."""
+    """One reason for the verdict: a gate, or a rule of a query; ``message`` is the sentence of its finding.
+
+    ``in_baseline`` says that the baseline violates the rule already.
+    """
 
     kind: Literal["gate", "rule"]
     id: str
     query_id: str | None
     message: str
+    in_baseline: bool = False
+
+
+class BrokenQueries(Struct, frozen=True, kw_only=True):
+    """How many golden queries are broken: those that fail, and those that only the baseline excuses.
+
+    ``in_baseline`` were already broken in the baseline, for the same documents; the others are ``new``. Without a
+    baseline, all are. Queries that are waived, or whose severity is warn, are not among them.
+    """
+
+    queries: Count
+    new: Count
+    in_baseline: Count
 
 
 class TagReport(Struct, frozen=True, kw_only=True):
@@ -211,6 +232,7 @@ class Report(Struct, frozen=True, kw_only=True):
     gates: list[GateReport]
     detail: Detail = "all"
     queries: list[QueryReport]
+    broken: BrokenQueries = BrokenQueries(queries=0, new=0, in_baseline=0)
     failed_checks: list[FailedCheck]
     tags: dict[str, TagReport]
     warnings: list[str]

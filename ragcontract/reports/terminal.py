@@ -10,7 +10,7 @@ from ragcontract.core.numbers import count, fixed, milliseconds, ms_digits
 from ragcontract.core.phrase import render
 from ragcontract.core.run import Latency
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports.broken import FindingsByQuery, broken_queries, tolerated_queries
+from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, tolerated_queries
 from ragcontract.reports.drift import changed_versions, drift, not_compared
 from ragcontract.reports.headline import headline, shared_note
 from ragcontract.reports.metric_table import table_rows
@@ -18,9 +18,9 @@ from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_ste
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import QueryReport, Report
 
-STATUS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "none": "-"}
+STATUS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "known": "KNOWN", "none": "-"}
 RED, GREEN, YELLOW, BOLD, END = (f"\x1b[{code}m" for code in (31, 32, 33, 1, 0))
-COLOURS = {"PASS": GREEN, "FAIL": RED, "WARN": YELLOW, "WAIVED": YELLOW}
+COLOURS = {"PASS": GREEN, "FAIL": RED, "WARN": YELLOW, "WAIVED": YELLOW, "KNOWN": YELLOW}
 
 
 def without_colours(text: str) -> str:
@@ -35,15 +35,15 @@ def check_text(report: Report) -> str:
     findings = FindingsByQuery(report)
     tolerated = [query for query in tolerated_queries(report) if query.status != "fail"]
     parts = ["\n".join(_tolerated(query, findings) for query in tolerated)]
-    parts += [_broken(query, findings) for query in broken_queries(report)]
+    parts += [_broken(query, findings, since(report, query)) for query in broken_queries(report)]
     parts.append("\n".join([*drift(report, visible), *_metric_table(report)]))
     verdict = STATUS[report.verdict]
     parts.append(f"{_coloured(verdict)}  {headline(report, visible, visible)}")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _broken(query: QueryReport, findings: FindingsByQuery) -> str:
-    lines = [f"{_coloured('FAIL')} {_bold(visible(query.id))}"]
+def _broken(query: QueryReport, findings: FindingsByQuery, age: str) -> str:
+    lines = [f"{_coloured('FAIL')} {_bold(visible(query.id))}{f' ({age})' if age else ''}"]
     for finding in findings.failing(query.id):
         expected, found = (render(phrase, visible, visible) for phrase in (finding.expected, finding.found))
         lines += [f"  Expected {expected}", f"  Found: {found}"]

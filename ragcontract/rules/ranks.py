@@ -41,26 +41,32 @@ class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidde
 
 
 class MustRankAtMost(RankRule, frozen=True, kw_only=True, gc=False, tag="must_rank_at_most"):
-    """``must_rank_at_most``: at least one relevant document is at this rank or better."""
+    """``must_rank_at_most``: at least one relevant document is at this rank or better.
+
+    A lower rank than in the baseline is no new cause, but the loss of the last relevant document in the top k is.
+    """
 
     in_rows: ClassVar[bool] = False
     shortcut: ClassVar[bool] = True
     rank: Rank
+    k: int
 
     @classmethod
-    def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (part of the interface)
+    def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:
         """Return the rule if the query sets a rank."""
-        return [] if query.must_rank_at_most is None else [cls(rank=query.must_rank_at_most)]
+        return [] if query.must_rank_at_most is None else [cls(rank=query.must_rank_at_most, k=settings.k)]
 
     def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
         """Yield a violation if no relevant document is at the rank or better."""
         if any(rank and rank <= self.rank for rank in score.ranks):
             return
         wanted = query.relevant_doc_ids
+        lost = not any(rank and rank <= max(self.rank, self.k) for rank in score.ranks)
         yield Violation(
             rule="must_rank_at_most",
             doc_ids=wanted,
             limit=self.rank,
+            causes=("too low", "lost") if lost else ("too low",),
             expected=(*listed(wanted, "or"), f" {within(self.rank)}"),
             found=located(wanted, ranks_by_id(wanted, score.ranks), self.rank),
         )

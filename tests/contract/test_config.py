@@ -84,8 +84,9 @@ tags:
     fail_on: {map_drop_gt: 3%}
   eu.west: {}
 per_query:
+  fail_on: new
   enforce_must_rank_at_most: false
-  enforce_must_include: False
+  enforce_must_include: new
   enforce_forbidden_docs: true
   forbidden_within: 3
 rank_by: documents
@@ -97,8 +98,9 @@ missing_queries: zero
     assert (config.fail_on.mode, config.fail_on.alpha) == ("significant", 0.01)
     assert list(config.tags) == ["policy", "eu.west"]
     assert msgspec.to_builtins(config.per_query) == {
+        "fail_on": "new",
         "enforce_must_rank_at_most": False,
-        "enforce_must_include": False,
+        "enforce_must_include": "new",
         "enforce_forbidden_docs": True,
         "forbidden_within": 3,
     }
@@ -135,6 +137,7 @@ def test_the_defaults() -> None:
     assert (config.fail_on.mode, config.fail_on.alpha, config.tags, config.waivers) == ("strict", 0.05, {}, [])
     assert config.max_baseline_age is None
     assert msgspec.to_builtins(config.per_query) == {
+        "fail_on": "any",
         "enforce_must_rank_at_most": True,
         "enforce_must_include": True,
         "enforce_forbidden_docs": True,

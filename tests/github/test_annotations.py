@@ -38,7 +38,7 @@ def test_a_broken_query_is_at_its_line_of_the_golden_file() -> None:
     (one,) = annotated(broken(1))
     assert one == Annotation(
         level="error",
-        title="Broken query q0",
+        title="Broken query q0 (new)",
         message="Expected A in top 1. Found: rank 2 (was rank 1).",
         file="golden.jsonl",
         line="1",

@@ -18,11 +18,11 @@ from tests.reports.ranked import LOW, found_at, tagged
         (found_at([2, 2], [1, 1], fail_on=LOW), "MRR@5 fell by 0.50, allowed drop 0.10"),
         (
             found_at([2, None], [1, 1], fail_on={**LOW, "hitrate_drop_gt": 0.9}),
-            "MRR@5 fell by 0.75, allowed drop 0.10; 1 of 2 queries broken",
+            "MRR@5 fell by 0.75, allowed drop 0.10; 1 of 2 queries broken, new",
         ),
         (
             found_at([None, 1], [1, 1], fail_on={**LOW, "recall_drop_gt": 0.1}, minimums={"hitrate_at_k": 0.8}),
-            "MRR@5 fell by 0.50, allowed drop 0.10 (and 2 more gates broken); 1 of 2 queries broken",
+            "MRR@5 fell by 0.50, allowed drop 0.10 (and 2 more gates broken); 1 of 2 queries broken, new",
         ),
         (
             found_at([2, 2], [1, 1], fail_on=LOW, minimums={"mrr_at_k": 0.8}),
@@ -30,7 +30,7 @@ from tests.reports.ranked import LOW, found_at, tagged
         ),
         (
             found_at([1, None], [None, 1], fail_on=LOW, minimums={"hitrate_at_k": 0.8}),
-            "HitRate@5 is 0.50, minimum 0.80; 1 of 2 queries broken",
+            "HitRate@5 is 0.50, minimum 0.80; 1 of 2 queries broken, new",
         ),
         (found_at([None] * 1200), "1,200 of 1,200 queries broken"),
     ],
@@ -67,6 +67,6 @@ def test_where_only_the_baseline_has_more_the_means_are_the_same() -> None:
 
 def test_the_headline_names_the_tag() -> None:
     made = tagged(tags={"bad": {"minimums": {"mrr_at_k": 0.4}}})
-    assert headline(made, "<{}>".format) == "<bad>: MRR@5 is 0.00, minimum 0.40; 3 of 6 queries broken"
+    assert headline(made, "<{}>".format) == "<bad>: MRR@5 is 0.00, minimum 0.40; 3 of 6 queries broken, all new"
     shouted = headline(made, "<{}>".format, str.upper)
-    assert shouted == "<bad>: MRR@5 IS 0.00, MINIMUM 0.40; 3 OF 6 QUERIES BROKEN"
+    assert shouted == "<bad>: MRR@5 IS 0.00, MINIMUM 0.40; 3 OF 6 QUERIES BROKEN, ALL NEW"

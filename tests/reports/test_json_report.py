@@ -83,6 +83,7 @@ def test_the_head(found: Any) -> None:
         "gates",
         "detail",
         "queries",
+        "broken",
         "failed_checks",
         "tags",
         "warnings",
@@ -218,6 +219,8 @@ def test_the_queries_in_the_golden_files_order(found: Any) -> None:
         "doc_ids": ["A", "B"],
         "limit": 3,
         "waived": None,
+        "in_baseline": False,
+        "known": False,
     }
     assert [violation["rule"] for violation in violations] == ["must_rank_at_most", "must_include"]
     assert leak["metrics"] == dict.fromkeys(found["metrics"])

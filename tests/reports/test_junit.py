@@ -60,12 +60,12 @@ def test_failures_have_a_type_and_a_message_and_say_more() -> None:
     lost, _, leak = queries
     (failure,) = lost.result
     assert failure.type == "must_rank_at_most, must_include"
-    assert failure.message == "expected A in top 3; found: missing from top 5 (was rank 1)"
+    assert failure.message == "new: expected A in top 3; found: missing from top 5 (was rank 1)"
     assert failure.text == "What about lost?\nExpected A in top 3\nFound: missing from top 5 (was rank 1)"
     (failure,) = leak.result
     assert failure.type == "forbidden_docs, must_include"
     assert failure.message == (
-        "expected no F in the results; found: rank 1 (was not there); "
+        "new: expected no F in the results; found: rank 1 (was not there); "
         "expected A in top 5; found: missing from top 5 (was rank 1)"
     )
 

@@ -14,7 +14,7 @@ def test_a_broken_query_says_what_was_expected_and_what_was_found() -> None:
     queries = [query("refund_policy", "doc_refund_policy", must_rank_at_most=3)]
     made = report(queries, {"refund_policy": ["a", "b", "c", "d", "e"]}, {"refund_policy": ["doc_refund_policy"]})
     assert click.unstyle(check_text(made)).startswith(
-        "FAIL refund_policy\n  Expected doc_refund_policy in top 3\n  Found: missing from top 5 (was rank 1)\n\n"
+        "FAIL refund_policy (new)\n  Expected doc_refund_policy in top 3\n  Found: missing from top 5 (was rank 1)\n\n"
     )
 
 
@@ -24,11 +24,11 @@ def test_a_whole_check() -> None:
     before = {"good": ["A"], "leak": ["A"], "lost": ["A", "B"]}
     config = {"fail_on": {"mrr_drop_gt": 0.1}, "minimums": {"recall_at_k": 0.5}}
     assert click.unstyle(check_text(report(queries, now, before, config))) == (
-        "FAIL leak\n"
+        "FAIL leak (new)\n"
         "  Expected no F in the results\n"
         "  Found: rank 2 (was not there)\n"
         "\n"
-        "FAIL lost\n"
+        "FAIL lost (new)\n"
         "  Expected A and B in top 5\n"
         "  Found: A missing from top 5 (was rank 1), B missing from top 5 (was rank 2)\n"
         "\n"
@@ -39,7 +39,7 @@ def test_a_whole_check() -> None:
         "nDCG@5       1.00 -> 0.54  -0.46  -\n"
         "MAP@5        1.00 -> 0.50  -0.50  -\n"
         "\n"
-        "FAIL  MRR@5 fell by 0.50, allowed drop 0.10; 2 of 3 queries broken\n"
+        "FAIL  MRR@5 fell by 0.50, allowed drop 0.10; 2 of 3 queries broken, all new\n"
     )
 
 
@@ -70,7 +70,7 @@ def test_what_comes_from_files_is_made_visible_and_printed_as_it_is() -> None:
     now = Rows(docs={NASTY: [NASTY + "2"]}, name="r", versions={"index_version": [NASTY + "3"]})
     made = report(queries, now, before)
     shown = click.unstyle(check_text(made))
-    assert f"FAIL {SHOWN}\n  Expected no {SHOWN}2 in the results\n" in shown
+    assert f"FAIL {SHOWN} (new)\n  Expected no {SHOWN}2 in the results\n" in shown
     assert f"  Expected {SHOWN}1 and {SHOWN}4 in top 5\n" in shown
     assert (
         f"  Found: {SHOWN}1 missing from top 5 (was rank 1), {SHOWN}4 missing from top 5 (was missing too)\n" in shown

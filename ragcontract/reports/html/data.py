@@ -13,14 +13,14 @@ import msgspec
 from ragcontract.core import bounds
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import visible
-from ragcontract.reports.broken import FindingsByQuery, worst_first_key
+from ragcontract.reports.broken import FindingsByQuery, why_and_since, worst_first_key
 from ragcontract.reports.html.page_text import STATUS, shown
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import rank_changes
 from ragcontract.reports.report import QueryReport, Report
 
 DIGITS = 4
-BROKEN_FIRST = {"fail": 0, "warn": 1, "waived": 1}
+BROKEN_FIRST = {"fail": 0, "warn": 1, "waived": 1, "known": 1}
 Row = dict[str, Any]
 
 
@@ -41,7 +41,8 @@ def encode(report: Report) -> str:
         "lower": [int(metric.better == "lower") for metric in report.metrics.values()],
         "tags": [shown(tag, bounds.HTML_NAME) for tag in tags],
         "queries": [
-            _row(query, findings, keys, numbers, changes.get(query.id, 0.0)) for query in worst_first(report, changes)
+            _row(report, query, findings, keys, numbers, changes.get(query.id, 0.0))
+            for query in worst_first(report, changes)
         ],
     }
     return for_script_element(msgspec.json.encode(data).decode())
@@ -55,15 +56,22 @@ def for_script_element(json: str) -> str:
 def worst_first(report: Report, changes: dict[str, float]) -> list[QueryReport]:
     """Return the queries worst first: broken ones as in other reports, then tolerated ones, then others by change."""
 
-    def key(query: QueryReport) -> tuple[int, bool, float]:
+    def key(query: QueryReport) -> tuple[int, bool, bool, float]:
         if query.status == "pass":
-            return len(BROKEN_FIRST), True, changes.get(query.id, 0.0)
+            return len(BROKEN_FIRST), True, True, changes.get(query.id, 0.0)
         return (BROKEN_FIRST[query.status], *worst_first_key(query))
 
     return sorted(report.queries, key=key)
 
 
-def _row(query: QueryReport, findings: FindingsByQuery, keys: list[str], tags: dict[str, int], change: float) -> Row:
+def _row(  # noqa: PLR0917 (called once, for each query)
+    report: Report,
+    query: QueryReport,
+    findings: FindingsByQuery,
+    keys: list[str],
+    tags: dict[str, int],
+    change: float,
+) -> Row:
     """Return the data of one query; values that are the default are omitted."""
     row: Row = {"i": query.id, "p": visible(query.location), "q": visible(query.query)}
     if (name := visible(query.id)) != query.id:
@@ -82,7 +90,7 @@ def _row(query: QueryReport, findings: FindingsByQuery, keys: list[str], tags: d
         listed = findings.failing(query.id) or findings.of(query.id)
         row["f"] = [[_phrase(finding.expected), _phrase(finding.found)] for finding in listed]
         row["r"] = [violation.rule for violation in query.violations]
-        if why := findings.why_tolerated(query.id):
+        if why := why_and_since(report, query, findings):
             row["y"] = shown(why, bounds.HTML_WHY)
     if query.weight != 1:
         row["w"] = query.weight

@@ -17,6 +17,7 @@ STATUS: dict[Status | QueryStatus, str] = {
     "pass": "✓ pass",
     "fail": "✕ fail",
     "waived": "○ waived",
+    "known": "○ known",
     "warn": "! warn",
     "none": "no limit",
 }

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, signed
-from ragcontract.reports.broken import FindingsByQuery, broken_queries, tolerated_queries
+from ragcontract.reports.broken import FindingsByQuery, broken_queries, tolerated_queries, why_and_since
 from ragcontract.reports.html.page_text import Badge, Part, badge, sentence, shown
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import QueryReport, Report
@@ -58,13 +58,13 @@ def queries(report: Report) -> Queries:
     neither = "that neither broke a rule nor changed are not listed."
     return Queries(
         metric=shown(metric.label),
-        rows=[_row(query, findings, key) for query in listed],
+        rows=[_row(report, query, findings, key) for query in listed],
         hidden=f"{count(hidden, 'more query')} can be seen with JavaScript enabled." if hidden else "",
         left_out=f"{count(left_out, 'query')} {neither}" if left_out else "",
     )
 
 
-def _row(query: QueryReport, findings: FindingsByQuery, key: str) -> QueryRow:
+def _row(report: Report, query: QueryReport, findings: FindingsByQuery, key: str) -> QueryRow:
     value, before = query.metrics.get(key), (query.baseline_metrics or {}).get(key)
     listed = findings.failing(query.id) or findings.of(query.id)
     return QueryRow(
@@ -77,7 +77,7 @@ def _row(query: QueryReport, findings: FindingsByQuery, key: str) -> QueryRow:
         ranks_before=_ranks(query.baseline_ranks),
         ranks=_ranks(query.ranks),
         broken=[BrokenRule(expected=sentence(one.expected), found=sentence(one.found)) for one in listed],
-        why="" if query.status == "fail" else shown(findings.why_tolerated(query.id), bounds.HTML_WHY),
+        why=shown(why_and_since(report, query, findings), bounds.HTML_WHY),
     )
 
 

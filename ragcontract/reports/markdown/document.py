@@ -9,7 +9,7 @@ from ragcontract.core.finding import Finding
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports.broken import FindingsByQuery, broken_queries
+from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, sizes_since
 from ragcontract.reports.drift import drift
 from ragcontract.reports.headline import headline, shared_note
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
@@ -108,18 +108,28 @@ def _broken_queries(report: Report, max_rows: int) -> list[str]:
         return []
     findings = FindingsByQuery(report)
     compared = report.inputs.baseline is not None
+    ages = {query.id: since(report, query) for query in broken}
+    ages = ages if len({*ages.values()}) > 1 else {}
 
     def as_table(queries: Sequence[QueryReport]) -> str:
-        body = [cells for query in queries for cells in _query_rows(query, findings, compared=compared)]
+        body = [
+            cells for query in queries for cells in _query_rows(query, findings, ages.get(query.id), compared=compared)
+        ]
         head = ["Query", "Expected", "Found", "Before", "Now"] if compared else ["Query", "Expected", "Found"]
         return table(head, "l" * len(head), body)
 
-    title = f"**{count(len(broken), 'broken query')}**" + (", worst first" if len(broken) > 1 else "")
+    order = ", worst first" if len(broken) > 1 else ""
+    in_baseline = sum(query.in_baseline for query in broken)
+    sizes = sizes_since(report, len(broken) - in_baseline, in_baseline)
+    title = f"**{count(len(broken), 'broken query')}{sizes}**{order}"
     return [title, *cut(broken, max_rows, "broken query", as_table)]
 
 
-def _query_rows(query: QueryReport, findings: FindingsByQuery, *, compared: bool) -> Iterable[list[str]]:
+def _query_rows(
+    query: QueryReport, findings: FindingsByQuery, age: str | None, *, compared: bool
+) -> Iterable[list[str]]:
     name = f"{code(query.id)}<br>{text(shorten(visible(query.query), bounds.MARKDOWN_QUESTION))}"
+    name += f"<br>({age})" if age else ""
     for finding in findings.failing(query.id):
         cells = [name, say(finding.expected, code, inline), say(finding.found_now or finding.found, code, inline)]
         if compared:

@@ -43,7 +43,7 @@ def unusable(*problems: str, more: int = 0, warnings: tuple[str, ...] = ()) -> E
 
 def test_the_verdict_and_why_is_the_first_line() -> None:
     assert headline(render(failing())) == (
-        "### ❌ Retrieval contract broken: MRR@5 fell by 0.12, allowed drop 0.10; 2 of 4 queries broken"
+        "### ❌ Retrieval contract broken: MRR@5 fell by 0.12, allowed drop 0.10; 2 of 4 queries broken, all new"
     )
     passing = report([query("q", "A")], {"q": ["A"]})
     assert headline(render(passing)) == "### ✅ Retrieval contract holds: nothing broken in 1 query; no gates are set"
@@ -116,7 +116,7 @@ def test_the_parts_that_are_folded() -> None:
     page = Page(render(made))
     summaries = [part for part in page.prose if part.startswith(("Rank", "1 ", "Versions", "Inputs"))]
     assert summaries == [
-        "1 broken query",
+        "1 broken query, new",
         "Rank changes: 1 worse, 1 new, 1 gone",
         "1 tag",
         "1 warning",

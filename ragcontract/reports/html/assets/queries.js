@@ -10,7 +10,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const ROWS = 50, PRINTED = 500, NAMED = 5, DOCUMENTS = 200;
 const TITLES = ["Query", "Status", "Tags", "", "Change", "Ranks before", "Ranks now", "Broken rules"];
-const STATUSES = ["fail", "warn", "waived", "pass"];
+const STATUSES = ["fail", "warn", "waived", "known", "pass"];
 const SORTS = {
   query: { title: "Query", of: (query) => shownId(query) },
   status: { title: "Status", of: (query) => STATUSES.indexOf(statusOf(query)) },
