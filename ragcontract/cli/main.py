@@ -16,7 +16,7 @@ from ragcontract.logs import log_to
 
 REPEATABLE = ("--golden", "--run", "--baseline", "--qrels", "--queries", "--topics", "--corpus", "--samples")
 # In the order in which a new contract uses them; each is `command` in its module in ragcontract.cli.commands.
-COMMANDS = ("init", "check", "baseline", "diff", "score", "validate", "suggest", "lint", "convert", "schema")
+COMMANDS = ("init", "check", "baseline", "waive", "diff", "score", "validate", "suggest", "lint", "convert", "schema")
 
 
 def main(argv: Sequence[str]) -> int:

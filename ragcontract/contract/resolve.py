@@ -81,9 +81,13 @@ class Contract(Struct, frozen=True, kw_only=True):
             if issubclass(rule, RankRule):
                 yield from rule.of(query, self.settings)
 
+    def without_gates(self) -> "Contract":
+        """Return the contract with its rules alone."""
+        return replace(self, gates=(), limit_problems=Problems(), judged=False)
+
     def without_limits(self) -> "Contract":
         """Return the contract without gates and rules, under which every run passes."""
-        return replace(self, rules=(), gates=(), limit_problems=Problems(), judged=False)
+        return replace(self.without_gates(), rules=())
 
 
 def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool) -> Contract:

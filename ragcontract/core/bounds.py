@@ -62,6 +62,7 @@ TAGGED = 5  # queries; those with a tag, at least; `lint` notes a small tag
 LINT_IDS = 2_000  # ids; document ids from which `lint` suggests a spelling; ids of further rows are not suggested
 LINT_SUGGESTED = 5  # findings; those for which `lint` suggests a spelling; the others have no suggestion
 ACCEPTED = 20  # records; accepted regressions in a baseline; the oldest are left out
+BROKEN_LISTED = 20  # queries; those that a new baseline breaks, and the waivers for them; the others are counted
 FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others are counted
 
 # Runs

@@ -70,6 +70,14 @@ def what_follows(lab: Lab, size: int) -> bool:
     return repr("x" * size) in refused(lab, b'{"id": ' + b"x" * size)
 
 
+def already_broken(lab: Lab, size: int) -> bool:
+    write_jsonl(lab.folder / "golden.jsonl", [golden(f"q{number}") for number in range(size)])
+    write_jsonl(lab.folder / "current_run.jsonl", [run(f"q{number}", "x") for number in range(size)])
+    ended = rag_contract("baseline", "--out", "new.json")
+    (lab.folder / "new.json").unlink()
+    return all_of(", 1 more\n" not in ended.out, "# … and 1 more waiver" not in ended.out)
+
+
 def names(lab: Lab, size: int) -> bool:
     unknown = lab.check([], [run(), *(run(f"u{number}") for number in range(size))])
     versions = [run(f"q{number}", index_version=f"v{number}") for number in range(size)]
@@ -208,6 +216,7 @@ CASES: Cases = {
     "LINT_IDS": Case(collected_ids, small=20),
     "LINT_SUGGESTED": Case(suggested_ids),
     "ACCEPTED": Case(lambda lab, size: len(accept(lab, broken=1, before=size - 1)) == size),
+    "BROKEN_LISTED": Case(already_broken),
     "FAILED_CHECKS": Case(lambda lab, size: len(accept(lab, broken=size, before=0)[-1]["failed_checks"]) == size),
     "UNKNOWN": Case(unknown_ids, small=20),
     "VERSIONS": Case(versions_on_spark),

@@ -133,3 +133,39 @@ def test_a_golden_set_without_relevant_documents_has_nothing_to_say() -> None:
     ended = rag_contract("suggest", "--run", "good0.jsonl")
     assert ended.code == 2
     assert "no golden query has relevant documents" in ended.err
+
+
+def labelled(*rows: dict[str, object]) -> None:
+    """Write golden queries with two relevant documents each, and a run that finds one of them."""
+    write_jsonl(Path("golden.jsonl"), list(rows))
+    write_jsonl(Path("good.jsonl"), [run(str(row["id"]), "A") for row in rows])
+
+
+def test_it_says_where_one_document_is_enough() -> None:
+    both = [golden(f"both{n}", "A", "B") for n in range(7)]
+    labelled(*both, golden("any", "A", "B", must_include_any=True), golden("one", "A"))
+    ended = rag_contract("suggest", "--run", "good.jsonl")
+    assert (ended.code, ended.err) == (0, "")
+    *_, what, rows, rule = ended.out.splitlines()
+    assert what == (
+        "must_include: of 7 queries with several relevant documents, this run finds only some of them for 7: "
+        "both0, both1, both2, both3, both4 and 2 more"
+    )
+    assert rows.endswith('write "must_include_any": true into these golden rows.')
+    assert "enforce_must_include: false" in rule
+
+
+def test_the_rule_stays_where_it_fits_most_labels() -> None:
+    labelled(*[golden(f"q{n}", "A", "B") for n in range(4)])
+    write_jsonl(Path("good.jsonl"), [run("q0", "A"), *[run(f"q{n}", "A", "B") for n in range(1, 4)]])
+    ended = rag_contract("suggest", "--run", "good.jsonl")
+    assert "this run finds only some of them for 1: q0\n" in ended.out
+    assert "enforce_must_include" not in ended.out
+
+
+def test_labels_that_any_good_run_finds_are_not_doubted() -> None:
+    labelled(golden("q", "A", "B"))
+    write_jsonl(Path("better.jsonl"), [run("q", "A", "B")])
+    assert "must_include" not in rag_contract("suggest", "--run", "good.jsonl", "better.jsonl").out
+    write_jsonl(Path("worse.jsonl"), [run("q", "x")])
+    assert "must_include" not in rag_contract("suggest", "--run", "worse.jsonl").out

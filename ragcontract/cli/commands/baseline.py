@@ -24,9 +24,11 @@ from ragcontract.contract import defaults
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count
+from ragcontract.core.rule import names_of
 from ragcontract.core.text import visible
 from ragcontract.evaluation.source import Local
 from ragcontract.files.writing import goes_to_stdout, write_files
+from ragcontract.reports.already_broken import already_broken_text
 from ragcontract.reports.new_baseline import acceptance, baseline_of, encode, is_same, render, waived_changes
 from ragcontract.reports.update import update_text
 from ragcontract.runs.readers import is_run, open_run, open_stored
@@ -79,12 +81,19 @@ def command(
     if update:
         return _update(paths, k=k, repeats=repeats, out=out, reason=reason)
     with sources_of(paths) as sources:
-        request = replace(sources.request(paths, k=k, repeats=repeats), judge=False, store=True)
+        request = replace(sources.request(paths, k=k, repeats=repeats), gates=False, store=True)
         outcome = pipeline.check(request, now=clock())
     warn(outcome.report.warnings)
     write_files({out: render(outcome.evaluation, clock())})
-    queries = count(len(outcome.evaluation.contract.queries), "query")
-    say(f"baseline of {queries} in {visible(out)}\n", err=goes_to_stdout(out))
+    contract = outcome.evaluation.contract
+    queries = count(len(contract.queries), "query")
+    known = already_broken_text(
+        outcome.report,
+        only_new={name for rule in contract.only_new for name in names_of(rule)},
+        config=paths.config or defaults.CONFIG,
+        today=clock().date(),
+    )
+    say(f"baseline of {queries} in {visible(out)}\n{known}", err=goes_to_stdout(out))
     return ExitCode.PASS
 
 

@@ -15,6 +15,7 @@ from ragcontract.core.numbers import count, fixed
 from ragcontract.evaluation.source import Local
 from ragcontract.files.patterns import existing_files
 from ragcontract.judging.evaluated import Evaluation
+from ragcontract.judging.label_fit import label_advice
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports.terminal import aligned
 from ragcontract.runs.readers import open_run
@@ -39,6 +40,8 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: in
     evaluations = list(good_runs(paths, k, repeats=repeats))
     found = suggestions(evaluations)
     say(render(found, runs=len(evaluations)))
+    if advice := list(label_advice(evaluations)):
+        say("\n" + "\n".join(advice) + "\n")
     return ExitCode.PASS
 
 

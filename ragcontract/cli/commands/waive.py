@@ -1,0 +1,100 @@
+"""``rag-contract waive``: adds a waiver for a query to the configuration."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+import click
+
+from ragcontract.cli.console import say
+from ragcontract.cli.options import CONFIG, GOLDEN, clock, find_paths
+from ragcontract.contract import defaults
+from ragcontract.contract.config_file import read_config
+from ragcontract.contract.golden_file import read_golden
+from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.nearest import NearNames
+from ragcontract.core.rule import names_of
+from ragcontract.core.text import encodable, visible
+from ragcontract.files.writing import write_files
+from ragcontract.registry import BUILT_IN
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def _text(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    if not value.strip():
+        raise click.BadParameter("must not be empty")
+    return encodable(value.strip())
+
+
+def _day(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    try:
+        day = date.fromisoformat(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is no date, as 2026-12-31") from error
+    if day < clock().date():
+        raise click.BadParameter(f"{value} is in the past, so the waiver would not count")
+    return day.isoformat()
+
+
+@click.command("waive")
+@click.argument("query")
+@click.option("--reason", required=True, callback=_text, metavar="TEXT", help="Why it may stay broken.")
+@click.option("--owner", required=True, callback=_text, metavar="NAME", help="Who is responsible for it.")
+@click.option("--until", required=True, callback=_day, metavar="DATE", help="The last day (UTC) on which it counts.")
+@click.option(
+    "--rule",
+    type=click.Choice([name for rule in BUILT_IN.rules for name in names_of(rule)]),
+    help="The rule that may be broken. [all rules]",
+)
+@GOLDEN
+@CONFIG
+def command(
+    *,
+    query: str,
+    reason: str,
+    owner: str,
+    until: str,
+    rule: str | None,
+    golden: Sequence[str],
+    config: str | None,
+) -> int:
+    """Accept a broken golden query until a date.
+
+    Adds a waiver to the configuration. Its comments and everything else in it stay as they are.
+    """
+    paths = find_paths(golden, [], config)
+    path = paths.config or defaults.CONFIG
+    wanted = {"query": query, "rule": rule, "reason": reason, "owner": owner, "expires": until}
+    waiver = {name: value for name, value in wanted.items() if value is not None}
+    _refuse_unknown(paths.golden, query)
+    read_config(paths.config, BUILT_IN).problems.raise_if_any()
+    _add(path, waiver, exists=paths.config is not None)
+    say(f"added a waiver for {visible(query)} until {until} to {visible(path)}\n")
+    return ExitCode.PASS
+
+
+def _refuse_unknown(golden: Sequence[str], query: str) -> None:
+    found = read_golden(golden, BUILT_IN)
+    found.problems.raise_if_any()
+    if query not in found.queries:
+        near = NearNames(found.queries).nearest(query)
+        meant = f"; did you mean {near!r}?" if near else ""
+        raise InputError([f"{found.files[0].path}: no golden query has the id {query!r}{meant}"])
+
+
+def _add(path: str, waiver: Mapping[str, str], *, exists: bool) -> None:
+    """Write the configuration with the waiver, if what it says is otherwise the same."""
+    from ragcontract.contract.waiver_text import in_braces, with_waiver
+    from ragcontract.files import yaml_tree
+
+    data = Path(path).read_bytes() if exists else b""
+    mark = BYTE_ORDER_MARK if data.startswith(BYTE_ORDER_MARK) else b""
+    text = with_waiver(data[len(mark) :].decode(), waiver)
+    if text is not None:
+        old, new = (yaml_tree.load(one, texts={"query"}) for one in (data, text.encode()))
+        waivers = (old.value or {}).get("waivers", [])
+        if not new.problems and new.value == {**(old.value or {}), "waivers": [*waivers, waiver]}:
+            write_files({path: mark + text.encode()})
+            return
+    raise InputError([f"{path}: is written in a way that cannot be added to; add to its waivers: {in_braces(waiver)}"])
