@@ -1,16 +1,21 @@
 """A broken contract that a label on the pull request accepts: what is shown, and which labels count."""
 
+import contextlib
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import junitparser
 import pytest
+import requests
 
+from ragcontract import action
+from ragcontract.github.delivery import World
 from tests import scenarios
 from tests.builders import write_jsonl
 from tests.github.relayed import failing
-from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub
+from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
 from tests.runner import InProcess, Result, Runner
 
 LABEL = "retrieval: accepted"
@@ -29,6 +34,20 @@ def runner(tmp_path: Path, github: GitHub) -> Runner:
     runner = InProcess(tmp_path, github)
     scenarios.failing(runner.workspace)
     return runner
+
+
+class Noting(InProcess):
+    """Notes the exit codes that would stand if the process died."""
+
+    def __init__(self, folder: Path, github: GitHub) -> None:
+        super().__init__(folder, github)
+        self.codes: list[int] = []
+
+    def _execute(self, environ: dict[str, str]) -> tuple[int, str]:
+        log = io.StringIO()
+        world = World(stdout=log, clock=self.clock, session=requests.Session, timing=self.timing)
+        with contextlib.chdir(self.workspace):
+            return action.main(environ, world, self.codes.append), log.getvalue()
 
 
 def event(sha: str = HEAD, action: str = "labeled") -> dict[str, Any]:
@@ -146,6 +165,16 @@ def test_a_label_that_was_removed_again_does_nothing(runner: Runner, github: Git
     github.set_label(LABEL, at=T2)
     github.remove_label(LABEL, at=T3)
     assert ran(runner).exit_code == 1
+
+
+def test_a_label_that_is_removed_while_github_is_asked_does_not_count(runner: Runner, github: GitHub) -> None:
+    def remove(sent: Sent) -> None:
+        if "/events" in sent.path:
+            github.remove_label(LABEL, at=T3)
+
+    github.set_label(LABEL, at=T2)
+    github.meanwhile = remove
+    refused(runner, "GitHub does not say who set it")
 
 
 def test_who_set_it_last_is_who_accepts(runner: Runner, github: GitHub) -> None:
@@ -298,9 +327,34 @@ def test_waiting_for_the_label_leaves_time_for_the_comment(
     runner: Runner, github: GitHub, fault: dict[str, Any]
 ) -> None:
     github.set_label(LABEL, at=T2)
-    github.faults = [Fault(method="GET", path="/events", **fault)]
+    busy = Fault(method="GET", path="/comments", times=1, status=503, headers={"Retry-After": "1"})
+    github.faults = [Fault(method="GET", path="/events", **fault), busy]
     refused(runner, "it could not be read", inputs=INPUTS | {"github-timeout": "4"})
     assert "### ❌" in github.bodies()[0]
+
+
+def test_the_comment_gets_only_the_time_that_asking_for_the_label_has_left(runner: Runner, github: GitHub) -> None:
+    github.set_label(LABEL, at=T2)
+    github.faults = [
+        Fault(method="GET", path="/events", times=2, status=503, headers={"Retry-After": "4"}),
+        Fault(method="POST", path="/comments", status=503, headers={"Retry-After": "13"}),
+    ]
+    result = ran(runner, INPUTS | {"github-timeout": "20"})
+    assert result.exit_code == 0
+    assert "the next try would come after the 12 seconds that github-timeout allows" in result.log
+
+
+def test_a_check_that_dies_while_it_asks_for_the_label_has_failed(tmp_path: Path, github: GitHub) -> None:
+    github.add_pull(7, sha=OLD)
+    github.push(HEAD, at=T1)
+    github.set_label(LABEL, at=T2)
+    runner = Noting(tmp_path, github)
+    scenarios.failing(runner.workspace)
+    noted: list[list[int]] = []
+    github.meanwhile = lambda _sent: noted.append(list(runner.codes))
+    assert ran(runner).exit_code == 0
+    assert noted[0] == [1]
+    assert runner.codes == [1, 0]
 
 
 def test_without_a_token_the_label_does_not_count(runner: Runner, github: GitHub) -> None:
@@ -319,7 +373,7 @@ def test_a_merge_queue_has_no_label_and_says_so(runner: Runner, github: GitHub) 
     assert github.requests == []
 
 
-def test_outside_of_a_pull_request_nothing_is_said_about_labels(runner: Runner, github: GitHub) -> None:
+def test_outside_of_a_pull_request_nothing_is_said_about_labels(runner: Runner) -> None:
     result = ran(runner, event={"schedule": "0 4 * * *"}, name="schedule")
     assert result.exit_code == 1
     assert "label" not in result.log
@@ -335,7 +389,7 @@ def test_a_run_by_hand_is_accepted_only_if_it_judged_the_named_pull_requests_com
 ) -> None:
     github.set_label(LABEL, at=T2)
     inputs = INPUTS | {"pull-request": "7"}
-    by_hand = {"inputs": inputs, "event": {"inputs": {}}, "name": "workflow_dispatch"}
+    by_hand: dict[str, Any] = {"inputs": inputs, "event": {"inputs": {}}, "name": "workflow_dispatch"}
     refused(runner, "is not the newest one of the pull request", **by_hand)
     assert ran(runner, environ={"GITHUB_SHA": HEAD}, **by_hand).exit_code == 0
 

@@ -120,7 +120,7 @@ def test_of_many_problems_ten_are_shown() -> None:
     reported = parse_annotations(of_problems(InputError(problems, warnings=["odd"] * 7), str))
     assert [one.level for one in reported] == ["error"] * 10 + ["warning"] * 4
     assert reported[9].message == "… and 41 more like these; the job's summary has more of them"
-    assert reported[-1].message == "… and 3 more like these; the job's summary has more of them"
+    assert reported[-1].message == "… and 4 more like these; the job's summary has more of them"
 
 
 def test_problems_that_were_only_counted_are_counted_here_too(runner: Runner) -> None:
