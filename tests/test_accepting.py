@@ -161,6 +161,30 @@ def test_a_label_that_was_removed_and_set_again_after_the_push_counts(runner: Ru
     assert ran(runner).outputs["accepted-by"] == "ann"
 
 
+def test_a_managed_user_with_an_underscore_in_the_login_is_a_person(runner: Runner, github: GitHub) -> None:
+    github.set_label(LABEL, at=T2, by="ann-b_octo")
+    assert ran(runner).outputs["accepted-by"] == "ann-b_octo"
+
+
+def test_an_enterprise_server_is_asked_at_its_own_address(tmp_path: Path) -> None:
+    with GitHub(enterprise=True) as github:
+        github.add_pull(7, sha=OLD)
+        github.push(HEAD, at=T1)
+        github.set_label(LABEL, at=T2)
+        runner = InProcess(tmp_path, github)
+        scenarios.failing(runner.workspace)
+        assert ran(runner).exit_code == 0
+        asked = [request for request in github.requests if request.startswith("GET /api/v3/repos/octo/app/activity?")]
+        assert len(asked) == 1
+
+
+def test_the_label_is_found_behind_hundreds_of_other_events(runner: Runner, github: GitHub) -> None:
+    for number in range(250):
+        github.set_label(f"label {number}", at=T0)
+    github.set_label(LABEL, at=T2)
+    assert ran(runner).exit_code == 0
+
+
 def test_a_label_that_was_removed_again_does_nothing(runner: Runner, github: GitHub) -> None:
     github.set_label(LABEL, at=T2)
     github.remove_label(LABEL, at=T3)

@@ -116,7 +116,9 @@ def _events(client: "Client", number: int) -> "list[Any]":
     cap = bounds.LABEL_EVENTS
     events = _read(PULLS, lambda: list(islice(client.events(number), cap + 1)))
     if len(events) > cap:
-        raise _NoLabelError(f"the pull request has more than {cap:,} events, which are not all read", "Open a new one.")
+        raise _NoLabelError(
+            f"the pull request has more than {cap:,} events, which are not all read", "Open a new pull request."
+        )
     return events
 
 
