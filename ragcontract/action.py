@@ -14,22 +14,22 @@ from msgspec.structs import replace
 from ragcontract import memory, pipeline
 from ragcontract.child import SharedExitCode, in_child
 from ragcontract.core.errors import ExitCode, InputError, RagContractError
-from ragcontract.core.text import encodable, printable
+from ragcontract.core.text import encodable
 from ragcontract.evaluation.source import Local
 from ragcontract.files.streams import Unfailing
 from ragcontract.files.writing import write_files
 from ragcontract.github import annotations
+from ragcontract.github.acceptance import accept
 from ragcontract.github.access import make_room
 from ragcontract.github.action_files import ActionFiles, find_files, without_content, without_warnings
 from ragcontract.github.commands import Level, annotation
 from ragcontract.github.context import TOKEN_INPUT, Context, number_at
-from ragcontract.github.delivery import Delivery, World, attempt, deliver, renderer_of
+from ragcontract.github.delivery import Delivery, World, attempt, deliver, log_of, renderer_of
 from ragcontract.github.failure import Timing
 from ragcontract.github.paths import for_next_step, in_repository, owned_like_workspace
 from ragcontract.github.relay import relay
 from ragcontract.github.settings import Settings
 from ragcontract.logs import log_to
-from ragcontract.reports import terminal
 from ragcontract.reports.build import error_report
 from ragcontract.reports.formats import FORMATS, Format
 from ragcontract.reports.report import ErrorReport, Provenance, Report
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 FIXED_OUTPUTS = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")  # at the largest cut-off
 BUG = "A bug in rag-contract, not in your retriever or your contract, ended the check."
 BUG_ADVICE = "The job's log says what to report."
+NOT_ENFORCED = "The contract is broken and not enforced"
 CUT_OFF_ADVICE = "The job has the verdict, and its files are the reports."
 
 
@@ -79,9 +80,13 @@ def main(environ: Mapping[str, str], world: World, judged: Callable[[int], None]
         job.deliver(_delivery_of_bug(job))
         raise
     judged(delivery.exit_code)
+    delivery, settings = accept(delivery, context, settings, world)
+    job = replace(job, settings=settings)
+    judged(delivery.exit_code)
     commented = job.deliver(delivery)
     if settings.comment_required and not commented and delivery.exit_code == ExitCode.PASS:
-        holds = "The contract holds" if delivery.state == "pass" else "The contract is broken and not enforced"
+        broken = "The contract is broken and accepted by label" if delivery.accepted else NOT_ENFORCED
+        holds = "The contract holds" if delivery.state == "pass" else broken
         message = f"{holds}, but comment-required is true and the comment could not be posted"
         world.stdout.write(annotation("error", message))
         return ExitCode.NO_COMMENT
@@ -138,8 +143,7 @@ def _check_and_write(job: _Job) -> Delivery:
     return Delivery(
         exit_code=ExitCode.BROKEN if broken and settings.enforce else ExitCode.PASS,
         state=report.verdict,
-        log=printable(terminal.without_colours(terminal.check_text(report)))
-        + annotations.of_report(report, level, partial(in_repository, context=context)),
+        log=log_of(report, level, context),
         outputs=_numbers(report) | {name: for_next_step(path, context) for name, path in reports.items()},
         render=renderer_of(report, settings.name),
         report=report,

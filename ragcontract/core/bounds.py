@@ -102,7 +102,7 @@ HTML_LINES = 100  # lines; a folded list; the others are counted
 
 # What is written to GitHub
 # GitHub accepts comments of 65,536 characters and summaries of 1 MiB, and shows ten annotations of each level for a
-# step; the action adds up to five warnings of its own. The runner cuts messages of annotations at 4,096 characters,
+# step; the action adds up to six warnings of its own. The runner cuts messages of annotations at 4,096 characters,
 # GitHub their titles at 255. Bytes are counted because they are never fewer than characters.
 COMMENT = 65_000  # bytes; a comment; sections are left out, then rows
 COMMENT_FILE = 55_000  # bytes; the file of `comment-body-file`; sections are left out, then rows
@@ -111,7 +111,7 @@ COMMENT_TRIES = 5  # tries; looking for the contract's comment and writing it; t
 BASELINE_TIME = 40  # characters; the time of a baseline that is not a date, in the footer; cut, with an ellipsis
 SUMMARY = 1_000_000  # bytes; the summary of a job; sections are left out, then rows
 ERRORS = 10  # annotations; errors of a step; the last one counts the others
-WARNINGS = 5  # annotations; warnings of a step; the last one counts the others
+WARNINGS = 4  # annotations; warnings of a step; the last one counts the others
 ANNOTATION = 4_000  # characters; the message of an annotation; cut, with an ellipsis
 ANNOTATION_TITLE = 250  # characters; the title of an annotation; cut, with an ellipsis
 
@@ -123,6 +123,7 @@ REPORT_SHORTEST = 63_000  # bytes; such a report as a comment, in its shortest f
 PULL_REQUEST = 10**12  # ; the input `pull-request`; exit code 2
 RUN_DIGITS = 18  # digits; the id of a run and the number of its attempt; counts as unknown
 MARKER = 1_000  # characters; the marker of a comment; fields beyond are not read
+LABEL_EVENTS = 3_000  # events; those of a pull request with the `accept-label`; the label does not count
 RUN_AHEAD = 10**9  # ; how far the run in a comment's marker may be above our own; the marker is ignored
 AUTHORS = 100  # authors; those of comments with our marker whom GitHub is asked about; the others are strangers
 PAGE = 100  # items; a page of GitHub's lists; the next page is read

@@ -11,7 +11,7 @@ from ragcontract.github.commands import Level, annotation
 from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_queries, since
 from ragcontract.reports.report import QueryReport, Report
 
-# The runner shows ten annotations of each level per step and silently drops the rest. Delivery can add five warnings.
+# The runner shows ten annotations of each level per step and silently drops the rest. Delivery can add six warnings.
 MOST: dict[Level, int] = {"error": bounds.ERRORS, "warning": bounds.WARNINGS}
 
 InRepository = Callable[[str], str]

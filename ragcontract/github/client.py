@@ -19,6 +19,7 @@ class Client:
     def __init__(self, http: Http, *, api_url: str, graphql_url: str, repository: str) -> None:
         """Use ``http`` for all calls; ``repository`` is ``owner/name``."""
         self._http = http
+        self._api_url = api_url
         self._repository = f"{api_url}/repos/{repository}"
         self._graphql_url = graphql_url
 
@@ -43,10 +44,26 @@ class Client:
         """Yield all comments of an issue or pull request, over all pages."""
         return self._pages(f"/issues/{issue}/comments")
 
+    def events(self, issue: int) -> Iterator[Json]:
+        """Yield all events of an issue or pull request, over all pages; comments and commits are not among them."""
+        return self._pages(f"/issues/{issue}/events")
+
+    def pull(self, number: int) -> Json:
+        """Return a pull request."""
+        answer = self._http.call("GET", f"{self._repository}/pulls/{number}", problem_with=_no_object)
+        content: Json = answer.content
+        return content
+
     def head_of(self, pull_request: int) -> str:
         """Return the newest commit of a pull request; empty if the answer has none."""
-        answer = self._http.call("GET", f"{self._repository}/pulls/{pull_request}", problem_with=_no_object)
-        return text_at(answer.content, "head", "sha")
+        return text_at(self.pull(pull_request), "head", "sha")
+
+    def activities(self, repository: str, branch: str) -> list[Json]:
+        """Return the newest changes of a branch, at most a page; ``repository`` may be another one, as a fork."""
+        query = f"ref={quote(f'refs/heads/{branch}', safe='')}&direction=desc&per_page={bounds.PAGE}"
+        url = f"{self._api_url}/repos/{repository}/activity?{query}"
+        rows = self._http.call("GET", url, problem_with=_no_list).content
+        return [row for row in rows if isinstance(row, dict)]
 
     def pulls_of_commit(self, sha: str) -> Iterator[Json]:
         """Yield the pull requests that contain a commit."""

@@ -1,8 +1,8 @@
 """Delivery to GitHub: files, outputs, summary, comment. Nothing here can change a verdict."""
 
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -11,19 +11,22 @@ from ragcontract.core import bounds
 from ragcontract.core.text import printable, visible
 from ragcontract.files.streams import Writable
 from ragcontract.files.writing import write_files
+from ragcontract.github import annotations
 from ragcontract.github.access import make_room
 from ragcontract.github.body import checked, fitting, foot
-from ragcontract.github.commands import annotation, append_summary, set_outputs
+from ragcontract.github.commands import Level, annotation, append_summary, set_outputs
 from ragcontract.github.comment import Draft, Posted, post
+from ragcontract.github.connection import connect
 from ragcontract.github.context import Context
 from ragcontract.github.failure import GitHubError, Timing, within
 from ragcontract.github.identity import contract_of
 from ragcontract.github.marker import State
-from ragcontract.github.paths import owned_like_workspace
+from ragcontract.github.paths import in_repository, owned_like_workspace
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, find
 from ragcontract.github.settings import Settings
+from ragcontract.reports import terminal
 from ragcontract.reports.markdown import document
-from ragcontract.reports.markdown.document import Layout
+from ragcontract.reports.markdown.document import NO_REMARK, Layout, Remark
 from ragcontract.reports.report import ErrorReport, Report
 
 if TYPE_CHECKING:
@@ -60,19 +63,25 @@ class Renderer(Protocol):
         """Return the Markdown for this layout."""
 
 
-def renderer_of(report: Report | ErrorReport, name: str, advice: str = "") -> Renderer:
-    """Return the renderer of a report on the contract of this name; ``advice`` is added to one on an error."""
+def renderer_of(report: Report | ErrorReport, name: str, advice: str = "", remark: Remark = NO_REMARK) -> Renderer:
+    """Return the renderer of a report on the contract of this name.
+
+    ``advice`` is added to a report on an error, ``remark`` to one on a verdict.
+    """
 
     def render(layout: Layout, *, recovered: bool = False) -> str:
         if isinstance(report, Report):
-            return document.render(report, name=name, layout=layout, recovered=recovered)
+            return document.render(report, name=name, layout=layout, recovered=recovered, remark=remark)
         return document.render_error(report, name=name, max_rows=layout.rows, advice=advice)
 
     return render
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """The content to deliver: log, outputs, rendered report, and the exit code."""
+    """The content to deliver: log, outputs, rendered report, and the exit code.
+
+    ``accepted``: the contract is broken, and a label accepts that, so that the exit code is 0.
+    """
 
     exit_code: int
     state: State
@@ -80,6 +89,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
     outputs: dict[str, str]
     render: Renderer
     report: Report | None = None
+    accepted: bool = False
 
 
 class World(Struct, frozen=True, kw_only=True):
@@ -89,6 +99,12 @@ class World(Struct, frozen=True, kw_only=True):
     clock: Callable[[], datetime]
     session: "Callable[[], requests.Session]"
     timing: Timing
+
+
+def log_of(report: Report, level: Level, context: Context) -> str:
+    """Return the report for the job's log, with the reasons as annotations of this level."""
+    shown = printable(terminal.without_colours(terminal.check_text(report)))
+    return shown + annotations.of_report(report, level, partial(in_repository, context=context))
 
 
 def deliver(
@@ -124,7 +140,7 @@ def post_comment(
     """Post the comment, log the result and set the output; returns False if it was expected and could not be posted."""
 
     def talk() -> Posted | NoPullRequest:
-        client = _connect(context, settings, world)
+        client = connect(context, world.session, world.timing, seconds=settings.github_timeout)
         pull_request = find_pull_request(client)
         if isinstance(pull_request, NoPullRequest):
             return pull_request
@@ -217,19 +233,3 @@ def _refusal(error: Exception) -> str:
     if error.denied:
         return annotation("notice", f"{said}: {error}. {ADVICE}")
     return annotation("warning", f"{said}: {error}")
-
-
-def _connect(context: Context, settings: Settings, world: World) -> "Client":
-    """Return the client; imports requests here, because a job without a comment does not need it.
-
-    A token that is not a valid header value is refused: an error that quotes the header would reveal it.
-    """
-    if not context.token:
-        raise GitHubError("there is no github-token to post it with")
-    if not re.fullmatch("[!-~]+", context.token.value):
-        raise GitHubError("the input github-token has a space or a character in it that no token has")
-    from ragcontract.github.client import Client
-    from ragcontract.github.http import Http
-
-    http = Http(world.session(), context.token, seconds=settings.github_timeout, timing=world.timing)
-    return Client(http, api_url=context.api_url, graphql_url=context.graphql_url, repository=context.repository)

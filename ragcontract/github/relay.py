@@ -19,6 +19,7 @@ from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.nesting import check_nesting
 from ragcontract.files.problems import Problem
 from ragcontract.github import annotations
+from ragcontract.github.acceptance import look, notice, remark
 from ragcontract.github.access import is_linked, outside, wrong_folder
 from ragcontract.github.body import minute
 from ragcontract.github.commands import annotation
@@ -47,6 +48,13 @@ def relay(context: Context, settings: Settings, world: World) -> int:
     except InputError as error:
         world.stdout.write(annotations.of_problems(error, lambda location: in_repository(location, context)))
         return error.exit_code
+    if settings.accept_label and isinstance(report, Report) and report.verdict == "fail":
+        found, settings = look(
+            lambda client: _pull_request(context, client, settings, report), context, settings, world
+        )
+        if found:
+            world.stdout.write(notice(found))
+            render = renderer_of(report, settings.name, remark=remark(found))
     origin, when = _origin(context), f"Posted {minute(world.clock())}"
     commented = post_comment(
         lambda client: _pull_request(context, client, settings, report),

@@ -51,6 +51,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     github_timeout: int = bounds.TIMEOUT_DEFAULT
     name: str = ""
     enforce: bool = True
+    accept_label: str = ""
     working_directory: str = ""
     problems: tuple[str, ...] = ()
 
@@ -78,6 +79,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             github_timeout=inputs.number("github-timeout", bounds.TIMEOUT) or bounds.TIMEOUT_DEFAULT,
             name=inputs.text("name"),
             enforce=inputs.choice("enforce", FLAGS, default=True),
+            accept_label=inputs.line("accept-label"),
             working_directory=inputs.text("working-directory"),
             problems=inputs.all_problems(),
         )
@@ -95,6 +97,13 @@ class _Inputs:
 
     def lines(self, name: str) -> tuple[str, ...]:
         return tuple(line.strip() for line in self.text(name).splitlines() if line.strip())
+
+    def line(self, name: str) -> str:
+        value = self.text(name)
+        if len(value.splitlines()) > 1:
+            self._wrong(name, "the name of one label")
+            return ""
+        return value
 
     def number(self, name: str, most: int) -> int | None:
         value = self.text(name)

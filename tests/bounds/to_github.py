@@ -10,6 +10,7 @@ import requests
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding
 from ragcontract.github import http
+from ragcontract.github.accept_label import Accepted, ask
 from ragcontract.github.annotations import of_report
 from ragcontract.github.commands import annotation
 from ragcontract.github.comment import Draft
@@ -18,6 +19,7 @@ from ragcontract.github.delivery import renderer_of
 from ragcontract.github.failure import GitHubError, Timing
 from ragcontract.github.http import Http
 from ragcontract.github.marker import NO_RUN, Marker, head
+from ragcontract.github.pull_request import PullRequest
 from ragcontract.github.relay import BAREST
 from ragcontract.github.settings import Settings
 from ragcontract.reports.report import Report
@@ -168,6 +170,17 @@ def authors(lab: Lab, count: int) -> bool:
     return len(asked) == 1 and str(asked[0].body).count("IC_") >= count
 
 
+def events_of_a_label(lab: Lab, size: int) -> bool:
+    lab.github.add_pull(7, sha="a" * 40)
+    lab.github.push(HEAD, at="2026-01-01T10:00:00Z")
+    for number in range(size - 1):
+        lab.github.set_label(f"label {number}", at="2026-01-01T10:01:00Z")
+    lab.github.set_label("accepted", at="2026-01-01T10:02:00Z")
+    found = ask(Calls(lab.github).client, PullRequest(7), HEAD, "accepted")
+    assert isinstance(found, Accepted) or "events, which are not all read" in str(found)
+    return isinstance(found, Accepted)
+
+
 def a_page(lab: Lab, size: int) -> bool:
     for _ in range(size):
         lab.github.add_comment("x", login="ann")
@@ -244,6 +257,7 @@ CASES: Cases = {
     "PULL_REQUEST": an_input("pull-request"),
     "RUN_DIGITS": Case(a_run),
     "MARKER": Case(a_marker),
+    "LABEL_EVENTS": Case(events_of_a_label, small=150),
     "RUN_AHEAD": Case(a_run_ahead),
     "AUTHORS": Case(authors, small=3),
     "PAGE": Case(a_page),

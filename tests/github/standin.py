@@ -60,6 +60,8 @@ class GitHub:
         self.comments: list[dict[str, Any]] = []
         self._made = 0
         self.pulls: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []  # of pull requests, whose number is in their address
+        self.activities: dict[str, list[dict[str, Any]]] = {}  # by repository, newest first
         self.requests: list[str] = []
         self.refused: list[str] = []
         self.faults: list[Fault] = []
@@ -129,7 +131,33 @@ class GitHub:
         """Add a pull request in the few fields that are read; the description's full object has hundreds."""
         owner = head.partition("/")[0]
         pull = {"number": number, "state": state, "head": {"sha": sha, "ref": branch, "repo": {"full_name": head}}}
-        self.pulls.append(pull | {"base": {"ref": base}, "label": f"{owner}:{branch}"})
+        self.pulls.append(pull | {"base": {"ref": base}, "label": f"{owner}:{branch}", "labels": []})
+
+    def push(self, sha: str, *, at: str, number: int = 7, activity: str = "push") -> None:
+        """Let somebody push a commit to the branch of a pull request."""
+        head = next(pull["head"] for pull in self.pulls if pull["number"] == number)
+        done = {"before": head["sha"], "after": sha, "ref": f"refs/heads/{head['ref']}", "timestamp": at}
+        ids = {"id": len(self.activities) + 1, "node_id": "PSH_1", "activity_type": activity, "actor": _user("ann")}
+        self.activities.setdefault(head["repo"]["full_name"], []).insert(0, ids | done)
+        head["sha"] = sha
+        if activity == "force_push":
+            self._add_event(number, "head_ref_force_pushed", "ann", at)
+
+    def set_label(self, name: str, *, at: str, by: str = "ann", number: int = 7, **fields: Any) -> None:
+        """Let somebody set a label on a pull request; ``fields`` replace those of the event."""
+        next(pull["labels"] for pull in self.pulls if pull["number"] == number).append({"name": name})
+        self._add_event(number, "labeled", by, at, label={"name": name, "color": "0e8a16"}, **fields)
+
+    def remove_label(self, name: str, *, at: str, by: str = "ann", number: int = 7) -> None:
+        """Let somebody remove a label from a pull request."""
+        next(pull["labels"] for pull in self.pulls if pull["number"] == number).remove({"name": name})
+        self._add_event(number, "unlabeled", by, at, label={"name": name, "color": "0e8a16"})
+
+    def _add_event(self, number: int, event: str, login: str, when: str, **fields: Any) -> None:
+        url = f"https://api.github.com/repos/octo/app/issues/{number}/events/{len(self.events) + 1}"
+        ids = {"id": len(self.events) + 1, "node_id": "EV_1", "url": url, "event": event}
+        rest = {"commit_id": None, "commit_url": None, "performed_via_github_app": None}
+        self.events.append(ids | rest | {"actor": _user(login), "created_at": when} | fields)
 
     @contextmanager
     def one_more(self) -> Iterator[None]:
@@ -174,7 +202,7 @@ class GitHub:
             self.refused.append(f"{method} {target}: {refused}")
             return 422, {"message": "Validation Failed"}
         status, found = self._do(method, urlsplit(target).path, parse_qs(urlsplit(target).query), body)
-        if "/comments" in target:
+        if any(name in target for name in ("/comments", "/events", "/activity")):
             mismatch = self._description.mismatch_of_answer(method, target, status, found)
             assert not mismatch or status in {403, 404, 422}, mismatch
         return status, found
@@ -194,6 +222,7 @@ class GitHub:
         routes: list[tuple[str, Callable[[str], Answer]]] = [
             (r"/issues/(\d+)/comments", lambda issue: self._comments(method, int(issue), query, body)),
             (r"/issues/comments/(\d+)", lambda number: self._comment(method, int(number), body)),
+            (r"/issues/(\d+)/events", lambda issue: (200, _page(self._events_of(issue), query))),
             (r"/commits/(\w+)/pulls", lambda sha: (200, _page(self._pulls(sha=sha), query))),
             (r"/pulls/(\d+)", lambda number: _first(self._pulls(number=int(number)))),
             (r"/pulls()", lambda _: (200, _page(self._pulls(label=query["head"][0], state=query["state"][0]), query))),
@@ -201,7 +230,17 @@ class GitHub:
         for route, answer in routes:
             if match := re.fullmatch(f"/repos/octo/app{route}", path):
                 return answer(match[1])
+        if match := re.fullmatch("/repos/([^/]+/[^/]+)/activity", path):
+            return self._activity(match[1], query["ref"][0], query)
         return 404, {"message": "Not Found"}
+
+    def _events_of(self, issue: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if f"/issues/{issue}/events/" in event["url"]]
+
+    def _activity(self, repository: str, ref: str, query: dict[str, list[str]]) -> Answer:
+        if repository not in self.activities:
+            return 404, {"message": "Not Found"}
+        return 200, _page([one for one in self.activities[repository] if one["ref"] == ref], query)
 
     def _comments(self, method: str, issue: int, query: dict[str, list[str]], body: Any) -> Answer:
         if method == "GET":

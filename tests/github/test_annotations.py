@@ -86,7 +86,7 @@ def test_a_repository_is_looked_for_only_for_what_is_shown() -> None:
 def test_warnings_leave_room_for_what_delivering_has_to_say() -> None:
     reported = annotated(broken(2, warnings=[f"odd {number}" for number in range(30)]))
     assert [one.level for one in reported] == ["error"] * 2 + ["warning"] * MOST["warning"]
-    assert reported[-1].message.startswith("… and 26 more")
+    assert reported[-1].message.startswith("… and 27 more")
 
 
 def test_what_is_not_enforced_is_a_warning_and_the_limit_is_over_all() -> None:
@@ -118,9 +118,9 @@ def test_problems_are_at_the_line_they_begin_with() -> None:
 def test_of_many_problems_ten_are_shown() -> None:
     problems = [f"golden.jsonl:{number}: x" for number in range(50)]
     reported = parse_annotations(of_problems(InputError(problems, warnings=["odd"] * 7), str))
-    assert [one.level for one in reported] == ["error"] * 10 + ["warning"] * 5
+    assert [one.level for one in reported] == ["error"] * 10 + ["warning"] * 4
     assert reported[9].message == "… and 41 more like these; the job's summary has more of them"
-    assert reported[-1].message == "… and 3 more like these; the job's summary has more of them"
+    assert reported[-1].message == "… and 4 more like these; the job's summary has more of them"
 
 
 def test_problems_that_were_only_counted_are_counted_here_too(runner: Runner) -> None:

@@ -40,6 +40,7 @@ def test_every_input_is_read() -> None:
         github_timeout="9",
         name=" docs ",
         enforce="false",
+        accept_label="retrieval: accepted",
         working_directory="sub",
     )
     assert found == Settings(
@@ -62,6 +63,7 @@ def test_every_input_is_read() -> None:
         github_timeout=9,
         name="docs",
         enforce=False,
+        accept_label="retrieval: accepted",
         working_directory="sub",
     )
 

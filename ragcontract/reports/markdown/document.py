@@ -20,6 +20,7 @@ from ragcontract.reports.report import ErrorReport, QueryReport, Report
 
 STATUS = {"pass": "✅ pass", "fail": "❌ fail", "waived": "☑️ waived", "none": "-"}
 ICONS = {"pass": "✅", "fail": "❌"}
+ACCEPTED = "☑️"
 VERDICTS = {"pass": "holds", "fail": "broken"}
 
 
@@ -34,11 +35,33 @@ class Layout(Struct, frozen=True, kw_only=True):
 FULL = Layout()
 
 
-def render(report: Report, *, name: str = "", layout: Layout = FULL, recovered: bool = False) -> str:
+class Remark(Struct, frozen=True, kw_only=True):
+    """What is known about a verdict beyond the report: ``markdown`` under the heading.
+
+    ``status`` is added to the heading of a broken contract that does not fail the job.
+    """
+
+    status: str = ""
+    markdown: str = ""
+
+
+NO_REMARK = Remark()
+
+
+def render(
+    report: Report,
+    *,
+    name: str = "",
+    layout: Layout = FULL,
+    recovered: bool = False,
+    remark: Remark = NO_REMARK,
+) -> str:
     """Render the report; ``name`` is the contract's name, ``recovered`` says that the contract was broken before."""
-    verdict = VERDICTS[report.verdict] + (" again" if recovered else "")
+    verdict = VERDICTS[report.verdict] + (" again" if recovered else "") + (remark.status and f", {remark.status}")
+    icon = ACCEPTED if remark.status else ICONS[report.verdict]
     parts = [
-        f"### {ICONS[report.verdict]} {_contract(name)} {verdict}: {headline(report, code, inline)}",
+        f"### {icon} {_contract(name)} {verdict}: {headline(report, code, inline)}",
+        *([remark.markdown] if remark.markdown else []),
         *_drift(report),
         *_metric_table(report, layout.rows),
         *_broken_queries(report, layout.rows),

@@ -17,6 +17,7 @@ from tests.reports.everything import everything
 Kind = Callable[[Maker], Any]
 SHA = "5ca1ab1e" * 5
 OWN = "github-actions[bot]"
+LABEL = "accepted"
 
 
 def golden(maker: Maker) -> list[Any]:
@@ -152,13 +153,26 @@ def event(maker: Maker) -> dict[str, Any]:
 
 def answers(maker: Maker) -> dict[str, Any]:
     """Return what GitHub holds, and what it answers: ``null`` for a truthful answer to the next request."""
-    pulls = [{"number": 7, "state": "open", "head": {"sha": SHA, "repo": {"full_name": "octo/app"}}}]
+    head = {"sha": SHA, "ref": "topic", "repo": {"full_name": "octo/app"}}
+    pulls = [{"number": 7, "state": "open", "head": head, "labels": [{"name": LABEL}]}]
     return {
         "login": maker.pick((OWN, OWN, "octocat", maker.text())),
         "comments": [comment(maker) for _ in range(maker.pick((0, 0, 1, 1, 2, 5)))],
         "pulls": pulls if maker.chance(0.8) else [maker.anything() for _ in range(2)],
+        "events": [label_event(maker) for _ in range(maker.pick((0, 1, 1, 2)))],
+        "activities": [{"ref": "refs/heads/topic", "after": SHA, "timestamp": "2026-01-01T10:00:00Z"}],
         "answers": [answer(maker) if maker.chance(0.4) else None for _ in range(maker.pick((0, 0, 1, 3, 8)))],
     }
+
+
+def label_event(maker: Maker) -> Any:
+    """Return what happened to a label, or anything."""
+    if maker.chance(0.2):
+        return maker.anything()
+    times = ("2026-01-01T10:01:00Z", "2026-01-01T10:01:00Z", "2026-01-01T09:59:59Z", maker.odd_text())
+    actor = {"login": maker.pick(("ann", "ann", OWN, maker.odd_text())), "type": maker.pick(("User", "User", "Bot"))}
+    made = {"event": maker.pick(("labeled", "labeled", "unlabeled")), "created_at": maker.pick(times), "actor": actor}
+    return made | {"id": maker.whole(1, 9), "label": {"name": LABEL}, "performed_via_github_app": None}
 
 
 def comment(maker: Maker) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ragcontract.github.failure import Timing
 from ragcontract.guard import guarded
 from tests.fuzz import expectations
 from tests.fuzz.expectations import Broken, expect
-from tests.fuzz.generate.kinds import SHA
+from tests.fuzz.generate.kinds import LABEL, SHA
 from tests.fuzz.generate.values import Maker
 from tests.fuzz.sandbox import SECRET, Ended, Sandbox, captured
 from tests.fuzz.targets.github import API, Session
@@ -165,7 +165,10 @@ def expect_of_action(sandbox: Sandbox, files: Mapping[str, bytes], ended: Ended)
     if environ["INPUT_MODE"] != "post-comment":
         verdicts = {0: {"pass", "fail"}, 1: {"fail"}, 2: {"error"}, 4: {"pass", "fail"}}
         expect(outputs.get("verdict") in verdicts[ended.code], "the output verdict is not the exit code")
-        expect(outputs.get("verdict") != "fail" or ended.code or environ["INPUT_ENFORCE"] == "false", "a false pass")
+        accepted = environ["INPUT_ACCEPT-LABEL"] and outputs.get("accepted-by")
+        tolerated = accepted or environ["INPUT_ENFORCE"] == "false"
+        expect(outputs.get("verdict") != "fail" or ended.code or tolerated, "a false pass")
+        expect(not outputs.get("accepted-by") or ended.code in {0, 4}, "accepted, and failed")
     texts = [ended.out, ended.err, summary, *outputs.values(), *_written(sandbox, files)]
     expect(not any(TOKEN in text for text in texts), "the token was written")
     expect(not any(SECRET[:8] in text for text in texts), "a secret of the machine was written")
@@ -192,6 +195,8 @@ def _inputs(maker: Maker, names: tuple[str, ...]) -> dict[str, str]:
             given[name] = maker.pick(CHOICES[name]) if name in CHOICES else maker.odd_text()
     if maker.chance(0.2):
         given["name"] = maker.pick(("docs", "x" * 301, "sha256:" + "0" * 64, maker.odd_text()))
+    if maker.chance(0.3):
+        given["accept-label"] = maker.pick((LABEL, LABEL, LABEL.upper(), maker.odd_text()))
     if maker.chance(0.2):
         given["comment-required"] = "true"
     return given

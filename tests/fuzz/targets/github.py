@@ -29,6 +29,8 @@ class Session:
         comments = [one for one in _list(script.get("comments")) if isinstance(one, dict)]
         self._comments = list({str(one.get("id")): one for one in comments}.values())
         self._pulls = _list(script.get("pulls"))
+        self._events = _list(script.get("events"))
+        self._activities = _list(script.get("activities"))
         self._answers = _list(script.get("answers"))
         self._calls = 0
         self._made = 10**6
@@ -65,8 +67,9 @@ class Session:
             return response(200, {"data": {"viewer": {"login": self._login}}})
         if method == "GET" and path[-1] == "comments":
             return response(200, self._comments)
-        if method == "GET" and path[-1] == "pulls":
-            return response(200, self._pulls)
+        lists = {"pulls": self._pulls, "events": self._events, "activity": self._activities}
+        if method == "GET" and path[-1] in lists:
+            return response(200, lists[path[-1]])
         if method == "GET":
             number = next((one for one in self._pulls if isinstance(one, dict)), None)
             return response(200, number) if number else response(404, {"message": "Not Found"})
