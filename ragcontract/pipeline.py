@@ -32,7 +32,8 @@ class Request(Struct, frozen=True, kw_only=True):
 
     ``repeats`` allows several rows per query in a run. Without ``judge``, the run is only measured, without rules or
     limits. ``store`` requires a run that can become a baseline, and retains its document ids. ``detail`` says which
-    queries report.json lists; its default depends on their number. ``source`` is the origin of the report.
+    queries report.json lists; its default depends on their number. ``source`` is the origin of the report. With
+    ``awaits_baseline``, limits that need a baseline are left out where there is none yet.
     """
 
     golden: Sequence[str]
@@ -45,6 +46,7 @@ class Request(Struct, frozen=True, kw_only=True):
     store: bool = False
     detail: Detail | None = None
     source: Provenance | None = None
+    awaits_baseline: bool = False
     progress: Progress = no_progress
 
 
@@ -84,7 +86,9 @@ def load(request: Request, registry: Registry) -> Contract:
     """Read config and golden files and resolve metrics, rules and gates; problems are collected in the contract."""
     config_file = read_config(request.config, registry, k=request.k)
     golden = read_golden(request.golden, registry, request.progress)
-    contract = resolve(golden, config_file, registry, has_baseline=request.baseline is not None)
+    awaited = request.awaits_baseline and request.baseline is None
+    contract = resolve(golden, config_file, registry, has_baseline=awaited or request.baseline is not None)
+    contract = contract.without_comparisons() if awaited else contract
     return contract if request.judge else contract.without_limits()
 
 
