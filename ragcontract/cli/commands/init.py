@@ -30,11 +30,14 @@ NEXT = f"""
 Next:
   1. In {{golden}}, write the ids of the documents that answer each question in place of "{PLACEHOLDER}", or
      an empty list if none does. Until then `rag-contract check` fails.
-  2. Have your retriever write {defaults.RUN}: one line per question; see `rag-contract schema run`.
-     In Python: `with ragcontract.RunWriter("{defaults.RUN}") as run: run.write(query_id, doc_ids)`.
+  2. Have your retriever write {defaults.RUN}, in Python with RunWriter:
+     `with ragcontract.RunWriter("{defaults.RUN}") as run: run.write(query_id, doc_ids)`.
+     In other languages, write one JSON line per question; see `rag-contract schema run`.
   3. Run `rag-contract lint`, then `rag-contract check`.
-  4. Once the retriever is good, run `rag-contract baseline`, commit {defaults.BASELINE}, and set limits in {{config}}.
+  4. Once the retriever is good, run `rag-contract baseline`, and paste what `rag-contract suggest` proposes into
+     {{config}}. A pull request that changes retrieval on purpose runs `rag-contract baseline --update`.
   5. In {{workflow}}, put the commands of your project into the steps marked "Replace".
+  6. Commit these files and {defaults.BASELINE}. Let .gitignore have {defaults.RUN}, report.md, report.json, junit.xml.
 """
 
 
