@@ -54,7 +54,8 @@ def workflow_file(here: Path) -> WorkflowFile:
     if not folder.isprintable():
         problem = "a workflow cannot name this folder: it has characters that cannot be printed; rename the folder"
         raise OutputError([f"{visible(folder)}: {problem}"])
-    named = list(itertools.islice(_names(folder), 2))
+    others = sum(1 for _ in (root / FOLDER).glob("rag-contract*.yml"))  # at most so many numbers are taken
+    named = itertools.islice(_names(folder), others + 2)
     existing = (path for name in named if _is_for(path := root / FOLDER / name, folder))
     free = (path for name in _names(folder) if not os.path.lexists(path := root / FOLDER / name))
     path = next(itertools.chain(existing, free))

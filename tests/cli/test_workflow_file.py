@@ -94,6 +94,8 @@ def test_a_folder_keeps_the_workflow_that_it_has(tmp_path: Path, monkeypatch: py
     for folder in ("a", "b"):
         init_in(root / folder, monkeypatch)
         (root / folder / "golden.jsonl").unlink()
+        for path in (root / ".github/workflows").iterdir():
+            path.write_text(path.read_text().replace(f"directory: {folder}\n", f"directory: {folder} # ours\n"))
         before = files_in(root / ".github")
         assert "kept ../.github/workflows/rag-contract" in init_in(root / folder, monkeypatch).out
         assert files_in(root / ".github") == before
@@ -108,6 +110,8 @@ def test_folders_that_read_the_same_get_numbers(tmp_path: Path, monkeypatch: pyt
         init_in(root / folder, monkeypatch)
     numbered = ["rag-contract-a-b-2.yml", "rag-contract-a-b-3.yml", "rag-contract-a-b.yml"]
     assert workflows(root) == [*numbered, "rag-contract-folder.yml", "rag-contract.yml"]
+    (root / "a b" / "golden.jsonl").unlink()
+    assert "kept ../.github/workflows/rag-contract-a-b-3.yml\n" in init_in(root / "a b", monkeypatch).out
 
 
 @pytest.mark.parametrize("at", ["root", "no repository"])
