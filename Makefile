@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := build/uv
+RECIPES := build/recipes
 DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs requirements demo test test-action bench bench-quick bench-growth fuzz lint types unit format clean
+.PHONY: help docs requirements demo test test-action test-recipes bench bench-quick bench-growth fuzz lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,6 +21,12 @@ $(VENV)/ready: pyproject.toml requirements/dev.txt requirements/runtime.txt exam
 $(UV)/ready: requirements/uv.txt
 	$(PYTHON) -m venv $(UV)
 	$(UV)/bin/pip install --quiet --disable-pip-version-check -r requirements/uv.txt
+	@touch $@
+
+$(RECIPES)/ready: pyproject.toml requirements/recipes.txt requirements/runtime.txt
+	@echo "Setting up $(RECIPES) (once, about a minute) ..."
+	@$(PYTHON) -m venv $(RECIPES)
+	@$(RECIPES)/bin/pip install --quiet --disable-pip-version-check -r requirements/recipes.txt -e .
 	@touch $@
 
 $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirements.txt
@@ -59,19 +66,23 @@ lint: $(VENV)/ready  ## Check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*workflow*.yml ragcontract/templates/workflow.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*workflow*.yml examples/recipes/*workflow*.yml ragcontract/templates/workflow.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.gitlab-ci examples/recipes/gitlab-ci.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/zizmor --pedantic --offline --quiet .github action.yml
-	$(BIN)/zizmor --pedantic --offline --quiet --config examples/zizmor.yml examples/*workflow*.yml ragcontract/templates/workflow.yml
+	$(BIN)/zizmor --pedantic --offline --quiet --config examples/zizmor.yml examples/*workflow*.yml examples/recipes/*workflow*.yml ragcontract/templates/workflow.yml
 
 types: $(VENV)/ready  ## Check types
 	$(BIN)/mypy
 
 unit: $(VENV)/ready  ## Run the tests with coverage
-	$(BIN)/pytest -m "not container" -n auto --dist loadgroup --cov --cov-report=term
+	$(BIN)/pytest -m "not container and not recipes" -n auto --dist loadgroup --cov --cov-report=term
 
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container
+
+test-recipes: $(VENV)/ready $(RECIPES)/ready  ## Run the exporters of examples/recipes with the libraries that they are for
+	$(BIN)/pytest -m recipes
 
 bench: $(VENV)/ready  ## Measure time and memory beside other tools and write docs/performance.md
 	$(BIN)/python -m benchmarks

@@ -1,15 +1,13 @@
 """Search the example corpus with BM25 and write a run for rag-contract.
 
-In: the Markdown files of `corpus/` and the questions of `golden.jsonl`, both next to this script unless told
-otherwise. Out: one JSON line per golden query, with the best documents in order. Only `latency_ms` changes from one
-call to the next.
+In: the Markdown files of `corpus/` and the questions of `golden.jsonl`, both next to this script by default. Out: one
+JSON line per golden query, with the best documents in order. Only `latency_ms` changes from one call to the next.
 
-To use rag-contract with a retriever of your own, keep `run_row` and `write_lines` and replace `Retriever`.
+To use rag-contract with a retriever of your own, replace `Retriever`; `main` writes the run with `RunWriter`.
 """
 
 import argparse
 import hashlib
-import json
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import bm25s
+
+from ragcontract import RunWriter, load_golden
 
 HERE = Path(__file__).resolve().parent
 FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n", re.DOTALL)
@@ -108,7 +108,7 @@ class Retriever:
         self._bm25 = bm25s.BM25()
         self._bm25.index(tokenize(texts), show_progress=False)
         fingerprint = hashlib.sha256("\0".join(texts).encode()).hexdigest()
-        self.versions = {
+        self.versions: dict[str, Any] = {
             "embedding_model": "none",
             "index_version": f"corpus-{fingerprint[:12]}",
             "chunking_version": setting.chunking_version,
@@ -133,25 +133,6 @@ class Retriever:
         ]
 
 
-def run_row(retriever: Retriever, query_id: str, query: str, top: int) -> dict[str, Any]:
-    """Search for one golden query and describe the outcome in the format of a run row."""
-    started = time.perf_counter()
-    results = retriever.search(query, top)
-    latency_ms = round((time.perf_counter() - started) * 1000, 3)
-    return {"query_id": query_id, "results": results, "latency_ms": latency_ms, **retriever.versions}
-
-
-def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write JSON lines whole or not at all, so that a crash never leaves half a run to be judged."""
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        with partial.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
 def main() -> None:
     """Read the arguments, index the corpus, write the run."""
     parser = argparse.ArgumentParser(description="Search the example corpus and write a run for rag-contract.")
@@ -164,8 +145,12 @@ def main() -> None:
 
     documents = [read_document(path) for path in sorted(args.corpus.glob("*.md"))]
     retriever = Retriever(documents, SETTINGS[args.setting])
-    golden = [json.loads(line) for line in args.golden.read_text(encoding="utf-8").splitlines() if line.strip()]
-    write_lines(args.out, (run_row(retriever, row["id"], row["query"], args.top) for row in golden))
+    golden = load_golden(args.golden)
+    with RunWriter(args.out, **retriever.versions) as run:  # the file appears once it is complete
+        for query in golden.values():
+            started = time.perf_counter()
+            results = retriever.search(query.query, args.top)
+            run.write(query.id, results, latency_ms=round((time.perf_counter() - started) * 1000, 3))
     print(f"{len(golden)} queries searched in {len(documents)} documents ({args.setting} index), run in {args.out}")
 
 

@@ -33,7 +33,8 @@ class Request(Struct, frozen=True, kw_only=True):
     ``repeats`` allows several rows per query in a run. Without ``judge``, the run is only measured, without rules or
     limits; without ``gates``, it is judged by the rules alone. ``store`` requires a run that can become a baseline, and
     retains its document ids. ``detail`` says which queries report.json lists; its default depends on their number.
-    ``source`` is the origin of the report.
+    ``source`` is the origin of the report. With ``awaits_baseline``, limits that need a baseline are left out where
+    there is none yet.
     """
 
     golden: Sequence[str]
@@ -47,6 +48,7 @@ class Request(Struct, frozen=True, kw_only=True):
     store: bool = False
     detail: Detail | None = None
     source: Provenance | None = None
+    awaits_baseline: bool = False
     progress: Progress = no_progress
 
 
@@ -86,7 +88,9 @@ def load(request: Request, registry: Registry) -> Contract:
     """Read config and golden files and resolve metrics, rules and gates; problems are collected in the contract."""
     config_file = read_config(request.config, registry, k=request.k)
     golden = read_golden(request.golden, registry, request.progress)
-    contract = resolve(golden, config_file, registry, has_baseline=request.baseline is not None)
+    awaited = request.awaits_baseline and request.baseline is None
+    contract = resolve(golden, config_file, registry, has_baseline=awaited or request.baseline is not None)
+    contract = contract.without_comparisons() if awaited else contract
     if not request.judge:
         return contract.without_limits()
     return contract if request.gates else contract.without_gates()

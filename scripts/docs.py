@@ -196,7 +196,11 @@ def _limits() -> str:
 
 
 def _file(name: str) -> Part:
-    return lambda: f"```yaml\n{(ROOT / name).read_text()}```\n"
+    language = {".yml": "yaml", ".py": "python"}.get(Path(name).suffix, "text")
+    return lambda: f"```{language}\n{(ROOT / name).read_text()}```\n"
+
+
+RECIPES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "examples" / "recipes").iterdir() if path.is_file())
 
 
 PAGES: dict[str, Render] = {
@@ -216,6 +220,7 @@ PAGES: dict[str, Render] = {
             "examples/workflow-comment.yml": _file("examples/workflow-comment.yml"),
         }
     ),
+    "docs/recipes.md": parts({name: _file(name) for name in RECIPES}),
     "docs/limits.md": parts({"limits": _limits}),
     "docs/security.md": parts({"components": _components}),
     "examples/workflow.yml": render_workflow,

@@ -18,7 +18,7 @@ from scripts import release, requirements
 from tests.needs import require
 
 WORKFLOWS = sorted((release.ROOT / ".github/workflows").glob("*.yml"))
-TO_COPY = [release.ROOT / "examples/workflow.yml", release.ROOT / "examples/workflow-comment.yml"]
+TO_COPY = sorted((release.ROOT / "examples").rglob("*workflow*.yml"))
 IMAGE = "ghcr.io/org/rag-contract"
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 PIN = ("--image", IMAGE, "--digest", DIGEST)

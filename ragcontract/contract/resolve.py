@@ -89,6 +89,10 @@ class Contract(Struct, frozen=True, kw_only=True):
         """Return the contract without gates and rules, under which every run passes."""
         return replace(self.without_gates(), rules=())
 
+    def without_comparisons(self) -> "Contract":
+        """Return the contract without the gates that need a baseline."""
+        return replace(self, gates=tuple(gate for gate in self.gates if not gate.compares))
+
 
 def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool) -> Contract:
     """Combine golden set and configuration; what makes the contract unusable is in its problems."""

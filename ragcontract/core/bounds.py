@@ -58,6 +58,7 @@ NEAR_COMPARED = 10  # names; candidates that are compared in full; the others ar
 
 # Commands other than `check`
 SLUG = 48  # characters; an id that `init` makes from a question; cut after a word
+FOLDER_NAME = 80  # characters; a folder in the name of the workflow that `init` writes for it; cut
 TAGGED = 5  # queries; those with a tag, at least; `lint` notes a small tag
 LINT_IDS = 2_000  # ids; document ids from which `lint` suggests a spelling; ids of further rows are not suggested
 LINT_SUGGESTED = 5  # findings; those for which `lint` suggests a spelling; the others have no suggestion

@@ -3,9 +3,11 @@
 import difflib
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from ragcontract.cli.workflow_file import WORKFLOW, workflow_file
 from ragcontract.convert.collection import some
 from ragcontract.core import nearest
 from ragcontract.files.problems import Problem
@@ -133,6 +135,16 @@ def a_slug(lab: Lab, size: int) -> bool:
     return written == "a" * size
 
 
+def workflow_of(lab: Lab, folder: str) -> str:
+    """Return the name of the workflow that init writes for a folder of a repository that has one already."""
+    here, workflow = lab.folder / folder, lab.folder / WORKFLOW
+    for path in (lab.folder / ".git", here, workflow.parent):
+        path.mkdir(parents=True, exist_ok=True)
+    (lab.folder / ".git" / "HEAD").touch()
+    workflow.touch()
+    return Path(workflow_file(here).path).name
+
+
 def lint(lab: Lab, queries: list[dict[str, object]], rows: list[dict[str, object]]) -> str:
     """Return what lint says of a golden file and a run."""
     write_jsonl(lab.folder / "golden.jsonl", queries)
@@ -212,6 +224,7 @@ CASES: Cases = {
     "NEAR_SHARED": Case(shared_pairs, small=50),
     "NEAR_COMPARED": Case(lambda lab, size: compared(lab, [f"a{one}" for one in range(size)], "a")[1] == size),
     "SLUG": Case(a_slug),
+    "FOLDER_NAME": Case(lambda lab, size: workflow_of(lab, "a" * size) == f"rag-contract-{'a' * size}.yml"),
     "TAGGED": Case(tagged, past=lambda fewest: fewest - 1),
     "LINT_IDS": Case(collected_ids, small=20),
     "LINT_SUGGESTED": Case(suggested_ids),

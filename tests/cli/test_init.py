@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ragcontract.cli.commands.init import WORKFLOW, template
+from ragcontract.cli.commands.init import template
+from ragcontract.cli.workflow_file import WORKFLOW
 from ragcontract.contract.config import config_record
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.limits import AT_K, limit_keys

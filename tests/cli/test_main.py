@@ -98,9 +98,42 @@ def test_validate_leaves_the_verdict_out(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_validate_refuses_what_check_could_not_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
-    Path("baseline.json").unlink()
+    Path("ragcontract.yml").write_text("tags: {ghost: {minimums: {mrr_at_k: 1}, fail_on: {mrr_drop_gt: 0}}}")
     assert rag_contract("validate") == rag_contract("check")
     assert rag_contract("validate").code == 2
+    Path("baseline.json").unlink()
+    without = rag_contract("validate")
+    assert (without.code, without.out) == (2, "")
+    assert without.err.count("no golden query has the tag 'ghost'") == 2
+    assert "baseline" not in without.err
+
+
+def test_validate_without_a_baseline_notes_the_limits_that_need_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("baseline.json").unlink()
+    note = "note: fail_on.mrr_drop_gt{} with `rag-contract baseline` before `check`\n"
+    for config, noted in {
+        "minimums: {mrr_at_k: 0.5}\n": "",
+        "fail_on: {mrr_drop_gt: 0.1}\n": note.format(" needs a baseline: store one"),
+        "fail_on: {mrr_drop_gt: 0.1, recall_drop_gt: '5%'}\nminimums: {mrr_at_k: 0.5}\n": note.format(
+            " and fail_on.recall_drop_gt need a baseline: store one"
+        ),
+    }.items():
+        Path("ragcontract.yml").write_text(config)
+        said = "valid: 2 golden queries (2 with relevant documents), 2 run rows, no baseline, a config\n"
+        assert rag_contract("validate") == (0, said + noted, "")
+        assert rag_contract("check").code == (2 if noted else 0), "a check needs the baseline"
+    assert rag_contract("baseline").code == 0
+    assert "note" not in rag_contract("validate").out
+
+
+def test_validate_refuses_a_baseline_that_is_named_and_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    assert rag_contract("validate", "--baseline", "none.json").code == 2
 
 
 def test_score_prints_metrics_by_tag_and_needs_no_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

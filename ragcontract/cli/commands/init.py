@@ -6,33 +6,38 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ragcontract.cli.console import say, warn
+from ragcontract.cli.workflow_file import workflow_file
 from ragcontract.contract import defaults
 from ragcontract.contract.golden_file import PLACEHOLDER
 from ragcontract.contract.review import same_question
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count, mebibytes
+from ragcontract.core.text import visible
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.writing import check_outputs, write_files
 
-WORKFLOW = ".github/workflows/rag-contract.yml"
 EXAMPLE = "How many days do customers have to return a product?"
 
 NEXT = f"""
 Next:
   1. In {{golden}}, write the ids of the documents that answer each question in place of "{PLACEHOLDER}", or
      an empty list if none does. Until then `rag-contract check` fails.
-  2. Have your retriever write {defaults.RUN}: one line per question; see `rag-contract schema run`.
-     In Python: `with ragcontract.RunWriter("{defaults.RUN}") as run: run.write(query_id, doc_ids)`.
+  2. Have your retriever write {defaults.RUN}, in Python with RunWriter:
+     `with ragcontract.RunWriter("{defaults.RUN}") as run: run.write(query_id, doc_ids)`.
+     In other languages, write one JSON line per question; see `rag-contract schema run`.
   3. Run `rag-contract lint`, then `rag-contract check`.
-  4. Once the retriever is good, run `rag-contract baseline`, commit {defaults.BASELINE}, and set limits in {{config}}.
-  5. In {WORKFLOW}, put the commands of your project into the steps marked "Replace".
+  4. Once the retriever is good, run `rag-contract baseline`, and paste what `rag-contract suggest` proposes into
+     {{config}}. A pull request that changes retrieval on purpose runs `rag-contract baseline --update`.
+  5. In {{workflow}}, put the commands of your project into the steps marked "Replace".
+  6. Commit these files and {defaults.BASELINE}. Let .gitignore have {defaults.RUN}, report.md, report.json, junit.xml.
 """
 
 
@@ -41,11 +46,13 @@ Next:
 def command(questions: str | None) -> int:
     """Write a golden file, a config and a workflow to start from.
 
-    Writes golden.jsonl, ragcontract.yml and .github/workflows/rag-contract.yml. Existing files are reported and never
-    changed. Exits 2 and writes nothing if all three exist, or if --questions is given and golden.jsonl exists.
+    Writes golden.jsonl, ragcontract.yml and .github/workflows/rag-contract.yml; in a folder of a git repository, the
+    workflow goes to the repository's root. Existing files are reported and never changed. Exits 2 and writes nothing if
+    all three exist, or if --questions is given and golden.jsonl exists.
     """
     config = defaults.CONFIG_ALIAS if os.path.lexists(defaults.CONFIG_ALIAS) else defaults.CONFIG
-    wanted = (defaults.GOLDEN, config, WORKFLOW)
+    workflow = workflow_file(Path())
+    wanted = (defaults.GOLDEN, config, workflow.path)
     kept = [name for name in wanted if os.path.lexists(name)]
     if problems := [
         f"{name}: exists already and is never overwritten"
@@ -57,7 +64,9 @@ def command(questions: str | None) -> int:
     contents = {
         defaults.GOLDEN: golden_file(asked),
         config: template("ragcontract.yml"),
-        WORKFLOW: template("workflow.yml").replace(f"config: {defaults.CONFIG}", f"config: {config}"),
+        workflow.path: workflow.render(
+            template("workflow.yml").replace(f"config: {defaults.CONFIG}", f"config: {config}")
+        ),
     }
     _write({name: text for name, text in contents.items() if name not in kept})
     if repeated:
@@ -65,8 +74,8 @@ def command(questions: str | None) -> int:
         warn([f"{questions}: {left_out}"])
     for name in wanted:
         what = f" ({count(len(asked), 'question')})" if name == defaults.GOLDEN and name not in kept else ""
-        say(f"{'kept' if name in kept else 'wrote'} {name}{what}\n")
-    say(NEXT.format(golden=defaults.GOLDEN, config=config))
+        say(f"{'kept' if name in kept else 'wrote'} {visible(name)}{what}\n")
+    say(NEXT.format(golden=defaults.GOLDEN, config=config, workflow=visible(workflow.path)))
     return ExitCode.PASS
 
 
