@@ -20,6 +20,7 @@ from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_whole
 from ragcontract.files.problems import MoreProblems, Problem
 from ragcontract.files.schema import Mismatch
+from ragcontract.runs.past import Expected, PastContract, Replaced
 
 FORMAT_VERSION = 1
 BATCH = 100  # queries per batch; once decoded, they fit into the processor cache
@@ -43,12 +44,15 @@ class Accepted(Struct, frozen=True, kw_only=True):
 
 
 class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
-    """The part of a stored query that runs are compared with: the question and every exported document id."""
+    """The part of a stored query that is compared: question, every exported document id, what the query expected."""
 
     id: Id
     query: str
     doc_ids: Annotated[list[Id], Meta(description="Everything the run row returned, best first.")]
     repeats: Annotated[list[list[Id]], Meta(description="The same of further rows, where there were several.")] = []
+    expects: Annotated[Expected | None, Meta(description="The contract's expectations; older baselines have none.")] = (
+        None
+    )
 
 
 class MeasuredQuery(ComparedQuery, frozen=True, kw_only=True, gc=False):
@@ -83,6 +87,10 @@ class StoredHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fingerprints: Annotated[
         dict[str, str], Meta(description="What computed a metric, where that is not rag-contract itself.")
     ] = msgspec.field(default_factory=dict)
+    contract: Annotated[
+        PastContract | None, Meta(description="The configuration at that time; older baselines do not have it.")
+    ] = None
+    replaces: Annotated[Replaced | None, Meta(description="The baseline that was replaced by this one.")] = None
 
 
 class BaselineFile(StoredHead, frozen=True, kw_only=True, omit_defaults=True):

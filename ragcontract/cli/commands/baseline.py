@@ -1,6 +1,7 @@
 """``rag-contract baseline``: stores a known-good run as the baseline, or updates an existing one."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -47,6 +48,7 @@ def _reason(_context: click.Context, _option: click.Parameter, value: str | None
 @REPEATS
 @out_option("--out", defaults.BASELINE, "Where to write the baseline.")
 @click.option("--update", is_flag=True, help="Judge the run against the existing baseline, and show what changes.")
+@click.option("--force", is_flag=True, help="Replace an existing file without judging the run.")
 @click.option(
     "--accept-regressions",
     "reason",
@@ -64,12 +66,16 @@ def command(
     reason: str | None,
     repeats: bool,
     update: bool,
+    force: bool,
 ) -> int:
     """Store a known-good run as the baseline.
 
-    The run must cover the whole golden set. The file is written completely or not at all. With --update, a run that
-    breaks the contract is refused (exit code 1), and a baseline that would not change is left unchanged.
+    The run must cover the whole golden set. The file is written completely or not at all, and an existing one only
+    with --update or --force. With --update, a run that breaks the contract is refused (exit code 1), and a baseline
+    that would not change is left unchanged.
     """
+    if update and force:
+        raise click.UsageError("--update judges the run and --force does not: give one of them")
     if reason is not None and not update:
         raise click.UsageError("--accept-regressions needs --update: without it, nothing is judged")
     paths = find_paths(golden, run, config)
@@ -78,14 +84,27 @@ def command(
         raise OutputError([f"{out}: a file with this name is read as a run; use a name that ends in .json"])
     if update:
         return _update(paths, k=k, repeats=repeats, out=out, reason=reason)
-    with sources_of(paths) as sources:
-        request = replace(sources.request(paths, k=k, repeats=repeats), judge=False, store=True)
-        outcome = pipeline.check(request, now=clock())
+    exists = not goes_to_stdout(out) and Path(out).is_file()
+    if exists and not force:
+        raise OutputError(
+            [f"{out}: exists; judge the run against it with --update, or replace it without a verdict with --force"]
+        )
+    outcome = _measured(paths, k=k, repeats=repeats, replaced=out if exists else None)
     warn(outcome.report.warnings)
     write_files({out: render(outcome.evaluation, clock())})
     queries = count(len(outcome.evaluation.contract.queries), "query")
     say(f"baseline of {queries} in {visible(out)}\n", err=goes_to_stdout(out))
     return ExitCode.PASS
+
+
+def _measured(paths: InputPaths, *, k: int | None, repeats: bool, replaced: str | None) -> pipeline.Outcome:
+    """Score the run, and compare it with the baseline that it replaces if that can be read; judges neither."""
+    with sources_of(paths) as sources:
+        request = replace(sources.request(paths, k=k, repeats=repeats), judge=False, store=True)
+        if replaced is not None:
+            with suppress(InputError):  # without the old baseline, only the problems of the other inputs are left
+                return pipeline.check(replace(request, baseline=Local(open_stored(replaced))), now=clock())
+        return pipeline.check(request, now=clock())
 
 
 def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason: str | None) -> int:

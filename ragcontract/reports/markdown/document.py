@@ -12,6 +12,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries
 from ragcontract.reports.drift import drift
 from ragcontract.reports.headline import headline, shared_note
+from ragcontract.reports.history import history_notes
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, table, text
 from ragcontract.reports.metric_table import Row, table_rows
@@ -34,12 +35,22 @@ class Layout(Struct, frozen=True, kw_only=True):
 FULL = Layout()
 
 
-def render(report: Report, *, name: str = "", layout: Layout = FULL, recovered: bool = False) -> str:
-    """Render the report; ``name`` is the contract's name, ``recovered`` says that the contract was broken before."""
+def render(
+    report: Report,
+    *,
+    name: str = "",
+    layout: Layout = FULL,
+    recovered: bool = False,
+    replaced_here: bool | None = None,
+) -> str:
+    """Render the report; ``name`` is the contract's name, ``recovered`` says that the contract was broken before.
+
+    ``replaced_here`` says whether the pull request changes the baseline's file; None if that is not known.
+    """
     verdict = VERDICTS[report.verdict] + (" again" if recovered else "")
     parts = [
         f"### {ICONS[report.verdict]} {_contract(name)} {verdict}: {headline(report, code, inline)}",
-        *_drift(report),
+        *_notes(report, replaced_here=replaced_here),
         *_metric_table(report, layout.rows),
         *_broken_queries(report, layout.rows),
     ]
@@ -72,8 +83,9 @@ def _contract(name: str) -> str:
     return f"Retrieval contract {text(shorten(visible(name), bounds.MARKDOWN_NAME))}" if name else "Retrieval contract"
 
 
-def _drift(report: Report) -> list[str]:
-    notes = list(drift(report, code))
+def _notes(report: Report, *, replaced_here: bool | None) -> list[str]:
+    notes = [say(phrase, code, inline) for phrase in history_notes(report, replaced_here=replaced_here)]
+    notes += drift(report, code)
     return ["\n".join(f"- {note}" for note in notes)] if notes else []
 
 
