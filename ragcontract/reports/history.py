@@ -139,7 +139,7 @@ def _changes(changes: Sequence[ContractChange], report: Report) -> Iterator[str 
 
 
 def _named(change: ContractChange) -> Iterator[str | Name]:
-    """Yield the names in brackets, with what changed if that is a number or a date: ``(q1 3 → 5, q2 1 → 2)``."""
+    """Yield the names in brackets, with what changed if that is a number or a date: ``(q1: 3 → 5, q2: 1 → 2)``."""
     for number, item in enumerate(change.items[: bounds.LISTED]):
         yield ", " if number else " ("
         yield Name(item.id)
@@ -150,10 +150,14 @@ def _named(change: ContractChange) -> Iterator[str | Name]:
 
 
 def _values(kind: ChangeKind, item: ChangedItem) -> str:
-    if kind == "relabelled" and item.before == item.after:
+    before, after = _shown(item.before), _shown(item.after)
+    if kind in {"limits_added", "waivers_added"}:
+        return f" until {after}" if kind == "waivers_added" else f" {after}"
+    if kind == "limits_removed":
+        return f" {before}"
+    if before == after or item.after is None:
         return ""
-    values = [_shown(value) for value in (item.before, item.after) if value is not None]
-    return f" {' → '.join(values)}" if values else ""
+    return f": {before} → {after}" + (" documents" if kind.startswith(("relabelled", "forbidden")) else "")
 
 
 def _bare(change: ContractChange, gates: Gates) -> Iterator[str | Name]:
