@@ -90,7 +90,7 @@ def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
     if before.severity != now.severity:
         yield Step("severity_lowered" if now.severity == "warn" else "severity_raised", item)
     if before.weight != now.weight:
-        yield Step("weights_changed", ChangedItem(id=query_id, before=before.weight, after=now.weight))
+        yield Step("weights_changed", ChangedItem(id=query_id, before=before.weight or 1, after=now.weight or 1))
     if before.tags != now.tags:
         yield Step("tags_changed", item)
     if before.grades != now.grades:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
@@ -23,14 +24,17 @@ class Documents(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """What a golden query expected. ``tags`` and ``grades`` are digests, ``rules`` a type and a digest each."""
+    """What a golden query expected; defaults are left out.
+
+    ``tags`` and ``grades`` are digests, each of ``rules`` a type and a digest.
+    """
 
     relevant: Documents | None = None
     forbidden: Documents | None = None
     must_rank_at_most: Rank | None = None
     must_include_any: bool = False
     grades: str = ""
-    weight: float = 1.0
+    weight: float | None = None
     tags: str = ""
     severity: Severity = "error"
     rules: tuple[str, ...] = ()
@@ -78,8 +82,8 @@ def expected_of(query: GoldenQuery) -> Expected:
         must_rank_at_most=query.must_rank_at_most,
         must_include_any=query.must_include_any,
         grades=digest(query.relevance) if query.relevance else "",
-        weight=query.weight,
-        tags=digest(sorted(query.tags)) if query.tags else "",
+        weight=None if query.weight == 1 else query.weight,
+        tags=_tags(query.tags) if query.tags else "",
         severity=query.severity,
         rules=_rules(query.rules) if query.rules else (),
     )
@@ -88,6 +92,11 @@ def expected_of(query: GoldenQuery) -> Expected:
 def digest(value: Any) -> str:
     """Return a short digest of a value; the order of keys has no effect."""
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:DIGEST]
+
+
+@lru_cache(maxsize=1024)  # many queries have the same tags
+def _tags(tags: tuple[str, ...]) -> str:
+    return digest(sorted(tags))
 
 
 def _documents(doc_ids: tuple[str, ...]) -> Documents | None:

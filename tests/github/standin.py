@@ -60,6 +60,7 @@ class GitHub:
         self.comments: list[dict[str, Any]] = []
         self._made = 0
         self.pulls: list[dict[str, Any]] = []
+        self.files: list[str] = []  # what each pull request changes
         self.requests: list[str] = []
         self.refused: list[str] = []
         self.faults: list[Fault] = []
@@ -195,6 +196,7 @@ class GitHub:
             (r"/issues/(\d+)/comments", lambda issue: self._comments(method, int(issue), query, body)),
             (r"/issues/comments/(\d+)", lambda number: self._comment(method, int(number), body)),
             (r"/commits/(\w+)/pulls", lambda sha: (200, _page(self._pulls(sha=sha), query))),
+            (r"/pulls/\d+/files()", lambda _: (200, _page([{"filename": name} for name in self.files], query))),
             (r"/pulls/(\d+)", lambda number: _first(self._pulls(number=int(number)))),
             (r"/pulls()", lambda _: (200, _page(self._pulls(label=query["head"][0], state=query["state"][0]), query))),
         ]
