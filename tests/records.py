@@ -27,8 +27,8 @@ from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports.build import report_of
 from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.report import Detail, QueryReport, Report
-from ragcontract.runs.readers import RunEvent
 from ragcontract.runs.past import Expected, PastContract, Replaced
+from ragcontract.runs.readers import RunEvent
 from ragcontract.runs.stored import Accepted, ComparedQuery, StoredBatch, StoredHead, Tool
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ragcontract.core import bounds
 from ragcontract.core.contract_change import ChangedItem, ChangeKind, ContractChange, Value
-from ragcontract.core.numbers import count, decimals, digits_for, fixed, milliseconds, ms_digits
+from ragcontract.core.numbers import SAME, count, decimals, digits_for, fixed, milliseconds, ms_digits
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten, visible
 from ragcontract.judging.gates import GateReport
@@ -43,7 +43,6 @@ SAID: dict[ChangeKind, tuple[str, str]] = {
     "waivers_shortened": ("waiver", "{} shortened"),
 }
 LIMITED = {"minimum": "minimum of ", "maximum": "maximum of ", "latency": "allowed "}
-ENFORCE = "per_query.enforce_"
 Gates = dict[str, GateReport]
 
 
@@ -68,7 +67,7 @@ def replaced_notes(report: Report, *, replaced_here: bool | None = None) -> Iter
         return
     when = "in this pull request" if replaced_here else f"on {_day(baseline.created_at or '')}"
     means = "".join(_means(baseline, replaced, report))
-    yield (f"The baseline was replaced {when}{means}{_reason(baseline)}",)
+    yield (f"The baseline was replaced {when}{means}{_reason(baseline, replaced)}",)
     if replaced.contract_changes:
         yield ("Contract changed with that baseline: ", *_changes(replaced.contract_changes, report))
 
@@ -105,7 +104,7 @@ def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Itera
         worse.append((change, f"{shorten(visible(metric.label), bounds.NAME)} {verb} by {amount}"))
     if not compared:
         return
-    said = [text for change, text in sorted(worse, key=lambda one: -one[0]) if float(change) > SMALLEST]
+    said = [text for change, text in sorted(worse, key=lambda one: -one[0]) if change > SAME]
     some = f", over {count(replaced.shared, 'shared query')}" if replaced.shared < baseline.queries else ""
     if not said:
         yield f": no mean fell against the older one{some}"
@@ -114,15 +113,11 @@ def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Itera
     yield f": {', '.join(said[: bounds.NAMES])}{more} against the older one{some}"
 
 
-SMALLEST = 1e-9
-
-
-def _reason(baseline: BaselineInput) -> str:
+def _reason(baseline: BaselineInput, replaced: Replaced) -> str:
     """Return why regressions were accepted with this very baseline, if they were."""
-    last = baseline.accepted[-1] if baseline.accepted else None
-    if last is None or last.at != baseline.created_at:
+    if not (baseline.accepted and replaced.accepted):
         return ""
-    return f"; accepted: {shorten(visible(last.reason), bounds.NOTE_REASON)}"
+    return f"; accepted: {shorten(visible(baseline.accepted[-1].reason), bounds.NOTE_REASON)}"
 
 
 def _changes(changes: Sequence[ContractChange], report: Report) -> Iterator[str | Name]:
@@ -161,7 +156,7 @@ def _values(kind: ChangeKind, item: ChangedItem) -> str:
 
 
 def _bare(change: ContractChange, gates: Gates) -> Iterator[str | Name]:
-    """Yield changed limits or settings: ``minimum of Recall@5 0.90 → 0.80``, ``must_include turned off``."""
+    """Yield changed limits or settings: ``minimum of Recall@5 0.90 → 0.80``, ``missing_queries error → zero``."""
     for number, item in enumerate(change.items[: bounds.LISTED]):
         if number:
             yield ", "
@@ -197,11 +192,10 @@ def _limit(item: ChangedItem, gate: GateReport | None) -> Iterator[str | Name]:
 
 
 def _setting(item: ChangedItem) -> Iterator[str | Name]:
-    switched = {True: "on", False: "off"}.get(item.after) if isinstance(item.after, bool) else None
-    if switched and item.id.startswith(ENFORCE):
-        yield f"rule {shorten(visible(item.id.removeprefix(ENFORCE)), bounds.NAME)} turned {switched}"
+    yield Name(item.id)
+    if isinstance(item.before, bool) and isinstance(item.after, bool):
+        yield f" turned {'on' if item.after else 'off'}"
     else:
-        yield Name(item.id)
         yield f" {_shown(item.before)} → {_shown(item.after)}"
 
 

@@ -53,12 +53,12 @@ def _head(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted]) -
         latency=evaluation.run.latency,
         fingerprints={metric.key: metric.fingerprint for metric in contract.metrics if metric.fingerprint},
         contract=past_contract(contract.config_file),
-        replaces=replaced_by(evaluation),
+        replaces=_replaced_by(evaluation, accepted),
         queries=[],
     )
 
 
-def replaced_by(evaluation: Evaluation) -> Replaced | None:
+def _replaced_by(evaluation: Evaluation, accepted: Sequence[Accepted]) -> Replaced | None:
     """Return the record of the stored baseline that the run was compared with, and is to replace; None without one."""
     baseline = evaluation.baseline
     if baseline is None or baseline.stored is None:
@@ -71,6 +71,7 @@ def replaced_by(evaluation: Evaluation) -> Replaced | None:
         shared=len(baseline.scores),
         metrics={key: means.baseline for key, means in compared.items()},
         metrics_shared={key: means.current_shared for key, means in compared.items()},
+        accepted=list(accepted[-1:]) != baseline.stored.accepted[-1:] and bool(accepted),
         contract_changes=None
         if changes is None
         else [replace(change, items=change.items[: bounds.CHANGED_ITEMS]) for change in changes],

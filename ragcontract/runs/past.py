@@ -62,8 +62,9 @@ class Replaced(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The baseline that this one replaced, and what changed from it to this one.
 
     ``metrics`` are its means and ``metrics_shared`` those of this baseline, both over the ``shared`` queries, scored
-    with the golden files and the configuration at that time. ``contract_changes`` has at most 100 items of each kind,
-    and is null if the older baseline did not remember its contract.
+    with the golden files and the configuration at that time. ``accepted`` says that this needed a reason, the last one
+    of the baseline. ``contract_changes`` has at most 100 items of each kind, and is omitted if the older baseline did
+    not remember its contract.
     """
 
     sha256: Annotated[str, Meta(description="Digest of its file.")]
@@ -71,6 +72,7 @@ class Replaced(Struct, frozen=True, kw_only=True, omit_defaults=True):
     shared: Annotated[int, Meta(ge=0)]
     metrics: Means
     metrics_shared: Means
+    accepted: bool = False
     contract_changes: list[ContractChange] | None = None
 
 

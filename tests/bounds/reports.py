@@ -158,7 +158,7 @@ def replaced(days: int = 0, reason: str = "r") -> Report:
         created_at=made,
         accepted=[Accepted(reason=reason, at=made, failed=1, failed_checks=[])],
         contract=PastContract(),
-        replaces=Replaced(sha256="", created_at=made, shared=1, metrics={}, metrics_shared={}),
+        replaces=Replaced(sha256="", created_at=made, shared=1, metrics={}, metrics_shared={}, accepted=True),
     )
     return report([query("q", "A")], {"q": ["A"]}, before)
 

@@ -84,6 +84,7 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
             sha256="ab" * 32,
             created_at="2025-12-31T03:04:05+00:00",
             shared=3,
+            accepted=True,
             metrics=dict.fromkeys(("mrr_at_10", "recall_at_10", "ndcg_at_10", "map_at_10"), 0.8),
             metrics_shared={"mrr_at_10": 0.7, "recall_at_10": 0.6, "ndcg_at_10": 0.5, "map_at_10": 0.4},
             contract_changes=[
