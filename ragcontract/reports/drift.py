@@ -29,7 +29,7 @@ def drift_phrases(report: Report) -> Iterator[Phrase]:
         yield (f"{'The likely cause' if moved else 'Changed since the baseline'}: ", *_steps(changed))
     if baseline.too_old:
         age = f"The baseline is {count(baseline.age_days or 0, 'day')} old, more than max_baseline_age allows"
-        yield (f"{age}; recreate it with `rag-contract baseline`",)
+        yield (f"{age}; update it with `rag-contract baseline --update`",)
     if baseline.k is not None and max(baseline.k) != max(report.k):
         yield (f"The baseline was made with k = {max(baseline.k)} and is compared here at k = {max(report.k)}",)
 

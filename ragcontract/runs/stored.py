@@ -131,7 +131,7 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
         return
     yield FileRead(source)
     if not data.strip():
-        yield Problem(path, "is empty; make it with `rag-contract baseline`")
+        yield Problem(path, "is empty; make it with `rag-contract baseline --force`")
         return
     try:
         check_nesting(data)
@@ -191,7 +191,9 @@ def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Proble
         yield from _explain(data, path, error)
         return
     if "per_query" in fields:
-        message = "is a baseline of rag-contract 0.1.0; recreate it with `rag-contract baseline` from the good run"
+        message = (
+            "is a baseline of rag-contract 0.1.0; recreate it with `rag-contract baseline --force` from the good run"
+        )
         yield Problem(path, message)
     elif "format_version" not in fields:
         yield Problem(
@@ -208,7 +210,7 @@ def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Proble
 def _unknown_format(version: object) -> str:
     return (
         f"has format version {version}, and this rag-contract reads version {FORMAT_VERSION}; "
-        "recreate it with `rag-contract baseline`, or use the version that made it"
+        "recreate it with `rag-contract baseline --force`, or use the version that made it"
     )
 
 

@@ -132,7 +132,7 @@ def test_drift_repeats_and_accepted_regressions_are_said() -> None:
     text = parsed(everything()).text
     assert "The run's rows disagree about the index version: 8, 9" in text
     assert "The likely cause: embedding model e5-large@1 → e5-large@2, index version 8 → 8, 9" in text
-    assert "recreate it with rag-contract baseline" in text
+    assert "update it with rag-contract baseline --update" in text
     assert "`" not in text
     assert "The baseline was made with k = 5 and is compared here at k = 10" in text
     assert "Means over 3 exports of each query; standard deviation of one export's means: MRR@10 0.0123" in text
