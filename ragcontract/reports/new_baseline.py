@@ -24,17 +24,20 @@ from ragcontract.runs.past import Replaced, expected_of
 from ragcontract.runs.stored import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery
 
 
-def render(evaluation: Evaluation, now: datetime) -> Iterator[bytes]:
+def render(evaluation: Evaluation, now: datetime, replaces: Replaced | None = None) -> Iterator[bytes]:
     """Render the baseline file for the run of an evaluation, which must have retained the document ids."""
-    return _written(_head(evaluation, now, ()), _queries(evaluation))
+    return _written(_head(evaluation, now, (), replaces), _queries(evaluation))
 
 
 def baseline_of(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted] = ()) -> BaselineFile:
-    """Return the content of the baseline file, with the last 20 of ``accepted``."""
-    return replace(_head(evaluation, now, accepted), queries=list(_queries(evaluation)))
+    """Return the content of the file that replaces the evaluation's baseline, with the last 20 of ``accepted``."""
+    replaces = replaced_by(evaluation, accepted)
+    return replace(_head(evaluation, now, accepted, replaces), queries=list(_queries(evaluation)))
 
 
-def _head(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted]) -> BaselineFile:
+def _head(
+    evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted], replaces: Replaced | None
+) -> BaselineFile:
     """Return the content of the baseline file without its queries."""
     contract, aggregates = evaluation.contract, evaluation.aggregates
     return BaselineFile(
@@ -53,13 +56,16 @@ def _head(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted]) -
         latency=evaluation.run.latency,
         fingerprints={metric.key: metric.fingerprint for metric in contract.metrics if metric.fingerprint},
         contract=past_contract(contract.config_file),
-        replaces=_replaced_by(evaluation, accepted),
+        replaces=replaces,
         queries=[],
     )
 
 
-def _replaced_by(evaluation: Evaluation, accepted: Sequence[Accepted]) -> Replaced | None:
-    """Return the record of the stored baseline that the run was compared with, and is to replace; None without one."""
+def replaced_by(evaluation: Evaluation, accepted: Sequence[Accepted] = ()) -> Replaced | None:
+    """Return the record of the stored baseline that the run was compared with, and is to replace; None without one.
+
+    ``accepted`` are the acceptances of the new baseline.
+    """
     baseline = evaluation.baseline
     if baseline is None or baseline.stored is None:
         return None

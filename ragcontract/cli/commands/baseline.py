@@ -28,8 +28,17 @@ from ragcontract.core.numbers import count
 from ragcontract.core.text import visible
 from ragcontract.evaluation.source import Local
 from ragcontract.files.writing import goes_to_stdout, write_files
-from ragcontract.reports.new_baseline import acceptance, baseline_of, encode, is_same, render, waived_changes
+from ragcontract.reports.new_baseline import (
+    acceptance,
+    baseline_of,
+    encode,
+    is_same,
+    render,
+    replaced_by,
+    waived_changes,
+)
 from ragcontract.reports.update import update_text
+from ragcontract.runs.past import Replaced
 from ragcontract.runs.readers import is_run, open_run, open_stored
 from ragcontract.runs.stored import read_stored
 
@@ -89,22 +98,24 @@ def command(
         raise OutputError(
             [f"{out}: exists; judge the run against it with --update, or replace it without a verdict with --force"]
         )
-    outcome = _measured(paths, k=k, repeats=repeats, replaced=out if exists else None)
+    with sources_of(paths) as sources:
+        request = replace(sources.request(paths, k=k, repeats=repeats), judge=False, store=True)
+        outcome = pipeline.check(request, now=clock())
     warn(outcome.report.warnings)
-    write_files({out: render(outcome.evaluation, clock())})
+    replaces = _replaced(paths, out, k=k, repeats=repeats) if exists else None
+    write_files({out: render(outcome.evaluation, clock(), replaces)})
     queries = count(len(outcome.evaluation.contract.queries), "query")
     say(f"baseline of {queries} in {visible(out)}\n", err=goes_to_stdout(out))
     return ExitCode.PASS
 
 
-def _measured(paths: InputPaths, *, k: int | None, repeats: bool, replaced: str | None) -> pipeline.Outcome:
-    """Score the run, and compare it with the baseline that it replaces if that can be read; judges neither."""
-    with sources_of(paths) as sources:
-        request = replace(sources.request(paths, k=k, repeats=repeats), judge=False, store=True)
-        if replaced is not None:
-            with suppress(InputError):  # without the old baseline, only the problems of the other inputs are left
-                return pipeline.check(replace(request, baseline=Local(open_stored(replaced))), now=clock())
-        return pipeline.check(request, now=clock())
+def _replaced(paths: InputPaths, old: str, *, k: int | None, repeats: bool) -> Replaced | None:
+    """Return what is remembered of the baseline in ``old``, or None if that is none, or one that cannot be compared."""
+    with suppress(InputError), sources_of(paths) as sources:
+        request = replace(sources.request(paths, k=k, repeats=repeats), judge=False)
+        outcome = pipeline.check(replace(request, baseline=Local(open_stored(old))), now=clock())
+        return replaced_by(outcome.evaluation)
+    return None
 
 
 def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason: str | None) -> int:
