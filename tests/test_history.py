@@ -464,6 +464,15 @@ def test_where_github_does_not_say_the_comment_has_the_date(status: int, runner:
     assert sum("/files" in request for request in github.requests) == 1
 
 
+def test_a_comment_that_did_not_know_is_corrected_by_the_next_run(runner: InProcess, github: GitHub) -> None:
+    github.files = ["rag/baseline.json"]
+    github.faults = [Fault(method="GET", path="/files", times=1)]
+    for number in (100, 101):
+        runner.run({**IN_FOLDER, "comment": "on-change"}, run=number)
+    assert len(github.comments) == 1
+    assert "in this pull request" in notes(github.bodies()[0])[0]
+
+
 def test_an_old_baseline_is_said_where_an_old_pull_request_replaces_it(
     runner: InProcess, github: GitHub, workspace: Path
 ) -> None:
