@@ -27,6 +27,7 @@ from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports.build import report_of
 from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.report import Detail, QueryReport, Report
+from ragcontract.runs.past import Expected, PastContract, Replaced
 from ragcontract.runs.readers import RunEvent
 from ragcontract.runs.stored import Accepted, ComparedQuery, StoredBatch, StoredHead, Tool
 
@@ -57,11 +58,14 @@ class Rows(Struct, frozen=True, kw_only=True):
     created_at: str | None = None
     k: Sequence[int] | None = None
     accepted: Sequence[Accepted] = ()
+    contract: PastContract | None = None
+    replaces: Replaced | None = None
+    expects: Mapping[str, Expected] = {}
 
     def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
         """Yield what a file would have held."""
         yield FileRead(SourceFile(path=self.name, sha256="ab" * 32))
-        if self.questions or self.latency or self.created_at or self.k or self.accepted:
+        if self.questions or self.latency or self.created_at or self.k or self.accepted or self.contract:
             yield StoredHead(
                 format_version=1,
                 created_at=self.created_at or NOW.isoformat(),
@@ -73,6 +77,8 @@ class Rows(Struct, frozen=True, kw_only=True):
                 tags={},
                 accepted=list(self.accepted),
                 latency=self.latency,
+                contract=self.contract,
+                replaces=self.replaces,
             )
             yield StoredBatch([self._stored(query_id, doc_ids) for query_id, doc_ids in self.docs.items()])
             return
@@ -85,7 +91,8 @@ class Rows(Struct, frozen=True, kw_only=True):
 
     def _stored(self, query_id: str, doc_ids: Sequence[str]) -> ComparedQuery:
         question = self.questions.get(query_id, f"What about {query_id}?")
-        return ComparedQuery(id=query_id, query=question, doc_ids=list(doc_ids))
+        expects = self.expects.get(query_id)
+        return ComparedQuery(id=query_id, query=question, doc_ids=list(doc_ids), expects=expects)
 
 
 def score_query(

@@ -350,7 +350,7 @@ latency:
     assert problems_of(with_baseline(paths, other)) == [
         "ragcontract.yml:6: tags.ghost.minimums.mrr_at_k cannot be judged: no golden query has the tag 'ghost'",
         missing,
-        "base.jsonl: has no query in common with the golden file; recreate it with `rag-contract baseline`",
+        "base.jsonl: has no query in common with the golden file; recreate it with `rag-contract baseline --force`",
         f"ragcontract.yml:8: latency.max_ms {unmeasured}",
     ]
 

@@ -22,6 +22,7 @@ IDS = st.lists(st.sampled_from(["doc1", "doc2", "x", "y"]), unique=True, max_siz
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A contract that holds, with a baseline made of its run."""
     monkeypatch.chdir(good_workspace(tmp_path))
+    Path("baseline.json").unlink()
     assert rag_contract("baseline").code == 0
     return tmp_path
 
@@ -144,7 +145,7 @@ def test_of_acceptances_the_last_twenty_are_stored() -> None:
 def test_the_first_hundred_failed_checks_are_stored_and_all_are_counted() -> None:
     write_jsonl(Path("golden.jsonl"), [golden(f"q{n}") for n in range(150)])
     returned(*(run(f"q{n}", "doc1") for n in range(150)))
-    assert rag_contract("baseline").code == 0
+    assert rag_contract("baseline", "--force").code == 0
     returned(*(run(f"q{n}", "x") for n in range(150)))
     assert rag_contract("baseline", "--update", "--accept-regressions", "why").code == 0
     (accepted,) = stored()["accepted"]
@@ -183,25 +184,49 @@ def test_queries_that_came_went_and_changed_are_listed() -> None:
     rows = [golden("q1", "doc1", "more"), golden("q2", "doc2") | {"query": "Else?"}, golden("q3"), golden("q4")]
     write_jsonl(Path("golden.jsonl"), rows[:2] + rows[3:])
     returned(run("q1", "doc1", "more"), run("q2", "doc2"), run("q4"))
-    out = rag_contract("baseline", "--update").out
-    assert "New (1)\n  q4\n\nWith another question (1)\n  q2\n\nWith other relevant documents (1)\n  q1\n" in out
+    ended = rag_contract("baseline", "--update")
+    assert "New (1)\n  q4\n\nWith another question (1)\n  q2\n\n" in ended.out
+    assert "Contract changed since the baseline: 1 query relabelled (q1: 1 → 2 documents)\n" in ended.out
     write_jsonl(Path("golden.jsonl"), rows[:2])
     returned(run("q1", "doc1", "more"), run("q2", "doc2"))
     out = rag_contract("baseline", "--update").out
     assert "Gone (1)\n  q4\n" in out
-    assert "With other" not in out
-    assert "The golden set has other" not in out
+    assert "Contract changed since the baseline: 1 query removed\n" in out
+    assert "relabelled" not in out
+
+
+def forget_the_contract() -> None:
+    """Make the baseline one of an older rag-contract, which remembers nothing of the contract."""
+    old = stored()
+    del old["contract"]
+    for query in old["queries"]:
+        del query["expects"]
+    Path("baseline.json").write_text(json.dumps(old))
+
+
+def test_what_changed_since_an_older_baseline_is_known_in_part() -> None:
+    forget_the_contract()
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1", "more"), golden("q2", "doc2", must_rank_at_most=3)])
+    returned(run("q1", "doc1", "more"), run("q2", "doc2"))
+    out = rag_contract("baseline", "--update").out
+    assert "With other relevant documents (1)\n  q1\n" in out
+    forget_the_contract()
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1", "more"), golden("q2", "doc2")])
+    out = rag_contract("baseline", "--update").out
+    assert "The golden set has other rules, weights, tags or grades than the baseline's.\n" in out
+    assert "Contract changed" not in out
 
 
 def test_a_change_of_rules_alone_is_reported() -> None:
     write_jsonl(Path("golden.jsonl"), [golden("q1", must_rank_at_most=3), golden("q2", "doc2")])
     ended = rag_contract("baseline", "--update")
-    assert "The golden set has other rules, weights, tags or grades than the baseline's.\n" in ended.out
+    assert "Contract changed since the baseline: 1 rule added (q1)\n" in ended.out
     assert ended.out.endswith("\nbaseline of 2 queries in baseline.json\n")
-    assert "The golden set has" not in rag_contract("baseline", "--update").out
+    assert "Contract changed since the baseline" not in rag_contract("baseline", "--update").out
 
 
 def test_the_fingerprint_of_another_version_says_nothing() -> None:
+    forget_the_contract()
     text = Path("baseline.json").read_text().replace(stored()["golden_sha256"], "0" * 64)
     Path("baseline.json").write_text(text.replace(__version__, "0.9"))
     assert "The golden set has" not in rag_contract("baseline", "--update").out
@@ -250,11 +275,11 @@ def test_what_is_no_baseline_or_no_whole_run_is_not_replaced(more: tuple[str, ..
     assert "accepted[0].reason: expected text that is not empty" in ended.err
 
 
-def test_without_update_a_broken_run_replaces_the_baseline_and_forgets() -> None:
+def test_with_force_a_broken_run_replaces_the_baseline_and_forgets() -> None:
     returned(*BROKEN)
     assert rag_contract("baseline", "--update", "--accept-regressions", "why").code == 0
     returned(run("q1", "y"), run("q2", "y"))
-    ended = rag_contract("baseline")
+    ended = rag_contract("baseline", "--force")
     assert (ended.code, ended.out.splitlines()[0]) == (0, "baseline of 2 queries in baseline.json")
     assert "accepted" not in stored()
 
@@ -290,8 +315,8 @@ def test_a_baseline_that_changes_while_it_is_read_is_refused(workspace: Path, mo
 def test_an_update_is_refused_where_a_check_fails(first: list[str], second: list[str], limit: float) -> None:
     good = [run("q1", "doc1"), run("q2", "doc2")]
     returned(*good)
-    assert rag_contract("baseline").code == 0
     Path("ragcontract.yml").write_text(f"fail_on:\n  mrr_drop_gt: {limit}\n")
+    assert rag_contract("baseline", "--force").code == 0
     rows = [
         {"query_id": name, "results": [{"doc_id": d} for d in ids]} for name, ids in (("q1", first), ("q2", second))
     ]

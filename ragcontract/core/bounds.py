@@ -64,6 +64,7 @@ LINT_IDS = 2_000  # ids; document ids from which `lint` suggests a spelling; ids
 LINT_SUGGESTED = 5  # findings; those for which `lint` suggests a spelling; the others have no suggestion
 ACCEPTED = 20  # records; accepted regressions in a baseline; the oldest are left out
 BROKEN_LISTED = 20  # queries; those that a new baseline breaks, and the waivers for them; the others are counted
+CHANGED_ITEMS = 100  # items; contract changes of each kind in a baseline that replaced one; the others are counted
 FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others are counted
 
 # Runs
@@ -73,6 +74,8 @@ VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says th
 # All reports
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
+REPLACED_DAYS = 14  # days; a note that the baseline was replaced; only the list of inputs has it
+NOTE_REASON = 300  # characters; why regressions are accepted, in that note; cut, with an ellipsis
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis
 TERMINAL_WHY = 200  # characters; why a broken rule does not count, in the terminal; cut, with an ellipsis
 TERMINAL_QUESTION = 80  # characters; a question in the terminal; cut, with an ellipsis
@@ -127,6 +130,7 @@ MARKER = 1_000  # characters; the marker of a comment; fields beyond are not rea
 LABEL_EVENTS = 3_000  # events; those of a pull request with the `accept-label`; the label does not count
 RUN_AHEAD = 10**9  # ; how far the run in a comment's marker may be above our own; the marker is ignored
 AUTHORS = 100  # authors; those of comments with our marker whom GitHub is asked about; the others are strangers
+PULL_REQUEST_FILES = 3_000  # files; a pull request, searched for the baseline; whether it changed counts as unknown
 PAGE = 100  # items; a page of GitHub's lists; the next page is read
 ANSWER = 200  # characters; GitHub's reason for refusing a call; cut, with an ellipsis
 

@@ -20,6 +20,7 @@ from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
 from ragcontract.files.schema import shown
 from ragcontract.runs.order import descending, out_of_order
+from ragcontract.runs.past import Expected, expected_of
 from ragcontract.runs.readers import RunEvent
 from ragcontract.runs.stored import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead
 from ragcontract.statistics.latency import summary
@@ -75,6 +76,7 @@ class _Builder:
         self._duplicates = DuplicateCounter(plan.k)
         self._unordered, self._first_unordered = 0, ""
         self._changed: list[str] = []  # queries for which a stored baseline has a different question
+        self._expected: dict[str, Expected] = {}
         self._doc_ids: dict[str, list[list[str]]] = {}
 
     def batch(self, event: Batch[RunRow]) -> None:
@@ -120,6 +122,8 @@ class _Builder:
             if query is None:
                 self._note_unknown(query_id)
                 continue
+            if stored.expects is not None and stored.expects != expected_of(query):
+                self._expected[query.id] = stored.expects
             if stored.query != query.query:
                 self._changed.append(query.id)
                 continue
@@ -201,6 +205,7 @@ class _Builder:
             unmeasured=self._unmeasured,
             duplicates=self._duplicates.result(),
             changed=tuple(self._changed),
+            expected=self._expected,
             stored=stored,
             incomparable=self._incomparable(),
             doc_ids=self._doc_ids,

@@ -11,6 +11,7 @@ from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.duplicates import Duplicates
 from ragcontract.files.problems import Problems
+from ragcontract.runs.past import Expected
 from ragcontract.runs.stored import StoredHead
 
 
@@ -21,9 +22,9 @@ class Side(Struct, frozen=True, kw_only=True):
     those of rules that need the row. ``missing`` are golden queries without a row. ``unknown`` are the first query ids
     that are not golden queries, and ``more_unknown`` counts those that are not listed. ``unmeasured`` counts the rows
     without a latency. ``rows`` counts the rows of each query if any has several and they have no order. ``changed`` are
-    queries for which a stored baseline has a different question, ``stored`` is the head of that baseline, and
-    ``incomparable`` are its metrics that were computed in another way. ``doc_ids`` has the document ids of each row if
-    the plan requests them.
+    queries for which a stored baseline has a different question, ``expected`` has what its queries expected where that
+    differs from the golden file, ``stored`` is the head of that baseline, and ``incomparable`` are its metrics that
+    were computed in another way. ``doc_ids`` has the document ids of each row if the plan requests them.
     """
 
     scores: dict[str, QueryScore]
@@ -39,6 +40,7 @@ class Side(Struct, frozen=True, kw_only=True):
     unmeasured: int = 0
     duplicates: Duplicates = Duplicates()
     changed: tuple[str, ...] = ()
+    expected: dict[str, Expected] = {}
     stored: StoredHead | None = None
     incomparable: frozenset[str] = frozenset()
     doc_ids: dict[str, list[list[str]]] = {}

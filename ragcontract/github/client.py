@@ -73,6 +73,10 @@ class Client:
         """Yield the open pull requests from a branch of ``owner``'s repository."""
         return self._pages("/pulls", f"state=open&head={quote(f'{owner}:{branch}', safe='')}&")
 
+    def files_of(self, pull_request: int) -> Iterator[Json]:
+        """Yield the files that a pull request changes, of which GitHub lists 3,000; each page is asked for once."""
+        return self._pages(f"/pulls/{pull_request}/files", tries=1)
+
     def create_comment(self, issue: int, body: str) -> Json:
         """Post a new comment and return it. It is sent only once: see ``GitHubError.try_again``."""
         url = f"{self._repository}/issues/{issue}/comments"
@@ -92,12 +96,12 @@ class Client:
         content: Json = answer.content
         return content
 
-    def _pages(self, path: str, query: str = "") -> Iterator[Json]:
+    def _pages(self, path: str, query: str = "", tries: int = bounds.TRIES) -> Iterator[Json]:
         url = f"{self._repository}{path}?{query}per_page={bounds.PAGE}"
         seen: set[str] = set()
         while url and url not in seen:
             seen.add(url)
-            answer = self._http.call("GET", url, problem_with=_no_list)
+            answer = self._http.call("GET", url, problem_with=_no_list, tries=tries)
             yield from (row for row in answer.content if isinstance(row, dict))
             url = answer.next_page
             if url and urlsplit(url)[:2] != urlsplit(self._repository)[:2]:

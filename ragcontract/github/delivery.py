@@ -14,6 +14,7 @@ from ragcontract.files.writing import write_files
 from ragcontract.github import annotations
 from ragcontract.github.access import make_room
 from ragcontract.github.body import checked, fitting, foot
+from ragcontract.github.changed_files import replaces_baseline
 from ragcontract.github.commands import Level, annotation, append_summary, set_outputs
 from ragcontract.github.comment import Draft, Posted, post
 from ragcontract.github.connection import connect
@@ -57,9 +58,12 @@ RESULTS = {
 
 
 class Renderer(Protocol):
-    """Renders a report as Markdown; ``recovered`` means that the contract was broken before."""
+    """Renders a report as Markdown; ``recovered`` means that the contract was broken before.
 
-    def __call__(self, layout: Layout, *, recovered: bool = False) -> str:
+    ``replaced_here`` says whether the pull request replaces the baseline; None if that is not known.
+    """
+
+    def __call__(self, layout: Layout, *, recovered: bool = False, replaced_here: bool | None = None) -> str:
         """Return the Markdown for this layout."""
 
 
@@ -69,9 +73,11 @@ def renderer_of(report: Report | ErrorReport, name: str, advice: str = "", remar
     ``advice`` is added to a report on an error, ``remark`` to one on a verdict.
     """
 
-    def render(layout: Layout, *, recovered: bool = False) -> str:
+    def render(layout: Layout, *, recovered: bool = False, replaced_here: bool | None = None) -> str:
         if isinstance(report, Report):
-            return document.render(report, name=name, layout=layout, recovered=recovered, remark=remark)
+            return document.render(
+                report, name=name, layout=layout, recovered=recovered, remark=remark, replaced_here=replaced_here
+            )
         return document.render_error(report, name=name, max_rows=layout.rows, advice=advice)
 
     return render
@@ -121,9 +127,18 @@ def deliver(
     attempt(world, "The summary", lambda: _summary(context, delivery))
     if settings.comment == "never":
         return True
+
+    def draft(client: "Client", pull_request: PullRequest) -> Draft:
+        report = delivery.report
+        here = replaces_baseline(client, pull_request, report, context)
+        when = checked(report, world.clock())
+        return draft_of(
+            delivery.state, delivery.render, context, settings, when=when, report=report, replaced_here=here
+        )
+
     return post_comment(
         lambda client: find(context, client, settings.pull_request),
-        lambda: _draft_of_check(delivery, context, settings, world),
+        draft,
         context,
         settings,
         world,
@@ -132,7 +147,7 @@ def deliver(
 
 def post_comment(
     find_pull_request: "Callable[[Client], PullRequest | NoPullRequest]",
-    draft: Callable[[], Draft],
+    draft: "Callable[[Client, PullRequest], Draft]",
     context: Context,
     settings: Settings,
     world: World,
@@ -144,7 +159,7 @@ def post_comment(
         pull_request = find_pull_request(client)
         if isinstance(pull_request, NoPullRequest):
             return pull_request
-        return post(client, pull_request, draft(), settings.comment, settled.append)
+        return post(client, pull_request, draft(client, pull_request), settings.comment, settled.append)
 
     settled: list[Posted] = []
     try:
@@ -193,12 +208,6 @@ def _body_file(path: str, delivery: Delivery, context: Context, world: World) ->
         write_files({path: text.encode()})
 
 
-def _draft_of_check(delivery: Delivery, context: Context, settings: Settings, world: World) -> Draft:
-    report = delivery.report
-    when = checked(report, world.clock())
-    return draft_of(delivery.state, delivery.render, context, settings, when=when, report=report)
-
-
 def draft_of(
     state: State,
     render: Renderer,
@@ -207,19 +216,24 @@ def draft_of(
     *,
     when: str,
     report: Report | ErrorReport | None,
+    replaced_here: bool | None = None,
 ) -> Draft:
     """Return the comment on a verdict, which ends with ``when`` it was made and by which run."""
     tail = foot(context, when)
 
     def body(max_bytes: int, before: State | None) -> str:
         recovered = state == "pass" and before in {"fail", "error"}
-        return fitting(lambda layout: render(layout, recovered=recovered), max_bytes - len(tail.encode())) + tail
+
+        def in_layout(layout: Layout) -> str:
+            return render(layout, recovered=recovered, replaced_here=replaced_here)
+
+        return fitting(in_layout, max_bytes - len(tail.encode())) + tail
 
     return Draft(
         name=settings.name,
         state=state,
         run=context.run,
-        content=render(Layout(inputs=False)),
+        content=render(Layout(inputs=False), replaced_here=replaced_here),
         contract=contract_of(context, settings, report),
         body=body,
     )

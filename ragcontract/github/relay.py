@@ -22,7 +22,9 @@ from ragcontract.github import annotations
 from ragcontract.github.acceptance import look, notice, remark
 from ragcontract.github.access import is_linked, outside, wrong_folder
 from ragcontract.github.body import minute
+from ragcontract.github.changed_files import replaces_baseline
 from ragcontract.github.commands import annotation
+from ragcontract.github.comment import Draft
 from ragcontract.github.context import Context, number_at, text_at
 from ragcontract.github.delivery import Renderer, World, draft_of, post_comment, renderer_of
 from ragcontract.github.failure import GitHubError
@@ -56,9 +58,15 @@ def relay(context: Context, settings: Settings, world: World) -> int:
             world.stdout.write(notice(found))
             render = renderer_of(report, settings.name, remark=remark(found))
     origin, when = _origin(context), f"Posted {minute(world.clock())}"
+
+    def draft(client: "Client", pull_request: PullRequest) -> Draft:
+        # The paths in the report are those of the first workflow, so a file that is not found may still be changed.
+        here = replaces_baseline(client, pull_request, report, context) or None
+        return draft_of(report.verdict, render, origin, settings, when=when, report=report, replaced_here=here)
+
     commented = post_comment(
         lambda client: _pull_request(context, client, settings, report),
-        lambda: draft_of(report.verdict, render, origin, settings, when=when, report=report),
+        draft,
         context,
         settings,
         world,

@@ -32,7 +32,7 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
             if baseline.changed
             else "no query in common with the golden file"
         )
-        problems.problem(baseline.files[0].path, f"has {common}; recreate it with `rag-contract baseline`")
+        problems.problem(baseline.files[0].path, f"has {common}; recreate it with `rag-contract baseline --force`")
     contract = evaluation.contract
     for gate in contract.gates if all_golden else ():
         if gate.id in contract.impossible or not _is_known(gate, evaluation):

@@ -9,6 +9,7 @@ from ragcontract.core.run import SourceFile
 from ragcontract.core.text import encodable
 from ragcontract.core.version import __version__
 from ragcontract.evaluation.side import Side
+from ragcontract.judging.contract_changes import contract_changes
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import worst
@@ -136,13 +137,13 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
             unknown=list(run.unknown),
             duplicate_rate=run.duplicates.rate,
         ),
-        baseline=_baseline_input(baseline, contract.config.max_baseline_age, now) if baseline else None,
+        baseline=_baseline_input(baseline, evaluation, now) if baseline else None,
         config=ConfigInput(files=_files(contract.config_file.files)) if contract.config_file.files else None,
     )
 
 
-def _baseline_input(baseline: Side, max_age: int | None, now: datetime) -> BaselineInput:
-    stored = baseline.stored
+def _baseline_input(baseline: Side, evaluation: Evaluation, now: datetime) -> BaselineInput:
+    stored, max_age = baseline.stored, evaluation.contract.config.max_baseline_age
     age = _age(stored.created_at, now) if stored else None
     return BaselineInput(
         files=_files(baseline.files),
@@ -157,6 +158,8 @@ def _baseline_input(baseline: Side, max_age: int | None, now: datetime) -> Basel
         age_days=None if age is None else age.days,
         too_old=max_age is not None and age is not None and age / timedelta(days=1) > max_age,
         accepted=stored.accepted if stored else [],
+        replaces=stored.replaces if stored else None,
+        contract_changes=contract_changes(evaluation),
     )
 
 

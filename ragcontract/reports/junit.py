@@ -11,6 +11,7 @@ from ragcontract.core.phrase import render as say
 from ragcontract.core.text import visible
 from ragcontract.judging.gates import GateReport
 from ragcontract.reports.broken import FindingsByQuery, since
+from ragcontract.reports.history import history_notes
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
 
 Properties = dict[str, str]
@@ -31,6 +32,8 @@ def render(report: Report) -> Iterator[bytes]:
     listed = [query for query in report.queries if complete or query.violations]
     properties = {key: str(metric.current) for key, metric in report.metrics.items() if metric.current is not None}
     properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
+    if notes := [say(phrase, visible, visible) for phrase in history_notes(report)]:
+        properties["history"] = "; ".join(notes)
     of_queries = dict(properties)
     if not complete:
         of_queries["passing_queries_not_listed"] = str(report.inputs.golden.queries - len(listed))

@@ -8,30 +8,36 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict, replace
 
+from ragcontract.contract.past_contract import past_contract
 from ragcontract.core import bounds
 from ragcontract.core.finding import sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.scores import ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.files.json_document import document
+from ragcontract.judging.contract_changes import contract_changes
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import COMPARING, GateReport
 from ragcontract.reports.build import TOOL
 from ragcontract.reports.report import Report
+from ragcontract.runs.past import Replaced, expected_of
 from ragcontract.runs.stored import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery
 
 
-def render(evaluation: Evaluation, now: datetime) -> Iterator[bytes]:
+def render(evaluation: Evaluation, now: datetime, replaces: Replaced | None = None) -> Iterator[bytes]:
     """Render the baseline file for the run of an evaluation, which must have retained the document ids."""
-    return _written(_head(evaluation, now, ()), _queries(evaluation))
+    return _written(_head(evaluation, now, (), replaces), _queries(evaluation))
 
 
 def baseline_of(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted] = ()) -> BaselineFile:
-    """Return the content of the baseline file, with the last 20 of ``accepted``."""
-    return replace(_head(evaluation, now, accepted), queries=list(_queries(evaluation)))
+    """Return the content of the file that replaces the evaluation's baseline, with the last 20 of ``accepted``."""
+    replaces = replaced_by(evaluation, accepted)
+    return replace(_head(evaluation, now, accepted, replaces), queries=list(_queries(evaluation)))
 
 
-def _head(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted]) -> BaselineFile:
+def _head(
+    evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted], replaces: Replaced | None
+) -> BaselineFile:
     """Return the content of the baseline file without its queries."""
     contract, aggregates = evaluation.contract, evaluation.aggregates
     return BaselineFile(
@@ -49,7 +55,32 @@ def _head(evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted]) -
         accepted=list(accepted[-bounds.ACCEPTED :]),
         latency=evaluation.run.latency,
         fingerprints={metric.key: metric.fingerprint for metric in contract.metrics if metric.fingerprint},
+        contract=past_contract(contract.config_file),
+        replaces=replaces,
         queries=[],
+    )
+
+
+def replaced_by(evaluation: Evaluation, accepted: Sequence[Accepted] = ()) -> Replaced | None:
+    """Return the record of the stored baseline that the run was compared with, and is to replace; None without one.
+
+    ``accepted`` are the acceptances of the new baseline.
+    """
+    baseline = evaluation.baseline
+    if baseline is None or baseline.stored is None:
+        return None
+    compared = evaluation.aggregates.comparisons
+    changes = contract_changes(evaluation)
+    return Replaced(
+        sha256=baseline.files[0].sha256,
+        created_at=baseline.stored.created_at,
+        shared=len(baseline.scores),
+        metrics={key: means.baseline for key, means in compared.items()},
+        metrics_shared={key: means.current_shared for key, means in compared.items()},
+        accepted=list(accepted[-1:]) != baseline.stored.accepted[-1:] and bool(accepted),
+        contract_changes=None
+        if changes is None
+        else [replace(change, items=change.items[: bounds.CHANGED_ITEMS]) for change in changes],
     )
 
 
@@ -94,8 +125,8 @@ def waived_changes(report: Report) -> list[GateReport]:
 
 
 def is_same(stored: BaselineFile, new: BaselineFile) -> bool:
-    """Return whether two baselines are equal except for their time and the version that created them."""
-    return new == replace(stored, created_at=new.created_at, created_by=new.created_by)
+    """Return whether two baselines are equal except for their time, creator, and the baseline before."""
+    return new == replace(stored, created_at=new.created_at, created_by=new.created_by, replaces=new.replaces)
 
 
 def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
@@ -109,6 +140,7 @@ def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
             repeats=[[*row] for row in rows[1:]],
             ranks=ranks_by_id(query.relevant_doc_ids, run.scores[query.id].ranks),
             metrics=evaluation.metrics(run, query.id),
+            expects=expected_of(query),
         )
 
 

@@ -8,12 +8,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from ragcontract.core.contract_change import ContractChange
 from ragcontract.core.finding import Finding
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.run import Latency, SourceFile
 from ragcontract.judging.decision import Verdict
 from ragcontract.judging.gates import GateReport, Status
 from ragcontract.judging.policy import QueryStatus
+from ragcontract.runs.past import Replaced
 from ragcontract.runs.stored import Accepted, Tool
 from ragcontract.statistics.repeats import RepeatsReport
 from ragcontract.statistics.significance import Noise
@@ -69,7 +71,8 @@ class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``shared`` counts the queries that both sides have. ``new`` and ``changed`` queries cannot be compared; ``gone``
     ones are only in the baseline. A baseline that is itself a run has no ``created_at`` and no ``k``. ``age_days`` is
     null if the date is unknown; ``too_old`` says whether the age exceeds ``max_baseline_age``. ``accepted`` is omitted
-    if it is empty.
+    if it is empty, ``replaces`` if the baseline replaced none. ``contract_changes`` is empty if nothing changed, and
+    omitted if that is not known, because the baseline is a run or was made by an older rag-contract.
     """
 
     files: list[SourceFile]
@@ -86,6 +89,11 @@ class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     accepted: Annotated[
         list[Accepted], Meta(description="Broken contracts that became the baseline, the latest last.")
     ] = []
+    replaces: Annotated[Replaced | None, Meta(description="The baseline that was replaced by this one.")] = None
+    contract_changes: Annotated[
+        list[ContractChange] | None,
+        Meta(description="How the contract changed since the baseline was made, weaker first."),
+    ] = None
 
 
 class ConfigInput(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, tolerated_queries
 from ragcontract.reports.drift import changed_versions, drift, not_compared
 from ragcontract.reports.headline import headline, shared_note
+from ragcontract.reports.history import history_notes
 from ragcontract.reports.metric_table import table_rows
 from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_step, rank, rank_changes
 from ragcontract.reports.repeats_note import repeats_note
@@ -38,7 +39,8 @@ def check_text(report: Report) -> str:
     parts += [_broken(query, findings, since(report, query)) for query in broken_queries(report)]
     parts.append("\n".join([*drift(report, visible), *_metric_table(report)]))
     verdict = STATUS[report.verdict]
-    parts.append(f"{_coloured(verdict)}  {headline(report, visible, visible)}")
+    notes = [render(phrase, visible, visible) for phrase in history_notes(report)]
+    parts.append("\n".join([f"{_coloured(verdict)}  {headline(report, visible, visible)}", *notes]))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
@@ -25,14 +27,26 @@ def update_text(
     apart = {query_id for query_ids in groups.values() for query_id in query_ids}
     parts = [*changes(report, ranks), *_golden_changes(stored, new, apart), sizes(ranks)]
     parts += [
-        check_text(report).rstrip("\n"),
+        check_text(_without_past(report)).rstrip("\n"),
         _outcome(report, len(new.queries), visible(out), reason, written=written),
     ]
     return "\n\n".join(parts) + "\n"
 
 
+def _without_past(report: Report) -> Report:
+    """Return the report without what the stored baseline itself replaced, which is not about this update."""
+    if report.inputs.baseline is None:
+        return report
+    return replace(report, inputs=replace(report.inputs, baseline=replace(report.inputs.baseline, replaces=None)))
+
+
 def _golden_changes(stored: BaselineFile, new: BaselineFile, apart: set[str]) -> Sequence[str]:
-    """Return what else changed in the golden set; the queries in ``apart`` are listed already."""
+    """Return what else changed in the golden set; the queries in ``apart`` are listed already.
+
+    Only of a baseline that does not remember its contract: for others, it is under the verdict.
+    """
+    if stored.contract is not None:
+        return []
     wanted = {as_id(query.id): query.ranks.keys() for query in stored.queries}
     shared = [(as_id(query.id), query.ranks.keys()) for query in new.queries if as_id(query.id) not in apart]
     if changed := [query_id for query_id, documents in shared if documents != wanted[query_id]]:

@@ -20,6 +20,7 @@ from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_whole
 from ragcontract.files.problems import MoreProblems, Problem
 from ragcontract.files.schema import Mismatch
+from ragcontract.runs.past import Expected, PastContract, Replaced
 
 FORMAT_VERSION = 1
 BATCH = 100  # queries per batch; once decoded, they fit into the processor cache
@@ -43,12 +44,15 @@ class Accepted(Struct, frozen=True, kw_only=True):
 
 
 class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
-    """The part of a stored query that runs are compared with: the question and every exported document id."""
+    """The part of a stored query that is compared: question, every exported document id, what the query expected."""
 
     id: Id
     query: str
     doc_ids: Annotated[list[Id], Meta(description="Everything the run row returned, best first.")]
     repeats: Annotated[list[list[Id]], Meta(description="The same of further rows, where there were several.")] = []
+    expects: Annotated[Expected | None, Meta(description="The contract's expectations; older baselines have none.")] = (
+        None
+    )
 
 
 class MeasuredQuery(ComparedQuery, frozen=True, kw_only=True, gc=False):
@@ -83,6 +87,10 @@ class StoredHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fingerprints: Annotated[
         dict[str, str], Meta(description="What computed a metric, where that is not rag-contract itself.")
     ] = msgspec.field(default_factory=dict)
+    contract: Annotated[
+        PastContract | None, Meta(description="The configuration at that time; older baselines do not have it.")
+    ] = None
+    replaces: Annotated[Replaced | None, Meta(description="The baseline that was replaced by this one.")] = None
 
 
 class BaselineFile(StoredHead, frozen=True, kw_only=True, omit_defaults=True):
@@ -123,7 +131,7 @@ def stored_events(path: str, *, with_metrics: bool = False, progress: Progress =
         return
     yield FileRead(source)
     if not data.strip():
-        yield Problem(path, "is empty; make it with `rag-contract baseline`")
+        yield Problem(path, "is empty; make it with `rag-contract baseline --force`")
         return
     try:
         check_nesting(data)
@@ -183,7 +191,9 @@ def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Proble
         yield from _explain(data, path, error)
         return
     if "per_query" in fields:
-        message = "is a baseline of rag-contract 0.1.0; recreate it with `rag-contract baseline` from the good run"
+        message = (
+            "is a baseline of rag-contract 0.1.0; recreate it with `rag-contract baseline --force` from the good run"
+        )
         yield Problem(path, message)
     elif "format_version" not in fields:
         yield Problem(
@@ -200,7 +210,7 @@ def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Proble
 def _unknown_format(version: object) -> str:
     return (
         f"has format version {version}, and this rag-contract reads version {FORMAT_VERSION}; "
-        "recreate it with `rag-contract baseline`, or use the version that made it"
+        "recreate it with `rag-contract baseline --force`, or use the version that made it"
     )
 
 

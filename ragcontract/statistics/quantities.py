@@ -21,7 +21,7 @@ def _latency(field: str, label: str, value: Callable[[Latency], float]) -> Quant
         read=read,
         absent="no row of the run has latency_ms; export it, or leave the limit out",
         absent_before=(
-            "the baseline has no latency; recreate it with `rag-contract baseline` from a run that has latency_ms"
+            "the baseline has no latency; recreate it with `rag-contract baseline --force` from a run with latency_ms"
         ),
     )
 

@@ -13,14 +13,14 @@ from tests.bad_input.test_rows import ID, NAN_HINT, RANK, errors, refused
 from tests.builders import as_jsonl, baseline, golden, good_workspace, run, stored_query
 
 GOOD = json.dumps(baseline(), indent=2).encode()
-MAKE = "recreate it with `rag-contract baseline`"
+MAKE = "recreate it with `rag-contract baseline --force`"
 NO_BASELINE = (
     "baseline.json: is not a baseline: it has no format_version; make one with `rag-contract baseline`. "
     "A run can serve as one if its name ends in .jsonl"
 )
 
 BASELINES: dict[str, tuple[bytes, list[str]]] = {
-    "an empty file": (b"", ["baseline.json: is empty; make it with `rag-contract baseline`"]),
+    "an empty file": (b"", ["baseline.json: is empty; make it with `rag-contract baseline --force`"]),
     "an object of something else": (b'{"a": 1}', [NO_BASELINE]),
     "a golden file": (as_jsonl(golden()).encode(), [NO_BASELINE]),
     "a list": (b"[1]", ["baseline.json:1: expected an object, found [1]"]),

@@ -108,7 +108,7 @@ def test_a_bad_run_leaves_the_old_baseline(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("current_run.jsonl").write_text("{")
     before = files_in(tmp_path)
-    assert rag_contract("baseline").code == 2
+    assert rag_contract("baseline", "--force").code == 2
     assert files_in(tmp_path) == before
 
 
@@ -162,7 +162,7 @@ def test_a_full_disk_leaves_the_old_reports_and_no_litter(tmp_path: Path) -> Non
 def test_a_full_disk_leaves_the_old_baseline_and_no_litter(tmp_path: Path) -> None:
     good_workspace(tmp_path)
     before = files_in(tmp_path)
-    ended = limited(100, "baseline", cwd=tmp_path)
+    ended = limited(100, "baseline", "--force", cwd=tmp_path)
     assert ended == (2, "", "error: baseline.json: cannot be written (File too large)\n")
     assert files_in(tmp_path) == before
 

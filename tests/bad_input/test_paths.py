@@ -125,8 +125,8 @@ def test_a_run_that_lacks_queries_is_refused_by_all_that_judge_it(
         "or have such queries scored 0 with `missing_queries: zero` in the config\n"
     )
     before = files_in(tmp_path)
-    for command in ("check", "validate", "score", "diff", "baseline"):
-        assert rag_contract(command) == (2, "", lacks), command
+    for command in (["check"], ["validate"], ["score"], ["diff"], ["baseline", "--force"]):
+        assert rag_contract(*command) == (2, "", lacks), command
     assert files_in(tmp_path) == before
 
 
@@ -137,7 +137,7 @@ def test_a_baseline_is_not_made_of_a_run_that_lacks_queries_whatever_the_config_
     Path("current_run.jsonl").write_text(as_jsonl(run("q2", "doc2")))
     Path("ragcontract.yml").write_text("missing_queries: zero")
     before = files_in(tmp_path)
-    assert rag_contract("baseline") == (
+    assert rag_contract("baseline", "--force") == (
         2,
         "",
         "error: current_run.jsonl: lacks 1 golden query ('q1'), so it cannot be a baseline\n",

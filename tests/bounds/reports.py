@@ -1,7 +1,8 @@
 """Limits on what reports show. Reports are made in memory and rendered."""
 
+import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -17,9 +18,12 @@ from ragcontract.reports.markdown.document import render, render_error
 from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.reports.terminal import aligned, check_text, diff_text
 from ragcontract.reports.update import update_text
-from ragcontract.runs.stored import BaselineFile, Tool
+from ragcontract.runs.past import PastContract, Replaced
+from ragcontract.runs.stored import Accepted, BaselineFile, Tool
 from tests.bounds.lab import Case, Cases, Lab, all_of
-from tests.builders import baseline, golden, run
+from tests.builders import baseline, golden, run, write_jsonl
+from tests.process import rag_contract
+from tests.records import NOW as REPORTED
 from tests.records import Rows, query, rendered, report
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -145,7 +149,37 @@ def baseline_time(_: Lab, size: int) -> bool:
     return "x" * size in checked(report([query("q", "A")], {"q": ["A"]}, before), NOW)
 
 
+def replaced(days: int = 0, reason: str = "r") -> Report:
+    """Return a report on a baseline that replaced one so many days ago, for a reason."""
+    made = (REPORTED - timedelta(days=days)).isoformat()
+    before = Rows(
+        docs={"q": ["A"]},
+        name="baseline.json",
+        created_at=made,
+        accepted=[Accepted(reason=reason, at=made, failed=1, failed_checks=[])],
+        contract=PastContract(),
+        replaces=Replaced(sha256="", created_at=made, shared=1, metrics={}, metrics_shared={}, accepted=True),
+    )
+    return report([query("q", "A")], {"q": ["A"]}, before)
+
+
+def changed_items(lab: Lab, size: int) -> bool:
+    ids = [f"q{number}" for number in range(size)]
+    for more in ([], ["--update"]):
+        fields = {"must_rank_at_most": 1} if not more else {}
+        write_jsonl(lab.folder / "golden.jsonl", [golden(one, **fields) for one in ids])
+        write_jsonl(lab.folder / "current_run.jsonl", list(map(run, ids)))
+        assert rag_contract("baseline", *more).code == 0
+    (removed,) = json.loads((lab.folder / "baseline.json").read_text())["replaces"]["contract_changes"]
+    (lab.folder / "baseline.json").unlink()
+    assert removed["count"] == size
+    return len(removed["items"]) == size
+
+
 CASES: Cases = {
+    "CHANGED_ITEMS": Case(changed_items),
+    "REPLACED_DAYS": Case(lambda _, days: "The baseline was replaced" in check_text(replaced(days))),
+    "NOTE_REASON": Case(lambda _, size: "x" * size in check_text(replaced(reason="x" * size))),
     "ALL_QUERIES": Case(all_queries, small=20),
     "LISTED": Case(listed),
     "CELL": Case(lambda _, size: next(iter(aligned([["c" * size]]))) == "c" * size),

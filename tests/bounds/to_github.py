@@ -12,6 +12,7 @@ from ragcontract.core.finding import Finding
 from ragcontract.github import http
 from ragcontract.github.accept_label import Accepted, ask
 from ragcontract.github.annotations import of_report
+from ragcontract.github.changed_files import replaces_baseline
 from ragcontract.github.commands import annotation
 from ragcontract.github.comment import Draft
 from ragcontract.github.context import Context, Token
@@ -25,7 +26,7 @@ from ragcontract.github.settings import Settings
 from ragcontract.reports.report import Report
 from tests import scenarios
 from tests.bounds.lab import Case, Cases, Lab, all_of
-from tests.bounds.reports import broken, holding
+from tests.bounds.reports import broken, holding, replaced
 from tests.github.relayed import HEAD, relayed
 from tests.github.standin import Fault
 from tests.github.test_comment import draft, written
@@ -240,7 +241,17 @@ def pauses(lab: Lab, **fault: Any) -> list[float]:
     return calls.waits
 
 
+def files_of_a_pull_request(lab: Lab, size: int) -> bool:
+    lab.github.files = [*(f"docs/{number}.md" for number in range(size - 1)), "baseline.json"]
+    calls = Calls(lab.github)
+    environ = {"GITHUB_WORKSPACE": str(lab.folder)}
+    found = replaces_baseline(calls.client, PullRequest(7), replaced(), Context.from_environ(environ))
+    assert found in {True, None}
+    return found is True
+
+
 CASES: Cases = {
+    "PULL_REQUEST_FILES": Case(files_of_a_pull_request, small=120),
     "COMMENT": Case(a_comment),
     "COMMENT_FILE": a_text_of_the_action("COMMENT_FILE", {"comment-body-file": "comment.md"}),
     "COMMENT_NAME": Case(lambda _, size: "n" * size in head("n" * size)),

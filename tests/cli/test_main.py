@@ -32,7 +32,7 @@ def test_the_option_k_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "MRR@2" in rag_contract("check", "--k", "2").out
     assert "MRR@2" in rag_contract("score", "--k", "2").out
     assert "MRR@2" in rag_contract("diff", "--k", "2").out
-    assert rag_contract("baseline", "--k", "2").code == 0
+    assert rag_contract("baseline", "--k", "2", "--force").code == 0
     assert json.loads(Path("baseline.json").read_bytes())["k"] == [2]
 
 
@@ -179,8 +179,8 @@ def test_warnings_go_to_standard_error_and_change_no_verdict(tmp_path: Path, mon
     monkeypatch.chdir(good_workspace(tmp_path))
     with Path("current_run.jsonl").open("a") as file:
         file.write(as_jsonl(run("more")))
-    for command in ("check", "validate", "score", "diff", "baseline"):
-        ended = rag_contract(command)
+    for command in (["check"], ["validate"], ["score"], ["diff"], ["baseline", "--force"]):
+        ended = rag_contract(*command)
         assert (ended.code, ended.err) == (
             0,
             "warning: current_run.jsonl: 1 row for no golden query, left out: 'more'\n",

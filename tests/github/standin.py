@@ -62,6 +62,7 @@ class GitHub:
         self.pulls: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []  # of pull requests, whose number is in their address
         self.activities: dict[str, list[dict[str, Any]]] = {}  # by repository, newest first
+        self.files: list[str] = []  # what each pull request changes
         self.requests: list[str] = []
         self.refused: list[str] = []
         self.faults: list[Fault] = []
@@ -224,6 +225,7 @@ class GitHub:
             (r"/issues/comments/(\d+)", lambda number: self._comment(method, int(number), body)),
             (r"/issues/(\d+)/events", lambda issue: (200, _page(self._events_of(issue), query))),
             (r"/commits/(\w+)/pulls", lambda sha: (200, _page(self._pulls(sha=sha), query))),
+            (r"/pulls/\d+/files()", lambda _: (200, _page([{"filename": name} for name in self.files], query))),
             (r"/pulls/(\d+)", lambda number: _first(self._pulls(number=int(number)))),
             (r"/pulls()", lambda _: (200, _page(self._pulls(label=query["head"][0], state=query["state"][0]), query))),
         ]

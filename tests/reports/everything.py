@@ -9,8 +9,10 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
+from ragcontract.core.contract_change import ChangedItem, ContractChange
 from ragcontract.core.run import Latency, SourceFile
 from ragcontract.reports.report import ConfigInput, Provenance, Report
+from ragcontract.runs.past import Documents, Expected, PastContract, PastWaiver, Replaced, expected_of
 from ragcontract.runs.stored import Accepted
 from ragcontract.statistics.repeats import RepeatsReport, Spread
 from tests.records import Rows, query, report
@@ -71,6 +73,29 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
         latency=Latency(rows=size, p50_ms=40, p95_ms=120, max_ms=900),
         created_at="2026-01-02T03:04:05+00:00",
         accepted=[Accepted(reason=mark(REASON), at="2026-01-02T03:04:05+00:00", failed=2, failed_checks=[])],
+        contract=PastContract(
+            limits={"fail_on.ndcg_drop_gt": 0.2, "minimums.hitrate_at_1": 0.3, "minimums.mrr_at_3": 0.5},
+            settings={"missing_queries": "zero", "per_query.enforce_must_include": False},
+            waivers=[PastWaiver(tag=mark("legal"), expires="2026-11-30"), PastWaiver(gate="x", expires="2026-01-01")],
+        ),
+        expects={one.id: replace(expected_of(one), must_rank_at_most=1, forbidden=None) for one in queries[::2]}
+        | {queries[1].id: Expected(relevant=Documents(7, "x"), weight=2, tags="x", grades="x", rules=("x y",))},
+        replaces=Replaced(
+            sha256="ab" * 32,
+            created_at="2025-12-31T03:04:05+00:00",
+            shared=3,
+            accepted=True,
+            metrics=dict.fromkeys(("mrr_at_10", "recall_at_10", "ndcg_at_10", "map_at_10"), 0.8),
+            metrics_shared={"mrr_at_10": 0.7, "recall_at_10": 0.6, "ndcg_at_10": 0.5, "map_at_10": 0.4},
+            contract_changes=[
+                ContractChange(
+                    kind="rules_removed",
+                    effect="weaker",
+                    count=9,
+                    items=tuple(ChangedItem(id=mark(f"question-{number:03}")) for number in range(7)),
+                )
+            ],
+        ),
     )
     made = report(queries, run, base, _config(mark), warnings=[mark("golden.jsonl:3: a question twice")])
     spread = {key: Spread(deviation=0.0123, lowest=0.5, highest=0.6) for key in made.metrics}

@@ -39,6 +39,7 @@ def test_it_holds_what_was_returned_and_what_it_came_to(tmp_path: Path) -> None:
         "created_by": {"name": "rag-contract", "version": __version__},
         "k": [2],
         "versions": {"index_version": ["3"]},
+        "contract": {},
     }
     assert [query["doc_ids"] for query in queries] == [["x", "a", "y"], ["é"]]
     assert [query["ranks"] for query in queries] == [{"a": 2, "b": None}, {}]

@@ -1,6 +1,7 @@
 """``rag-contract baseline``: stores a known-good run as the baseline, or updates an existing one."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -29,8 +30,17 @@ from ragcontract.core.text import visible
 from ragcontract.evaluation.source import Local
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.reports.already_broken import already_broken_text
-from ragcontract.reports.new_baseline import acceptance, baseline_of, encode, is_same, render, waived_changes
+from ragcontract.reports.new_baseline import (
+    acceptance,
+    baseline_of,
+    encode,
+    is_same,
+    render,
+    replaced_by,
+    waived_changes,
+)
 from ragcontract.reports.update import update_text
+from ragcontract.runs.past import Replaced
 from ragcontract.runs.readers import is_run, open_run, open_stored
 from ragcontract.runs.stored import read_stored
 
@@ -49,6 +59,7 @@ def _reason(_context: click.Context, _option: click.Parameter, value: str | None
 @REPEATS
 @out_option("--out", defaults.BASELINE, "Where to write the baseline.")
 @click.option("--update", is_flag=True, help="Judge the run against the existing baseline, and show what changes.")
+@click.option("--force", is_flag=True, help="Replace an existing file without judging the run.")
 @click.option(
     "--accept-regressions",
     "reason",
@@ -66,12 +77,16 @@ def command(
     reason: str | None,
     repeats: bool,
     update: bool,
+    force: bool,
 ) -> int:
     """Store a known-good run as the baseline.
 
-    The run must cover the whole golden set. The file is written completely or not at all. With --update, a run that
-    breaks the contract is refused (exit code 1), and a baseline that would not change is left unchanged.
+    The run must cover the whole golden set. The file is written completely or not at all, and an existing one only
+    with --update or --force. With --update, a run that breaks the contract is refused (exit code 1), and a baseline
+    that would not change is left unchanged.
     """
+    if update and force:
+        raise click.UsageError("--update judges the run and --force does not: give one of them")
     if reason is not None and not update:
         raise click.UsageError("--accept-regressions needs --update: without it, nothing is judged")
     paths = find_paths(golden, run, config)
@@ -80,11 +95,17 @@ def command(
         raise OutputError([f"{out}: a file with this name is read as a run; use a name that ends in .json"])
     if update:
         return _update(paths, k=k, repeats=repeats, out=out, reason=reason)
+    exists = not goes_to_stdout(out) and Path(out).is_file()
+    if exists and not force:
+        raise OutputError(
+            [f"{out}: exists; judge the run against it with --update, or replace it without a verdict with --force"]
+        )
     with sources_of(paths) as sources:
         request = replace(sources.request(paths, k=k, repeats=repeats), gates=False, store=True)
         outcome = pipeline.check(request, now=clock())
     warn(outcome.report.warnings)
-    write_files({out: render(outcome.evaluation, clock())})
+    replaces = _replaced(paths, out, k=k, repeats=repeats) if exists else None
+    write_files({out: render(outcome.evaluation, clock(), replaces)})
     contract = outcome.evaluation.contract
     queries = count(len(contract.queries), "query")
     known = already_broken_text(
@@ -95,6 +116,15 @@ def command(
     )
     say(f"baseline of {queries} in {visible(out)}\n{known}", err=goes_to_stdout(out))
     return ExitCode.PASS
+
+
+def _replaced(paths: InputPaths, old: str, *, k: int | None, repeats: bool) -> Replaced | None:
+    """Return what is remembered of the baseline in ``old``, or None if that is none, or one that cannot be compared."""
+    with suppress(InputError), sources_of(paths) as sources:
+        request = replace(sources.request(paths, k=k, repeats=repeats), judge=False)
+        outcome = pipeline.check(replace(request, baseline=Local(open_stored(old))), now=clock())
+        return replaced_by(outcome.evaluation)
+    return None
 
 
 def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason: str | None) -> int:

@@ -8,6 +8,7 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import count, percent
 from ragcontract.core.run import SourceFile
 from ragcontract.reports.drift import not_compared
+from ragcontract.reports.history import about_baseline
 from ragcontract.reports.html.page_text import Part, code, shown
 from ragcontract.reports.report import BaselineInput, Report
 from ragcontract.runs.stored import Accepted
@@ -68,6 +69,7 @@ def _about(baseline: BaselineInput) -> Iterable[str]:
     yield f"{baseline.shared:,} shared"
     if baseline.created_at:
         yield f"made {shown(baseline.created_at, bounds.HTML_ID)}"
+    yield from about_baseline(baseline)
 
 
 def _source(name: str, files: Sequence[SourceFile], *facts: str) -> Line:

@@ -19,6 +19,7 @@ from ragcontract.core.numbers import count
 from ragcontract.judging.decision import Verdict
 from ragcontract.reports.drift import drift_phrases
 from ragcontract.reports.headline import headline_phrase, shared_note
+from ragcontract.reports.history import history_notes
 from ragcontract.reports.html import data
 from ragcontract.reports.html.cards import Cards, cards
 from ragcontract.reports.html.extras import Fold, folds
@@ -109,7 +110,7 @@ def _page(report: Report) -> Page:
         title=TITLES[report.verdict],
         headline=sentence(headline_phrase(report), bounds.HTML_NOTE),
         about=_about(report),
-        drift=list(map(with_code, drift_phrases(report))),
+        drift=[*map(sentence, history_notes(report)), *map(with_code, drift_phrases(report))],
         cards=cards(report),
         notes=[*note(legend), *note(shared_note(report)), *note(repeats_note(report))],
         tags=tags(report),

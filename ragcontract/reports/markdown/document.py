@@ -12,6 +12,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, sizes_since
 from ragcontract.reports.drift import drift
 from ragcontract.reports.headline import headline, shared_note
+from ragcontract.reports.history import history_notes
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, table, text
 from ragcontract.reports.metric_table import Row, table_rows
@@ -55,14 +56,18 @@ def render(
     layout: Layout = FULL,
     recovered: bool = False,
     remark: Remark = NO_REMARK,
+    replaced_here: bool | None = None,
 ) -> str:
-    """Render the report; ``name`` is the contract's name, ``recovered`` says that the contract was broken before."""
+    """Render the report; ``name`` is the contract's name, ``recovered`` says that the contract was broken before.
+
+    ``replaced_here`` says whether the pull request changes the baseline's file; None if that is not known.
+    """
     verdict = VERDICTS[report.verdict] + (" again" if recovered else "") + (remark.status and f", {remark.status}")
     icon = ACCEPTED if remark.status else ICONS[report.verdict]
     parts = [
         f"### {icon} {_contract(name)} {verdict}: {headline(report, code, inline)}",
         *([remark.markdown] if remark.markdown else []),
-        *_drift(report),
+        *_notes(report, replaced_here=replaced_here),
         *_metric_table(report, layout.rows),
         *_broken_queries(report, layout.rows),
     ]
@@ -95,8 +100,9 @@ def _contract(name: str) -> str:
     return f"Retrieval contract {text(shorten(visible(name), bounds.MARKDOWN_NAME))}" if name else "Retrieval contract"
 
 
-def _drift(report: Report) -> list[str]:
-    notes = list(drift(report, code))
+def _notes(report: Report, *, replaced_here: bool | None) -> list[str]:
+    notes = [say(phrase, code, inline) for phrase in history_notes(report, replaced_here=replaced_here)]
+    notes += drift(report, code)
     return ["\n".join(f"- {note}" for note in notes)] if notes else []
 
 

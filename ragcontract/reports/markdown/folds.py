@@ -10,6 +10,7 @@ from ragcontract.core.phrase import render
 from ragcontract.core.run import SourceFile
 from ragcontract.reports.broken import FindingsByQuery, tolerated_queries, waived_gates
 from ragcontract.reports.drift import not_compared
+from ragcontract.reports.history import about_baseline
 from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, line, table, text
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank_changes
@@ -158,7 +159,8 @@ def inputs_fold(report: Report) -> str:
     ]
     if baseline:
         made = f", made {code(baseline.created_at)}" if baseline.created_at else ""
-        body[2] = ["baseline", _files(baseline.files), f"{_queries(baseline)}, {baseline.shared:,} shared{made}"]
+        past = "".join(f", {inline(one)}" for one in about_baseline(baseline))
+        body[2] = ["baseline", _files(baseline.files), f"{_queries(baseline)}, {baseline.shared:,} shared{made}{past}"]
     if inputs.config:
         body[3] = ["config", _files(inputs.config.files), count(len(report.gates), "gate")]
     k = ", ".join(map(str, report.k))

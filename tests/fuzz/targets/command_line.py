@@ -92,7 +92,12 @@ def _options_of_command(maker: Maker, kinds: list[str]) -> Mapping[str, bytes]:
     own = {
         "score": [[], ["--format", "json"]],
         "lint": [[], ["--strict"]],
-        "baseline": [["--out", "new.json"], ["--update"], ["--update", "--accept-regressions", maker.text()]],
+        "baseline": [
+            ["--out", "new.json"],
+            ["--force"],
+            ["--update"],
+            ["--update", "--accept-regressions", maker.text()],
+        ],
     }
     argv = [
         command,

@@ -137,7 +137,7 @@ def test_the_parts_that_are_folded() -> None:
         ["", "File", ""],
         ["golden", "golden.jsonl (sha256 cdcdcdcdcdcd)", "2 queries, 2 with relevant documents"],
         ["run", "run.jsonl (sha256 abababababab)", "2 queries"],
-        ["baseline", "base.jsonl (sha256 abababababab)", "2 queries, 1 shared"],
+        ["baseline", "base.jsonl (sha256 abababababab)", "2 queries, 1 shared, its contract is not known"],
         ["config", "ragcontract.yml (sha256 efefefefefef)", "0 gates"],
     ]
     assert page.items[1:] == ["golden.jsonl:3: odd"]
@@ -169,7 +169,7 @@ def test_inputs_in_several_files_and_of_another_day() -> None:
     inputs = Page(render(replace(made, inputs=read))).tables[-1]
     assert inputs[1][2] == "2 queries, 1 with relevant documents"
     assert inputs[2] == ["run", "run-0.jsonl (sha256 abababababab) and 2 more files", "1 query, 1 missing"]
-    assert inputs[3][2] == "1 query, 1 shared, made 2026-06-01T00:00:00+00:00"
+    assert inputs[3][2] == "1 query, 1 shared, made 2026-06-01T00:00:00+00:00, its contract is not known"
 
 
 def test_a_tag_that_has_not_changed_is_not_said_to() -> None:

@@ -1,0 +1,37 @@
+"""Finds out whether a pull request changes the baseline, which no file of the checkout says."""
+
+from typing import TYPE_CHECKING
+
+from ragcontract.core import bounds
+from ragcontract.github.context import Context, text_at
+from ragcontract.github.failure import GitHubError
+from ragcontract.github.paths import in_repository
+from ragcontract.github.pull_request import PullRequest
+from ragcontract.reports.report import ErrorReport, Report
+
+if TYPE_CHECKING:
+    from ragcontract.github.client import Client
+
+
+def replaces_baseline(
+    client: "Client", pull_request: PullRequest, report: Report | ErrorReport | None, context: Context
+) -> bool | None:
+    """Return whether the pull request changes the file of a baseline that replaced another one; None if not known.
+
+    GitHub is only asked about such a baseline, and each page once: a comment without the answer is better than none.
+    """
+    baseline = report.inputs.baseline if isinstance(report, Report) else None
+    if baseline is None or baseline.replaces is None or not baseline.files:
+        return None
+    wanted = in_repository(baseline.files[0].path, context)
+    listed = 0
+    try:
+        for file in client.files_of(pull_request.number):
+            listed += 1
+            if text_at(file, "filename") == wanted:
+                return True
+            if listed >= bounds.PULL_REQUEST_FILES:
+                return None
+    except GitHubError:
+        return None
+    return False

@@ -1,0 +1,211 @@
+"""How the contract changed since a stored baseline was made: in golden rows, limits, settings and waivers. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
+from typing import NamedTuple
+
+from ragcontract.contract.past_contract import default_settings, past_contract
+from ragcontract.core.contract_change import EFFECT, ChangedItem, ChangeKind, ContractChange, Effect, Value
+from ragcontract.judging.evaluated import Evaluation
+from ragcontract.runs.past import Documents, Expected, PastWaiver, expected_of
+
+ORDER = {kind: number for number, kind in enumerate(EFFECT)}
+LIMITS: dict[Effect, ChangeKind] = {
+    "weaker": "limits_weakened",
+    "changed": "limits_changed",
+    "stricter": "limits_tightened",
+}
+SETTINGS: dict[Effect, ChangeKind] = {
+    "weaker": "settings_weakened",
+    "changed": "settings_changed",
+    "stricter": "settings_tightened",
+}
+# The values of settings, strictest first.
+STRICTEST_FIRST: dict[str, Sequence[Value]] = {
+    "fail_on.mode": ("strict", "significant"),
+    "missing_queries": ("error", "zero"),
+    "per_query.fail_on": ("any", "new"),
+}
+ENFORCED: Sequence[Value] = (True, "new", False)
+SWITCH = "per_query.enforce_"
+LOWER_IS_WEAKER = {"fail_on.alpha", "per_query.forbidden_within"}
+Comparable = tuple[bool, float]  # only numbers with the same first part can be compared
+
+
+class Step(NamedTuple):
+    """One change of one item; ``number`` is how many rules it is about."""
+
+    kind: ChangeKind
+    item: ChangedItem
+    number: int = 1
+
+
+def contract_changes(evaluation: Evaluation) -> list[ContractChange] | None:
+    """Return how the contract differs from the one of the baseline, weaker first; None if that is not known."""
+    baseline = evaluation.baseline
+    stored = baseline.stored if baseline else None
+    if baseline is None or stored is None or stored.contract is None:
+        return None
+    config_file, queries = evaluation.contract.config_file, evaluation.contract.queries
+    before, now = stored.contract, past_contract(config_file)
+    steps = [
+        *(
+            step
+            for query_id, expected in baseline.expected.items()
+            for step in _of_query(query_id, expected, expected_of(queries[query_id]))
+        ),
+        *_of_limits(before.limits, now.limits),
+        *_of_settings(before.settings, now.settings, default_settings(config_file.config)),
+        *_of_waivers(before.waivers, now.waivers),
+    ]
+    found = list(_grouped(steps))
+    if removed := len(baseline.unknown) + baseline.more_unknown:
+        found.append(ContractChange(kind="queries_removed", effect="weaker", count=removed))
+    return sorted(found, key=lambda change: ORDER[change.kind])
+
+
+def _grouped(steps: Iterable[Step]) -> Iterator[ContractChange]:
+    groups: dict[ChangeKind, list[Step]] = {}
+    for step in steps:
+        groups.setdefault(step.kind, []).append(step)
+    for kind, group in groups.items():
+        items = tuple(step.item for step in group)
+        yield ContractChange(kind=kind, effect=EFFECT[kind], count=sum(step.number for step in group), items=items)
+
+
+def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
+    item = ChangedItem(id=query_id)
+    yield from _of_rules(item, before, now)
+    yield from _of_forbidden(query_id, before.forbidden, now.forbidden)
+    if before.must_rank_at_most and now.must_rank_at_most and before.must_rank_at_most != now.must_rank_at_most:
+        ranks = ChangedItem(id=query_id, before=before.must_rank_at_most, after=now.must_rank_at_most)
+        yield Step("rank_raised" if now.must_rank_at_most > before.must_rank_at_most else "rank_lowered", ranks)
+    if before.must_include_any != now.must_include_any:
+        yield Step("must_include_any_added" if now.must_include_any else "must_include_any_removed", item)
+    if before.relevant != now.relevant:
+        fewer = _size(now.relevant) < _size(before.relevant)
+        counts = ChangedItem(id=query_id, before=_size(before.relevant), after=_size(now.relevant))
+        yield Step("relabelled_with_fewer" if fewer else "relabelled", counts)
+    if before.severity != now.severity:
+        yield Step("severity_lowered" if now.severity == "warn" else "severity_raised", item)
+    if before.weight != now.weight:
+        yield Step("weights_changed", ChangedItem(id=query_id, before=before.weight or 1, after=now.weight or 1))
+    if before.tags != now.tags:
+        yield Step("tags_changed", item)
+    if before.grades != now.grades:
+        yield Step("grades_changed", item)
+
+
+def _of_rules(item: ChangedItem, before: Expected, now: Expected) -> Iterator[Step]:
+    """Yield the rules that are gone, changed and new; a rule with a field of its own counts like an entry of ``rules``.
+
+    An entry that is gone and a new one of the same type are a changed rule.
+    """
+    old, new = _rules(before), _rules(now)
+    gone, added = _types(old - new), _types(new - old)
+    changed = gone & added
+    counts: dict[ChangeKind, int] = {
+        "rules_removed": (gone - changed).total(),
+        "rules_changed": changed.total(),
+        "rules_added": (added - changed).total(),
+    }
+    for kind, number in counts.items():
+        if number:
+            yield Step(kind, item, number)
+
+
+def _rules(expected: Expected) -> Counter[str]:
+    fields = {
+        "must_rank_at_most": expected.must_rank_at_most is not None,
+        "forbidden_docs": expected.forbidden is not None,
+    }
+    return Counter([*expected.rules, *(name for name, is_set in fields.items() if is_set)])
+
+
+def _types(rules: Counter[str]) -> Counter[str]:
+    types: Counter[str] = Counter()
+    for rule, number in rules.items():
+        types[rule.partition(" ")[0]] += number
+    return types
+
+
+def _of_forbidden(query_id: str, before: Documents | None, now: Documents | None) -> Iterator[Step]:
+    if before is None or now is None or before == now:  # a rule that is gone or new
+        return
+    growth = now.count - before.count
+    kind: ChangeKind = "forbidden_more" if growth > 0 else "forbidden_fewer" if growth else "forbidden_changed"
+    yield Step(kind, ChangedItem(id=query_id, before=before.count, after=now.count))
+
+
+def _size(documents: Documents | None) -> int:
+    return documents.count if documents else 0
+
+
+def _of_limits(before: Mapping[str, float | str], now: Mapping[str, float | str]) -> Iterator[Step]:
+    for gate_id in dict.fromkeys([*before, *now]):
+        old, new = before.get(gate_id), now.get(gate_id)
+        item = ChangedItem(id=gate_id, before=old, after=new)
+        if old is None or new is None:
+            yield Step("limits_added" if old is None else "limits_removed", item)
+        elif old != new:
+            lower_is_weaker = gate_id.split(".")[-2:-1] == ["minimums"]  # a tag's name may be that too
+            yield Step(LIMITS[_effect(_number(old), _number(new), lower_is_weaker=lower_is_weaker)], item)
+
+
+def _number(limit: float | str) -> Comparable | None:
+    """Return whether a limit is relative, and its number; None for any other text, which no rag-contract writes."""
+    if not isinstance(limit, str):
+        return False, limit
+    try:
+        return True, float(limit.rstrip("% "))
+    except ValueError:
+        return None
+
+
+def _effect(old: Comparable | None, new: Comparable | None, *, lower_is_weaker: bool) -> Effect:
+    if old is None or new is None or old[0] != new[0]:
+        return "changed"
+    return "weaker" if (new[1] < old[1]) == lower_is_weaker else "stricter"
+
+
+def _of_settings(
+    before: Mapping[str, Value], now: Mapping[str, Value], defaults: Mapping[str, Value]
+) -> Iterator[Step]:
+    for key in dict.fromkeys([*before, *now]):
+        old, new = before.get(key, defaults.get(key)), now.get(key, defaults.get(key))
+        if old != new:
+            effect = _effect(_strictness(key, old), _strictness(key, new), lower_is_weaker=True)
+            yield Step(SETTINGS[effect], ChangedItem(id=key, before=old, after=new))
+
+
+def _strictness(key: str, value: Value) -> Comparable | None:
+    """Return a number that is higher the stricter a value is; None if that is not known."""
+    order = ENFORCED if key.startswith(SWITCH) else STRICTEST_FIRST.get(key, ())
+    if value in order:
+        return False, -order.index(value)
+    if key in LOWER_IS_WEAKER:
+        return False, value if isinstance(value, int | float) else inf  # without a number, all results are searched
+    return None
+
+
+def _of_waivers(before: Iterable[PastWaiver], now: Iterable[PastWaiver]) -> Iterator[Step]:
+    old, new = _last_days(before), _last_days(now)
+    for target in dict.fromkeys([*new, *old]):
+        was, until = old.get(target), new.get(target)
+        item = ChangedItem(id=target, before=was, after=until)
+        if was is None or until is None:
+            yield Step("waivers_added" if was is None else "waivers_removed", item)
+        elif until != was:  # dates compare as text
+            yield Step("waivers_extended" if until > was else "waivers_shortened", item)
+
+
+def _last_days(waivers: Iterable[PastWaiver]) -> dict[str, str]:
+    """Return the last day of the waivers of each target, such as ``query q1`` or ``must_include of tag policy``."""
+    found: dict[str, str] = {}
+    for waiver in waivers:
+        names = (("query", waiver.query), ("tag", waiver.tag), ("gate", waiver.gate))
+        target = next((f"{what} {name}" for what, name in names if name is not None), "")
+        target = f"{waiver.rule} of {target}" if waiver.rule else target
+        found[target] = max(found.get(target, ""), waiver.expires)
+    return found

@@ -1,0 +1,207 @@
+"""Notes under the verdict: that the baseline was replaced, and how the contract changed since it was made.
+
+A pull request that replaces the baseline, or weakens the contract, otherwise looks like one without any change.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from ragcontract.core import bounds
+from ragcontract.core.contract_change import ChangedItem, ChangeKind, ContractChange, Value
+from ragcontract.core.numbers import SAME, count, decimals, digits_for, fixed, milliseconds, ms_digits
+from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.text import shorten, visible
+from ragcontract.judging.gates import GateReport
+from ragcontract.reports.report import BaselineInput, Report
+from ragcontract.runs.past import Replaced
+
+# What changed, with the number of rules, queries or waivers.
+SAID: dict[ChangeKind, tuple[str, str]] = {
+    "queries_removed": ("query", "{} removed"),
+    "rules_removed": ("rule", "{} removed"),
+    "relabelled_with_fewer": ("query", "{} relabelled with fewer relevant documents"),
+    "must_include_any_added": ("query", "must_include_any added to {}"),
+    "rank_raised": ("query", "must_rank_at_most raised for {}"),
+    "forbidden_fewer": ("query", "fewer forbidden documents for {}"),
+    "severity_lowered": ("query", "severity lowered to warn for {}"),
+    "limits_removed": ("limit", "{} removed"),
+    "waivers_added": ("waiver", "{} added"),
+    "waivers_extended": ("waiver", "{} extended"),
+    "relabelled": ("query", "{} relabelled"),
+    "rules_changed": ("rule", "{} changed"),
+    "forbidden_changed": ("query", "other forbidden documents for {}"),
+    "weights_changed": ("query", "weight changed for {}"),
+    "tags_changed": ("query", "tags changed for {}"),
+    "grades_changed": ("query", "grades changed for {}"),
+    "rules_added": ("rule", "{} added"),
+    "must_include_any_removed": ("query", "must_include_any removed from {}"),
+    "rank_lowered": ("query", "must_rank_at_most lowered for {}"),
+    "forbidden_more": ("query", "more forbidden documents for {}"),
+    "severity_raised": ("query", "severity raised to error for {}"),
+    "limits_added": ("limit", "{} added"),
+    "waivers_removed": ("waiver", "{} removed"),
+    "waivers_shortened": ("waiver", "{} shortened"),
+}
+LIMITED = {"minimum": "minimum of ", "maximum": "maximum of ", "latency": "allowed "}
+Gates = dict[str, GateReport]
+
+
+def history_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:
+    """Yield the notes; ``replaced_here``: whether this pull request changes the baseline's file, None if not known."""
+    yield from replaced_notes(report, replaced_here=replaced_here)
+    if (baseline := report.inputs.baseline) and baseline.contract_changes:
+        yield ("Contract changed since the baseline: ", *_changes(baseline.contract_changes, report))
+
+
+def replaced_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:
+    """Yield how the baseline differs from the one before, and how the contract changed with it.
+
+    Where it is not known whether this pull request replaced it, only a baseline of the last days is worth a note.
+    """
+    baseline = report.inputs.baseline
+    replaced = baseline.replaces if baseline else None
+    if baseline is None or replaced is None:
+        return
+    is_recent = baseline.age_days is None or baseline.age_days <= bounds.REPLACED_DAYS
+    if not (is_recent if replaced_here is None else replaced_here):
+        return
+    when = "in this pull request" if replaced_here else f"on {_day(baseline.created_at or '')}"
+    means = "".join(_means(baseline, replaced, report))
+    yield (f"The baseline was replaced {when}{means}{_reason(baseline, replaced)}",)
+    if replaced.contract_changes:
+        yield ("Contract changed with that baseline: ", *_changes(replaced.contract_changes, report))
+
+
+def about_baseline(baseline: BaselineInput) -> Iterator[str]:
+    """Yield what is not under the verdict, for the list of inputs."""
+    if baseline.replaces:
+        yield f"replaced the one of {_day(baseline.replaces.created_at)}"
+    if baseline.contract_changes is None:
+        yield "its contract is not known"
+
+
+def _day(time: str) -> str:
+    """Return the date of a time, or what a hand-made baseline has instead of one."""
+    try:
+        return datetime.fromisoformat(time).date().isoformat()
+    except ValueError:
+        return shorten(visible(time), bounds.BASELINE_TIME)
+
+
+def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Iterable[str]:
+    """Yield which means were worse at once, over the queries that both baselines have."""
+    k = max(report.k)
+    worse: list[tuple[float, str]] = []
+    compared = 0
+    for key, metric in report.metrics.items():
+        before, now = replaced.metrics.get(key), replaced.metrics_shared.get(key)
+        if metric.k not in {None, k} or before is None or now is None:
+            continue
+        compared += 1
+        change = before - now if metric.better == "higher" else now - before
+        verb = "fell" if metric.better == "higher" else "rose"
+        amount = fixed(change, digits_for([(change, 0.0)]))
+        worse.append((change, f"{shorten(visible(metric.label), bounds.NAME)} {verb} by {amount}"))
+    if not compared:
+        return
+    said = [text for change, text in sorted(worse, key=lambda one: -one[0]) if change > SAME]
+    some = f", over {count(replaced.shared, 'shared query')}" if replaced.shared < baseline.queries else ""
+    if not said:
+        yield f": no mean fell against the older one{some}"
+        return
+    more = f" and {count(len(said) - bounds.NAMES, 'more metric')}" if len(said) > bounds.NAMES else ""
+    yield f": {', '.join(said[: bounds.NAMES])}{more} against the older one{some}"
+
+
+def _reason(baseline: BaselineInput, replaced: Replaced) -> str:
+    """Return why regressions were accepted with this very baseline, if they were."""
+    if not (baseline.accepted and replaced.accepted):
+        return ""
+    return f"; accepted: {shorten(visible(baseline.accepted[-1].reason), bounds.NOTE_REASON)}"
+
+
+def _changes(changes: Sequence[ContractChange], report: Report) -> Iterator[str | Name]:
+    gates = {gate.id: gate for gate in report.gates}
+    for number, change in enumerate(changes):
+        if number:
+            yield ", "
+        if change.kind in SAID:
+            noun, said = SAID[change.kind]
+            yield said.format(count(change.count, noun))
+            yield from _named(change)
+        else:
+            yield from _bare(change, gates)
+
+
+def _named(change: ContractChange) -> Iterator[str | Name]:
+    """Yield the names in brackets, with what changed if that is a number or a date: ``(q1: 3 → 5, q2: 1 → 2)``."""
+    for number, item in enumerate(change.items[: bounds.LISTED]):
+        yield ", " if number else " ("
+        yield Name(item.id)
+        yield _values(change.kind, item)
+    if change.items:
+        rest = len(change.items) - bounds.LISTED
+        yield f" and {rest:,} more in report.json)" if rest > 0 else ")"
+
+
+def _values(kind: ChangeKind, item: ChangedItem) -> str:
+    before, after = _shown(item.before), _shown(item.after)
+    if kind in {"limits_added", "waivers_added"}:
+        return f" until {after}" if kind == "waivers_added" else f" {after}"
+    if kind == "limits_removed":
+        return f" {before}"
+    if before == after or item.after is None:
+        return ""
+    return f": {before} → {after}" + (" documents" if kind.startswith(("relabelled", "forbidden")) else "")
+
+
+def _bare(change: ContractChange, gates: Gates) -> Iterator[str | Name]:
+    """Yield changed limits or settings: ``minimum of Recall@5 0.90 → 0.80``, ``missing_queries error → zero``."""
+    for number, item in enumerate(change.items[: bounds.LISTED]):
+        if number:
+            yield ", "
+        if change.kind.startswith("limits"):
+            yield from _limit(item, gates.get(item.id))
+        else:
+            yield from _setting(item)
+    if (rest := len(change.items) - bounds.LISTED) > 0:
+        yield f" and {count(rest, change.kind.partition('s_')[0])} more in report.json"
+
+
+def _limit(item: ChangedItem, gate: GateReport | None) -> Iterator[str | Name]:
+    if gate is None:
+        yield Name(item.id)
+    else:
+        about = LIMITED.get(gate.kind, "allowed drop of " if gate.kind.endswith("drop") else "allowed increase of ")
+        yield f"{about}{shorten(visible(gate.label), bounds.NAME)}"
+        if gate.tag is not None:
+            yield " of "
+            yield Name(gate.tag)
+    numbers = [value for value in (item.before, item.after) if isinstance(value, int | float)]
+    is_time = gate is not None and gate.unit == "ms"
+    digits = max(map(decimals, numbers), default=0)
+    shown = [
+        _shown(value)
+        if not isinstance(value, int | float)
+        else milliseconds(value, ms_digits(value, value))
+        if is_time
+        else fixed(value, digits)
+        for value in (item.before, item.after)
+    ]
+    yield f" {' → '.join(shown)}"
+
+
+def _setting(item: ChangedItem) -> Iterator[str | Name]:
+    yield Name(item.id)
+    if isinstance(item.before, bool) and isinstance(item.after, bool):
+        yield f" turned {'on' if item.after else 'off'}"
+    else:
+        yield f" {_shown(item.before)} → {_shown(item.after)}"
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "none" if value is None else shorten(visible(str(value)), bounds.NAME)

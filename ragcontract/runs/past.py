@@ -1,0 +1,109 @@
+"""What a baseline remembers of the contract at that time, and of the baseline that it replaced. It has no texts."""
+
+import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ragcontract.core.contract_change import ContractChange, Value
+from ragcontract.core.golden import GoldenQuery, Severity
+from ragcontract.core.ids import Rank
+from ragcontract.core.scores import Means
+
+DIGEST = 12  # hexadecimal digits: 48 bits
+
+
+class Documents(Struct, frozen=True, gc=False, array_like=True):
+    """How many documents a query names, and a digest of their ids, whatever their order."""
+
+    count: Annotated[int, Meta(ge=1)]
+    digest: str
+
+
+class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """What a golden query expected; defaults are left out.
+
+    ``tags`` and ``grades`` are digests, each of ``rules`` a type and a digest.
+    """
+
+    relevant: Documents | None = None
+    forbidden: Documents | None = None
+    must_rank_at_most: Rank | None = None
+    must_include_any: bool = False
+    grades: str = ""
+    weight: float | None = None
+    tags: str = ""
+    severity: Severity = "error"
+    rules: tuple[str, ...] = ()
+
+
+class PastWaiver(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a waiver was for, and its last day."""
+
+    query: str | None = None
+    tag: str | None = None
+    gate: str | None = None
+    rule: str | None = None
+    expires: str
+
+
+class PastContract(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The configuration at that time: limits by gate (``"10%"`` of the baseline), settings but defaults, waivers."""
+
+    limits: dict[str, float | str] = {}
+    settings: dict[str, Value] = {}
+    waivers: list[PastWaiver] = []
+
+
+class Replaced(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The baseline that this one replaced, and what changed from it to this one.
+
+    ``metrics`` are its means and ``metrics_shared`` those of this baseline, both over the ``shared`` queries, scored
+    with the golden files and the configuration at that time. ``accepted`` says that this needed a reason, the last one
+    of the baseline. ``contract_changes`` has at most 100 items of each kind, and is omitted if the older baseline did
+    not remember its contract.
+    """
+
+    sha256: Annotated[str, Meta(description="Digest of its file.")]
+    created_at: Annotated[str, Meta(description="When it was made.")]
+    shared: Annotated[int, Meta(ge=0)]
+    metrics: Means
+    metrics_shared: Means
+    accepted: bool = False
+    contract_changes: list[ContractChange] | None = None
+
+
+def expected_of(query: GoldenQuery) -> Expected:
+    """Return what is remembered of a golden query."""
+    return Expected(
+        relevant=_documents(query.relevant_doc_ids),
+        forbidden=_documents(query.forbidden_doc_ids) if query.forbidden_doc_ids else None,
+        must_rank_at_most=query.must_rank_at_most,
+        must_include_any=query.must_include_any,
+        grades=digest(query.relevance) if query.relevance else "",
+        weight=None if query.weight == 1 else query.weight,
+        tags=_tags(query.tags) if query.tags else "",
+        severity=query.severity,
+        rules=_rules(query.rules) if query.rules else (),
+    )
+
+
+def digest(value: Any) -> str:
+    """Return a short digest of a value; the order of keys has no effect."""
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:DIGEST]
+
+
+@lru_cache(maxsize=1024)  # many queries have the same tags
+def _tags(tags: tuple[str, ...]) -> str:
+    return digest(sorted(tags))
+
+
+def _documents(doc_ids: tuple[str, ...]) -> Documents | None:
+    return Documents(len(doc_ids), digest(sorted(doc_ids))) if doc_ids else None
+
+
+def _rules(rules: Iterable[Struct]) -> tuple[str, ...]:
+    return tuple(sorted(f"{rule.__struct_config__.tag} {digest(rule)}" for rule in rules))
