@@ -47,13 +47,15 @@ def check(
     baseline: Path | Sequence[Path] | None = None,
     config: Path | None = None,
     k: int | None = None,
+    tags: str | Sequence[str] = (),
     repeats: bool = False,
 ) -> Report:
     """Judge a run against its contract, as ``rag-contract check`` does, and return the report.
 
     ``report.verdict`` is "pass" or "fail", ``report.failed_checks`` has the reasons, and ``report.warnings`` probable
     mistakes. Only the given files are read: an existing ``baseline.json`` is not used unless it is passed. The run may
-    also be a mapping from query ids to what ``RunWriter.write`` accepts. With ``repeats``, a run may have several rows
+    also be a mapping from query ids to what ``RunWriter.write`` accepts. With ``tags``, only the queries with one of
+    them and the limits of these tags are judged, as with ``--tag``. With ``repeats``, a run may have several rows
     per query, which are averaged. Raises :class:`~ragcontract.InputError` if the run cannot be judged.
     """
     request = pipeline.Request(
@@ -62,6 +64,7 @@ def check(
         baseline=None if baseline is None else Local(open_baseline(named(baseline, "baseline"))),
         config=None if config is None else os.fspath(config),
         k=valid_k(k),
+        tags=[tags] if isinstance(tags, str) else tags,
         repeats=repeats,
     )
     return pipeline.check(request, now=datetime.now(UTC)).report

@@ -30,7 +30,8 @@ log = logging.getLogger(__name__)
 class Request(Struct, frozen=True, kw_only=True):
     """The inputs and options of a check. The sources are read later.
 
-    ``repeats`` allows several rows per query in a run. Without ``judge``, the run is only measured, without rules or
+    With ``tags``, only the golden queries with one of them and the limits of these tags are judged. ``repeats`` allows
+    several rows per query in a run. Without ``judge``, the run is only measured, without rules or
     limits. ``store`` requires a run that can become a baseline, and retains its document ids. ``detail`` says which
     queries report.json lists; its default depends on their number. ``source`` is the origin of the report.
     """
@@ -40,6 +41,7 @@ class Request(Struct, frozen=True, kw_only=True):
     baseline: Source | None = None
     config: str | None = None
     k: int | None = None
+    tags: Sequence[str] = ()
     repeats: bool = False
     judge: bool = True
     store: bool = False
@@ -84,7 +86,8 @@ def load(request: Request, registry: Registry) -> Contract:
     """Read config and golden files and resolve metrics, rules and gates; problems are collected in the contract."""
     config_file = read_config(request.config, registry, k=request.k)
     golden = read_golden(request.golden, registry, request.progress)
-    contract = resolve(golden, config_file, registry, has_baseline=request.baseline is not None)
+    has_baseline = request.baseline is not None
+    contract = resolve(golden, config_file, registry, has_baseline=has_baseline, tags=request.tags)
     return contract if request.judge else contract.without_limits()
 
 

@@ -59,6 +59,13 @@ ENGINE = click.option(
     default="local",
     help="Where runs are read and scored: on this machine or by Spark. [local]",
 )
+TAG = click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="TAG…",
+    help="Judge only the queries with this tag, and only its own limits; several tags add up. [all queries and limits]",
+)
 REPEATS = click.option("--repeats", is_flag=True, help="Accept several rows per query in a run, and average them.")
 
 
@@ -91,7 +98,9 @@ class Sources(Struct, frozen=True, kw_only=True):
     baseline: Source | None
     progress: Progress
 
-    def request(self, paths: InputPaths, *, k: int | None = None, repeats: bool = False) -> pipeline.Request:
+    def request(
+        self, paths: InputPaths, *, k: int | None = None, repeats: bool = False, tags: Sequence[str] = ()
+    ) -> pipeline.Request:
         """Return the request to check these sources against a contract."""
         return pipeline.Request(
             golden=paths.golden,
@@ -99,6 +108,7 @@ class Sources(Struct, frozen=True, kw_only=True):
             run=self.run,
             baseline=self.baseline,
             k=k,
+            tags=tags,
             repeats=repeats,
             progress=self.progress,
         )

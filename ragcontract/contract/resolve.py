@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from ragcontract.contract.config import Config, enforced
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import Golden
+from ragcontract.contract.scope import Scope, gates_within, golden_within, scope_of, unknown_tags
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
@@ -24,6 +25,8 @@ NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or l
 class Contract(Struct, frozen=True, kw_only=True):
     """Everything that a run is judged by. ``rules`` are the enforced rule classes.
 
+    With a ``scope``, ``golden`` and ``gates`` have only what it judges.
+
     ``problems`` are problems of the files. ``limit_problems`` are limits that cannot be judged for any run; the ids of
     their gates are in ``impossible``.
     """
@@ -38,6 +41,7 @@ class Contract(Struct, frozen=True, kw_only=True):
     problems: Problems = Problems()
     limit_problems: Problems = Problems()
     impossible: frozenset[str] = frozenset()
+    scope: Scope | None = None
     judged: bool = True
 
     @property
@@ -70,6 +74,8 @@ class Contract(Struct, frozen=True, kw_only=True):
             settings=self.settings,
             repeats=repeats,
             keep_ids=keep_ids,
+            tags=frozenset(self.scope.tags if self.scope else ()),
+            not_judged=frozenset(self.scope.queries if self.scope else ()),
         )
 
     def rank_rules(self, query: GoldenQuery) -> Iterator[RankRule]:
@@ -83,9 +89,16 @@ class Contract(Struct, frozen=True, kw_only=True):
         return replace(self, rules=(), gates=(), limit_problems=Problems(), judged=False)
 
 
-def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool) -> Contract:
-    """Combine golden set and configuration; what makes the contract unusable is in its problems."""
+def resolve(
+    golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool, tags: Sequence[str] = ()
+) -> Contract:
+    """Combine golden set and configuration; what makes the contract unusable is in its problems.
+
+    With ``tags``, only the queries with one of them and their own limits are judged.
+    """
     config = config_file.config
+    scope = scope_of(golden, config_file.gates, tags)
+    all_golden, golden = golden, golden_within(golden, scope)
     steep = list(_too_steep(golden.queries.values(), config))
     settings = MetricSettings(
         cutoffs=config_file.cutoffs,
@@ -94,18 +107,20 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
     )
     families = [family for provider in registry.metrics for family in provider(settings)]
     ranking = next(family for family in families if isinstance(family, Ranking))
-    gates = config_file.gates
+    gates = gates_within(config_file.gates, scope)
     problems, limit_problems = Collector(), Collector()
     problems.include(config_file.problems)
     problems.include(golden.problems)
+    for tag, problem in unknown_tags(all_golden, scope):
+        problems.problem(f"tag {tag!r}", problem)
     known = {metric.key for family in families for metric in family.metrics} | {
         key.quantity.key for key in registry.quantities
     }
     # With invalid golden rows, which may have any tag, the tags are not known.
-    tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
+    known_tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
     impossible = set()
     for gate in gates:
-        for why in _impossible(gate, known, tags, config_file.cutoffs, has_baseline=has_baseline):
+        for why in _impossible(gate, known, known_tags, config_file.cutoffs, has_baseline=has_baseline):
             impossible.add(gate.id)
             limit_problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
     for query in steep:
@@ -123,6 +138,7 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
         problems=problems.found(),
         limit_problems=limit_problems.found(),
         impossible=frozenset(impossible),
+        scope=scope,
     )
 
 

@@ -12,6 +12,7 @@ from ragcontract.core.text import visible
 from ragcontract.judging.gates import GateReport
 from ragcontract.reports.broken import FindingsByQuery
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
+from ragcontract.reports.scope_note import scope_note
 
 Properties = dict[str, str]
 
@@ -31,6 +32,8 @@ def render(report: Report) -> Iterator[bytes]:
     listed = [query for query in report.queries if complete or query.violations]
     properties = {key: str(metric.current) for key, metric in report.metrics.items() if metric.current is not None}
     properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
+    if note := scope_note(report, visible, visible):
+        properties["scope"] = note
     of_queries = dict(properties)
     if not complete:
         of_queries["passing_queries_not_listed"] = str(report.inputs.golden.queries - len(listed))

@@ -17,6 +17,7 @@ from ragcontract.reports.metric_table import table_rows
 from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_step, rank, rank_changes
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import QueryReport, Report
+from ragcontract.reports.scope_note import scope_note
 
 STATUS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "none": "-"}
 RED, GREEN, YELLOW, BOLD, END = (f"\x1b[{code}m" for code in (31, 32, 33, 1, 0))
@@ -37,9 +38,16 @@ def check_text(report: Report) -> str:
     parts = ["\n".join(_tolerated(query, findings) for query in tolerated)]
     parts += [_broken(query, findings) for query in broken_queries(report)]
     parts.append("\n".join([*drift(report, visible), *_metric_table(report)]))
-    verdict = STATUS[report.verdict]
-    parts.append(f"{_coloured(verdict)}  {headline(report, visible, visible)}")
+    parts.append(verdict_text(report).rstrip("\n"))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def verdict_text(report: Report) -> str:
+    """Render the line with the verdict and its reason; with a scope, a second one on what was not judged."""
+    lines = [f"{_coloured(STATUS[report.verdict])}  {headline(report, visible, visible)}"]
+    if note := scope_note(report, visible, visible):
+        lines.append(note)
+    return "\n".join(lines) + "\n"
 
 
 def _broken(query: QueryReport, findings: FindingsByQuery) -> str:

@@ -6,7 +6,7 @@ import click
 
 from ragcontract import pipeline
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, clock, find_paths, sources_of
+from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, TAG, clock, find_paths, sources_of
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 
@@ -16,9 +16,18 @@ from ragcontract.core.numbers import count
 @RUN
 @BASELINE
 @CONFIG
+@TAG
 @REPEATS
+@click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 def command(
-    *, golden: Sequence[str], run: Sequence[str], baseline: Sequence[str], config: str | None, repeats: bool
+    *,
+    golden: Sequence[str],
+    run: Sequence[str],
+    baseline: Sequence[str],
+    config: str | None,
+    tags: Sequence[str],
+    repeats: bool,
+    quiet: bool,
 ) -> int:
     """Report what is wrong with the files, or what they contain.
 
@@ -26,8 +35,10 @@ def command(
     """
     paths = find_paths(golden, run, config, baseline)
     with sources_of(paths) as sources:
-        report = pipeline.check(sources.request(paths, repeats=repeats), now=clock()).report
+        report = pipeline.check(sources.request(paths, repeats=repeats, tags=tags), now=clock()).report
     warn(report.warnings)
+    if quiet:
+        return ExitCode.PASS
     inputs = report.inputs
     parts = [
         f"{count(inputs.golden.queries, 'golden query')} ({inputs.golden.answerable:,} with relevant documents)",

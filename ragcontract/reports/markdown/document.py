@@ -17,6 +17,7 @@ from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, table, 
 from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
+from ragcontract.reports.scope_note import scope_note
 
 STATUS = {"pass": "✅ pass", "fail": "❌ fail", "waived": "☑️ waived", "none": "-"}
 ICONS = {"pass": "✅", "fail": "❌"}
@@ -39,6 +40,7 @@ def render(report: Report, *, name: str = "", layout: Layout = FULL, recovered: 
     verdict = VERDICTS[report.verdict] + (" again" if recovered else "")
     parts = [
         f"### {ICONS[report.verdict]} {_contract(name)} {verdict}: {headline(report, code, inline)}",
+        *([note] if (note := scope_note(report, code, inline)) else []),
         *_drift(report),
         *_metric_table(report, layout.rows),
         *_broken_queries(report, layout.rows),
