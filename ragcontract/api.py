@@ -64,7 +64,7 @@ def check(
         baseline=None if baseline is None else Local(open_baseline(named(baseline, "baseline"))),
         config=None if config is None else os.fspath(config),
         k=valid_k(k),
-        tags=[tags] if isinstance(tags, str) else tags,
+        tags=named_tags(tags),
         repeats=repeats,
     )
     return pipeline.check(request, now=datetime.now(UTC)).report
@@ -75,6 +75,11 @@ def valid_k(k: int | None) -> int | None:
     if k is not None and (type(k) is not int or not 1 <= k <= bounds.RANK):
         raise InputError([f"k: expected a whole number of at least 1, found {k!r}"])
     return k
+
+
+def named_tags(tags: str | Sequence[str]) -> list[str]:
+    """Return one or several tags as a list."""
+    return [tags] if isinstance(tags, str) else [*tags]
 
 
 def named(paths: Path | Sequence[Path], what: str) -> list[str]:
