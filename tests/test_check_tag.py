@@ -110,9 +110,7 @@ DOCS = ("doc1", "doc2", "doc3", "doc4")
 
 
 def test_several_tags_add_up(contract: Path) -> None:
-    write_jsonl(
-        contract / "current_run.jsonl", [run("refunds", "doc1"), run("sso", "doc2"), run("invoices", "doc3")]
-    )
+    write_jsonl(contract / "current_run.jsonl", [run("refunds", "doc1"), run("sso", "doc2"), run("invoices", "doc3")])
     ended = rag_contract("check", "--tag", "smoke", "billing")
     assert ended.code == 0
     assert "Judged only: 3 queries with the tags smoke or billing, and the limits of these tags." in ended.out

@@ -70,6 +70,7 @@ VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says th
 
 # All reports
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
+RAISED = 20  # findings; the message of `ContractBroken` in Python; the others are counted
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis
 TERMINAL_WHY = 200  # characters; why a broken rule does not count, in the terminal; cut, with an ellipsis
