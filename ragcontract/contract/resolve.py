@@ -1,6 +1,6 @@
 """Resolves golden queries and configuration into a contract: metrics, rules and gates."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -108,7 +108,7 @@ def resolve(
     families = [family for provider in registry.metrics for family in provider(settings)]
     ranking = next(family for family in families if isinstance(family, Ranking))
     gates = gates_within(config_file.gates, scope)
-    problems, limit_problems = Collector(), Collector()
+    problems = Collector()
     problems.include(config_file.problems)
     problems.include(golden.problems)
     for tag, problem in unknown_tags(all_golden, scope):
@@ -118,11 +118,10 @@ def resolve(
     }
     # With invalid golden rows, which may have any tag, the tags are not known.
     known_tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
-    impossible = set()
-    for gate in gates:
-        for why in _impossible(gate, known, known_tags, config_file.cutoffs, has_baseline=has_baseline):
-            impossible.add(gate.id)
-            limit_problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
+    why_not = {
+        gate: list(_impossible(gate, known, known_tags, config_file.cutoffs, has_baseline=has_baseline))
+        for gate in gates
+    }
     for query in steep:
         limit = f"has a grade over {bounds.EXPONENT}, too much for `gain: exponential`"
         problems.problem(f"{query.location}: relevance", limit)
@@ -136,14 +135,19 @@ def resolve(
         gates=gates,
         settings=RuleSettings(k=ranking.k, forbidden_within=config.per_query.forbidden_within),
         problems=problems.found(),
-        limit_problems=limit_problems.found(),
-        impossible=frozenset(impossible),
+        limit_problems=_limit_problems(why_not),
+        impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
     )
 
 
 def _impossible(
-    gate: Gate, known: set[str], tags: set[str] | None, cutoffs: Sequence[int], *, has_baseline: bool
+    gate: Gate,
+    known: set[str],
+    tags: set[str] | None,
+    cutoffs: Sequence[int],
+    *,
+    has_baseline: bool,
 ) -> Iterator[str]:
     """Yield the reasons why no run can be compared with a limit; ``tags`` are those of the golden queries, if known."""
     if gate.quantity.key not in known:
@@ -152,6 +156,15 @@ def _impossible(
         yield f"no golden query has the tag {gate.tag!r}"
     if gate.compares and not has_baseline:
         yield NO_BASELINE
+
+
+def _limit_problems(why_not: Mapping[Gate, Sequence[str]]) -> Problems:
+    """Return the problems of gates, given the reasons why each cannot be judged for any run."""
+    problems = Collector()
+    for gate, reasons in why_not.items():
+        for why in reasons:
+            problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
+    return problems.found()
 
 
 def _too_steep(queries: Iterable[GoldenQuery], config: Config) -> Iterator[GoldenQuery]:
