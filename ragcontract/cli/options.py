@@ -66,6 +66,7 @@ TAG = click.option(
     metavar="TAG…",
     help="Judge only the queries with this tag, and only its own limits; several tags add up. [all queries and limits]",
 )
+WITHOUT_RUN = click.option("--without-run", is_flag=True, help="Read no run, even if its file exists.")
 REPEATS = click.option("--repeats", is_flag=True, help="Accept several rows per query in a run, and average them.")
 
 
@@ -129,6 +130,12 @@ def sources_of(paths: InputPaths, engine: str = "local") -> Iterator[Sources]:
             baseline=Local(open_baseline(paths.baseline, progress)) if paths.baseline else None,
             progress=progress,
         )
+
+
+def refuse_run(run: Sequence[str], *, without_run: bool) -> None:
+    """Raise a usage error if a run is named that shall not be read."""
+    if run and without_run:
+        raise click.UsageError("--run names what --without-run leaves out; give one of them")
 
 
 def refuse_outputs(outputs: Sequence[str], paths: InputPaths) -> None:

@@ -3,12 +3,29 @@
 from collections.abc import Sequence
 
 import click
+from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, TAG, clock, find_paths, sources_of
+from ragcontract.cli.options import (
+    BASELINE,
+    CONFIG,
+    GOLDEN,
+    REPEATS,
+    RUN,
+    TAG,
+    WITHOUT_RUN,
+    clock,
+    find_paths,
+    refuse_run,
+    sources_of,
+)
+from ragcontract.contract.defaults import InputPaths
+from ragcontract.contract.unsatisfiable import never_passing
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
+from ragcontract.files.problems import Problems
+from ragcontract.registry import BUILT_IN
 
 
 @click.command("validate")
@@ -18,6 +35,7 @@ from ragcontract.core.numbers import count
 @CONFIG
 @TAG
 @REPEATS
+@WITHOUT_RUN
 @click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 def command(
     *,
@@ -27,24 +45,52 @@ def command(
     config: str | None,
     tags: Sequence[str],
     repeats: bool,
+    without_run: bool,
     quiet: bool,
 ) -> int:
     """Report what is wrong with the files, or what they contain.
 
-    Exits 2 if `check` could not judge them. Gives no verdict.
+    Exits 2 if `check` could not judge them. Gives no verdict. With --without-run, all files but the run are read.
     """
+    refuse_run(run, without_run=without_run)
     paths = find_paths(golden, run, config, baseline)
+    content = _contract(paths, tags) if without_run else _all(paths, tags, repeats=repeats)
+    if not quiet:
+        say(f"valid: {', '.join(content)}\n")
+    return ExitCode.PASS
+
+
+def _all(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> list[str]:
+    """Read all files as a check does, and return what they contain; raises InputError with all problems."""
     with sources_of(paths) as sources:
         report = pipeline.check(sources.request(paths, repeats=repeats, tags=tags), now=clock()).report
     warn(report.warnings)
-    if quiet:
-        return ExitCode.PASS
     inputs = report.inputs
-    parts = [
-        f"{count(inputs.golden.queries, 'golden query')} ({inputs.golden.answerable:,} with relevant documents)",
+    return _content(
+        inputs.golden.queries,
+        inputs.golden.answerable,
         count(inputs.run.queries, "run row"),
-        f"a baseline of {count(inputs.baseline.queries, 'query')}" if inputs.baseline else "no baseline",
-        "a config" if inputs.config else "no config",
+        inputs.baseline.queries if inputs.baseline else None,
+        paths,
+    )
+
+
+def _contract(paths: InputPaths, tags: Sequence[str]) -> list[str]:
+    """Return the same without a run, which no other file needs."""
+    with sources_of(replace(paths, run=[])) as sources:
+        contract = pipeline.load(sources.request(paths, tags=tags), BUILT_IN)
+        baseline = sources.baseline.evaluate(contract.plan().for_baseline()) if sources.baseline else None
+    problems = contract.problems + contract.limit_problems + (baseline.problems if baseline else Problems())
+    problems.raise_if_any()
+    warn([*problems.warnings, *never_passing(contract.queries, contract.config, contract.k)])
+    answerable = sum(query.answerable for query in contract.queries.values())
+    return _content(len(contract.queries), answerable, "no run", baseline.queries if baseline else None, paths)
+
+
+def _content(queries: int, answerable: int, run: str, baseline: int | None, paths: InputPaths) -> list[str]:
+    return [
+        f"{count(queries, 'golden query')} ({answerable:,} with relevant documents)",
+        run,
+        "no baseline" if baseline is None else f"a baseline of {count(baseline, 'query')}",
+        "a config" if paths.config else "no config",
     ]
-    say(f"valid: {', '.join(parts)}\n")
-    return ExitCode.PASS
