@@ -31,6 +31,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+# Plugins of the development environment that a user need not have, and that take most of the start.
+OTHERS = ("-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:pytest_cov")
+
+
 class Suite:
     """A project with a contract and tests."""
 
@@ -47,7 +51,7 @@ class Suite:
         environ = {"PYTHONPATH": self._path, "PYTEST_ADDOPTS": "", "COLUMNS": "200"} | (
             {} if measured else unmeasured()
         )
-        options = ("-p", "no:cacheprovider", "-p", "no:randomly", "-rA", "-v")
+        options = ("-p", "no:cacheprovider", *OTHERS, "-rA", "-v")
         return spawn(*options, *args, cwd=self.folder, command=(sys.executable, "-m", "pytest"), environ=environ)
 
 
