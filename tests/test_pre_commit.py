@@ -77,6 +77,17 @@ def test_validate_without_a_run_says_what_the_other_files_contain() -> None:
     assert ended.out == "valid: 2 golden queries (2 with relevant documents), no run, a baseline of 1 query, a config\n"
 
 
+def test_a_contract_that_has_no_baseline_yet_can_be_committed(contract: Path) -> None:
+    (contract / "baseline.json").unlink()
+    (contract / "ragcontract.yml").write_text("fail_on:\n  mrr_drop_gt: 0.1\n  recall_drop_gt: 0.1\n")
+    ended = commit("rag-contract-validate")
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err == (
+        "warning: ragcontract.yml:2: fail_on.mrr_drop_gt and 1 other limit will need a baseline; "
+        "make one with `rag-contract baseline`\n"
+    )
+
+
 def test_a_query_that_can_never_pass_is_a_warning_without_a_run_too(contract: Path) -> None:
     write_jsonl(contract / "golden.jsonl", [golden("q1", "doc1", forbidden_doc_ids=["doc1"])])
     assert "so it can never pass" in commit("rag-contract-validate").err

@@ -76,13 +76,21 @@ def _all(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> list[str]:
 
 
 def _contract(paths: InputPaths, tags: Sequence[str]) -> list[str]:
-    """Return the same without a run, which no other file needs."""
+    """Return the same without a run, which no other file needs.
+
+    A contract that is still being written has no baseline: limits that will need one are a warning.
+    """
     with sources_of(replace(paths, run=[])) as sources:
-        contract = pipeline.load(sources.request(paths, tags=tags), BUILT_IN)
+        request = sources.request(paths, tags=tags)
+        contract = pipeline.load(replace(request, baseline=request.baseline or request.run), BUILT_IN)
         baseline = sources.baseline.evaluate(contract.plan().for_baseline()) if sources.baseline else None
     problems = contract.problems + contract.limit_problems + (baseline.problems if baseline else Problems())
     problems.raise_if_any()
     warn([*problems.warnings, *never_passing(contract.queries, contract.config, contract.k)])
+    if baseline is None and (later := [gate for gate in contract.gates if gate.compares]):
+        first = f"{later[0].location}: {later[0].id}"
+        others = f" and {count(len(later) - 1, 'other limit')}" if len(later) > 1 else ""
+        warn([f"{first}{others} will need a baseline; make one with `rag-contract baseline`"])
     answerable = sum(query.answerable for query in contract.queries.values())
     return _content(len(contract.queries), answerable, "no run", baseline.queries if baseline else None, paths)
 
