@@ -11,17 +11,28 @@ if TYPE_CHECKING:
     from ragcontract.core.errors import InputError, OutputError
     from ragcontract.core.golden import GoldenQuery
     from ragcontract.core.version import __version__ as __version__
-    from ragcontract.reports.report import Report
+    from ragcontract.reports.result import ContractBroken, Report
     from ragcontract.runs.writer import RunWriter
 
-__all__ = ["GoldenQuery", "InputError", "OutputError", "Report", "RunWriter", "check", "load_golden", "load_run"]
+__all__ = [
+    "ContractBroken",
+    "GoldenQuery",
+    "InputError",
+    "OutputError",
+    "Report",
+    "RunWriter",
+    "check",
+    "load_golden",
+    "load_run",
+]
 
 _HOMES = {
     "__version__": "ragcontract.core.version",
+    "ContractBroken": "ragcontract.reports.result",
     "GoldenQuery": "ragcontract.core.golden",
     "InputError": "ragcontract.core.errors",
     "OutputError": "ragcontract.core.errors",
-    "Report": "ragcontract.reports.report",
+    "Report": "ragcontract.reports.result",
     "RunWriter": "ragcontract.runs.writer",
     "check": "ragcontract.api",
     "load_golden": "ragcontract.api",

@@ -125,6 +125,7 @@ def _check_and_write(job: _Job) -> Delivery:
         run=Local(open_run(inputs.run)),
         baseline=Local(open_baseline(inputs.baseline)) if inputs.baseline else None,
         k=settings.k,
+        tags=settings.tag,
         repeats=settings.repeats,
         detail=settings.report_json_detail,
         source=_provenance(settings, context),

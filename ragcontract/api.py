@@ -13,7 +13,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.evaluation.source import Local
 from ragcontract.files.problems import Problems
 from ragcontract.registry import BUILT_IN
-from ragcontract.reports.report import Report
+from ragcontract.reports.result import Report
 from ragcontract.runs.doc_ids import read_doc_ids
 from ragcontract.runs.readers import InMemory, RunMapping, open_baseline, open_run
 
@@ -47,14 +47,17 @@ def check(
     baseline: Path | Sequence[Path] | None = None,
     config: Path | None = None,
     k: int | None = None,
+    tags: str | Sequence[str] = (),
     repeats: bool = False,
 ) -> Report:
     """Judge a run against its contract, as ``rag-contract check`` does, and return the report.
 
+    ``report.raise_if_failed()`` raises :class:`~ragcontract.ContractBroken` if the contract is broken.
     ``report.verdict`` is "pass" or "fail", ``report.failed_checks`` has the reasons, and ``report.warnings`` probable
     mistakes. Only the given files are read: an existing ``baseline.json`` is not used unless it is passed. The run may
-    also be a mapping from query ids to what ``RunWriter.write`` accepts. With ``repeats``, a run may have several rows
-    per query, which are averaged. Raises :class:`~ragcontract.InputError` if the run cannot be judged.
+    also be a mapping from query ids to what ``RunWriter.write`` accepts. With ``tags``, only the queries with one of
+    them and the limits of these tags are judged, as with ``--tag``. With ``repeats``, a run may have several rows per
+    query, which are averaged. Raises :class:`~ragcontract.InputError` if the run cannot be judged.
     """
     request = pipeline.Request(
         golden=named(golden, "golden"),
@@ -62,9 +65,10 @@ def check(
         baseline=None if baseline is None else Local(open_baseline(named(baseline, "baseline"))),
         config=None if config is None else os.fspath(config),
         k=valid_k(k),
+        tags=named_tags(tags),
         repeats=repeats,
     )
-    return pipeline.check(request, now=datetime.now(UTC)).report
+    return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
 
 
 def valid_k(k: int | None) -> int | None:
@@ -72,6 +76,11 @@ def valid_k(k: int | None) -> int | None:
     if k is not None and (type(k) is not int or not 1 <= k <= bounds.RANK):
         raise InputError([f"k: expected a whole number of at least 1, found {k!r}"])
     return k
+
+
+def named_tags(tags: str | Sequence[str]) -> list[str]:
+    """Return one or several tags as a list."""
+    return [tags] if isinstance(tags, str) else [*tags]
 
 
 def named(paths: Path | Sequence[Path], what: str) -> list[str]:

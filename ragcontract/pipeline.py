@@ -30,11 +30,12 @@ log = logging.getLogger(__name__)
 class Request(Struct, frozen=True, kw_only=True):
     """The inputs and options of a check. The sources are read later.
 
-    ``repeats`` allows several rows per query in a run. Without ``judge``, the run is only measured, without rules or
-    limits; without ``gates``, it is judged by the rules alone. ``store`` requires a run that can become a baseline, and
-    retains its document ids. ``detail`` says which queries report.json lists; its default depends on their number.
-    ``source`` is the origin of the report. With ``awaits_baseline``, limits that need a baseline are left out where
-    there is none yet.
+    With ``tags``, only the golden queries with one of them and the limits of these tags are judged. ``repeats`` allows
+    several rows per query in a run. Without ``judge``, the run is only measured, without rules or limits; without
+    ``gates``, it is judged by the rules alone. ``store`` requires a run that can become a baseline, and retains its
+    document ids. ``detail`` says which queries report.json lists; its default depends on their number. ``source`` is
+    the origin of the report. With ``awaits_baseline``, limits that need a baseline are left out where there is none
+    yet.
     """
 
     golden: Sequence[str]
@@ -42,6 +43,7 @@ class Request(Struct, frozen=True, kw_only=True):
     baseline: Source | None = None
     config: str | None = None
     k: int | None = None
+    tags: Sequence[str] = ()
     repeats: bool = False
     judge: bool = True
     gates: bool = True
@@ -89,7 +91,8 @@ def load(request: Request, registry: Registry) -> Contract:
     config_file = read_config(request.config, registry, k=request.k)
     golden = read_golden(request.golden, registry, request.progress)
     awaited = request.awaits_baseline and request.baseline is None
-    contract = resolve(golden, config_file, registry, has_baseline=awaited or request.baseline is not None)
+    has_baseline = awaited or request.baseline is not None
+    contract = resolve(golden, config_file, registry, has_baseline=has_baseline, tags=request.tags)
     contract = contract.without_comparisons() if awaited else contract
     if not request.judge:
         return contract.without_limits()

@@ -1,6 +1,7 @@
 """The Python API: what is exported, and that it says what the command line says."""
 
 import json
+import pickle
 import re
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import msgspec
 import pytest
 
 import ragcontract
-from ragcontract import InputError, check, load_golden, load_run
+from ragcontract import ContractBroken, InputError, check, load_golden, load_run
 from tests.builders import golden, good_workspace, run, write_baseline, write_jsonl
 from tests.process import rag_contract, spawn
 from tests.test_imports import unmeasured
@@ -175,6 +176,47 @@ def test_a_run_at_hand_is_held_to_the_format(tmp_path: Path) -> None:
             check(golden=path, run=retrieved)
 
 
+def broken_report(folder: Path) -> ragcontract.Report:
+    """Return the report on a run that loses one document of two, where a gate breaks too."""
+    good_workspace(folder)
+    write_jsonl(folder / "current_run.jsonl", [run("q1", "doc1"), run("q2", "\x1b[31m")])
+    files = (folder / name for name in ("golden.jsonl", "current_run.jsonl", "baseline.json", "ragcontract.yml"))
+    asked, retrieved, before, config = files
+    return check(golden=asked, run=retrieved, baseline=before, config=config)
+
+
+def test_a_broken_contract_raises_an_assertion_with_all_reasons(tmp_path: Path) -> None:
+    report = broken_report(tmp_path)
+    with pytest.raises(AssertionError) as raised:
+        report.raise_if_failed()
+    assert str(raised.value).replace(f"{tmp_path}/", "").splitlines() == [
+        "Retrieval contract broken: MRR@5 fell by 0.50, allowed drop 0.10; 1 of 2 queries broken",
+        "  fail_on.mrr_drop_gt: MRR@5 fell by 0.50, allowed drop 0.10 (ragcontract.yml:3)",
+        "  q2: expected doc2 in top 5; found: missing from top 5 (was rank 1) (golden.jsonl:2)",
+    ]
+    assert isinstance(raised.value, ContractBroken)
+    assert raised.value.report is report
+
+
+def test_a_contract_that_holds_raises_nothing(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "golden.jsonl", [golden("q1")])
+    report = check(golden=path, run={"q1": ["doc1"]})
+    report.raise_if_failed()
+    assert report.summary() == "Retrieval contract holds: nothing broken in 1 query; no gates are set"
+
+
+def test_a_report_shows_its_summary_and_not_all_of_its_fields(tmp_path: Path) -> None:
+    report = broken_report(tmp_path)
+    assert repr(report) == f"<Report: {report.summary()}>"
+    assert len(repr(report)) < 150
+
+
+def test_a_broken_contract_can_be_sent_to_another_process(tmp_path: Path) -> None:
+    error = ContractBroken(broken_report(tmp_path))
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.report) == (str(error), error.report)
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=[f"example {n}" for n in range(1, len(EXAMPLES) + 1)])
 def test_the_examples_of_the_guide_run(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
@@ -187,5 +229,5 @@ def test_the_examples_of_the_guide_run(example: str, tmp_path: Path, monkeypatch
 
 def test_the_guide_has_examples_of_every_name() -> None:
     assert len(EXAMPLES) >= 3
-    for name in ("RunWriter", "load_golden", "load_run", "check", "InputError"):
+    for name in ("RunWriter", "load_golden", "load_run", "check", "InputError", "raise_if_failed", "summary"):
         assert any(re.search(rf"\b{name}\b", example) for example in EXAMPLES), name

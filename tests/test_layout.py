@@ -13,7 +13,7 @@ PACKAGE = ROOT / "ragcontract"
 # From the top down: what is in a line may import what is below it, and what is in its own line.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "guard", "spark", "__init__"),
-    ("cli", "action", "cluster.python_api", "cluster.session"),
+    ("cli", "action", "cluster.python_api", "cluster.session", "pytest_plugin", "pytest_cases"),
     ("api", "schemas"),
     ("child", "logs", "memory"),
     ("interrupts",),

@@ -59,6 +59,14 @@ ENGINE = click.option(
     default="local",
     help="Where runs are read and scored: on this machine or by Spark. [local]",
 )
+TAG = click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="TAG…",
+    help="Judge only the queries with this tag, and only its own limits; several tags add up. [all queries and limits]",
+)
+WITHOUT_RUN = click.option("--without-run", is_flag=True, help="Read no run, even if its file exists.")
 REPEATS = click.option("--repeats", is_flag=True, help="Accept several rows per query in a run, and average them.")
 
 
@@ -91,7 +99,9 @@ class Sources(Struct, frozen=True, kw_only=True):
     baseline: Source | None
     progress: Progress
 
-    def request(self, paths: InputPaths, *, k: int | None = None, repeats: bool = False) -> pipeline.Request:
+    def request(
+        self, paths: InputPaths, *, k: int | None = None, repeats: bool = False, tags: Sequence[str] = ()
+    ) -> pipeline.Request:
         """Return the request to check these sources against a contract."""
         return pipeline.Request(
             golden=paths.golden,
@@ -99,6 +109,7 @@ class Sources(Struct, frozen=True, kw_only=True):
             run=self.run,
             baseline=self.baseline,
             k=k,
+            tags=tags,
             repeats=repeats,
             progress=self.progress,
         )
@@ -119,6 +130,12 @@ def sources_of(paths: InputPaths, engine: str = "local") -> Iterator[Sources]:
             baseline=Local(open_baseline(paths.baseline, progress)) if paths.baseline else None,
             progress=progress,
         )
+
+
+def refuse_run(run: Sequence[str], *, without_run: bool) -> None:
+    """Raise a usage error if a run is named that shall not be read."""
+    if run and without_run:
+        raise click.UsageError("--run names what --without-run leaves out; give one of them")
 
 
 def refuse_outputs(outputs: Sequence[str], paths: InputPaths) -> None:

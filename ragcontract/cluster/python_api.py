@@ -8,11 +8,11 @@ from pathlib import Path as LocalPath
 from pyspark.sql import DataFrame, SparkSession
 
 from ragcontract import pipeline
-from ragcontract.api import Path, named, valid_k
+from ragcontract.api import Path, named, named_tags, valid_k
 from ragcontract.cluster.frames import Rows
 from ragcontract.cluster.spark_source import OnSpark
 from ragcontract.evaluation.source import Local, Source
-from ragcontract.reports.report import Report
+from ragcontract.reports.result import Report
 from ragcontract.runs.readers import is_run, open_stored
 
 RunOnCluster = Path | Sequence[Path] | DataFrame
@@ -26,6 +26,7 @@ def check(
     baseline: RunOnCluster | None = None,
     config: Path | None = None,
     k: int | None = None,
+    tags: str | Sequence[str] = (),
     repeats: bool = False,
 ) -> Report:
     """Check a run against its contract, like :func:`ragcontract.check`, and return the report.
@@ -33,7 +34,8 @@ def check(
     ``run`` is anything that ``session`` can read: paths, folders and patterns of Parquet or (by their names) JSON
     lines, or a data frame with the columns of a run row. So is ``baseline``, unless it is a file that ``rag-contract
     baseline`` stored. Stored baselines, the golden queries and the configuration are read from the driver's file
-    system. Raises :class:`~ragcontract.InputError` if the input cannot be evaluated.
+    system. With ``tags``, only the queries with one of them and the limits of these tags are judged. Raises
+    :class:`~ragcontract.InputError` if the input cannot be evaluated.
     """
     request = pipeline.Request(
         golden=named(golden, "golden"),
@@ -41,9 +43,10 @@ def check(
         baseline=None if baseline is None else source_of(session, _rows(baseline, "baseline"), may_be_stored=True),
         config=None if config is None else os.fspath(config),
         k=valid_k(k),
+        tags=named_tags(tags),
         repeats=repeats,
     )
-    return pipeline.check(request, now=datetime.now(UTC)).report
+    return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
 
 
 def score(
@@ -64,7 +67,7 @@ def score(
         repeats=repeats,
         judge=False,
     )
-    return pipeline.check(request, now=datetime.now(UTC)).report
+    return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
 
 
 def source_of(session: SparkSession, rows: Rows, *, may_be_stored: bool = False) -> Source:

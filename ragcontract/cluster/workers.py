@@ -124,7 +124,8 @@ class _Counts:
         query_id = as_id(row.query_id)
         query = self._job.plan.golden.get(query_id)
         if query is None:
-            self._unknown[query_id] += 1
+            if query_id not in self._job.plan.not_judged:
+                self._unknown[query_id] += 1
             return
         number, doc_ids = self._job.numbers[query_id], row.doc_ids
         if (outcome := self._outcome(query, row, doc_ids, file)) is not None:

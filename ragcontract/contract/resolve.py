@@ -1,6 +1,6 @@
 """Resolves golden queries and configuration into a contract: metrics, rules and gates."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from ragcontract.contract.config import Config, enforced, only_new
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import Golden
+from ragcontract.contract.scope import Scope, gates_within, golden_within, scope_of, unknown_tags
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
@@ -18,13 +19,15 @@ from ragcontract.files.problems import Collector, Problems
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.registry import Registry
 
+TOO_STEEP = f"has a grade over {bounds.EXPONENT}, too much for `gain: exponential`"
 NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
 
 
 class Contract(Struct, frozen=True, kw_only=True):
     """Everything that a run is judged by. ``rules`` are the enforced rule classes.
 
-    Violations of the rules in ``only_new`` count only if the baseline does not have them already.
+    Violations of the rules in ``only_new`` count only if the baseline does not have them already. With a ``scope``,
+    ``golden`` and ``gates`` have only what it judges.
 
     ``problems`` are problems of the files. ``limit_problems`` are limits that cannot be judged for any run; the ids of
     their gates are in ``impossible``.
@@ -41,6 +44,7 @@ class Contract(Struct, frozen=True, kw_only=True):
     problems: Problems = Problems()
     limit_problems: Problems = Problems()
     impossible: frozenset[str] = frozenset()
+    scope: Scope | None = None
     judged: bool = True
 
     @property
@@ -73,6 +77,8 @@ class Contract(Struct, frozen=True, kw_only=True):
             settings=self.settings,
             repeats=repeats,
             keep_ids=keep_ids,
+            tags=frozenset(self.scope.tags if self.scope else ()),
+            not_judged=frozenset(self.scope.queries if self.scope else ()),
         )
 
     def rank_rules(self, query: GoldenQuery) -> Iterator[RankRule]:
@@ -94,9 +100,16 @@ class Contract(Struct, frozen=True, kw_only=True):
         return replace(self, gates=tuple(gate for gate in self.gates if not gate.compares))
 
 
-def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool) -> Contract:
-    """Combine golden set and configuration; what makes the contract unusable is in its problems."""
+def resolve(
+    golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool, tags: Sequence[str] = ()
+) -> Contract:
+    """Combine golden set and configuration; what makes the contract unusable is in its problems.
+
+    With ``tags``, only the queries with one of them and their own limits are judged.
+    """
     config = config_file.config
+    scope = scope_of(golden, config_file.gates, tags)
+    all_golden, golden = golden, golden_within(golden, scope)
     steep = list(_too_steep(golden.queries.values(), config))
     settings = MetricSettings(
         cutoffs=config_file.cutoffs,
@@ -105,23 +118,23 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
     )
     families = [family for provider in registry.metrics for family in provider(settings)]
     ranking = next(family for family in families if isinstance(family, Ranking))
-    gates = config_file.gates
-    problems, limit_problems = Collector(), Collector()
+    gates = gates_within(config_file.gates, scope)
+    problems = Collector()
     problems.include(config_file.problems)
     problems.include(golden.problems)
+    for tag, problem in unknown_tags(all_golden, scope):
+        problems.problem(f"tag {tag!r}", problem)
+    for query in steep:
+        problems.problem(f"{query.location}: relevance", TOO_STEEP)
     known = {metric.key for family in families for metric in family.metrics} | {
         key.quantity.key for key in registry.quantities
     }
     # With invalid golden rows, which may have any tag, the tags are not known.
-    tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
-    impossible = set()
-    for gate in gates:
-        for why in _impossible(gate, known, tags, config_file.cutoffs, has_baseline=has_baseline):
-            impossible.add(gate.id)
-            limit_problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
-    for query in steep:
-        limit = f"has a grade over {bounds.EXPONENT}, too much for `gain: exponential`"
-        problems.problem(f"{query.location}: relevance", limit)
+    known_tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
+    why_not = {
+        gate: list(_impossible(gate, known, known_tags, config_file.cutoffs, has_baseline=has_baseline))
+        for gate in gates
+    }
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
     return Contract(
         golden=golden,
@@ -133,13 +146,19 @@ def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_
         gates=gates,
         settings=RuleSettings(k=ranking.k, forbidden_within=config.per_query.forbidden_within),
         problems=problems.found(),
-        limit_problems=limit_problems.found(),
-        impossible=frozenset(impossible),
+        limit_problems=_limit_problems(why_not),
+        impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
+        scope=scope,
     )
 
 
 def _impossible(
-    gate: Gate, known: set[str], tags: set[str] | None, cutoffs: Sequence[int], *, has_baseline: bool
+    gate: Gate,
+    known: set[str],
+    tags: set[str] | None,
+    cutoffs: Sequence[int],
+    *,
+    has_baseline: bool,
 ) -> Iterator[str]:
     """Yield the reasons why no run can be compared with a limit; ``tags`` are those of the golden queries, if known."""
     if gate.quantity.key not in known:
@@ -148,6 +167,15 @@ def _impossible(
         yield f"no golden query has the tag {gate.tag!r}"
     if gate.compares and not has_baseline:
         yield NO_BASELINE
+
+
+def _limit_problems(why_not: Mapping[Gate, Sequence[str]]) -> Problems:
+    """Return the problems of gates, given the reasons why each cannot be judged for any run."""
+    problems = Collector()
+    for gate, reasons in why_not.items():
+        for why in reasons:
+            problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
+    return problems.found()
 
 
 def _too_steep(queries: Iterable[GoldenQuery], config: Config) -> Iterator[GoldenQuery]:

@@ -73,6 +73,7 @@ VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says th
 
 # All reports
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
+RAISED = 20  # findings; the message of `ContractBroken` in Python; the others are counted
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
 REPLACED_DAYS = 14  # days; a note that the baseline was replaced; only the list of inputs has it
 NOTE_REASON = 300  # characters; why regressions are accepted, in that note; cut, with an ellipsis

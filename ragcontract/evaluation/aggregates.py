@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
@@ -50,7 +51,7 @@ class Aggregates(Struct, frozen=True, kw_only=True):
 def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
     """Compute the means of all metrics on both sides."""
     ids, queries = list(plan.golden), plan.golden.values()
-    tags, weights = [query.tags for query in queries], [query.weight for query in queries]
+    tags, weights = [_tags(query, plan.tags) for query in queries], [query.weight for query in queries]
     families = []
     for number, family in enumerate((plan.ranking, *plan.families)):
         now = [values or () for values in run.values(number, ids)]
@@ -68,3 +69,8 @@ def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
         },
         noise={key: one for family in families for key, one in noise_of(family.groups, family.metrics).items()},
     )
+
+
+def _tags(query: GoldenQuery, wanted: frozenset[str]) -> tuple[str, ...]:
+    """Return the tags of a query; only the ``wanted`` ones, if any are: of others, not all queries are judged."""
+    return tuple([tag for tag in query.tags if tag in wanted]) if wanted else query.tags

@@ -168,6 +168,8 @@ class _Builder:
                 (column.repeat if number else column.note)(query.id, values)
 
     def _note_unknown(self, query_id: str) -> None:
+        if query_id in self._plan.not_judged:
+            return
         listed = sys.maxsize if self._plan.is_baseline else bounds.UNKNOWN
         if len(self._unknown) < listed or query_id in self._unknown:
             self._unknown[query_id] = None

@@ -26,8 +26,9 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     ``ranking`` is the family whose ranks are stored for rules; ``families`` are the others. ``row_rules`` are the rule
     classes that need the row. With ``repeats``, a query may have several rows; with ``keep_ids``, the document ids of
-    all rows are stored. A run is scored as if nothing was retrieved for a golden query without a row (whether that is
-    allowed, ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may be new.
+    all rows are stored. With ``tags``, means are computed for these tags only, and rows for the golden queries that are
+    ``not_judged`` are skipped. A run is scored as if nothing was retrieved for a golden query without a row (whether
+    that is allowed, ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
@@ -38,6 +39,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     repeats: bool = False
     keep_ids: bool = False
     is_baseline: bool = False
+    tags: frozenset[str] = frozenset()
+    not_judged: frozenset[str] = frozenset()
 
     @property
     def k(self) -> int:

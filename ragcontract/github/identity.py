@@ -20,6 +20,7 @@ def contract_of(context: Context, settings: Settings, report: Report | ErrorRepo
         settings.baseline,
         settings.config,
         settings.k,
+        settings.tag,
         settings.report_json if settings.mode == "post-comment" else "",
     )
     return digest(repr(inputs)), digest(repr(_files(report))) if isinstance(report, Report) else ""

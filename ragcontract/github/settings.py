@@ -38,6 +38,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     baseline: tuple[str, ...] = ()
     config: str | None = None
     k: int | None = None
+    tag: tuple[str, ...] = ()
     repeats: bool = False
     report_md: str = "report.md"
     report_json: str = "report.json"
@@ -66,6 +67,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             baseline=inputs.lines("baseline"),
             config=inputs.text("config") or None,
             k=inputs.number("k", bounds.RANK),
+            tag=inputs.lines("tag"),
             repeats=inputs.choice("repeats", FLAGS, default=False),
             report_md=inputs.text("report-md") or "report.md",
             report_json=inputs.text("report-json") or "report.json",

@@ -151,6 +151,8 @@ def waiver_warnings(contract: Contract, used: Container[int], today: date) -> It
     strangers = _Strangers(contract)
     for number, waiver in enumerate(contract.config.waivers):
         location = contract.config_file.locations.of("waivers", number)
+        if number not in used and contract.scope is not None:
+            continue  # it may be about what this check does not judge
         if number not in used and (stranger := strangers.about(waiver)):
             yield f"{location}: {stranger}"
         elif number not in used:

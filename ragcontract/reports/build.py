@@ -27,6 +27,7 @@ from ragcontract.reports.report import (
     Provenance,
     Report,
     RunInput,
+    ScopeReport,
     TagReport,
 )
 from ragcontract.runs.stored import Tool
@@ -66,6 +67,7 @@ def report_of(
         latency=_latency(evaluation),
         repeats=_repeats(evaluation),
         findings=list(decision.findings),
+        scope=_scope(evaluation),
         source=source,
     )
 
@@ -117,8 +119,20 @@ def _repeats(evaluation: Evaluation) -> RepeatsReport | None:
 def _latency(evaluation: Evaluation) -> LatencyReport | None:
     if evaluation.run.latency is None:
         return None
-    before = evaluation.baseline.latency if evaluation.baseline else None
+    baseline = evaluation.baseline
+    # A stored baseline has the latency of all queries only.
+    comparable = baseline is not None and (evaluation.contract.scope is None or baseline.stored is None)
+    before = baseline.latency if baseline and comparable else None
     return LatencyReport(current=evaluation.run.latency, baseline=before)
+
+
+def _scope(evaluation: Evaluation) -> ScopeReport | None:
+    scope = evaluation.contract.scope
+    if scope is None:
+        return None
+    return ScopeReport(
+        tags=list(scope.tags), queries_not_judged=list(scope.queries), gates_not_judged=list(scope.gates)
+    )
 
 
 def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:

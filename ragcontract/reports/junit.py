@@ -13,6 +13,7 @@ from ragcontract.judging.gates import GateReport
 from ragcontract.reports.broken import FindingsByQuery, since
 from ragcontract.reports.history import history_notes
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
+from ragcontract.reports.scope_note import scope_note
 
 Properties = dict[str, str]
 
@@ -34,6 +35,8 @@ def render(report: Report) -> Iterator[bytes]:
     properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
     if notes := [say(phrase, visible, visible) for phrase in history_notes(report)]:
         properties["history"] = "; ".join(notes)
+    if note := scope_note(report, visible, visible):
+        properties["scope"] = note
     of_queries = dict(properties)
     if not complete:
         of_queries["passing_queries_not_listed"] = str(report.inputs.golden.queries - len(listed))

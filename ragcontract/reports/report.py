@@ -216,6 +216,17 @@ class TagReport(Struct, frozen=True, kw_only=True):
     p_values: dict[str, float] = {}
 
 
+class ScopeReport(Struct, frozen=True, kw_only=True):
+    """The part of the contract that was judged: the queries with any of these ``tags``, and the limits of the tags.
+
+    ``queries_not_judged`` and ``gates_not_judged`` are the ids of the rest.
+    """
+
+    tags: list[str]
+    queries_not_judged: list[str]
+    gates_not_judged: list[str]
+
+
 class LatencyReport(Struct, frozen=True, kw_only=True):
     """The latencies of the run, and of the baseline if it has any."""
 
@@ -228,6 +239,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
     ``detail`` says which ``queries`` are listed: those that violate a rule (``failed``), also those whose ranks differ
     from the baseline (``changed``), or ``all``. ``findings`` describe each broken rule or gate once, for people.
+    ``scope`` is null if all of the contract was judged; otherwise, all numbers are about the queries that were.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -247,6 +259,7 @@ class Report(Struct, frozen=True, kw_only=True):
     latency: LatencyReport | None = None
     repeats: RepeatsReport | None = None
     findings: list[Finding] = []
+    scope: ScopeReport | None = None
     source: Provenance | None = None
 
 

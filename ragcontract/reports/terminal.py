@@ -18,6 +18,7 @@ from ragcontract.reports.metric_table import table_rows
 from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_step, rank, rank_changes
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import QueryReport, Report
+from ragcontract.reports.scope_note import scope_note
 
 STATUS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "known": "KNOWN", "none": "-"}
 RED, GREEN, YELLOW, BOLD, END = (f"\x1b[{code}m" for code in (31, 32, 33, 1, 0))
@@ -38,10 +39,17 @@ def check_text(report: Report) -> str:
     parts = ["\n".join(_tolerated(query, findings) for query in tolerated)]
     parts += [_broken(query, findings, since(report, query)) for query in broken_queries(report)]
     parts.append("\n".join([*drift(report, visible), *_metric_table(report)]))
-    verdict = STATUS[report.verdict]
-    notes = [render(phrase, visible, visible) for phrase in history_notes(report)]
-    parts.append("\n".join([f"{_coloured(verdict)}  {headline(report, visible, visible)}", *notes]))
+    parts.append(verdict_text(report).rstrip("\n"))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def verdict_text(report: Report) -> str:
+    """Render the line with the verdict and its reason, and below it what was not judged and what changed."""
+    lines = [f"{_coloured(STATUS[report.verdict])}  {headline(report, visible, visible)}"]
+    if note := scope_note(report, visible, visible):
+        lines.append(note)
+    lines += [render(phrase, visible, visible) for phrase in history_notes(report)]
+    return "\n".join(lines) + "\n"
 
 
 def _broken(query: QueryReport, findings: FindingsByQuery, age: str) -> str:

@@ -16,6 +16,8 @@ from ragcontract.reports.html.query_rows import QueryRow, queries
 from ragcontract.reports.html.tags import tags
 from ragcontract.reports.markdown.document import render, render_error
 from ragcontract.reports.report import ErrorReport, Report
+from ragcontract.reports.result import ContractBroken
+from ragcontract.reports.result import Report as Result
 from ragcontract.reports.terminal import aligned, check_text, diff_text
 from ragcontract.reports.update import update_text
 from ragcontract.runs.past import PastContract, Replaced
@@ -39,6 +41,11 @@ def holding(count: int = 1, **fields: Any) -> Report:
     """Return a report on a contract that holds."""
     asked = [query(f"q{number}", "A") for number in range(count)]
     return report(asked, {one.id: ["A"] for one in asked}, **fields)
+
+
+def raised(_: Lab, size: int) -> bool:
+    message = str(ContractBroken(Result.of(broken(size))))
+    return all_of("more finding" not in message, message.count(": expected ") == size)
 
 
 def wanting(documents: int) -> Report:
@@ -181,6 +188,7 @@ CASES: Cases = {
     "REPLACED_DAYS": Case(lambda _, days: "The baseline was replaced" in check_text(replaced(days))),
     "NOTE_REASON": Case(lambda _, size: "x" * size in check_text(replaced(reason="x" * size))),
     "ALL_QUERIES": Case(all_queries, small=20),
+    "RAISED": Case(raised),
     "LISTED": Case(listed),
     "CELL": Case(lambda _, size: next(iter(aligned([["c" * size]]))) == "c" * size),
     "TERMINAL_WHY": Case(terminal_why),

@@ -57,6 +57,21 @@ def test_a_row_a_query(rank_by: str, spark: SparkSession, tmp_path: Path) -> Non
     assert (cluster.inputs.run.files[0].path, cluster.inputs.run.files[0].sha256) == (inputs["run"], "")
 
 
+def test_the_queries_with_a_tag(spark: SparkSession, tmp_path: Path) -> None:
+    asked, config = write_contract(tmp_path)
+    inputs: dict[str, Any] = {
+        "golden": asked,
+        "run": write_parquet(tmp_path / "now", once(seed=1)),
+        "baseline": str(write_jsonl(tmp_path / "before.jsonl", once(seed=2))),
+        "config": config,
+        "tags": "even",
+    }
+    machine, cluster = ragcontract.check(**inputs), on_spark.check(spark, **inputs)
+    assert [gate.id for gate in cluster.gates] == ["tags.even.minimums.ndcg_at_3"]
+    assert_same(cluster, machine)
+    assert said(cluster) == said(machine)
+
+
 def test_many_rows_a_query_half_of_them_of_one(spark: SparkSession, tmp_path: Path) -> None:
     asked, config = write_contract(tmp_path)
     inputs: dict[str, Any] = {

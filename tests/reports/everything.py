@@ -11,7 +11,7 @@ from msgspec.structs import fields, replace
 
 from ragcontract.core.contract_change import ChangedItem, ContractChange
 from ragcontract.core.run import Latency, SourceFile
-from ragcontract.reports.report import ConfigInput, Provenance, Report
+from ragcontract.reports.report import ConfigInput, Provenance, Report, ScopeReport
 from ragcontract.runs.past import Documents, Expected, PastContract, PastWaiver, Replaced, expected_of
 from ragcontract.runs.stored import Accepted
 from ragcontract.statistics.repeats import RepeatsReport, Spread
@@ -104,6 +104,11 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
         made,
         repeats=RepeatsReport(fewest=3, most=3, metrics=spread),
         inputs=replace(made.inputs, config=config),
+        scope=ScopeReport(
+            tags=[mark("smoke"), mark("nightly")],
+            queries_not_judged=[mark("question-900")],
+            gates_not_judged=[mark("tags.weekly.minimums.mrr_at_k")],
+        ),
         source=Provenance(repository="octo/app", commit="5ca1ab1e" * 5, branch=mark("main"), pull_request=7),
     )
 

@@ -90,6 +90,7 @@ def test_the_head(found: Any) -> None:
         "latency",
         "repeats",
         "findings",
+        "scope",
         "source",
     ]
     assert found["schema_version"] == 1

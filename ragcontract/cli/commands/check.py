@@ -15,6 +15,7 @@ from ragcontract.cli.options import (
     GOLDEN,
     REPEATS,
     RUN,
+    TAG,
     K,
     clock,
     find_paths,
@@ -42,6 +43,7 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @BASELINE
 @CONFIG
 @K
+@TAG
 @REPEATS
 @ENGINE
 @_report_options
@@ -51,6 +53,7 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Which queries report.json lists: those with broken rules, also those that changed, or all. "
     f"[all up to {bounds.ALL_QUERIES:,}, then changed]",
 )
+@click.option("--quiet", is_flag=True, help="Print only the verdict, warnings and errors; the reports are complete.")
 def command(
     *,
     golden: Sequence[str],
@@ -58,9 +61,11 @@ def command(
     baseline: Sequence[str],
     config: str | None,
     k: int | None,
+    tags: Sequence[str],
     engine: str,
     report_json_detail: Detail | None,
     repeats: bool,
+    quiet: bool,
     **reports: str,
 ) -> int:
     """Judge a run against its contract.
@@ -72,10 +77,11 @@ def command(
     paths = find_paths(golden, run, config, baseline)
     refuse_outputs([out for _, out in wanted], paths)
     with sources_of(paths, engine) as sources:
-        request = replace(sources.request(paths, k=k, repeats=repeats), detail=report_json_detail)
-        outcome = pipeline.check(request, now=clock())
+        request = sources.request(paths, k=k, repeats=repeats, tags=tags)
+        outcome = pipeline.check(replace(request, detail=report_json_detail), now=clock())
     report = outcome.report
     warn(report.warnings)
     write_files({out: form.render(outcome) for form, out in wanted})
-    say(terminal.check_text(report), err=any(goes_to_stdout(out) for _, out in wanted))
+    text = terminal.verdict_text(report) if quiet else terminal.check_text(report)
+    say(text, err=any(goes_to_stdout(out) for _, out in wanted))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, files_option, refuse_empty
+from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, refuse_empty, refuse_run
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import contract_warnings, read_golden
@@ -26,8 +26,9 @@ from ragcontract.runs.doc_ids import doc_id_rows
 @GOLDEN
 @files_option("--run", f"What the retriever returned; each file is a separate run. [{defaults.RUN}, if it exists]")
 @CONFIG
+@WITHOUT_RUN
 @click.option("--strict", is_flag=True, help="Exit 1 if there are findings other than notes.")
-def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, strict: bool) -> int:
+def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, without_run: bool, strict: bool) -> int:
     """Review the contract itself for likely mistakes.
 
     Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries (a
@@ -35,8 +36,9 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, st
     returns, and ranks beyond its depth. Exits 0 without --strict.
     """
     refuse_empty({"--golden": golden, "--run": run, "--config": [config]})
+    refuse_run(run, without_run=without_run)
     paths = defaults.find_inputs(golden=golden, run=run, config=config)
-    runs = paths.run if run or os.path.lexists(defaults.RUN) else ()
+    runs = paths.run if run or (os.path.lexists(defaults.RUN) and not without_run) else ()
     with progress_over([*paths.golden, *runs]) as progress:
         findings, warnings = _findings(paths.golden, runs, paths.config, progress)
     warn(warnings)

@@ -3,16 +3,36 @@
 from collections.abc import Sequence
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract import pipeline
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, clock, find_paths, sources_of
+from ragcontract.cli.options import (
+    BASELINE,
+    CONFIG,
+    GOLDEN,
+    REPEATS,
+    RUN,
+    TAG,
+    WITHOUT_RUN,
+    clock,
+    find_paths,
+    refuse_run,
+    sources_of,
+)
+from ragcontract.contract.defaults import InputPaths
+from ragcontract.contract.resolve import Contract
+from ragcontract.contract.scope import gates_within
+from ragcontract.contract.unsatisfiable import never_passing
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.text import visible
+from ragcontract.evaluation.side import Side
+from ragcontract.files.problems import Problems
+from ragcontract.registry import BUILT_IN
 
 
 @click.command("validate")
@@ -20,30 +40,73 @@ from ragcontract.core.text import visible
 @RUN
 @BASELINE
 @CONFIG
+@TAG
 @REPEATS
+@WITHOUT_RUN
+@click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 def command(
-    *, golden: Sequence[str], run: Sequence[str], baseline: Sequence[str], config: str | None, repeats: bool
+    *,
+    golden: Sequence[str],
+    run: Sequence[str],
+    baseline: Sequence[str],
+    config: str | None,
+    tags: Sequence[str],
+    repeats: bool,
+    without_run: bool,
+    quiet: bool,
 ) -> int:
     """Report what is wrong with the files, or what they contain.
 
     Exits 2 if `check` could not judge them, except that limits which need a baseline are only noted where there is none
-    yet. Gives no verdict.
+    yet. Gives no verdict. With --without-run, all files but the run are read.
     """
+    refuse_run(run, without_run=without_run)
     paths = find_paths(golden, run, config, baseline)
-    with sources_of(paths) as sources:
-        outcome = pipeline.check(replace(sources.request(paths, repeats=repeats), awaits_baseline=True), now=clock())
-    warn(outcome.report.warnings)
-    inputs = outcome.report.inputs
-    parts = [
-        f"{count(inputs.golden.queries, 'golden query')} ({inputs.golden.answerable:,} with relevant documents)",
-        count(inputs.run.queries, "run row"),
-        f"a baseline of {count(inputs.baseline.queries, 'query')}" if inputs.baseline else "no baseline",
-        "a config" if inputs.config else "no config",
-    ]
-    say(f"valid: {', '.join(parts)}\n")
-    if not inputs.baseline:
-        say(awaiting(outcome.evaluation.contract.config_file.gates))
+    found = _contract(paths, tags) if without_run else _all(paths, tags, repeats=repeats)
+    if not quiet:
+        say(f"valid: {', '.join(found.content)}\n{awaiting(found.gates)}")
     return ExitCode.PASS
+
+
+class _Found(Struct, frozen=True, kw_only=True):
+    """What the files contain, and the gates if there is no baseline to judge them by."""
+
+    content: list[str]
+    gates: Sequence[Gate]
+
+
+def _all(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> _Found:
+    """Read all files as a check does; raises InputError with all problems."""
+    with sources_of(paths) as sources:
+        request = sources.request(paths, repeats=repeats, tags=tags)
+        outcome = pipeline.check(replace(request, awaits_baseline=True), now=clock())
+    warn(outcome.report.warnings)
+    evaluation = outcome.evaluation
+    return _found(evaluation.contract, count(evaluation.run.queries, "run row"), evaluation.baseline, paths)
+
+
+def _contract(paths: InputPaths, tags: Sequence[str]) -> _Found:
+    """Read all files but the run, which no other file needs; raises InputError with all problems."""
+    with sources_of(replace(paths, run=[])) as sources:
+        contract = pipeline.load(replace(sources.request(paths, tags=tags), awaits_baseline=True), BUILT_IN)
+        baseline = sources.baseline.evaluate(contract.plan().for_baseline()) if sources.baseline else None
+    problems = contract.problems + contract.limit_problems + (baseline.problems if baseline else Problems())
+    problems.raise_if_any()
+    warn([*problems.warnings, *never_passing(contract.queries, contract.config, contract.k)])
+    return _found(contract, "no run", baseline, paths)
+
+
+def _found(contract: Contract, run: str, baseline: Side | None, paths: InputPaths) -> _Found:
+    answerable = sum(query.answerable for query in contract.queries.values())
+    content = [
+        f"{count(len(contract.queries), 'golden query')} ({answerable:,} with relevant documents)",
+        run,
+        "no baseline" if baseline is None else f"a baseline of {count(baseline.queries, 'query')}",
+        "a config" if paths.config else "no config",
+    ]
+    return _Found(
+        content=content, gates=gates_within(contract.config_file.gates, contract.scope) if baseline is None else ()
+    )
 
 
 def awaiting(gates: Sequence[Gate]) -> str:

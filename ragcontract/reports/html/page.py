@@ -28,6 +28,7 @@ from ragcontract.reports.html.query_rows import Queries, queries
 from ragcontract.reports.html.tags import Tags, tags
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import ErrorReport, Report
+from ragcontract.reports.scope_note import scope_phrase
 
 PACKAGE = "ragcontract.reports.html"
 TITLES: dict[Verdict, str] = {"pass": "Retrieval contract holds", "fail": "Retrieval contract broken"}
@@ -46,6 +47,7 @@ class Page(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     title: str
     headline: Sequence[Part]
+    scope: Sequence[Part]
     about: str
     drift: Sequence[Sequence[Part]]
     cards: Cards
@@ -109,6 +111,7 @@ def _page(report: Report) -> Page:
         verdict=report.verdict,
         title=TITLES[report.verdict],
         headline=sentence(headline_phrase(report), bounds.HTML_NOTE),
+        scope=sentence(scope_phrase(report)),
         about=_about(report),
         drift=[*map(sentence, history_notes(report)), *map(with_code, drift_phrases(report))],
         cards=cards(report),

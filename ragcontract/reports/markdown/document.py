@@ -18,6 +18,7 @@ from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, table, 
 from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
+from ragcontract.reports.scope_note import scope_note
 
 STATUS = {"pass": "✅ pass", "fail": "❌ fail", "waived": "☑️ waived", "none": "-"}
 ICONS = {"pass": "✅", "fail": "❌"}
@@ -67,6 +68,7 @@ def render(
     parts = [
         f"### {icon} {_contract(name)} {verdict}: {headline(report, code, inline)}",
         *([remark.markdown] if remark.markdown else []),
+        *([note] if (note := scope_note(report, code, inline)) else []),
         *_notes(report, replaced_here=replaced_here),
         *_metric_table(report, layout.rows),
         *_broken_queries(report, layout.rows),

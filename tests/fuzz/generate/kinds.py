@@ -79,7 +79,7 @@ def baseline(maker: Maker) -> dict[str, Any]:
 def config(maker: Maker) -> dict[str, Any]:
     """Return a configuration; of what a waiver is for, it names one thing, as it must."""
     made: dict[str, Any] = fitting(maker, "config") | {
-        "k": maker.cutoffs if len(maker.cutoffs) > 1 else maker.cutoffs[0]
+        "k": [*maker.cutoffs] if len(maker.cutoffs) > 1 else maker.cutoffs[0]
     }
     if maker.chance(0.8):
         made["missing_queries"] = "zero"

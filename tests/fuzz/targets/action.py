@@ -71,6 +71,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "comment": ("always", "on-change", "on-failure", "never", "x"),
     "report-json-detail": ("failed", "changed", "all", "x"),
     "k": ("1", "3", "10", "0", "1000000000", "x", "٣"),
+    "tag": ("tag0", "tag0\ntag1", "x"),
     "pull-request": ("7", "0", "8", "x", "9" * 30),
     "github-timeout": ("1", "10", "3600", "0", "x"),
     "working-directory": (".", "out", "..", "../outside", "$home/workspace"),

@@ -49,6 +49,10 @@ def _options_of_check(maker: Maker, kinds: list[str]) -> Mapping[str, bytes]:
         argv += ["--report-html", "report.html"]
     if maker.chance(0.2):
         argv += ["--report-json-detail", maker.pick(("failed", "changed", "all"))]
+    if maker.chance(0.15):
+        argv += [f"--tag={tag}" for tag in maker.some(maker.tags, 2)]
+    if maker.chance(0.05):
+        argv.append("--quiet")
     return {ARGV: json.dumps(argv).encode()}
 
 
@@ -91,7 +95,8 @@ def _options_of_command(maker: Maker, kinds: list[str]) -> Mapping[str, bytes]:
     command = maker.pick(COMMANDS[:-1])
     own = {
         "score": [[], ["--format", "json"]],
-        "lint": [[], ["--strict"]],
+        "lint": [[], ["--strict"], ["--without-run"]],
+        "validate": [[], ["--without-run"], [f"--tag={maker.pick(maker.tags)}"]],
         "baseline": [
             ["--out", "new.json"],
             ["--force"],

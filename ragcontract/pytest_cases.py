@@ -1,0 +1,231 @@
+"""Judges a run once for all tests that need it, and makes a test of every gate and every golden query."""
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from msgspec import Struct
+
+from ragcontract.api import check, named_tags, valid_k
+from ragcontract.contract import defaults
+from ragcontract.contract.config_file import read_config
+from ragcontract.contract.defaults import InputPaths
+from ragcontract.contract.golden_file import read_golden
+from ragcontract.contract.resolve import Contract, resolve
+from ragcontract.core.errors import InputError
+from ragcontract.core.finding import Finding, sentence
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.text import visible
+from ragcontract.registry import BUILT_IN
+from ragcontract.reports.result import Report
+
+PathLike = str | os.PathLike[str]
+Paths = PathLike | Sequence[PathLike] | None
+GATE, QUERY = "gate:", "query:"  # the first characters of a test's id; of a query's only where it would be ambiguous
+_JUDGED = pytest.StashKey[dict[tuple[str, int], tuple[Any, "Judged | Exception"]]]()
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """The arguments of the markers of a test; ``folder`` is where the paths start, relative to pytest's rootdir."""
+
+    golden: Paths = None
+    run: Paths = None
+    baseline: Paths = None
+    config: PathLike | None = None
+    k: int | None = None
+    tags: str | Sequence[str] = ()
+    repeats: bool = False
+    folder: PathLike = ""
+
+    @classmethod
+    def of(cls, node: Any) -> "Options":
+        """Return the arguments of a test's markers; those of a function come before those of its class and module."""
+        given: dict[str, Any] = {}
+        for marker in reversed([*node.iter_markers("rag_contract")]):
+            if marker.args:
+                raise InputError(["@pytest.mark.rag_contract: takes keyword arguments only"])
+            given |= marker.kwargs
+        try:
+            return cls(**given)
+        except TypeError as error:
+            known = ", ".join(cls.__struct_fields__)
+            raise InputError([f"@pytest.mark.rag_contract: {error}; it takes {known}"]) from None
+
+    def inputs(self, folder: Path) -> InputPaths:
+        """Return the paths of the inputs, found as the command line finds them in the folder that it is called in."""
+        return defaults.find_inputs(
+            golden=_listed(self.golden),
+            run=_listed(self.run),
+            baseline=_listed(self.baseline),
+            config=None if self.config is None else os.fspath(self.config),
+            folder=str(folder),
+        )
+
+
+class Target(Struct, frozen=True):
+    """What one test is about: the id of a gate or of a golden query."""
+
+    kind: Literal["gate", "query"]
+    id: str
+
+    @property
+    def test_id(self) -> str:
+        """The part of the test's id in square brackets, different for every target of a contract."""
+        if self.kind == "gate":
+            return GATE + self.id
+        return QUERY + self.id if self.id.startswith((GATE, QUERY)) else self.id
+
+
+class Case:
+    """One gate or one golden query, judged: the value of the fixture ``rag_contract_case``.
+
+    ``query`` is None for a gate.
+    """
+
+    def __init__(self, target: Target, query: GoldenQuery | None, findings: Sequence[Finding]) -> None:
+        """Store what the case is about, and the findings on it."""
+        self.kind, self.id, self.query = target.kind, target.id, query
+        self._findings = findings
+
+    def raise_if_failed(self) -> None:
+        """Fail the test if the gate or a rule of the query is broken; xfail it if that is waived or only a warning."""
+        __tracebackhide__ = True
+        if failing := [finding for finding in self._findings if finding.status == "fail"]:
+            pytest.fail(self._message(failing), pytrace=False)
+        if self._findings:
+            pytest.xfail("; ".join(f"{visible(one.why)}: {_sentence(one)}" for one in self._findings))
+            pytest.fail(self._message(self._findings), pytrace=False)  # with --runxfail, the line above does nothing
+
+    def __repr__(self) -> str:
+        """Return what the case is about."""
+        return f"<rag_contract_case {self.kind} {visible(self.id)}>"
+
+    def _message(self, findings: Sequence[Finding]) -> str:
+        lines = [_sentence(finding) for finding in findings]
+        if self.query:
+            lines.append(f"question: {visible(self.query.query)}")
+        lines.append(f"defined at {visible(findings[0].location)}")
+        return "\n".join(lines)
+
+
+class Judged:
+    """A run that was judged: its report, and the case of every target."""
+
+    def __init__(self, report: Report, contract: Contract) -> None:
+        """Group the findings by what they are about."""
+        self.report = report
+        self._queries = contract.queries
+        self._findings: dict[Target, list[Finding]] = {}
+        for finding in report.findings:
+            kind: Literal["gate", "query"] = "gate" if finding.query_id is None else "query"
+            self._findings.setdefault(Target(kind, finding.query_id or finding.ids[0]), []).append(finding)
+
+    def case(self, target: Target) -> Case:
+        """Return the case of a gate or a golden query."""
+        query = self._queries.get(target.id) if target.kind == "query" else None
+        return Case(target, query, self._findings.get(target, []))
+
+
+def parametrize(metafunc: pytest.Metafunc, fixture: str) -> None:
+    """Make a test for each gate, in the order of the config, and for each query, in the order of the golden set."""
+    try:
+        options = Options.of(metafunc.definition)
+        contract = _contract_of(options, options.inputs(_folder_of(metafunc.config, options)))
+    except InputError as error:
+        raise pytest.Collector.CollectError(_explained(error)) from None
+    targets = [
+        *(Target("gate", gate.id) for gate in contract.gates),
+        *(Target("query", query_id) for query_id in contract.queries),
+    ]
+    metafunc.parametrize(fixture, targets, ids=[target.test_id for target in targets], indirect=True)
+
+
+def judged(request: pytest.FixtureRequest) -> Judged:
+    """Judge the run that a test is about; all tests of one session with the same inputs share the result."""
+    try:
+        options = Options.of(request.node)
+        run = None if options.run is not None else request.getfixturevalue("rag_run")
+        return _judged_once(request, options, run)
+    except InputError as error:
+        pytest.fail(_explained(error), pytrace=False)
+
+
+def _judged_once(request: pytest.FixtureRequest, options: Options, run: Any) -> Judged:
+    known = request.session.stash.setdefault(_JUDGED, {})
+    key = (repr(options), id(run))
+    if key in known:
+        _, found = known[key]
+        if isinstance(found, Exception):
+            first, *_ = str(found).splitlines() or [type(found).__name__]
+            raise InputError([f"{first} (the first test that failed has everything about it)"])
+        return found
+    try:
+        result = _judge(options, _folder_of(request.config, options), run)
+    except Exception as error:  # also those of the run's own function, which is called once only
+        known[key] = run, error
+        raise
+    known[key] = run, result  # the run is held, so that no other object gets its identity
+    return result
+
+
+def _judge(options: Options, folder: Path, run: Any) -> Judged:
+    paths = options.inputs(folder)
+    contract = _contract_of(options, paths)
+    report = check(
+        golden=paths.golden,
+        run=paths.run if run is None else _run_of(run, contract, folder),
+        baseline=paths.baseline,
+        config=paths.config,
+        k=options.k,
+        tags=options.tags,
+        repeats=options.repeats,
+    )
+    for warning in report.warnings:
+        warnings.warn(visible(warning), stacklevel=1)
+    return Judged(report, contract)
+
+
+def _run_of(run: Any, contract: Contract, folder: Path) -> Any:
+    """Return what the fixture ``rag_run`` gave as a mapping or as paths; a function is asked every question."""
+    if isinstance(run, Mapping):
+        return run
+    if callable(run):
+        return {query.id: run(query.query) for query in contract.queries.values()}
+    return defaults.find_inputs(golden=(), run=_listed(run), folder=str(folder)).run
+
+
+def _contract_of(options: Options, paths: InputPaths) -> Contract:
+    """Read the contract; raises InputError with all problems of its files."""
+    config = read_config(paths.config, BUILT_IN, k=valid_k(options.k))
+    has_baseline = paths.baseline is not None
+    tags = named_tags(options.tags)
+    contract = resolve(read_golden(paths.golden, BUILT_IN), config, BUILT_IN, has_baseline=has_baseline, tags=tags)
+    contract.problems.raise_if_any()
+    return contract
+
+
+def _folder_of(config: pytest.Config, options: Options) -> Path:
+    """Return the contract's folder, relative to the current one if possible: messages name files below it."""
+    folder = Path(config.rootpath, options.folder)
+    try:
+        return Path(os.path.relpath(folder))
+    except ValueError:  # on another drive
+        return folder
+
+
+def _listed(paths: Paths) -> list[str]:
+    if paths is None:
+        return []
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+
+
+def _sentence(finding: Finding) -> str:
+    return sentence(finding, visible, visible)
+
+
+def _explained(error: InputError) -> str:
+    """Return the message on input that cannot be judged."""
+    return "\n".join(["the retrieval contract cannot be judged:", *(f"  {visible(line)}" for line in error.lines())])

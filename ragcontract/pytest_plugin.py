@@ -1,0 +1,61 @@
+"""The pytest plugin: judges a run in a test suite, as ``rag-contract check`` does.
+
+pytest imports this module at every start, also in projects that do not use it. It therefore imports nothing else of the
+package; ``pytest_cases`` does the work and is imported by the first test that asks for it.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from ragcontract.pytest_cases import Case
+    from ragcontract.reports.result import Report
+
+MARKER = (
+    "rag_contract(golden, run, baseline, config, k, tags, repeats, folder): what the fixtures rag_contract and "
+    "rag_contract_case judge, with the defaults of `rag-contract check`; paths start at folder, and folder at rootdir"
+)
+CASE = "rag_contract_case"
+
+
+def pytest_configure(config: "pytest.Config") -> None:
+    """Register the marker."""
+    config.addinivalue_line("markers", MARKER)
+
+
+def pytest_generate_tests(metafunc: "pytest.Metafunc") -> None:
+    """Make one test for each gate and each golden query of a test that uses ``rag_contract_case``."""
+    if CASE in metafunc.fixturenames:
+        from ragcontract.pytest_cases import parametrize
+
+        parametrize(metafunc, CASE)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_call(item: "pytest.Item") -> None:
+    """Fail a test that uses ``rag_contract_case`` for what is broken, even if it does not ask."""
+    case = (getattr(item, "funcargs", None) or {}).get(CASE)
+    if case is not None:
+        case.raise_if_failed()
+
+
+@pytest.fixture(scope="session")
+def rag_run() -> None:
+    """Override this to return the run to judge: a mapping, a function or paths; None is the run's file."""
+
+
+@pytest.fixture
+def rag_contract(request: "pytest.FixtureRequest") -> "Report":
+    """Return the report on the run, which is judged once for all tests with the same inputs."""
+    from ragcontract.pytest_cases import judged
+
+    return judged(request).report
+
+
+@pytest.fixture(name=CASE)
+def _case(request: Any) -> "Case":
+    """Return one gate or one golden query of the contract; the test fails if it is broken."""
+    from ragcontract.pytest_cases import judged
+
+    return judged(request).case(request.param)

@@ -1,0 +1,313 @@
+"""The pytest plugin: a contract in a test suite, run by pytest as users run it, in a process of its own."""
+
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from scripts import docs
+from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
+from tests.process import Ended, rag_contract, shell, spawn
+from tests.runner import ROOT
+from tests.test_imports import unmeasured
+
+PAGE = (ROOT / "docs" / "pytest.md").read_text()
+CASES = "def test_case(rag_contract_case):\n    rag_contract_case.raise_if_failed()\n"
+WHOLE = "def test_whole(rag_contract):\n    rag_contract.raise_if_failed()\n"
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for PYTHONPATH in which pytest finds the entry point that pyproject.toml declares."""
+    folder = tmp_path_factory.mktemp("installed")
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
+    info = folder / "rag_contract_plugin-0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rag-contract-plugin\nVersion: 0\n")
+    (info / "entry_points.txt").write_text("[pytest11]\n" + "".join(f"{a} = {b}\n" for a, b in points.items()))
+    return folder
+
+
+# Plugins of the development environment that a user need not have, and that take most of the start.
+OTHERS = ("-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:pytest_cov")
+
+
+class Suite:
+    """A project with a contract and tests."""
+
+    def __init__(self, folder: Path, installed: Path) -> None:
+        self.folder = folder
+        self._path = f"{installed}:{ROOT}"
+        (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\naddopts = --strict-markers\n")
+
+    def write(self, **files: str) -> None:
+        for name, text in files.items():
+            (self.folder / f"{name}.py").write_text(text)
+
+    def run(self, *args: str, measured: bool = True) -> Ended:
+        environ = {"PYTHONPATH": self._path, "PYTEST_ADDOPTS": "", "COLUMNS": "200"} | (
+            {} if measured else unmeasured()
+        )
+        options = ("-p", "no:cacheprovider", *OTHERS, "-rA", "-v")
+        return spawn(*options, *args, cwd=self.folder, command=(sys.executable, "-m", "pytest"), environ=environ)
+
+
+@pytest.fixture
+def suite(tmp_path: Path, installed: Path) -> Suite:
+    """Return a project whose contract has one query of each sort, and two gates."""
+    rows = [
+        golden("good", "doc1"),
+        golden("lost", "doc2", must_rank_at_most=1),
+        golden("only a warning", "doc3", severity="warn"),
+        golden("waived", "doc4"),
+    ]
+    write_jsonl(tmp_path / "golden.jsonl", rows)
+    write_jsonl(tmp_path / "current_run.jsonl", [run("good", "doc1"), *(run(row["id"], "x") for row in rows[1:])])
+    (tmp_path / "ragcontract.yml").write_text(
+        "minimums:\n  mrr_at_k: 0.2\n  recall_at_k: 0.9\n"
+        'waivers:\n- {query: waived, reason: the index is rebuilt, owner: ann, expires: "2999-01-01"}\n'
+    )
+    return Suite(tmp_path, installed)
+
+
+def outcomes(ended: Ended) -> dict[str, str]:
+    """Return the outcome of each test by its name in brackets, or else its name."""
+    found = re.findall(r"^test_\w+\.py::(?:\w+\[(.*)\]|(\w+)) ([A-Z]+)\b.*\[ *\d+%\]$", ended.out, re.MULTILINE)
+    return {case or name: outcome for case, name, outcome in found}
+
+
+def test_every_gate_and_every_golden_query_is_a_test(suite: Suite) -> None:
+    suite.write(test_contract=CASES)
+    ended = suite.run()
+    assert outcomes(ended) == {
+        "gate:minimums.mrr_at_k": "PASSED",
+        "gate:minimums.recall_at_k": "FAILED",
+        "good": "PASSED",
+        "lost": "FAILED",
+        "only a warning": "XFAIL",
+        "waived": "XFAIL",
+    }
+    assert ended.code == 1
+
+
+def test_a_failure_is_the_finding_and_no_traceback(suite: Suite) -> None:
+    suite.write(test_contract=CASES)
+    out = suite.run().out
+    finding = "expected doc2 in top 1; found: missing from top 5"
+    assert f"___ test_case[lost] ___\n{finding}\nquestion: What" in re.sub("_{3,}", "___", out)
+    assert "\nquestion: What about lost?\ndefined at golden.jsonl:2\n" in out
+    assert "\nRecall@5 is 0.25, minimum 0.90\ndefined at ragcontract.yml:3\n" in out
+    assert "waived until 2999-01-01, ann: the index is rebuilt: expected doc4 in top 5; found: missing" in out
+    assert "severity warn: expected doc3" in out
+    assert "Traceback" not in out
+    assert "raise_if_failed" not in out
+
+
+def test_the_fixture_of_the_whole_run_is_the_report_and_its_failure_has_all_reasons(suite: Suite) -> None:
+    suite.write(test_contract=WHOLE)
+    ended = suite.run()
+    assert outcomes(ended) == {"test_whole": "FAILED"}
+    assert (
+        "ContractBroken: Retrieval contract broken: Recall@5 is 0.25, minimum 0.90; 1 of 4 queries broken" in ended.out
+    )
+    assert "lost: expected doc2 in top 1; found: missing from top 5 (golden.jsonl:2)" in ended.out
+    assert ">       rag_contract.raise_if_failed()" in ended.out
+    assert "raise ContractBroken" not in ended.out
+
+
+def test_a_test_that_does_not_ask_its_case_fails_all_the_same(suite: Suite) -> None:
+    suite.write(
+        test_contract="def test_case(rag_contract_case):\n    assert rag_contract_case.kind in ('gate', 'query')\n"
+    )
+    assert outcomes(suite.run("-k", "lost or good")) == {"good": "PASSED", "lost": "FAILED"}
+
+
+def test_runxfail_fails_what_is_waived(suite: Suite) -> None:
+    suite.write(test_contract=CASES)
+    assert outcomes(suite.run("--runxfail", "-k", "waived")) == {"waived": "FAILED"}
+
+
+def test_the_verdict_is_that_of_the_command(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_baseline(suite.folder / "baseline.json", stored_query("good", "doc1"))
+    (suite.folder / "ragcontract.yml").write_text("fail_on: {mrr_drop_gt: 0.1}\n")
+    suite.write(
+        test_contract="import msgspec, pathlib\n\ndef test_whole(rag_contract):\n"
+        "    pathlib.Path('from_pytest.json').write_bytes(msgspec.json.encode(rag_contract))\n"
+    )
+    assert suite.run().code == 0
+    monkeypatch.chdir(suite.folder)
+    assert rag_contract("check").code == 1
+    files = (suite.folder / name for name in ("from_pytest.json", "report.json"))
+    ours, theirs = (json.loads(file.read_text()) | {"created_at": ""} for file in files)
+    assert ours == theirs
+
+
+RUNS = {
+    "a function": "def search(question):\n        return ['doc1']\n    return search",
+    "a mapping": "return {name: ['doc1'] for name in ('good', 'lost', 'only a warning', 'waived')}",
+    "a path": "return 'other_run.jsonl'",
+}
+
+
+@pytest.mark.parametrize("given", RUNS)
+def test_the_run_may_be(given: str, suite: Suite) -> None:
+    write_jsonl(
+        suite.folder / "other_run.jsonl", [run(name, "doc1") for name in ("good", "lost", "only a warning", "waived")]
+    )
+    (suite.folder / "current_run.jsonl").unlink()
+    fixture = f"import pytest\n\n@pytest.fixture(scope='session')\ndef rag_run():\n    {RUNS[given]}\n"
+    suite.write(conftest=fixture, test_contract=CASES)
+    assert outcomes(suite.run("-k", "good or lost")) == {"good": "PASSED", "lost": "FAILED"}
+
+
+def test_the_function_is_asked_each_question_once_even_if_it_fails(suite: Suite) -> None:
+    fixture = (
+        "import pytest\n\n@pytest.fixture(scope='session')\ndef rag_run():\n"
+        "    def search(question):\n        print('asked', question)\n        {}\n    return search\n"
+    )
+    suite.write(conftest=fixture.format("return ['doc1']"), test_contract=CASES + WHOLE)
+    assert suite.run("-s").out.count("asked What about lost?") == 1
+    suite.write(conftest=fixture.format("raise OSError('the index is down')"))
+    ended = suite.run("-s")
+    assert ended.out.count("asked What about") == 1
+    assert ended.out.count("OSError: the index is down") >= 1
+    assert "the index is down (the first test that failed has everything about it)" in ended.out
+
+
+def test_the_marker_names_the_inputs_and_that_of_the_function_comes_first(suite: Suite) -> None:
+    other = suite.folder / "contracts" / "billing"
+    other.mkdir(parents=True)
+    write_jsonl(other / "asked.jsonl", [golden("b1", "doc1", tags=["smoke"]), golden("b2", "doc2")])
+    write_jsonl(other / "run.jsonl", [run("b1", "x", "y", "doc1")])
+    suite.write(
+        test_contract="import pytest\n\npytestmark = pytest.mark.rag_contract(folder='contracts/billing', "
+        "golden='asked.jsonl', run='run.jsonl', k=9)\n\n"
+        f"@pytest.mark.rag_contract(k=2, tags=['smoke'])\n{CASES}"
+        "@pytest.mark.rag_contract(tags='smoke')\n" + WHOLE
+    )
+    assert outcomes(suite.run()) == {"b1": "FAILED", "test_whole": "PASSED"}
+
+
+def test_a_mistake_in_the_marker_is_an_error_that_names_it(suite: Suite) -> None:
+    suite.write(test_contract=f"import pytest\n\n@pytest.mark.rag_contract(gloden='x')\n{CASES}")
+    ended = suite.run()
+    assert ended.code == 2
+    assert (
+        "@pytest.mark.rag_contract: Unexpected keyword argument 'gloden'; it takes golden, run, baseline" in ended.out
+    )
+    suite.write(test_contract=f"import pytest\n\n@pytest.mark.rag_contract('golden.jsonl')\n{WHOLE}")
+    assert "@pytest.mark.rag_contract: takes keyword arguments only" in suite.run().out
+
+
+def test_a_contract_that_is_wrong_stops_the_collection_with_every_problem(suite: Suite) -> None:
+    write_jsonl(suite.folder / "golden.jsonl", [golden("q1", weight=-1), golden("q2", weight=-1)])
+    suite.write(test_contract=CASES)
+    ended = suite.run()
+    assert ended.code == 2
+    assert "the retrieval contract cannot be judged:\n" in ended.out
+    assert all(f"golden.jsonl:{line}: weight" in ended.out for line in (1, 2))
+    assert "Traceback" not in ended.out
+
+
+def test_a_run_that_is_wrong_is_described_once(suite: Suite) -> None:
+    write_jsonl(suite.folder / "current_run.jsonl", [run("good", "doc1")])
+    suite.write(test_contract=CASES)
+    ended = suite.run()
+    missing = "current_run.jsonl: has no row for golden query 'lost' (golden.jsonl:2)"
+    assert ended.out.count(missing) <= ended.out.count("the retrieval contract cannot be judged") + 1
+    assert "has no row for golden query 'waived'" in ended.out
+    assert "(the first test that failed has everything about it)" in ended.out
+    assert outcomes(ended) == dict.fromkeys(outcomes(ended), "ERROR")
+
+
+def test_what_is_probably_a_mistake_is_a_warning(suite: Suite) -> None:
+    (suite.folder / "pytest.ini").unlink()
+    with (suite.folder / "current_run.jsonl").open("a") as file:
+        file.write(json.dumps(run("of_nobody")) + "\n")
+    suite.write(test_contract=WHOLE)
+    assert (
+        suite.run().out.count("UserWarning: current_run.jsonl: 1 row for no golden query, left out: 'of_nobody'") == 1
+    )
+
+
+def test_hostile_ids_are_text_and_each_its_own(suite: Suite) -> None:
+    ids = [
+        "a/b::c[d]",
+        "\x1b[31mred\nline",
+        r"\x1b[31mred\nline",
+        "gate:minimums.mrr_at_k",
+        "query:x",
+        "é\u202e",
+        "nul\0",
+        "[",
+        "]",
+    ]
+    write_jsonl(suite.folder / "golden.jsonl", [golden(one) for one in ids])
+    write_jsonl(suite.folder / "current_run.jsonl", [run(one, "x") for one in ids])
+    (suite.folder / "ragcontract.yml").write_text("minimums: {mrr_at_k: 0}\n")
+    suite.write(test_contract=CASES)
+    ended = suite.run()
+    found = outcomes(ended)
+    assert found.pop("gate:minimums.mrr_at_k") == "PASSED"
+    assert list(found.values()) == ["FAILED"] * len(ids)
+    assert {"query:gate:minimums.mrr_at_k", "query:query:x", "a/b::c[d]"} <= set(found)
+    assert not re.search("[\x1b\0\u202e]", ended.out)
+
+
+def test_several_workers_collect_the_same_tests(suite: Suite) -> None:
+    suite.write(test_contract=CASES)
+    out = suite.run("-n", "2").out
+    assert "2 failed, 2 passed, 2 xfailed" in out
+
+
+def test_the_plugin_can_be_turned_off(suite: Suite) -> None:
+    suite.write(test_contract=WHOLE)
+    assert "fixture 'rag_contract' not found" in suite.run("-p", "no:ragcontract").out
+
+
+def test_a_project_that_does_not_use_the_plugin_imports_nothing_of_it(suite: Suite) -> None:
+    suite.write(
+        test_own="import sys\n\ndef test_own():\n"
+        "    ours = {name for name in sys.modules if name.partition('.')[0] in ('ragcontract', 'msgspec', 'click')}\n"
+        "    assert ours == {'ragcontract', 'ragcontract.pytest_plugin'}\n"
+    )
+    ended = suite.run(measured=False)
+    assert ended.code == 0, ended.out
+
+
+def test_the_markers_are_listed_with_their_arguments(suite: Suite) -> None:
+    assert (
+        "@pytest.mark.rag_contract(golden, run, baseline, config, k, tags, repeats, folder):"
+        in suite.run("--markers").out
+    )
+
+
+def test_the_page_on_pytest_shows_what_pytest_reports(suite: Suite) -> None:
+    for name in ("golden.jsonl", "current_run.jsonl", "ragcontract.yml"):
+        (suite.folder / name).unlink()
+    readme = docs.README.read_text()
+    assert shell(docs.block(readme, "quickstart files"), cwd=suite.folder).code == 0
+    assert shell("rag-contract baseline --run good_run.jsonl", cwd=suite.folder).code == 0
+    (suite.folder / "my_app.py").write_text(
+        "import json\n\nasked = {row['query']: row['id'] for row in map(json.loads, open('golden.jsonl'))}\n"
+        "found = {row['query_id']: row['results'] for row in map(json.loads, open('current_run.jsonl'))}\n\n"
+        "def search(question):\n    return [result['doc_id'] for result in found[asked[question]]]\n"
+    )
+    for name in ("conftest.py", "test_retrieval.py"):
+        (suite.folder / name).write_text(docs.block(PAGE, f"pytest {name}"))
+    out = suite.run().out
+    for line in docs.block(PAGE, "pytest output").splitlines():
+        shown = line.strip("_ ")
+        assert any(other.strip("_ ").startswith(shown) for other in out.splitlines()), line
+
+
+def test_the_marker_on_the_page_on_pytest_works(suite: Suite) -> None:
+    folder = suite.folder / "contracts" / "billing"
+    folder.mkdir(parents=True)
+    write_jsonl(folder / "golden.jsonl", [golden("b1", tags=["smoke"]), golden("b2")])
+    write_jsonl(folder / "current_run.jsonl", [run("b1"), run("b2")])
+    (suite.folder / "test_billing.py").write_text(docs.block(PAGE, "pytest test_billing.py"))
+    assert outcomes(suite.run()) == {"b1": "PASSED", "test_the_whole_contract": "PASSED"}
