@@ -11,6 +11,7 @@ from ragcontract.core.run import SourceFile
 from ragcontract.reports.broken import FindingsByQuery, tolerated_queries, waived_gates
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, line, table, text
+from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank_changes
 from ragcontract.reports.report import BaselineInput, GoldenInput, QueryReport, Report, RunInput, TagReport
@@ -46,7 +47,7 @@ def _tolerated(report: Report, max_rows: int) -> list[str]:
         if isinstance(item, list):
             return item
         tolerated = [render((*one.expected, ": ", *one.found), code, inline) for one in findings.tolerated(item.id)]
-        return [code(item.id), "; ".join(tolerated), line(findings.why_tolerated(item.id))]
+        return [query_cell(item), "; ".join(tolerated), line(findings.why_tolerated(item.id))]
 
     def as_table(items: Sequence[list[str] | QueryReport]) -> str:
         return table(["", "Broken", "Why it does not fail"], "lll", map(row_of, items))
@@ -89,7 +90,7 @@ def _moved(item: RankChange, report: Report) -> list[str]:
     shown = ", ".join(steps[: bounds.CHANGED_DOCS] + more)
     if item.metric:
         shown = text(metric_step(item, report, "→")) + (f"; the worst ranks of its rows: {shown}" if shown else "")
-    return [code(item.query.id), shown]
+    return [query_cell(item.query), shown]
 
 
 def _tags(report: Report, max_rows: int) -> list[str]:
@@ -124,7 +125,7 @@ def _noise(report: Report) -> list[str]:
         [
             text(metric.label),
             signed(metric.delta, TAG_DIGITS),
-            "-"
+            "too few changed"
             if noise.interval is None
             else f"{signed(noise.interval[0], TAG_DIGITS)} to {signed(noise.interval[1], TAG_DIGITS)}",
             f"{noise.wins:,} / {noise.ties:,} / {noise.losses:,}",
@@ -153,8 +154,8 @@ def inputs_fold(report: Report) -> str:
     body = [
         ["golden", _files(golden.files), f"{_queries(golden)}, {golden.answerable:,} with relevant documents"],
         ["run", _files(run.files), f"{_queries(run)}{missing}{repeated}"],
-        ["baseline", "-", "none given: nothing was compared"],
-        ["config", "-", "none given: rules on, no gates"],
+        ["baseline", "", "none given: nothing was compared"],
+        ["config", "", "none given: rules on, no gates"],
     ]
     if baseline:
         made = f", made {code(baseline.created_at)}" if baseline.created_at else ""
