@@ -177,7 +177,8 @@ class TagReport(Struct, frozen=True, kw_only=True):
     """The means over the queries with one tag; ``metrics_shared`` and ``baseline_metrics`` are over shared queries.
 
     ``p_values`` are for drops at the largest cut-off, adjusted over all tags by the method of Benjamini and Hochberg
-    (1995); a metric that did not drop, or for which too few queries changed, has none.
+    (1995); a metric that did not drop, or for which too few queries changed, has none. ``shared`` counts the queries
+    that the baseline has as well; null without a baseline.
     """
 
     queries: int
@@ -185,6 +186,7 @@ class TagReport(Struct, frozen=True, kw_only=True):
     metrics_shared: dict[str, float | None] | None
     baseline_metrics: dict[str, float | None] | None
     p_values: dict[str, float] = {}
+    shared: int | None = None
 
 
 class LatencyReport(Struct, frozen=True, kw_only=True):

@@ -31,7 +31,8 @@ from ragcontract.reports.report import ErrorReport, Report
 PACKAGE = "ragcontract.reports.html"
 TITLES: dict[Verdict, str] = {"pass": "Retrieval contract holds", "fail": "Retrieval contract broken"}
 ERROR_TITLE = "Retrieval contract could not be judged"
-LEGEND = "The dot is the change, no change is in the middle; the bar is its interval, a dashed line the change allowed."
+LEGEND = "All bars cover the whole scale, from 0 to 1 if nothing else is said. A dashed line is a limit."
+COMPARED = " The line across a bar is the baseline, the line below it the interval in which the value is likely to be."
 SCRIPTS = ("queries.js", "slopes.js", "start.js")
 
 
@@ -99,7 +100,7 @@ def _environment() -> Environment:
 
 def _page(report: Report) -> Page:
     style, script = _asset("page.css"), "\n".join(map(_asset, SCRIPTS))
-    legend = LEGEND if report.inputs.baseline else None
+    legend = LEGEND + (COMPARED if report.inputs.baseline else "")
     return Page(
         policy=_policy(style, script),
         style=style,

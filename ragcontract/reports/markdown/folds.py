@@ -15,7 +15,7 @@ from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank_changes
 from ragcontract.reports.report import BaselineInput, GoldenInput, QueryReport, Report, RunInput, TagReport
-from ragcontract.reports.tag_table import tag_changes, tags_worst_first
+from ragcontract.reports.tag_table import tag_changes, tag_mean, tag_size, tags_worst_first
 
 TAG_DIGITS = 3
 ALPHA = 0.05  # for the stars in the table of tags
@@ -100,12 +100,12 @@ def _tags(report: Report, max_rows: int) -> list[str]:
 
     def as_table(tags: Sequence[tuple[str, TagReport]]) -> str:
         labels = [text(metric.label) for metric in metrics.values()]
-        body = [[code(name), f"{tag.queries:,}", *_tag_cells(tag, metrics)] for name, tag in tags]
+        body = [[code(name), tag_size(tag), *_tag_cells(tag, metrics)] for name, tag in tags]
         return table(["Tag", "Queries", *labels], "lr" + "r" * len(labels), body)
 
     notes = []
     if any(map(tag_changes, report.tags.values())):
-        notes.append("In brackets the change since the baseline, over the queries that both sides have.")
+        notes.append("In brackets the change since the baseline. Both are over the queries that both sides have.")
     if any(p <= ALPHA for tag in report.tags.values() for p in tag.p_values.values()):
         notes[0] += " With a star: a drop that chance does not explain, among all tags (Benjamini-Hochberg, 5 %)."
     return [fold(count(len(report.tags), "tag"), *cut(tags_worst_first(report), max_rows, "tag", as_table), *notes)]
@@ -117,7 +117,8 @@ def _tag_cells(tag: TagReport, metrics: Iterable[str]) -> Iterable[str]:
         change = changes.get(key, 0.0)
         star = "\\*" if tag.p_values.get(key, 1) <= ALPHA else ""
         moved = f" ({signed(change, TAG_DIGITS)}{star})" if round(change, TAG_DIGITS) else ""
-        yield fixed(tag.metrics[key], TAG_DIGITS) + moved
+        mean = tag_mean(tag, key)
+        yield ("no value" if mean is None else fixed(mean, TAG_DIGITS)) + moved
 
 
 def _noise(report: Report) -> list[str]:
