@@ -44,27 +44,30 @@ def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> i
     """Return the number of decimals for the metrics of a table: the same for all of its rows.
 
     It is 2 to 4: what shows that a value changed, and on which side of its limit it is. Where a limit is broken by
-    less than that, it is as many as show it, up to 10.
+    less than that, it is as many as show it, up to 10. In the rows with limits, if there are any, changes are also
+    the differences of what is shown, as far as 4 decimals allow.
     """
+    rows = list(rows)
+    limited = [row for row in rows if row[1]]
     broken: list[int] = []
     other: list[int] = []
     steps: list[tuple[float, float]] = []
     for metric, gates in rows:
         for gate in gates:
-            needed = digits_beside(*_in_points(gate, metric))
-            (broken if gate.status == "fail" else other).append(needed)
-            other += [] if gate.kind.startswith("relative") else [decimals(gate.limit)]
-        if metric.delta is not None and metric.baseline is not None and metric.current_shared is not None:
-            other.append(digits_for([(metric.delta, 0.0)]))
+            (broken if gate.status == "fail" else other).append(_digits_beside(gate, metric))
+        other.append(digits_for([(metric.delta or 0.0, 0.0)]))
+    for metric, _ in limited or rows:
+        if metric.baseline is not None and metric.current_shared is not None:
             steps.append((metric.baseline, metric.current_shared))
     fewest = max([*broken, *(min(one, MOST_FOR_TABLES) for one in other)], default=digits_for([]))
     return digits_that_add_up(steps, fewest)
 
 
-def _in_points(gate: GateReport, metric: MetricReport) -> tuple[float, float]:
-    """Return what a gate observed, and its limit, in points of the metric."""
-    of = abs(metric.baseline or 0.0) if gate.kind.startswith("relative") else 1.0
-    return gate.observed * of, gate.limit * of
+def _digits_beside(gate: GateReport, metric: MetricReport) -> int:
+    if not gate.kind.startswith("relative"):
+        return max(digits_beside(gate.observed, gate.limit), min(decimals(gate.limit), MOST_FOR_TABLES))
+    before = abs(metric.baseline or 0.0)  # a limit in percent is also shown in points, rounded
+    return digits_for([(gate.observed * before, gate.limit * before)])
 
 
 def limited_by(gate: GateReport) -> str:

@@ -92,6 +92,6 @@ def _broken_queries(report: Report, max_rows: int) -> list[str]:
 def _broken_rules(query: QueryReport, findings: FindingsByQuery) -> str:
     """Return what was expected and what was found, one line per finding; one column, so that a phone shows both."""
     return "<br>".join(
-        f"{say(finding.expected, code, inline)}: <b>{say(finding.found, code, inline)}</b>"
+        f"{say((*finding.expected, ': '), code, inline)}<b>{say(finding.found, code, inline)}</b>"
         for finding in findings.failing(query.id)
     )

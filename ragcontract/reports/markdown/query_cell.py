@@ -19,7 +19,9 @@ def query_cell(query: QueryReport) -> str:
 def repeats(query_id: str, question: str) -> bool:
     """Return whether an id is the question, or its beginning, in another spelling: ``how-do-i-get-a-refund``."""
     words, asked = _letters(query_id), _letters(question)
-    return bool(words) and (words == asked or (len(words) >= SHORTEST and asked.startswith(words)))
+    if not words:
+        return query_id == question
+    return words == asked or (len(words) >= SHORTEST and asked.startswith(words))
 
 
 def _letters(value: str) -> str:

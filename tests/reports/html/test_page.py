@@ -15,6 +15,7 @@ from ragcontract.reports import terminal
 from ragcontract.reports.html import page as html
 from ragcontract.reports.html.page_text import STATUS
 from ragcontract.reports.markdown import document as markdown
+from ragcontract.reports.markdown import metrics as markdown_metrics
 from ragcontract.reports.metric_table import table_rows
 from ragcontract.statistics.significance import Noise
 from tests.builders import good_workspace
@@ -131,7 +132,7 @@ def test_a_broken_query_with_a_waived_rule_is_listed_once() -> None:
 def test_drift_repeats_and_accepted_regressions_are_said() -> None:
     text = parsed(everything()).text
     assert "The run's rows disagree about the index version: 8, 9" in text
-    assert "The likely cause: embedding model e5-large@1 → e5-large@2, index version 8 → 8, 9" in text
+    assert "Also changed since the baseline: embedding model e5-large@1 → e5-large@2, index version 8 → 8, 9" in text
     assert "recreate it with rag-contract baseline" in text
     assert "`" not in text
     assert "The baseline was made with k = 5 and is compared here at k = 10" in text
@@ -147,9 +148,9 @@ def test_many_tags_with_limits_are_folded() -> None:
     assert "3 more limited means of tags, 3 broken" in page.text
 
 
-@pytest.mark.parametrize("labels", [STATUS, markdown.STATUS, terminal.STATUS])
+@pytest.mark.parametrize("labels", [STATUS, markdown_metrics.STATUS, terminal.STATUS])
 def test_every_status_has_a_label_in_every_report(labels: dict[str, str]) -> None:
-    queries = {*get_args(QueryStatus)} if labels is not markdown.STATUS else set()
+    queries = {*get_args(QueryStatus)} if labels is not markdown_metrics.STATUS else set()
     assert {*get_args(Status)} | queries == labels.keys()
 
 
