@@ -26,9 +26,9 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
-    """The origin of a report; known only in the action.
+    """The origin of a report, known in the action.
 
-    ``contract`` is the name of the contract, if it has one.
+    ``contract`` is the name of the contract, if it has one; the option ``--name`` of the command line sets it as well.
     """
 
     repository: str | None = None
@@ -221,6 +221,11 @@ class Report(Struct, frozen=True, kw_only=True):
     findings: list[Finding] = []
     source: Provenance | None = None
 
+    @property
+    def contract(self) -> str:
+        """The name of the contract; empty if it has none."""
+        return (self.source and self.source.contract) or ""
+
 
 class ErrorReport(Struct, frozen=True, kw_only=True):
     """Input that cannot be judged: ``report.json`` with the verdict ``error``.
@@ -236,3 +241,8 @@ class ErrorReport(Struct, frozen=True, kw_only=True):
     more_problems: Count = 0
     warnings: list[str] = []
     source: Provenance | None = None
+
+    @property
+    def contract(self) -> str:
+        """The name of the contract; empty if it has none."""
+        return (self.source and self.source.contract) or ""

@@ -62,11 +62,14 @@ def _tolerated(query: QueryReport, findings: FindingsByQuery) -> str:
 
 
 def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
+    has_baseline = report.inputs.baseline is not None
     cells = []
     for row in table_rows(report):
         verdict = [STATUS[row.status], row.limits] if judged else []
         label = row.label if row.tag is None else f"{row.label} {visible(row.tag)}"
-        cells.append([f"{label}, {row.over}" if row.over else label, row.values("->"), *verdict])
+        values = [f"{row.baseline} -> {row.current}", row.change] if row.compared else [row.current]
+        values += [""] * (has_baseline and not row.compared)
+        cells.append([f"{label}, {row.over}" if row.over else label, *values, *verdict])
     yield from aligned(cells)
     if note := shared_note(report):
         yield note

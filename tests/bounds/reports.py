@@ -167,7 +167,9 @@ CASES: Cases = {
     "HTML_REASON": Case(html_reason),
     "HTML_QUERIES": Case(lambda _, size: len(queries(broken(size)).rows) == size),
     "HTML_RANKS": Case(lambda _, size: not queries(wanting(size)).rows[0].more),
-    "HTML_CARDS": Case(lambda _, size: "of tags" not in "".join(one.title for one in cards(tagged(size, limited=True)).folded)),
+    "HTML_CARDS": Case(
+        lambda _, size: "of tags" not in "".join(one.title for one in cards(tagged(size, limited=True)).folded)
+    ),
     "HTML_OPEN_TAGS": Case(lambda _, size: html_tags(size)[0]),
     "HTML_TAGS": Case(lambda _, size: html_tags(size)[1]),
     "HTML_LINES": Case(folded),

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from ragcontract.core.numbers import (
     SAME,
-    count,
     as_written,
+    count,
     digits_beside,
     digits_for,
     digits_that_add_up,
@@ -75,7 +75,13 @@ def test_no_value_reads_as_beyond_a_limit_that_it_keeps(value: float, limit: flo
 
 
 def test_limits_are_shown_as_they_were_written() -> None:
-    assert [as_written(limit) for limit in (0.084, 0.1, 0.12345, 1, 20.0)] == ["0.084", "0.10", "0.12345", "1.00", "20.00"]
+    assert [as_written(limit) for limit in (0.084, 0.1, 0.12345, 1, 20.0)] == [
+        "0.084",
+        "0.10",
+        "0.12345",
+        "1.00",
+        "20.00",
+    ]
     assert [percent_as_written(limit / 100) for limit in (10, 12.5, 8.125)] == ["10%", "12.5%", "8.125%"]
     assert [ms_as_written(limit) for limit in (150, 179.5, 0.0625)] == ["150 ms", "179.5 ms", "0.0625 ms"]
 

@@ -29,8 +29,7 @@ from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import ErrorReport, Report
 
 PACKAGE = "ragcontract.reports.html"
-TITLES: dict[Verdict, str] = {"pass": "Retrieval contract holds", "fail": "Retrieval contract broken"}
-ERROR_TITLE = "Retrieval contract could not be judged"
+ENDS: dict[Verdict, str] = {"pass": "holds", "fail": "broken"}
 LEGEND = "All bars cover the whole scale, from 0 to 1 if nothing else is said. A dashed line is a limit."
 COMPARED = " The line across a bar is the baseline, the line below it the interval in which the value is likely to be."
 SCRIPTS = ("queries.js", "slopes.js", "start.js")
@@ -78,7 +77,7 @@ def render_error(report: ErrorReport) -> bytes:
     page = ErrorPage(
         policy=f"default-src 'none'; style-src '{_digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'",
         style=style,
-        title=ERROR_TITLE,
+        title=_title(report, "could not be judged"),
         about=_about(report),
         problems=[*map(shown, report.problems), *([more] if more else [])],
         warnings=list(map(shown, report.warnings)),
@@ -107,7 +106,7 @@ def _page(report: Report) -> Page:
         script=script,
         data=data.encode(report),
         verdict=report.verdict,
-        title=TITLES[report.verdict],
+        title=_title(report, ENDS[report.verdict]),
         headline=sentence(headline_phrase(report), bounds.HTML_NOTE),
         about=_about(report),
         drift=list(map(with_code, drift_phrases(report))),
@@ -117,6 +116,10 @@ def _page(report: Report) -> Page:
         queries=queries(report),
         folds=folds(report),
     )
+
+
+def _title(report: Report | ErrorReport, end: str) -> str:
+    return " ".join(filter(None, ["Retrieval contract", shown(report.contract, bounds.HTML_NAME), end]))
 
 
 def _about(report: Report | ErrorReport) -> str:

@@ -117,7 +117,9 @@ def test_of_many_limited_tags_the_worst_are_shown(max_rows: int) -> None:
     queries = [query("q", "A", tags=("t0", "t1", "t2"))]
     made = report(queries, {"q": ["A"]}, config={"tags": limits})
     page = Page(render(made, layout=Layout(rows=max_rows)))
-    assert [row[0] for row in page.tables[0] if " of " in row[0]] == [f"MRR@5 of {tag}" for tag in worst_first[:max_rows]]
+    assert [row[0] for row in page.tables[0] if " of " in row[0]] == [
+        f"MRR@5 of {tag}" for tag in worst_first[:max_rows]
+    ]
     assert (f"… and {3 - max_rows} more limited mean" in page.text) == (max_rows < 3)
 
 
@@ -142,9 +144,7 @@ def test_the_broken_queries() -> None:
         ("q17", "17?", "17?q17"),
     ],
 )
-def test_a_query_is_named_by_its_question_and_by_an_id_that_says_more(
-    query_id: str, question: str, shown: str
-) -> None:
+def test_a_query_is_named_by_its_question_and_by_an_id_that_says_more(query_id: str, question: str, shown: str) -> None:
     made = report([query(query_id, "A", query=question)], {query_id: ["x"]}, {query_id: ["A"]})
     page = Page(render(made))
     _, broken, worse, *_ = page.tables
@@ -230,12 +230,12 @@ def test_a_query_that_is_new_has_no_before() -> None:
 
 def test_several_findings_of_a_query_stand_under_its_name() -> None:
     made = report([query("q", "A", "B", must_rank_at_most=1)], {"q": ["x", "A"]}, {"q": ["B", "A"]})
+    findings = [
+        "A or B in top 1: A rank 2 (was rank 2), B missing from top 5 (was rank 1)",
+        "B in top 5: missing from top 5 (was rank 1)",
+    ]
     assert Page(render(made)).tables[1][1:] == [
-        [
-            "What about q?q",
-            "A or B in top 1: A rank 2 (was rank 2), B missing from top 5 (was rank 1)"
-            "B in top 5: missing from top 5 (was rank 1)",
-        ]
+        ["What about q?q", "".join(findings)],
     ]
 
 
@@ -244,7 +244,9 @@ def test_long_lists_are_cut() -> None:
     made = report([query("q", *docs, query="y" * 100)], {"q": []}, {"q": docs}, {"k": 8})
     (_, broken), (_, worse) = Page(render(made)).tables[1:3]
     assert broken[0] == "y" * 59 + "…q"
-    assert broken[1].startswith("doc0, doc1, doc2, doc3, doc4 and 3 more in top 8: doc0 missing from top 8 (was rank 1), ")
+    assert broken[1].startswith(
+        "doc0, doc1, doc2, doc3, doc4 and 3 more in top 8: doc0 missing from top 8 (was rank 1), "
+    )
     assert broken[1].endswith("doc4 missing from top 8 (was rank 5), 3 more")
     assert worse[1].endswith("doc4 5 → missing, 3 more")
 
@@ -379,7 +381,8 @@ def test_a_plain_report_of_somebody_else_has_every_part() -> None:
     assert DOWNLOADED.tags.count("details") == 7
     assert DOWNLOADED.links() == []
     cells = {cell for table in DOWNLOADED.tables for row in table for cell in row}
-    assert {"plainMRR@10", "plainp95 latency", "plainminimums.map_at_k", "plainquestion-001"} <= cells
+    assert {"plainMRR@10", "plainp95 latency", "plainminimums.map_at_k"} <= cells
+    assert any(cell.endswith("plainquestion-001") for cell in cells)
     assert "plainMRR@10 fell by 0.24, plainallowed drop 0.01" in DOWNLOADED.text
 
 
