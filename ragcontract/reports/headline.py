@@ -83,6 +83,6 @@ def shared_note(report: Report) -> str | None:
         for row in rows
         if row.metric and differs(row.metric) and row.label not in alone
     ]
-    end = f"; over all {count(report.inputs.golden.queries, 'query')}: {', '.join(others)}" if others else ""
+    end = f"; current over all {count(report.inputs.golden.queries, 'query')}: {', '.join(others)}" if others else ""
     shared = f"the {count(baseline.shared, 'query')} that both sides have ({', '.join(apart)})"
-    return f"What is compared with the baseline is over {shared}{end}."
+    return f"Compared over {shared}{end}."

@@ -55,22 +55,22 @@ def test_a_comparison_over_some_queries_says_so() -> None:
     )
     note = shared_note(report(queries, {"q1": ["x", "A"], "q2": ["A"], "q3": ["A"]}, before))
     assert note == (
-        "What is compared with the baseline is over the 1 query that both sides have "
-        "(1 new, 1 with another question, 1 gone); over all 3 queries: MRR@5 0.83, nDCG@5 0.88, MAP@5 0.83."
+        "Compared over the 1 query that both sides have "
+        "(1 new, 1 with another question, 1 gone); current over all 3 queries: MRR@5 0.83, nDCG@5 0.88, MAP@5 0.83."
     )
 
 
 def test_where_only_the_baseline_has_more_the_means_are_the_same() -> None:
     before = {"q1": ["A"]} | {f"gone{number}": ["A"] for number in range(1000)}
     note = shared_note(report([query("q1", "A")], {"q1": ["A"]}, before))
-    assert note == "What is compared with the baseline is over the 1 query that both sides have (1,000 gone)."
+    assert note == "Compared over the 1 query that both sides have (1,000 gone)."
 
 
 def test_a_mean_with_a_row_of_its_own_is_not_repeated_in_the_note() -> None:
     queries = [query("q1", "A"), query("q2", "A")]
     config = {"minimums": {"mrr_at_k": 0.1, "ndcg_at_k": 0.1, "map_at_k": 0.1}}
     note = shared_note(report(queries, {"q1": ["A"], "q2": ["x", "A"]}, {"q1": ["A"]}, config))
-    assert note == "What is compared with the baseline is over the 1 query that both sides have (1 new)."
+    assert note == "Compared over the 1 query that both sides have (1 new)."
 
 
 def test_a_drop_that_noise_excuses_is_counted_apart_from_what_is_broken() -> None:

@@ -97,7 +97,7 @@ def test_a_limited_tag_has_a_row_with_its_name_made_visible() -> None:
 
 def test_the_note_on_shared_queries_stands_under_the_table() -> None:
     text = click.unstyle(check_text(report([query("q", "A")], {"q": ["A"]}, {"q": ["A"], "gone": ["A"]})))
-    assert "MAP@5        1.00 -> 1.00  0.00  -\nWhat is compared with the baseline is over the 1 query" in text
+    assert "MAP@5        1.00 -> 1.00  0.00  -\nCompared over the 1 query" in text
 
 
 def test_a_diff() -> None:
