@@ -80,6 +80,11 @@ def test_all_rows_have_the_decimals_that_a_small_change_needs() -> None:
     assert {one.digits for one in table_rows(found)} == {3}
 
 
+def test_the_decimals_of_one_limit_are_those_of_the_whole_table() -> None:
+    found = found_at([1, 2], [1, 1], fail_on={"ndcg_drop_gt": 0.184})
+    assert row(found).values() == "1.000 → 0.750 (-0.250)"
+
+
 def test_a_change_too_small_for_4_decimals_does_not_widen_the_table() -> None:
     before: list[int | None] = [1] * 20_000
     assert row(found_at([2, *before[1:]], before)).digits == 4
