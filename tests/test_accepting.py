@@ -473,7 +473,7 @@ def test_a_comment_turns_red_again_after_the_next_push(runner: Runner, github: G
     assert "### ❌" in github.bodies()[0]
 
 
-HOSTILE = "`x` @everyone ::error::pwned ##[error] <b>|#1 \x1b[2J" + "y" * 300
+HOSTILE = "`x` @everyone ::error::pwned ##[error] <i>|#1 \x1b[2J" + "y" * 300
 
 
 def test_a_hostile_name_of_a_label_stays_text_wherever_it_is_shown(runner: Runner, github: GitHub) -> None:
@@ -487,7 +487,7 @@ def test_a_hostile_name_of_a_label_stays_text_wherever_it_is_shown(runner: Runne
         assert TOKEN not in shown
     for shown in (result.summary, github.bodies()[0]):
         assert "@everyone" not in shown
-        assert "<b>" not in shown
+        assert "<i>" not in shown
 
 
 def test_an_input_of_two_labels_is_refused(runner: Runner) -> None:

@@ -106,6 +106,15 @@ def test_the_first_run_comments_and_the_second_updates_that_comment(runner: Runn
     assert "❌" in github.bodies()[0]
 
 
+def test_the_reports_have_the_name_of_the_contract(runner: Runner) -> None:
+    scenarios.failing(runner.workspace)
+    runner.run({"name": "docs-en", "report-html": "report.html"})
+    written = {name: (runner.workspace / name).read_text() for name in ("report.md", "junit.xml", "report.html")}
+    assert written["report.md"].startswith("### ❌ Retrieval contract docs-en broken: ")
+    assert 'classname="rag-contract.docs-en.queries" file="golden.jsonl" line="2"' in written["junit.xml"]
+    assert "<h1>Retrieval contract docs-en broken</h1>" in written["report.html"]
+
+
 def test_a_broken_contract_exits_1_after_posting(runner: Runner, github: GitHub) -> None:
     scenarios.failing(runner.workspace)
     result = runner.run()

@@ -125,7 +125,7 @@ def test_no_two_modules_have_one_name() -> None:
 NAME_OF_A_LIMIT = re.compile(
     r"_?(MAX|MOST|LONGEST|LARGEST|HIGHEST|LIMIT|SHOWN|LISTED|NAMED)(_\w+)?|\w+_(TIMEOUT|BYTES)"
 )
-DIGITS = {("core.numbers", "MOST"), ("core.numbers", "MOST_FOR_SUMS")}
+DIGITS = {("core.numbers", "MOST"), ("core.numbers", "MOST_FOR_TABLES")}
 BOUNDED = {"ge", "gt", "le", "lt", "min_length", "max_length"}
 
 

@@ -1,18 +1,15 @@
 """Formatting of numbers for display; comparisons always use unrounded values."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 FEWEST, MOST = 2, 10
-MOST_FOR_SUMS = 4
+MOST_FOR_TABLES = 4
 LARGE = 1e9
 SAME = 1e-9  # differences up to this size count as none, in limits and in reports
 
 
 def digits_for(pairs: Iterable[tuple[float, float]]) -> int:
-    """Return how many decimals (2 to 10) are needed to show the numbers of each pair as different.
-
-    Without this, a gate that fails by a small margin would read "0.10, allowed 0.10".
-    """
+    """Return how many decimals (2 to 10) are needed to show the numbers of each pair as different."""
     return max((_digits(a, b) for a, b in pairs), default=FEWEST)
 
 
@@ -22,22 +19,53 @@ def _digits(a: float, b: float) -> int:
     return next((digits for digits in range(FEWEST, MOST) if fixed(a, digits) != fixed(b, digits)), MOST)
 
 
+def digits_beside(value: float, limit: float) -> int:
+    """Return with how many decimals (2 to 10) a value reads as below, at or above its limit, as it is.
+
+    The limit is shown as it was written. Without this, "0.10, allowed 0.10" could fail, and "0.09, allowed 0.088" pass.
+    """
+    side = _side(value, limit)
+    return next((digits for digits in range(FEWEST, MOST) if _side(round(value, digits), limit) == side), MOST)
+
+
+def _side(value: float, limit: float) -> int:
+    return 0 if abs(value - limit) <= SAME else 1 if value > limit else -1
+
+
 def decimals(value: float) -> int:
-    """Return how many decimals (2 to 10) a limit was written with, so that 0.125 is not shown as 0.12."""
+    """Return how many decimals (2 to 10) a limit was written with, so that 0.084 is not shown as 0.08."""
     return next((digits for digits in range(FEWEST, MOST) if abs(round(value, digits) - value) <= SAME), MOST)
 
 
-def digits_that_add_up(before: float, now: float, digits: int) -> int:
-    """Return the number of decimals with which the displayed change equals the displayed difference.
+def as_written(limit: float) -> str:
+    """Format a limit as it was written, with at least two decimals: ``0.084``, ``0.10``."""
+    return fixed(limit, decimals(limit))
 
-    The result is from ``digits`` to 4, or ``digits`` if none of these works: "0.69 -> 0.67  -0.03" is correct, but
-    looks wrong.
+
+def percent_as_written(limit: float) -> str:
+    """Format a relative limit as it was written: ``12.5%``."""
+    return percent(limit, decimals(limit * 100))
+
+
+def ms_as_written(limit: float) -> str:
+    """Format a limit on a duration as it was written: ``179.5 ms``."""
+    return milliseconds(limit, decimals(limit))
+
+
+def digits_that_add_up(steps: Sequence[tuple[float, float]], digits: int) -> int:
+    """Return the number of decimals with which most displayed changes equal the displayed difference.
+
+    ``steps`` are pairs of a value before and now. The result is from ``digits`` to 4, or ``digits`` if that is more;
+    the fewest, where several do as well: "0.69 -> 0.67  -0.03" is correct, but looks wrong.
     """
 
-    def off(count: int) -> float:
-        return float(fixed(now, count)) - float(fixed(before, count)) - float(fixed(now - before, count))
+    def off(count: int) -> int:
+        return sum(
+            abs(float(fixed(now, count)) - float(fixed(before, count)) - float(fixed(now - before, count))) > SAME
+            for before, now in steps
+        )
 
-    return next((count for count in range(digits, MOST_FOR_SUMS + 1) if abs(off(count)) <= SAME), digits)
+    return min(range(digits, max(digits, MOST_FOR_TABLES) + 1), key=off)
 
 
 def fixed(value: float | None, digits: int) -> str:

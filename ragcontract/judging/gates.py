@@ -7,7 +7,19 @@ from typing import Literal
 from msgspec import Struct
 
 from ragcontract.core.gate import Gate, Kind, Unit
-from ragcontract.core.numbers import SAME, digits_for, fixed, milliseconds, ms_digits, percent
+from ragcontract.core.numbers import (
+    MOST_FOR_TABLES,
+    SAME,
+    as_written,
+    decimals,
+    digits_beside,
+    fixed,
+    milliseconds,
+    ms_as_written,
+    ms_digits,
+    percent,
+    percent_as_written,
+)
 from ragcontract.judging.evaluated import Evaluation
 
 GateKind = Literal[
@@ -67,6 +79,11 @@ class GateReport(Struct, frozen=True, kw_only=True):
     unit: Unit = "points"
     now: float | None = None
     before: float | None = None
+
+    @property
+    def excused(self) -> bool:
+        """Whether a change is beyond its limit and does not break the gate because it is not significant."""
+        return self.status == "pass" and self.kind in COMPARING and self.observed - self.limit > SAME
 
 
 class Observed(Struct, frozen=True, kw_only=True):
@@ -206,15 +223,14 @@ def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
 
 
 def _in_percent(amount: float, limit: float) -> tuple[str, str]:
-    digits = digits_for([(amount * 100, limit * 100)])
-    return f"{percent(abs(amount), digits)} of the baseline", percent(limit, digits)
+    digits = digits_beside(amount * 100, limit * 100)
+    return f"{percent(abs(amount), digits)} of the baseline", percent_as_written(limit)
 
 
 def _in_points(amount: float, limit: float) -> tuple[str, str]:
-    digits = digits_for([(amount, limit)])
-    return fixed(abs(amount), digits), fixed(limit, digits)
+    digits = max(digits_beside(amount, limit), min(decimals(limit), MOST_FOR_TABLES))
+    return fixed(abs(amount), digits), as_written(limit)
 
 
 def _in_ms(amount: float, limit: float) -> tuple[str, str]:
-    digits = ms_digits(amount, limit)
-    return milliseconds(abs(amount), digits), milliseconds(limit, digits)
+    return milliseconds(abs(amount), ms_digits(amount, limit)), ms_as_written(limit)

@@ -227,10 +227,11 @@ def _tags(evaluation: Evaluation) -> dict[str, TagReport]:
     compared = evaluation.baseline is not None
     aggregates = evaluation.aggregates
     p_values = _p_values_of_tags(evaluation)
-    sizes = {tag: sum(group.count for group in groups) for tag, groups in aggregates.families[0].tags.items()}
+    groups = aggregates.families[0].tags
     return {
         tag: TagReport(
-            queries=sizes[tag],
+            queries=sum(group.count for group in groups[tag]),
+            shared=sum(group.count for group in groups[tag] if group.before is not None) if compared else None,
             metrics={key: mean.current for key, mean in means.items()},
             metrics_shared={key: mean.current_shared for key, mean in means.items()} if compared else None,
             baseline_metrics={key: mean.baseline for key, mean in means.items()} if compared else None,

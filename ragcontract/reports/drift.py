@@ -1,4 +1,4 @@
-"""Drift: what else changed between baseline and run. It is shown first because it is often the cause."""
+"""Drift: what else changed between baseline and run, which may be a cause or not."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -25,8 +25,7 @@ def drift_phrases(report: Report) -> Iterator[Phrase]:
         return
     changed = changed_versions(run, baseline.versions)
     if changed:
-        moved = any(metric.delta for metric in report.metrics.values())
-        yield (f"{'The likely cause' if moved else 'Changed since the baseline'}: ", *_steps(changed))
+        yield ("Also changed since the baseline: ", *_steps(changed))
     if baseline.too_old:
         age = f"The baseline is {count(baseline.age_days or 0, 'day')} old, more than max_baseline_age allows"
         yield (f"{age}; update it with `rag-contract baseline --update`",)

@@ -50,11 +50,11 @@ class Markdown:
 
     def render(self, outcome: Reported) -> Iterable[bytes]:
         """Render the whole report."""
-        return [document.render(outcome.report).encode()]
+        return [document.render(outcome.report, name=outcome.report.contract).encode()]
 
     def render_error(self, report: ErrorReport) -> bytes:
         """Render the problems."""
-        return document.render_error(report).encode()
+        return document.render_error(report, name=report.contract).encode()
 
 
 class Json:

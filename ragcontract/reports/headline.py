@@ -1,12 +1,16 @@
 """The headline of the reports for people, and the note on which queries are compared."""
 
+from collections.abc import Iterator, Sequence
+
+from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, fixed
 from ragcontract.core.phrase import Name, Phrase, Quote, render
 from ragcontract.core.text import visible
 from ragcontract.reports.broken import IN_BASELINE, broken_gates, sizes_since
 from ragcontract.reports.drift import not_compared
-from ragcontract.reports.metric_table import metric_rows
+from ragcontract.reports.limit_text import limited_by
+from ragcontract.reports.metric_table import differs, table_rows
 from ragcontract.reports.report import Report
 
 HOLDS = {"pass": "holds", "fail": "broken"}
@@ -35,15 +39,42 @@ def headline_phrase(report: Report) -> Phrase:
     if report.verdict == "pass":
         limits = f" and {count(len(report.gates), 'gate')}" if report.gates else "; no gates are set"
         nothing = "nothing new" if broken.queries else "nothing"
-        return (f"{nothing} broken in {queries}{limits}{tolerated(report)}",)
+        return (f"{nothing} broken in {queries}{limits}{tolerated(report)}{_within_noise(report)}",)
     phrase: list[str | Name] = []
     if gates:
-        more = f" (and {count(len(gates) - 1, 'more gate')} broken)" if len(gates) > 1 else ""
-        phrase += [*phrase_of(gates[0]), more]
+        phrase += [*phrase_of(gates[0]), *_other_gates(report, [gate.ids[0] for gate in gates[1:]])]
     if broken.queries:
         sizes = sizes_since(report, broken.new, broken.in_baseline)
         phrase.append(f"{'; ' if gates else ''}{broken.queries:,} of {queries} broken{sizes}")
-    return (*phrase, tolerated(report))
+    return (*phrase, f"{tolerated(report)}{_within_noise(report)}")
+
+
+def _other_gates(report: Report, ids: Sequence[str]) -> Iterator[str | Name]:
+    """Yield the other broken gates in brackets: the first by what they limit, the rest counted."""
+    by_id = {gate.id: gate for gate in report.gates}
+    for number, gate_id in enumerate(ids[: bounds.NAMES]):
+        yield ", " if number else f" (and {count(len(ids), 'more gate')} broken: "
+        gate = by_id.get(gate_id)
+        if gate is None:  # only in a report that somebody else wrote
+            yield Name(gate_id)
+            continue
+        if gate.tag is not None:
+            yield Name(gate.tag)
+            yield ": "
+        yield limited_by(gate)
+    if ids:
+        yield f", {len(ids) - bounds.NAMES} more)" if len(ids) > bounds.NAMES else ")"
+
+
+def _within_noise(report: Report) -> str:
+    """Return how many changes are over their limits and excused; empty if there are none."""
+    excused = [gate for gate in report.gates if gate.excused]
+    if not excused:
+        return ""
+    noun = "drop" if all(gate.kind.endswith("drop") for gate in excused) else "change"
+    more = "more " if broken_gates(report) else ""
+    verb, limit = ("is", "its limit") if len(excused) == 1 else ("are", "their limits")
+    return f"; {count(len(excused), f'{more}{noun}')} {verb} over {limit}, but within noise"
 
 
 def tolerated(report: Report) -> str:
@@ -57,14 +88,18 @@ def tolerated(report: Report) -> str:
 
 
 def shared_note(report: Report) -> str | None:
-    """Return over which queries changes are computed; None if that is all of them."""
+    """Return over which queries both sides are compared; None if that is all of them."""
     baseline = report.inputs.baseline
     if baseline is None or not (groups := not_compared(baseline)):
         return None
-    differs = any(metric.current != metric.current_shared for metric in report.metrics.values())
     apart = [f"{len(ids):,} {name}" for name, ids in groups.items()]
-    shared = ", ".join(f"{row.label} {row.current_shared}" for row in metric_rows(report))
-    end = f"; the run's means over those: {shared}" if differs else ""
-    return (
-        f"Changes are taken over the {count(baseline.shared, 'query')} that both sides have ({', '.join(apart)}){end}."
-    )
+    rows = [row for row in table_rows(report) if row.tag is None]
+    alone = {row.label for row in rows if row.over}  # has a row of its own
+    others = [
+        f"{row.label} {fixed(row.metric.current, row.digits)}"
+        for row in rows
+        if row.metric and differs(row.metric) and row.label not in alone
+    ]
+    end = f"; current over all {count(report.inputs.golden.queries, 'query')}: {', '.join(others)}" if others else ""
+    shared = f"the {count(baseline.shared, 'query')} that both sides have ({', '.join(apart)})"
+    return f"Compared over {shared}{end}."

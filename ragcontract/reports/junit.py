@@ -1,4 +1,8 @@
-"""The report as JUnit XML: one suite for the gates and one for the queries, with the metrics as properties."""
+"""The report as JUnit XML: one suite for the gates and one for the queries, with the metrics as properties.
+
+Each case has the file and the line that define it, and the name of the contract, by which tools that collect the
+results of several contracts keep them apart.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -22,7 +26,7 @@ BATCH = 1_000  # test cases that junit-xml holds in memory at once
 
 
 def render(report: Report) -> Iterator[bytes]:
-    """Render the suites ``rag-contract gates`` and ``rag-contract queries``.
+    """Render the suites ``rag-contract gates`` and ``rag-contract queries``, for a named contract with its name.
 
     For a large set, only queries with broken rules are listed and the others are counted, because CI systems show
     mainly failures.
@@ -45,12 +49,11 @@ def render(report: Report) -> Iterator[bytes]:
     tests, failures = len(gates) + len(queries), [*gates, *queries].count("fail")
     yield DECLARATION
     yield f'<testsuites disabled="0" errors="0" failures="{failures}" tests="{tests}" time="0.0">\n'.encode()
-    yield from _suite(
-        "rag-contract gates", properties, gates, (_gate(gate, of_gates.get(gate.id)) for gate in report.gates)
-    )
-    yield from _suite(
-        "rag-contract queries", of_queries, queries, (_query(query, findings, since(report, query)) for query in listed)
-    )
+    cases = (_gate(gate, of_gates.get(gate.id), _classname(report, "gates")) for gate in report.gates)
+    yield from _suite(_suite_name(report, "gates"), properties, gates, cases)
+    classname = _classname(report, "queries")
+    cases = (_query(query, findings, since(report, query), classname) for query in listed)
+    yield from _suite(_suite_name(report, "queries"), of_queries, queries, cases)
     yield b"</testsuites>\n"
 
 
@@ -59,11 +62,27 @@ def render_error(report: ErrorReport) -> bytes:
     problems = [visible(problem) for problem in report.problems]
     if report.more_problems:
         problems.append(f"… and {report.more_problems:,} more")
-    case = TestCase("the input can be judged", classname="rag-contract.input")
+    case = TestCase("the input can be judged", classname=_classname(report, "input"))
     case.add_error_info(message=problems[0], output="\n".join(problems), error_type="input")
-    suite = TestSuite("rag-contract input", [case], properties={"verdict": report.verdict}).build_xml_doc()
+    suite = TestSuite(_suite_name(report, "input"), [case], properties={"verdict": report.verdict}).build_xml_doc()
     head = b'<testsuites disabled="0" errors="1" failures="0" tests="1" time="0.0">\n'
     return DECLARATION + head + _lines(ET.tostring(suite)) + b"</testsuites>\n"
+
+
+def _suite_name(report: Report | ErrorReport, what: str) -> str:
+    return " ".join(filter(None, ["rag-contract", visible(report.contract), what]))
+
+
+def _classname(report: Report | ErrorReport, what: str) -> str:
+    return ".".join(filter(None, ["rag-contract", visible(report.contract), what]))
+
+
+def _case(name: str, classname: str, location: str) -> TestCase:
+    """Return a test case with the file and the line of its ``location``, such as ``golden.jsonl:17``."""
+    file, _, line = location.rpartition(":")
+    if not (line.isascii() and line.isdecimal()):
+        file, line = location, ""
+    return TestCase(visible(name), classname=classname, file=visible(file) or None, line=line or None)
 
 
 def _suite(name: str, properties: Properties, statuses: Sequence[str], cases: Iterator[TestCase]) -> Iterator[bytes]:
@@ -84,8 +103,8 @@ def _lines(xml: bytes) -> bytes:
     return xml.replace(b"><", b">\n<") + b"\n"
 
 
-def _gate(gate: GateReport, finding: Finding | None) -> TestCase:
-    case = TestCase(visible(gate.id), classname="rag-contract.gates")
+def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase:
+    case = _case(gate.id, classname, gate.location)
     if finding is not None:
         message = sentence(finding, visible, visible)
         if finding.status == "fail":
@@ -95,8 +114,8 @@ def _gate(gate: GateReport, finding: Finding | None) -> TestCase:
     return case
 
 
-def _query(query: QueryReport, findings: FindingsByQuery, age: str) -> TestCase:
-    case = TestCase(visible(query.id), classname="rag-contract.queries")
+def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: str) -> TestCase:
+    case = _case(query.id, classname, query.location)
     failing, why = findings.failing(query.id), visible(findings.why_tolerated(query.id))
     if failing:
         tolerated = [f"Not counted: {_expected(one)}: {_found(one)}" for one in findings.tolerated(query.id)]

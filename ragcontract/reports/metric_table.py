@@ -3,67 +3,65 @@
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ragcontract.core.numbers import (
-    decimals,
-    digits_for,
-    digits_that_add_up,
-    fixed,
-    milliseconds,
-    ms_digits,
-    percent,
-    signed,
-)
+from ragcontract.core.numbers import SAME, fixed, milliseconds, ms_digits, signed
 from ragcontract.judging.gates import COMPARING, GateReport, Status, worst
+from ragcontract.reports.limit_text import limit_text, table_digits
 from ragcontract.reports.report import MetricReport, Report
 
-NO_VALUE = "-"
+NO_VALUE = "no value"
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One row with formatted values. ``current`` is over all queries, the other values over the shared ones.
+    """One row with formatted values, all of them over the same queries.
 
-    ``tag`` is None for the mean over all queries. ``metric`` has the numbers; it is None for a quantity that is not a
-    metric. ``gates`` are its limits. ``p_value`` is for a change for the worse; for tags it is adjusted over all tags.
+    With a baseline value, these are the queries that both sides have. A limit on the value itself counts all queries;
+    where their mean differs, it has a row of its own without a baseline, and ``over`` names its queries (``all 25
+    queries``). ``tag`` is None for queries with any tag. ``metric`` has the numbers; it is None for a quantity that is
+    not a metric. ``gates`` are its limits. ``p_value`` is for a change for the worse; for tags it is adjusted over all
+    tags. ``digits`` is the number of decimals, which all metrics of the table share.
     """
 
     label: str
     tag: str | None = None
+    over: str = ""
     metric: MetricReport | None = None
     gates: Sequence[GateReport] = ()
     p_value: float | None = None
     baseline: str
     current: str
-    current_shared: str
     change: str
     limits: str
     status: Status
+    digits: int = 0
 
     @property
     def compared(self) -> bool:
         """Whether there is a baseline value."""
         return self.baseline != NO_VALUE
 
+    def values(self, arrow: str = "→") -> str:
+        """Return the values as text: ``0.82 → 0.68 (-0.14)``, or the current value alone."""
+        return f"{self.baseline} {arrow} {self.current} ({self.change})" if self.compared else self.current
+
+
+class Mean(Struct, frozen=True, kw_only=True):
+    """The mean of a metric over some queries with its limits, before it is formatted as a row."""
+
+    metric: MetricReport
+    gates: Sequence[GateReport]
+    tag: str | None = None
+    over: str = ""
+    p_value: float | None = None
+
 
 def table_rows(report: Report) -> list[Row]:
-    """Return the means over all queries, other quantities with a limit, and the limited means of tags, worst first.
-
-    Each row has as many decimals as it takes to show a broken limit or a change.
-    """
-    return [*metric_rows(report), *_quantity_rows(report), *_tag_rows(report)]
-
-
-def metric_rows(report: Report) -> Iterator[Row]:
-    """Yield the means over all queries: at the largest cut-off, and others that have a limit."""
-    largest = at_largest_k(report)
-    by_key: dict[str, list[GateReport]] = {}
-    for gate in report.gates:
-        if gate.tag is None:
-            by_key.setdefault(gate.metric, []).append(gate)
-    for key, metric in report.metrics.items():
-        gates = by_key.get(key, [])
-        if gates or key in largest:  # report.json has the other cut-offs
-            yield _row(metric, gates, None, metric.noise.p_value if metric.noise else None)
+    """Return the means over all queries, other quantities with a limit, and the limited means of tags, worst first."""
+    overall, tagged = list(_means(report)), list(_means_of_tags(report))
+    digits = table_digits([(mean.metric, mean.gates) for mean in (*overall, *tagged)])
+    rows = [[_row(mean, digits) for mean in means] for means in (overall, tagged)]
+    return [*rows[0], *_quantity_rows(report), *rows[1]]
 
 
 def at_largest_k(report: Report) -> dict[str, MetricReport]:
@@ -72,13 +70,88 @@ def at_largest_k(report: Report) -> dict[str, MetricReport]:
     return {key: metric for key, metric in report.metrics.items() if metric.k in {None, k}}
 
 
-def _tag_rows(report: Report) -> Iterator[Row]:
+def differs(metric: MetricReport) -> bool:
+    """Return whether the mean over all queries is another one than the mean that is compared with the baseline."""
+    if metric.current is None or metric.current_shared is None or metric.baseline is None:
+        return False
+    return abs(metric.current - metric.current_shared) > SAME
+
+
+def _means(report: Report) -> Iterator[Mean]:
+    """Yield the means over all queries: at the largest cut-off, and others that have a limit."""
+    largest = at_largest_k(report)
+    by_key: dict[str, list[GateReport]] = {}
+    for gate in report.gates:
+        if gate.tag is None:
+            by_key.setdefault(gate.metric, []).append(gate)
+    over = f"all {report.inputs.golden.queries:,} queries"
+    for key, metric in report.metrics.items():
+        gates = by_key.get(key, [])
+        if gates or key in largest:  # report.json has the other cut-offs
+            p_value = metric.noise.p_value if metric.noise else None
+            yield from _over_the_same(Mean(metric=metric, gates=gates, p_value=p_value), over)
+
+
+def _means_of_tags(report: Report) -> Iterator[Mean]:
     tagged: dict[tuple[str, str], list[GateReport]] = {}
     for gate in sorted(report.gates, key=lambda gate: (gate.status != "fail", _room(gate))):
         if gate.tag is not None:
             tagged.setdefault((gate.tag, gate.metric), []).append(gate)
     for (tag, key), gates in tagged.items():
-        yield _row(_metric_of(tag, key, gates, report), gates, tag, report.tags[tag].p_values.get(key))
+        found, metric = report.tags[tag], _metric_of(tag, key, report)
+        mean = Mean(metric=metric, gates=gates, tag=tag, p_value=found.p_values.get(key))
+        yield from _over_the_same(mean, f"all {found.queries:,} queries")
+
+
+def _over_the_same(mean: Mean, over: str) -> Iterator[Mean]:
+    """Yield a mean, or two where limits on the value itself count more queries than the comparison does."""
+    if not differs(mean.metric):
+        yield mean
+        return
+    changes = [gate for gate in mean.gates if gate.kind in COMPARING]
+    values = [gate for gate in mean.gates if gate.kind not in COMPARING]
+    if changes or mean.tag is None:
+        yield replace(mean, gates=changes)
+    if values:
+        alone = replace(mean.metric, current_shared=None, baseline=None, delta=None, noise=None)
+        yield replace(mean, metric=alone, gates=values, over=over, p_value=None)
+
+
+def _metric_of(tag: str, key: str, report: Report) -> MetricReport:
+    found = report.tags[tag]
+    shared, before = (found.metrics_shared or {}).get(key), (found.baseline_metrics or {}).get(key)
+    return replace(
+        report.metrics[key],
+        current=found.metrics[key],
+        current_shared=shared,
+        baseline=before,
+        delta=None if shared is None or before is None else shared - before,
+        noise=None,
+    )
+
+
+def _room(gate: GateReport) -> float:
+    """Return the distance of a gate from its limit; negative if it is beyond."""
+    return gate.observed - gate.limit if gate.kind == "minimum" else gate.limit - gate.observed
+
+
+def _row(mean: Mean, digits: int) -> Row:
+    metric = mean.metric
+    current = metric.current if metric.delta is None else metric.current_shared
+    return Row(
+        label=metric.label,
+        tag=mean.tag,
+        over=mean.over,
+        metric=metric,
+        gates=mean.gates,
+        p_value=mean.p_value,
+        baseline=NO_VALUE if metric.delta is None else fixed(metric.baseline, digits),
+        current=NO_VALUE if current is None else fixed(current, digits),
+        change=NO_VALUE if metric.delta is None else signed(metric.delta, digits),
+        limits=", ".join(limit_text(gate, metric.baseline, digits) for gate in mean.gates),
+        status=worst(mean.gates),
+        digits=digits,
+    )
 
 
 def _quantity_rows(report: Report) -> Iterator[Row]:
@@ -92,80 +165,12 @@ def _quantity_rows(report: Report) -> Iterator[Row]:
         digits = ms_digits(now, *(gate.limit for gate in gates if gate.kind not in COMPARING))
         if before is not None:
             digits = max(digits, ms_digits(now, before))
-        current = milliseconds(now, digits)
         yield Row(
             label=gates[0].label,
             gates=gates,
             baseline=NO_VALUE if before is None else milliseconds(before, digits),
-            current=current,
-            current_shared=current,
+            current=milliseconds(now, digits),
             change=NO_VALUE if before is None else milliseconds(now - before, digits, sign=True),
-            limits=", ".join(map(_quantity_limit, gates)),
+            limits=", ".join(limit_text(gate, before, digits) for gate in gates),
             status=worst(gates),
         )
-
-
-def _quantity_limit(gate: GateReport) -> str:
-    allowed = "allowed increase" if gate.kind in COMPARING else "allowed"
-    if gate.kind.startswith("relative"):
-        return f"{allowed} {percent(gate.limit, decimals(gate.limit * 100))}"
-    return f"{allowed} {milliseconds(gate.limit, ms_digits(gate.limit, gate.limit))}"
-
-
-def _room(gate: GateReport) -> float:
-    """Return the distance of a gate from its limit; negative if it is beyond."""
-    return gate.observed - gate.limit if gate.kind == "minimum" else gate.limit - gate.observed
-
-
-def _metric_of(tag: str, key: str, gates: list[GateReport], report: Report) -> MetricReport:
-    found = report.tags[tag]
-    shared, before = (found.metrics_shared or {}).get(key), (found.baseline_metrics or {}).get(key)
-    return MetricReport(
-        label=report.metrics[key].label,
-        current=found.metrics[key],
-        current_shared=shared,
-        baseline=before,
-        delta=None if shared is None or before is None else shared - before,
-        status=worst(gates),
-        better=report.metrics[key].better,
-        scale=report.metrics[key].scale,
-    )
-
-
-def _row(metric: MetricReport, gates: list[GateReport], tag: str | None, p_value: float | None) -> Row:
-    digits = _digits(metric, gates)
-    return Row(
-        label=metric.label,
-        tag=tag,
-        metric=metric,
-        gates=gates,
-        p_value=p_value,
-        baseline=fixed(metric.baseline, digits),
-        current=fixed(metric.current, digits),
-        current_shared=fixed(metric.current_shared, digits),
-        change=signed(metric.delta, digits),
-        limits=", ".join(_limit(gate, metric, digits) for gate in gates),
-        status=metric.status,
-    )
-
-
-def _digits(metric: MetricReport, gates: list[GateReport]) -> int:
-    def absolute(gate: GateReport) -> float:
-        return metric.baseline or 0.0 if gate.kind.startswith("relative") else 1.0
-
-    apart = [(gate.observed * absolute(gate), gate.limit * absolute(gate)) for gate in gates if gate.status == "fail"]
-    as_given = max((decimals(gate.limit) for gate in gates if not gate.kind.startswith("relative")), default=0)
-    if metric.delta is None or metric.baseline is None or metric.current_shared is None:
-        return max(digits_for(apart), as_given)
-    digits = max(digits_for([*apart, (metric.delta, 0.0)]), as_given)
-    return digits_that_add_up(metric.baseline, metric.current_shared, digits)
-
-
-def _limit(gate: GateReport, metric: MetricReport, digits: int) -> str:
-    if gate.kind in {"minimum", "maximum"}:
-        return f"{gate.kind} {fixed(gate.limit, digits)}"
-    allowed = "allowed drop" if gate.kind.endswith("drop") else "allowed increase"
-    if not gate.kind.startswith("relative"):
-        return f"{allowed} {fixed(gate.limit, digits)}"
-    in_points = fixed(gate.limit * (metric.baseline or 0.0), digits)
-    return f"{allowed} {percent(gate.limit, decimals(gate.limit * 100))} ({in_points})"

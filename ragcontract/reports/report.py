@@ -28,9 +28,9 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
-    """The origin of a report; known only in the action.
+    """The origin of a report, known in the action.
 
-    ``contract`` is the name of the contract, if it has one.
+    ``contract`` is the name of the contract, if it has one; the option ``--name`` of the command line sets it as well.
     """
 
     repository: str | None = None
@@ -206,7 +206,8 @@ class TagReport(Struct, frozen=True, kw_only=True):
     """The means over the queries with one tag; ``metrics_shared`` and ``baseline_metrics`` are over shared queries.
 
     ``p_values`` are for drops at the largest cut-off, adjusted over all tags by the method of Benjamini and Hochberg
-    (1995); a metric that did not drop, or for which too few queries changed, has none.
+    (1995); a metric that did not drop, or for which too few queries changed, has none. ``shared`` counts the queries
+    that the baseline has as well; null without a baseline.
     """
 
     queries: int
@@ -214,6 +215,7 @@ class TagReport(Struct, frozen=True, kw_only=True):
     metrics_shared: dict[str, float | None] | None
     baseline_metrics: dict[str, float | None] | None
     p_values: dict[str, float] = {}
+    shared: int | None = None
 
 
 class ScopeReport(Struct, frozen=True, kw_only=True):
@@ -262,6 +264,11 @@ class Report(Struct, frozen=True, kw_only=True):
     scope: ScopeReport | None = None
     source: Provenance | None = None
 
+    @property
+    def contract(self) -> str:
+        """The name of the contract; empty if it has none."""
+        return (self.source and self.source.contract) or ""
+
 
 class ErrorReport(Struct, frozen=True, kw_only=True):
     """Input that cannot be judged: ``report.json`` with the verdict ``error``.
@@ -277,3 +284,8 @@ class ErrorReport(Struct, frozen=True, kw_only=True):
     more_problems: Count = 0
     warnings: list[str] = []
     source: Provenance | None = None
+
+    @property
+    def contract(self) -> str:
+        """The name of the contract; empty if it has none."""
+        return (self.source and self.source.contract) or ""

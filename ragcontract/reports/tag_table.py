@@ -30,3 +30,15 @@ def tag_changes(tag: TagReport) -> dict[str, float]:
     return {
         key: value - old for key, value in now.items() if value is not None and (old := before.get(key)) is not None
     }
+
+
+def tag_mean(tag: TagReport, key: str) -> float | None:
+    """Return the mean of a metric over the queries that its change is over; without a change, over all with the tag."""
+    return (tag.metrics_shared or {}).get(key) if key in tag_changes(tag) else tag.metrics[key]
+
+
+def tag_size(tag: TagReport) -> str:
+    """Return how many queries have the tag: ``4``, or ``3 of 4`` if the means are over those that both sides have."""
+    if tag.shared is None or tag.shared in {0, tag.queries}:
+        return f"{tag.queries:,}"
+    return f"{tag.shared:,} of {tag.queries:,}"

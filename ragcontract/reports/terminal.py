@@ -76,9 +76,10 @@ def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
     cells = []
     for row in table_rows(report):
         verdict = [STATUS[row.status], row.limits] if judged else []
-        values = [f"{row.baseline} -> {row.current}", row.change] if has_baseline else [row.current]
         label = row.label if row.tag is None else f"{row.label} {visible(row.tag)}"
-        cells.append([label, *values, *verdict])
+        values = [f"{row.baseline} -> {row.current}", row.change] if row.compared else [row.current]
+        values += [""] * (has_baseline and not row.compared)
+        cells.append([f"{label}, {row.over}" if row.over else label, *values, *verdict])
     yield from aligned(cells)
     if note := shared_note(report):
         yield note

@@ -96,7 +96,7 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     "a choice that is none": ("rank_by: doc", ['1: rank_by: expected "documents" or "results", found "doc" (text)']),
     "no for false": (
         "per_query:\n  enforce_must_include: no",
-        ['2: per_query.enforce_must_include: expected true or false, found "no" (text)'],
+        ['2: per_query.enforce_must_include: expected true, false or new, found "no" (text)'],
     ),
     "an unknown key": ("kk: 5", [f"1: kk: unknown key; known here: {KEYS}"]),
     "a misspelled key": ("min-imums: {}", ["1: min-imums: unknown key; did you mean 'minimums'?"]),

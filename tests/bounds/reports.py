@@ -83,7 +83,7 @@ def all_queries(lab: Lab, size: int) -> bool:
 
 def listed(_: Lab, size: int) -> bool:
     found = wanting(size)
-    return all_of(" more" not in check_text(found), ", …" not in render(found))
+    return all_of(" more" not in check_text(found), " more" not in render(found))
 
 
 def terminal_why(_: Lab, size: int) -> bool:
@@ -208,8 +208,10 @@ CASES: Cases = {
     "HTML_WHY": Case(html_why),
     "HTML_REASON": Case(html_reason),
     "HTML_QUERIES": Case(lambda _, size: len(queries(broken(size)).rows) == size),
-    "HTML_RANKS": Case(lambda _, size: "…" not in queries(wanting(size)).rows[0].ranks),
-    "HTML_CARDS": Case(lambda _, size: not cards(tagged(size, limited=True)).folded),
+    "HTML_RANKS": Case(lambda _, size: not queries(wanting(size)).rows[0].more),
+    "HTML_CARDS": Case(
+        lambda _, size: "of tags" not in "".join(one.title for one in cards(tagged(size, limited=True)).folded)
+    ),
     "HTML_OPEN_TAGS": Case(lambda _, size: html_tags(size)[0]),
     "HTML_TAGS": Case(lambda _, size: html_tags(size)[1]),
     "HTML_LINES": Case(folded),

@@ -27,6 +27,15 @@ def test_a_broken_contract_exits_1_with_its_reports(tmp_path: Path, monkeypatch:
     assert b"<failure" in Path("junit.xml").read_bytes()
 
 
+def test_a_contract_with_a_name_has_it_in_every_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    assert rag_contract("check", "--name", "docs-en", "--report-html", "report.html").code == 0
+    assert Path("report.md").read_text().startswith("### ✅ Retrieval contract docs-en holds: ")
+    assert "<h1>Retrieval contract docs-en holds</h1>" in Path("report.html").read_text()
+    assert 'name="rag-contract docs-en queries"' in Path("junit.xml").read_text()
+    assert json.loads(Path("report.json").read_bytes())["source"]["contract"] == "docs-en"
+
+
 def test_the_option_k_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     assert "MRR@2" in rag_contract("check", "--k", "2").out

@@ -6,12 +6,16 @@ from hypothesis import strategies as st
 
 from ragcontract.core.numbers import (
     SAME,
+    as_written,
     count,
+    digits_beside,
     digits_for,
     digits_that_add_up,
     fixed,
     milliseconds,
+    ms_as_written,
     percent,
+    percent_as_written,
     signed,
 )
 
@@ -49,23 +53,61 @@ def test_no_pair_that_differs_reads_the_same(a: float, b: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "at_least", "digits"),
+    ("value", "limit", "digits"),
     [
-        (0.82, 0.68, 2, 2),
-        (0.6948, 0.6697, 2, 3),  # 0.69 -> 0.67 with a change of -0.03
-        (0.82, 0.68, 3, 3),
-        (0.5, 0.5, 2, 2),
-        (1 / 3, 2 / 3, 2, 2),  # never
-        (0.1234567, 0.2345678, 5, 5),
+        (0.16, 0.084, 2),
+        (0.085, 0.084, 2),  # 0.09
+        (0.0846, 0.084, 3),  # 0.08 would read as within the limit
+        (0.0876, 0.088, 4),  # 0.088 would read as at it
+        (0.084, 0.084, 3),  # at the limit, and to be read so
+        (0.1, 0.1, 2),
     ],
 )
-def test_a_change_is_the_difference_of_what_is_shown(before: float, now: float, at_least: int, digits: int) -> None:
-    assert digits_that_add_up(before, now, at_least) == digits
+def test_a_value_stays_on_its_side_of_a_limit(value: float, limit: float, digits: int) -> None:
+    assert digits_beside(value, limit) == digits
+
+
+@given(fractions, st.decimals(0, 1, places=4).map(float))
+def test_no_value_reads_as_beyond_a_limit_that_it_keeps(value: float, limit: float) -> None:
+    shown = float(fixed(value, digits_beside(value, limit)))
+    if abs(value - limit) > SAME:
+        assert (shown > float(as_written(limit))) == (value > limit)
+
+
+def test_limits_are_shown_as_they_were_written() -> None:
+    assert [as_written(limit) for limit in (0.084, 0.1, 0.12345, 1, 20.0)] == [
+        "0.084",
+        "0.10",
+        "0.12345",
+        "1.00",
+        "20.00",
+    ]
+    assert [percent_as_written(limit / 100) for limit in (10, 12.5, 8.125)] == ["10%", "12.5%", "8.125%"]
+    assert [ms_as_written(limit) for limit in (150, 179.5, 0.0625)] == ["150 ms", "179.5 ms", "0.0625 ms"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "at_least", "digits"),
+    [
+        ([], 2, 2),
+        ([(0.82, 0.68)], 2, 2),
+        ([(0.6948, 0.6697)], 2, 3),  # 0.69 -> 0.67 with a change of -0.03
+        ([(0.82, 0.68), (0.6948, 0.6697)], 2, 3),
+        ([(0.82, 0.68)], 3, 3),
+        ([(0.5, 0.5)], 2, 2),
+        ([(1 / 3, 2 / 3)], 2, 2),  # never
+        ([(0.1234567, 0.2345678)], 5, 5),
+    ],
+)
+def test_a_change_is_the_difference_of_what_is_shown(
+    steps: list[tuple[float, float]], at_least: int, digits: int
+) -> None:
+    assert digits_that_add_up(steps, at_least) == digits
 
 
 @given(fractions, fractions)
 def test_sums_are_shown_with_2_to_4_decimals(before: float, now: float) -> None:
-    digits = digits_that_add_up(before, now, 2)
+    digits = digits_that_add_up([(before, now)], 2)
     shown = float(fixed(now, digits)) - float(fixed(before, digits))
     assert 2 <= digits <= 4
     if digits > 2:

@@ -14,7 +14,8 @@ from tests.runner import Result, Runner
 HEAD = "c" * 40
 INPUTS = {"mode": "post-comment"}
 EVERY_TAG = {
-    "br", "code", "details", "h3", "li", "p", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "b", "br", "code", "details", "h3", "li", "p", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr",
+    "ul",
 }  # fmt: skip
 Json = dict[str, Any]
 

@@ -158,7 +158,7 @@ def test_what_is_waived_of_a_query_that_fails_is_shown_by_every_report_for_peopl
     assert "WAIVED" not in text
     page = files["report-md"].decode()
     assert "Broken and not failing: 1" in page
-    assert f"| `q1` | `B` in top 5: missing from top 5 | {why} |" in page
+    assert f"| What about q1?<br>`q1` | `B` in top 5: missing from top 5 | {why} |" in page
     case = next(case for case in ET.fromstring(files["junit"]).iter("testcase") if case.get("name") == "q1")
     assert [child.tag for child in case] == ["failure"]
     assert case[0].get("type") == "forbidden_docs"

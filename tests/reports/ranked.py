@@ -31,3 +31,12 @@ def tagged(**config: Any) -> Report:
         f"{tag}{number}": ["A"] * (rank or 0) for tag, ranks in found.items() for number, rank in enumerate(ranks, 1)
     }
     return report(queries, now, {name: ["A"] for name in names}, config)
+
+
+def noisy(**config: Any) -> Report:
+    """Return a report on 40 queries, of which 7 are found again and 11 lost: over the limit, and within noise."""
+    before = [*[None] * 7, *[1] * 33]
+    now = [*[1] * 7, *[None] * 11, *[1] * 22]
+    fail_on = {"mode": "significant", "mrr_drop_gt": 0.05, **config.pop("fail_on", {})}
+    per_query = {"enforce_must_include": False}
+    return found_at(now, before, fail_on=fail_on, per_query=per_query, **config)

@@ -6,7 +6,9 @@ from msgspec.structs import replace
 from ragcontract.reports.headline import headline, shared_note, summary_line
 from ragcontract.reports.report import Provenance, Report
 from tests.records import Rows, query, report
-from tests.reports.ranked import LOW, found_at, tagged
+from tests.reports.ranked import LOW, found_at, noisy, tagged
+
+OTHERS = "2 more gates broken: drop of Recall@5, minimum of HitRate@5"
 
 
 @pytest.mark.parametrize(
@@ -23,11 +25,11 @@ from tests.reports.ranked import LOW, found_at, tagged
         ),
         (
             found_at([None, 1], [1, 1], fail_on={**LOW, "recall_drop_gt": 0.1}, minimums={"hitrate_at_k": 0.8}),
-            "MRR@5 fell by 0.50, allowed drop 0.10 (and 2 more gates broken); 1 of 2 queries broken, new",
+            f"MRR@5 fell by 0.50, allowed drop 0.10 (and {OTHERS}); 1 of 2 queries broken, new",
         ),
         (
             found_at([2, 2], [1, 1], fail_on=LOW, minimums={"mrr_at_k": 0.8}),
-            "MRR@5 fell by 0.50, allowed drop 0.10 (and 1 more gate broken)",
+            "MRR@5 fell by 0.50, allowed drop 0.10 (and 1 more gate broken: minimum of MRR@5)",
         ),
         (
             found_at([1, None], [None, 1], fail_on=LOW, minimums={"hitrate_at_k": 0.8}),
@@ -54,16 +56,40 @@ def test_a_comparison_over_some_queries_says_so() -> None:
     )
     note = shared_note(report(queries, {"q1": ["x", "A"], "q2": ["A"], "q3": ["A"]}, before))
     assert note == (
-        "Changes are taken over the 1 query that both sides have (1 new, 1 with another question, 1 gone); "
-        "the run's means over those: MRR@5 0.50, Recall@5 1.00, Precision@5 0.20, HitRate@5 1.00, "
-        "nDCG@5 0.63, MAP@5 0.50."
+        "Compared over the 1 query that both sides have "
+        "(1 new, 1 with another question, 1 gone); current over all 3 queries: MRR@5 0.83, nDCG@5 0.88, MAP@5 0.83."
     )
 
 
 def test_where_only_the_baseline_has_more_the_means_are_the_same() -> None:
     before = {"q1": ["A"]} | {f"gone{number}": ["A"] for number in range(1000)}
     note = shared_note(report([query("q1", "A")], {"q1": ["A"]}, before))
-    assert note == "Changes are taken over the 1 query that both sides have (1,000 gone)."
+    assert note == "Compared over the 1 query that both sides have (1,000 gone)."
+
+
+def test_a_mean_with_a_row_of_its_own_is_not_repeated_in_the_note() -> None:
+    queries = [query("q1", "A"), query("q2", "A")]
+    config = {"minimums": {"mrr_at_k": 0.1, "ndcg_at_k": 0.1, "map_at_k": 0.1}}
+    note = shared_note(report(queries, {"q1": ["A"], "q2": ["x", "A"]}, {"q1": ["A"]}, config))
+    assert note == "Compared over the 1 query that both sides have (1 new)."
+
+
+def test_a_drop_that_noise_excuses_is_counted_apart_from_what_is_broken() -> None:
+    assert headline(noisy()) == ("nothing broken in 40 queries and 1 gate; 1 drop is over its limit, but within noise")
+    assert headline(noisy(minimums={"hitrate_at_k": 0.9})) == (
+        "HitRate@5 is 0.72, minimum 0.90; 1 more drop is over its limit, but within noise"
+    )
+    excused = noisy(fail_on={"recall_drop_gt": 0.05}, minimums={"hitrate_at_k": 0.9})
+    assert headline(excused).endswith("; 2 more drops are over their limits, but within noise")
+
+
+def test_of_many_broken_gates_the_first_are_named_and_all_are_counted() -> None:
+    low = {"minimums": dict.fromkeys(("mrr_at_k", "recall_at_k", "ndcg_at_k"), 0.9)}
+    made = tagged(minimums={"map_at_k": 0.9}, tags={"bad": low, "poor": low})
+    assert headline(made, "<{}>".format) == (
+        "MAP@5 is 0.50, minimum 0.90 (and 6 more gates broken: <bad>: minimum of MRR@5, <bad>: minimum of Recall@5, "
+        "<bad>: minimum of nDCG@5, 3 more); 3 of 6 queries broken, all new"
+    )
 
 
 def test_the_headline_names_the_tag() -> None:

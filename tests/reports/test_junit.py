@@ -7,12 +7,14 @@ import junitparser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.text import visible
-from ragcontract.reports.junit import render
-from ragcontract.reports.report import Report
-from tests.records import query, report
+from ragcontract.reports.build import error_report
+from ragcontract.reports.junit import render, render_error
+from ragcontract.reports.report import Provenance, Report
+from tests.records import NOW, query, report
 
 # What an XML 1.0 document may hold.
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -70,6 +72,28 @@ def test_failures_have_a_type_and_a_message_and_say_more() -> None:
     )
 
 
+def test_every_case_has_the_file_and_the_line_that_define_it() -> None:
+    asked = [query("q", "A", location="golden/a.jsonl:17"), query("p", location="golden.parquet")]
+    root = ET.fromstring(written(report(asked, {"q": ["A"], "p": []}, config={"minimums": {"mrr_at_k": 0.1}})))
+    cases = {case.get("name"): (case.get("file"), case.get("line")) for case in root.iter("testcase")}
+    assert cases == {
+        "minimums.mrr_at_k": ("ragcontract.yml", "7"),
+        "q": ("golden/a.jsonl", "17"),
+        "p": ("golden.parquet", None),
+    }
+
+
+def test_suites_and_cases_have_the_name_of_their_contract() -> None:
+    made = replace(failing(), source=Provenance(contract="docs\x1b"))
+    gates, queries = parse(made)
+    assert (gates.name, queries.name) == (r"rag-contract docs\x1b gates", r"rag-contract docs\x1b queries")
+    assert {case.classname for case in queries} == {r"rag-contract.docs\x1b.queries"}
+    unusable = error_report(["x"], 0, [], NOW, Provenance(contract="docs"))
+    case = ET.fromstring(render_error(unusable)).find(".//testcase")
+    assert case is not None
+    assert case.get("classname") == "rag-contract.docs.input"
+
+
 def test_the_metrics_are_properties_of_both() -> None:
     made = failing()
     expected = {key: str(metric.current) for key, metric in made.metrics.items()} | {"verdict": "fail", "k": "5"}
@@ -90,7 +114,7 @@ def test_the_attributes_are_those_of_the_format() -> None:
         assert all(re.fullmatch(r"\d+", suite.get(name, "")) for name in ("tests", "failures", "errors", "skipped"))
         assert float(suite.get("time", "")) == 0
         for case in suite.iter("testcase"):
-            assert set(case.keys()) == {"name", "classname"}
+            assert set(case.keys()) - {"line"} == {"name", "classname", "file"}
             assert [child.tag for child in case] in ([], ["failure"])
 
 

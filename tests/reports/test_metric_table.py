@@ -3,10 +3,10 @@
 from typing import Any
 
 from ragcontract.core.run import Latency
-from ragcontract.reports.metric_table import Row, metric_rows, table_rows
+from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.report import Report
 from tests.records import Rows, query, report
-from tests.reports.ranked import LOW, found_at, tagged
+from tests.reports.ranked import LOW, found_at, noisy, tagged
 
 
 def row(report: Report, label: str = "MRR@5") -> Row:
@@ -25,8 +25,8 @@ def test_the_issues_example() -> None:
 def test_without_a_baseline_there_is_no_change_and_no_status_without_a_gate() -> None:
     found = row(found_at([1, 2]))
     assert (found.label, found.tag, found.limits, found.status) == ("MRR@5", None, "", "none")
-    assert (found.baseline, found.current, found.current_shared, found.change) == ("-", "0.75", "-", "-")
-    assert not found.compared
+    assert (found.baseline, found.current, found.change) == ("no value", "0.75", "no value")
+    assert (found.compared, found.values()) == (False, "0.75")
 
 
 def test_every_limit_of_a_metric_is_named() -> None:
@@ -42,6 +42,24 @@ def test_a_percentage_is_also_given_in_points() -> None:
     assert row(found_at([2, 2], [2, 2], fail_on={"mrr_drop_gt": "12.5%"})).limits == "allowed drop 12.5% (0.06)"
 
 
+def test_a_limit_is_shown_as_it_was_written() -> None:
+    config = {"fail_on": {"mrr_drop_gt": 0.084, "recall_drop_gt": "12.345%"}, "minimums": {"map_at_k": 0.1}}
+    found = found_at([1, 2], [1, 2], **config)
+    assert row(found).limits == "allowed drop 0.084"
+    assert row(found, "Recall@5").limits == "allowed drop 12.345% (0.123)"
+    assert row(found, "MAP@5").limits == "minimum 0.10"
+    latency = row(timed({"p95_ms": 179.875, "p95_increase_gt": "12.25%"}), "p95 latency")
+    assert latency.limits == "allowed 179.875 ms, allowed increase 12.25%"
+
+
+def test_no_value_is_rounded_to_the_other_side_of_its_limit() -> None:
+    before: list[int | None] = [1] * 250
+    within = row(found_at([*[2] * 39, *[1] * 211], before, fail_on={"mrr_drop_gt": 0.079}))
+    assert (within.change, within.status) == ("-0.078", "pass")
+    beyond = row(found_at([*[2] * 40, *[1] * 210], before, fail_on={"mrr_drop_gt": 0.0795}))
+    assert (beyond.change, beyond.status) == ("-0.0800", "fail")
+
+
 def test_a_limit_broken_by_a_hair_does_not_read_as_met() -> None:
     found = row(found_at([1, 2], minimums={"mrr_at_k": 0.7504}))
     assert (found.current, found.limits) == ("0.7500", "minimum 0.7504")
@@ -54,16 +72,61 @@ def test_a_limit_is_shown_as_it_was_given() -> None:
     assert (found.current, found.limits) == ("0.7500", "minimum 0.7499")
 
 
-def test_a_small_change_is_shown_and_leaves_the_other_rows_alone() -> None:
+def test_all_rows_have_the_decimals_that_a_small_change_needs() -> None:
     before: list[int | None] = [1] * 400
     found = found_at([2, *before[1:]], before)
-    assert (row(found).baseline, row(found).current, row(found).change) == ("1.000", "0.999", "-0.001")
-    assert (row(found, "Recall@5").baseline, row(found, "Recall@5").change) == ("1.00", "0.00")
+    assert row(found).values() == "1.000 → 0.999 (-0.001)"
+    assert row(found, "Recall@5").values() == "1.000 → 1.000 (0.000)"
+    assert {one.digits for one in table_rows(found)} == {3}
+
+
+def test_the_decimals_of_one_limit_are_those_of_the_whole_table() -> None:
+    found = found_at([1, 2], [1, 1], fail_on={"ndcg_drop_gt": 0.184})
+    assert row(found).values() == "1.000 → 0.750 (-0.250)"
+
+
+def test_a_change_too_small_for_4_decimals_does_not_widen_the_table() -> None:
+    before: list[int | None] = [1] * 20_000
+    assert row(found_at([2, *before[1:]], before)).digits == 4
+
+
+def test_a_limit_that_is_broken_by_less_than_4_decimals_does() -> None:
+    found = row(found_at([1, 1, None], minimums={"mrr_at_k": 0.66667}))
+    assert (found.current, found.limits, found.status) == ("0.666667", "minimum 0.66667", "fail")
+
+
+def only_some_are_shared(**config: Any) -> Report:
+    """Return a report on two queries, one of which is new and finds nothing; the other finds its document later."""
+    queries = [query("old", "A", tags=("t",)), query("new", "A", tags=("t",))]
+    return report(queries, {"old": ["x", "A"], "new": []}, {"old": ["A"]}, config)
+
+
+def test_current_and_change_are_over_the_same_queries() -> None:
+    assert row(only_some_are_shared()).values() == "1.00 → 0.50 (-0.50)"
+    assert [one.over for one in table_rows(only_some_are_shared())] == [""] * 6
+
+
+def test_where_a_minimum_counts_more_queries_their_mean_has_a_row_of_its_own() -> None:
+    limits = {"fail_on": {"mrr_drop_gt": 0.6}, "minimums": {"mrr_at_k": 0.3}}
+    made = only_some_are_shared(**limits, tags={"t": limits})
+    found = [one for one in table_rows(made) if one.label == "MRR@5"]
+    assert [(one.tag, one.over, one.values(), one.limits, one.status) for one in found] == [
+        (None, "", "1.00 → 0.50 (-0.50)", "allowed drop 0.60", "pass"),
+        (None, "all 2 queries", "0.25", "minimum 0.30", "fail"),
+        ("t", "", "1.00 → 0.50 (-0.50)", "allowed drop 0.60", "pass"),
+        ("t", "all 2 queries", "0.25", "minimum 0.30", "fail"),
+    ]
+
+
+def test_a_drop_that_noise_excuses_says_so_beside_its_limit() -> None:
+    found = row(noisy())
+    assert (found.change, found.status) == ("-0.10", "pass")
+    assert found.limits == "allowed drop 0.05, exceeded within noise"
 
 
 def test_an_unanswerable_set_has_no_numbers() -> None:
     found = row(report([query("q")], {"q": []}, {"q": []}))
-    assert (found.current, found.baseline, found.change, found.status) == ("-", "-", "-", "none")
+    assert (found.current, found.baseline, found.change, found.status) == (*["no value"] * 3, "none")
 
 
 def test_limited_tags_follow_the_means_over_all_with_the_worst_first() -> None:
@@ -78,7 +141,7 @@ def test_limited_tags_follow_the_means_over_all_with_the_worst_first() -> None:
         ("bad", "MRR@5", "0.00", "minimum 0.40", "fail"),
         ("good", "MRR@5", "1.00", "minimum 0.40", "pass"),
     ]
-    assert (found[6].baseline, found[6].current_shared, found[6].change) == ("1.00", "0.50", "-0.50")
+    assert found[6].values() == "1.00 → 0.50 (-0.50)"
     assert (found[0].limits, found[0].status) == ("minimum 0.10", "pass")
 
 
@@ -115,7 +178,7 @@ def test_limited_latencies_stand_between_the_metrics_and_the_tags() -> None:
         ("max latency", None),
         ("MRR@5", "t"),
     ]
-    assert found[:6] == list(metric_rows(made))
+    assert all(row.metric is not None and row.tag is None for row in found[:6])
     values = [(row.baseline, row.current, row.change, row.limits, row.status) for row in found[6:9]]
     assert values == [
         ("40 ms", "41.2 ms", "+1.2 ms", "allowed 60 ms", "pass"),
@@ -131,7 +194,7 @@ def test_a_latency_without_a_limit_has_no_row() -> None:
 
 def test_a_latency_without_a_baseline_is_compared_with_nothing() -> None:
     found = table_rows(timed({"p95_ms": 179.5}, before=False))[6]
-    assert (found.baseline, found.current, found.change, found.compared) == ("-", "180 ms", "-", False)
+    assert (found.values(), found.compared) == ("180 ms", False)
     assert (found.limits, found.status) == ("allowed 179.5 ms", "fail")
 
 

@@ -92,12 +92,12 @@ def test_a_limited_tag_has_a_row_with_its_name_made_visible() -> None:
     assert [line.split("  ")[0] for line in lines[5:8]] == ["MAP@5", "MAP@5 eu", f"MRR@5 {SHOWN}"]
     assert lines[6].endswith("  0.50  FAIL  minimum 1.00")
     assert lines[7].endswith("  0.50  FAIL  minimum 0.90")
-    assert lines[-1] == f"FAIL  {SHOWN}: MRR@5 is 0.50, minimum 0.90 (and 1 more gate broken)"
+    assert lines[-1] == f"FAIL  {SHOWN}: MRR@5 is 0.50, minimum 0.90 (and 1 more gate broken: eu: minimum of MAP@5)"
 
 
 def test_the_note_on_shared_queries_stands_under_the_table() -> None:
     text = click.unstyle(check_text(report([query("q", "A")], {"q": ["A"]}, {"q": ["A"], "gone": ["A"]})))
-    assert "MAP@5        1.00 -> 1.00  0.00  -\nChanges are taken over the 1 query" in text
+    assert "MAP@5        1.00 -> 1.00  0.00  -\nCompared over the 1 query" in text
 
 
 def test_a_diff() -> None:

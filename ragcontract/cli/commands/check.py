@@ -24,10 +24,11 @@ from ragcontract.cli.options import (
 )
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
+from ragcontract.core.text import encodable
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.reports import terminal
 from ragcontract.reports.formats import FORMATS
-from ragcontract.reports.report import Detail
+from ragcontract.reports.report import Detail, Provenance
 
 
 def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,6 +48,7 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @REPEATS
 @ENGINE
 @_report_options
+@click.option("--name", default="", metavar="TEXT", help="The name of the contract in the reports. [none]")
 @click.option(
     "--report-json-detail",
     type=click.Choice(get_args(Detail)),
@@ -64,6 +66,7 @@ def command(
     tags: Sequence[str],
     engine: str,
     report_json_detail: Detail | None,
+    name: str,
     repeats: bool,
     quiet: bool,
     **reports: str,
@@ -78,10 +81,15 @@ def command(
     refuse_outputs([out for _, out in wanted], paths)
     with sources_of(paths, engine) as sources:
         request = sources.request(paths, k=k, repeats=repeats, tags=tags)
-        outcome = pipeline.check(replace(request, detail=report_json_detail), now=clock())
+        request = replace(request, detail=report_json_detail, source=_source(name))
+        outcome = pipeline.check(request, now=clock())
     report = outcome.report
     warn(report.warnings)
     write_files({out: form.render(outcome) for form, out in wanted})
     text = terminal.verdict_text(report) if quiet else terminal.check_text(report)
     say(text, err=any(goes_to_stdout(out) for _, out in wanted))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN
+
+
+def _source(name: str) -> Provenance | None:
+    return Provenance(contract=encodable(name)) if name else None

@@ -1,19 +1,17 @@
 """The metric cards of the HTML report: one for each row of the metric table."""
 
-import math
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import count, signed
 from ragcontract.judging.gates import COMPARING, GateReport
 from ragcontract.reports.html.page_text import Badge, badge, shown
+from ragcontract.reports.html.scale import of_scale
 from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.report import MetricReport, Report
-
-INTERVAL_DIGITS = 3
-NARROWEST = 0.01  # the axis covers at least this share of the scale, so that small changes look small
 
 
 class Fact(Struct, frozen=True):
@@ -24,44 +22,59 @@ class Fact(Struct, frozen=True):
     aside: str = ""
 
 
-class Whiskers(Struct, frozen=True, kw_only=True):
-    """The chart of a change and its interval; positions are percentages of its width, with no change in the middle."""
+class Bar(Struct, frozen=True, kw_only=True):
+    """The bar of a metric; positions are percentages of the metric's whole scale, the same for all metrics.
 
-    low: str
-    high: str
-    change: str
+    ``before`` is the baseline value. ``limits`` are the worst values that are allowed. ``interval`` is where the value
+    is likely to be, which is the baseline plus the interval of the change.
+    """
+
+    now: str
+    before: str | None
     limits: Sequence[str]
+    interval: tuple[str, str] | None
 
 
 class Card(Struct, frozen=True, kw_only=True):
-    """One card. ``before`` is None without a baseline value; ``tag`` is None for all queries."""
+    """One card. ``before`` is None without a baseline value; ``tag`` is None for all queries; ``over`` names them."""
 
     label: str
     tag: str | None
+    over: str
     badge: Badge
     before: str | None
     now: str
-    whiskers: Whiskers | None
+    change: str
+    bar: Bar | None
     facts: Sequence[Fact]
 
 
+class Group(Struct, frozen=True, kw_only=True):
+    """Cards that are folded under a title."""
+
+    title: str
+    cards: Sequence[Card]
+
+
 class Cards(Struct, frozen=True, kw_only=True):
-    """All cards; those of further tags are folded under a ``title``."""
+    """All cards: the first in the open, the others folded."""
 
     open: Sequence[Card]
-    title: str
-    folded: Sequence[Card]
+    folded: Sequence[Group]
 
 
 def cards(report: Report) -> Cards:
-    """Return a card for each row of the metric table."""
+    """Return a card for each row of the metric table; those without a limit are folded, and those of further tags."""
     rows = table_rows(report)
-    folded = [row for row in rows if row.tag is not None][bounds.HTML_CARDS :]
-    broken = sum(row.status == "fail" for row in folded)
+    limited = [row for row in rows if row.gates]
+    others = [row for row in rows if not row.gates]
+    tags = [row for row in limited if row.tag is not None][bounds.HTML_CARDS :]
+    broken = sum(row.status == "fail" for row in tags)
+    title = count(len(tags), "more limited mean") + " of tags" + (f", {broken:,} broken" if broken else "")
+    folds = [(f"{count(len(others), 'metric')} without a limit", others if limited else []), (title, tags)]
     return Cards(
-        open=[_card(row) for row in rows[: len(rows) - len(folded)]],
-        title=count(len(folded), "more limited mean") + " of tags" + (f", {broken:,} broken" if broken else ""),
-        folded=[_card(row) for row in folded],
+        open=[_card(row) for row in (limited[: len(limited) - len(tags)] if limited else others)],
+        folded=[Group(title=title, cards=list(map(_card, folded))) for title, folded in folds if folded],
     )
 
 
@@ -69,22 +82,26 @@ def _card(row: Row) -> Card:
     return Card(
         label=shown(row.label),
         tag=None if row.tag is None else shown(row.tag, bounds.HTML_ID),
+        over=row.over,
         badge=badge(row.status),
         before=row.baseline if row.compared else None,
         now=row.current,
-        whiskers=_whiskers(row.metric, row.gates),
+        change=row.change if row.compared else "",
+        bar=_bar(row),
         facts=list(_facts(row)),
     )
 
 
 def _facts(row: Row) -> Iterable[Fact]:
-    """Yield the change, its interval and p-value, the queries that got better and worse, the limit and waivers."""
-    if row.compared:
-        yield Fact("Change", row.change)
+    """Yield the limit and waivers, the interval and p-value of the change, the queries that got better and worse."""
+    if row.limits:
+        yield Fact("Limit", shown(row.limits))
+    for reason in dict.fromkeys(gate.waived for gate in row.gates if gate.waived is not None):
+        yield Fact("Waived", shown(reason, bounds.HTML_REASON))
     noise = row.metric.noise if row.metric else None
     if noise and noise.interval:
-        low, high = (signed(end, INTERVAL_DIGITS) for end in noise.interval)
-        yield Fact("Interval", f"{low} to {high}", "(95 %)")
+        low, high = (signed(end, row.digits) for end in noise.interval)
+        yield Fact("Change", f"{low} to {high}", "(95 %)")
     if row.p_value is not None:
         worse = "an increase" if row.metric and row.metric.better == "lower" else "a drop"
         among = "" if row.tag is None else ", among all tags"
@@ -93,28 +110,41 @@ def _facts(row: Row) -> Iterable[Fact]:
         yield Fact("Chance", "too few queries changed to say")
     if noise:
         yield Fact("Queries", f"{noise.wins:,} better, {noise.ties:,} the same, {noise.losses:,} worse")
-    yield Fact("Limit", shown(row.limits or "none"))
-    for reason in dict.fromkeys(gate.waived for gate in row.gates if gate.waived is not None):
-        yield Fact("Waived", shown(reason, bounds.HTML_REASON))
+    if row.metric and row.metric.scale != Scale():
+        yield Fact("Scale", f"{row.metric.scale.low:g} to {row.metric.scale.high:g}")
 
 
-def _whiskers(metric: MetricReport | None, gates: Sequence[GateReport]) -> Whiskers | None:
-    """Return the positions of the change, its interval and its limits; the axis reaches as far as the largest value."""
-    if metric is None or metric.delta is None:
+def _bar(row: Row) -> Bar | None:
+    """Return the bar of a metric; None without a value, and on an unbounded scale."""
+    metric = row.metric
+    if metric is None:
         return None
-    low, high = (metric.noise and metric.noise.interval) or (metric.delta, metric.delta)
-    limits = [_limit(gate, metric.baseline or 0.0) for gate in gates if gate.kind in COMPARING]
-    width = metric.scale.high - metric.scale.low
-    least = NARROWEST * width if 0 < width < math.inf else NARROWEST
-    reach = max(abs(value) for value in (low, high, metric.delta, *limits, least)) * 1.1
+    now = of_scale(metric.current if metric.delta is None else metric.current_shared, metric.scale)
+    if now is None:
+        return None
+    before, interval = metric.baseline, metric.noise.interval if metric.noise else None
+    ends = [of_scale(before + end, metric.scale) for end in interval] if interval and before is not None else []
+    return Bar(
+        now=now,
+        before=of_scale(before, metric.scale),
+        limits=list(_marks(row.gates, metric)),
+        interval=(ends[0] or "", ends[1] or "") if ends else None,
+    )
 
-    def x(value: float) -> str:
-        return f"{50 + 50 * value / reach:.2f}%"
 
-    return Whiskers(low=x(low), high=x(high), change=x(metric.delta), limits=[x(limit) for limit in limits])
+def _marks(gates: Sequence[GateReport], metric: MetricReport) -> Iterable[str]:
+    """Yield the positions of the limits that are on the scale."""
+    for gate in gates:
+        worst = _worst_allowed(gate, metric.baseline)
+        if worst is not None and metric.scale.low <= worst <= metric.scale.high:
+            yield of_scale(worst, metric.scale) or ""
 
 
-def _limit(gate: GateReport, baseline: float) -> float:
-    """Return the change that a limit allows; negative for a drop."""
-    allowed = gate.limit * baseline if gate.kind.startswith("relative") else gate.limit
-    return -allowed if gate.kind.endswith("drop") else allowed
+def _worst_allowed(gate: GateReport, before: float | None) -> float | None:
+    """Return the worst value that a limit allows; None if that depends on a baseline value that there is not."""
+    if gate.kind not in COMPARING:
+        return gate.limit
+    if before is None:
+        return None
+    allowed = gate.limit * abs(before) if gate.kind.startswith("relative") else gate.limit
+    return before - allowed if gate.kind.endswith("drop") else before + allowed

@@ -31,9 +31,9 @@ from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.reports.scope_note import scope_phrase
 
 PACKAGE = "ragcontract.reports.html"
-TITLES: dict[Verdict, str] = {"pass": "Retrieval contract holds", "fail": "Retrieval contract broken"}
-ERROR_TITLE = "Retrieval contract could not be judged"
-LEGEND = "The dot is the change, no change is in the middle; the bar is its interval, a dashed line the change allowed."
+ENDS: dict[Verdict, str] = {"pass": "holds", "fail": "broken"}
+LEGEND = "All bars cover the whole scale, from 0 to 1 if nothing else is said. A dashed line is a limit."
+COMPARED = " The line across a bar is the baseline, the line below it the interval in which the value is likely to be."
 SCRIPTS = ("queries.js", "slopes.js", "start.js")
 
 
@@ -80,7 +80,7 @@ def render_error(report: ErrorReport) -> bytes:
     page = ErrorPage(
         policy=f"default-src 'none'; style-src '{_digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'",
         style=style,
-        title=ERROR_TITLE,
+        title=_title(report, "could not be judged"),
         about=_about(report),
         problems=[*map(shown, report.problems), *([more] if more else [])],
         warnings=list(map(shown, report.warnings)),
@@ -102,14 +102,14 @@ def _environment() -> Environment:
 
 def _page(report: Report) -> Page:
     style, script = _asset("page.css"), "\n".join(map(_asset, SCRIPTS))
-    legend = LEGEND if report.inputs.baseline else None
+    legend = LEGEND + (COMPARED if report.inputs.baseline else "")
     return Page(
         policy=_policy(style, script),
         style=style,
         script=script,
         data=data.encode(report),
         verdict=report.verdict,
-        title=TITLES[report.verdict],
+        title=_title(report, ENDS[report.verdict]),
         headline=sentence(headline_phrase(report), bounds.HTML_NOTE),
         scope=sentence(scope_phrase(report)),
         about=_about(report),
@@ -120,6 +120,10 @@ def _page(report: Report) -> Page:
         queries=queries(report),
         folds=folds(report),
     )
+
+
+def _title(report: Report | ErrorReport, end: str) -> str:
+    return " ".join(filter(None, ["Retrieval contract", shown(report.contract, bounds.HTML_NAME), end]))
 
 
 def _about(report: Report | ErrorReport) -> str:

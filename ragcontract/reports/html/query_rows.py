@@ -1,6 +1,7 @@
 """The query rows that the HTML report shows without JavaScript: the first broken and tolerated queries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
@@ -9,9 +10,11 @@ from ragcontract.core.numbers import count, fixed, signed
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, tolerated_queries, why_and_since
 from ragcontract.reports.html.page_text import Badge, Part, badge, sentence, shown
 from ragcontract.reports.metric_table import at_largest_k
+from ragcontract.reports.rank_changes import rank
 from ragcontract.reports.report import QueryReport, Report
 
 DIGITS = 3
+NO_VALUE = "n/a"
 
 
 class BrokenRule(Struct, frozen=True, kw_only=True):
@@ -21,8 +24,15 @@ class BrokenRule(Struct, frozen=True, kw_only=True):
     found: Sequence[Part]
 
 
+class DocumentRank(Struct, frozen=True, kw_only=True):
+    """A document of a query and its rank, as text: ``8 → missing``."""
+
+    name: str
+    rank: str
+
+
 class QueryRow(Struct, frozen=True, kw_only=True):
-    """One query; ``why`` says why it does not fail."""
+    """One query; ``why`` says why it does not fail. ``more`` counts the documents that are not listed."""
 
     id: str
     question: str
@@ -30,8 +40,8 @@ class QueryRow(Struct, frozen=True, kw_only=True):
     tags: Sequence[str]
     metric: str
     change: str
-    ranks_before: str
-    ranks: str
+    documents: Sequence[DocumentRank]
+    more: str
     broken: Sequence[BrokenRule]
     why: str
 
@@ -67,22 +77,30 @@ def queries(report: Report) -> Queries:
 def _row(report: Report, query: QueryReport, findings: FindingsByQuery, key: str) -> QueryRow:
     value, before = query.metrics.get(key), (query.baseline_metrics or {}).get(key)
     listed = findings.failing(query.id) or findings.of(query.id)
+    documents = sum(1 for _ in _documents(query))
     return QueryRow(
         id=shown(query.id, bounds.HTML_ID),
         question=shown(query.query, bounds.HTML_QUESTION),
         badge=badge(query.status),
         tags=[shown(tag, bounds.HTML_ID) for tag in query.tags],
-        metric=fixed(value, DIGITS),
-        change=signed(None if value is None or before is None else value - before, DIGITS),
-        ranks_before=_ranks(query.baseline_ranks),
-        ranks=_ranks(query.ranks),
+        metric=NO_VALUE if value is None else fixed(value, DIGITS),
+        change=NO_VALUE if value is None or before is None else signed(value - before, DIGITS),
+        documents=list(islice(_documents(query), bounds.HTML_RANKS)),
+        more=f"{more:,} more" if (more := documents - bounds.HTML_RANKS) > 0 else "",
         broken=[BrokenRule(expected=sentence(one.expected), found=sentence(one.found)) for one in listed],
         why=shown(why_and_since(report, query, findings), bounds.HTML_WHY),
     )
 
 
-def _ranks(ranks: Mapping[str, int | None] | None) -> str:
-    if ranks is None:
-        return "n/a"
-    listed = [str(rank or "–") for rank in list(ranks.values())[: bounds.HTML_RANKS]]
-    return ", ".join(listed) + (", …" if len(ranks) > bounds.HTML_RANKS else "")
+def _documents(query: QueryReport) -> Iterable[DocumentRank]:
+    """Yield the relevant documents, and the forbidden ones that were or are there."""
+    compared = query.baseline_ranks is not None
+    sides = (
+        (query.baseline_ranks or {}, query.ranks, ""),
+        (query.baseline_forbidden_ranks or {}, query.forbidden_ranks, " (forbidden)"),
+    )
+    for before, now, what in sides:
+        for name in {**before, **now}:
+            was, is_now = rank(before.get(name)), rank(now.get(name))
+            changed = compared and was != is_now
+            yield DocumentRank(name=shown(name, bounds.HTML_ID) + what, rank=f"{was} → {is_now}" if changed else is_now)

@@ -1,17 +1,16 @@
 """The table of tags in the HTML report: worst first, with a bar for each metric."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import count, fixed, signed
 from ragcontract.reports.html.page_text import shown
+from ragcontract.reports.html.scale import of_scale
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import MetricReport, Report, TagReport
-from ragcontract.reports.tag_table import tag_changes, tags_worst_first
+from ragcontract.reports.tag_table import tag_changes, tag_mean, tag_size, tags_worst_first
 
 DIGITS = 3
 
@@ -59,7 +58,7 @@ def tags(report: Report) -> Tags | None:
         TagRow(
             number=numbers[name],
             name=shown(name, bounds.HTML_ID),
-            queries=f"{tag.queries:,}",
+            queries=tag_size(tag),
             metrics=list(_metrics(tag, metrics)),
         )
         for name, tag in worst[: bounds.HTML_TAGS]
@@ -76,21 +75,13 @@ def tags(report: Report) -> Tags | None:
 def _metrics(tag: TagReport, metrics: Mapping[str, MetricReport]) -> Iterable[TagMetric]:
     changes, before = tag_changes(tag), tag.baseline_metrics or {}
     for key, metric in metrics.items():
-        change = round(changes.get(key, 0.0), DIGITS)
+        mean, change = tag_mean(tag, key), round(changes.get(key, 0.0), DIGITS)
         rose_is = "better" if metric.better == "higher" else "worse"
         fell_is = "worse" if metric.better == "higher" else "better"
         yield TagMetric(
-            now=fixed(tag.metrics[key], DIGITS),
+            now="no value" if mean is None else fixed(mean, DIGITS),
             change=signed(change, DIGITS) if change else "",
             direction=rose_is if change > 0 else fell_is,
-            bar=_of_scale(tag.metrics[key], metric.scale),
-            before=_of_scale(before.get(key), metric.scale),
+            bar=of_scale(mean, metric.scale),
+            before=of_scale(before.get(key), metric.scale),
         )
-
-
-def _of_scale(value: float | None, scale: Scale) -> str | None:
-    """Return the position of a value on its scale as a percentage; None for an unbounded scale."""
-    width = scale.high - scale.low
-    if value is None or not 0 < width < math.inf:
-        return None
-    return f"{min(1.0, max(0.0, (value - scale.low) / width)) * 100:.2f}%"

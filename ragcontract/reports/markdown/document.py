@@ -1,26 +1,24 @@
 """The report as Markdown for a pull request: verdict and reason first, details folded."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.finding import Finding
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, sizes_since
 from ragcontract.reports.drift import drift
-from ragcontract.reports.headline import headline, shared_note
+from ragcontract.reports.headline import headline
 from ragcontract.reports.history import history_notes
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, table, text
-from ragcontract.reports.metric_table import Row, table_rows
-from ragcontract.reports.repeats_note import repeats_note
+from ragcontract.reports.markdown.metrics import metric_tables
+from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
 from ragcontract.reports.scope_note import scope_note
 
-STATUS = {"pass": "✅ pass", "fail": "❌ fail", "waived": "☑️ waived", "none": "-"}
 ICONS = {"pass": "✅", "fail": "❌"}
 ACCEPTED = "☑️"
 VERDICTS = {"pass": "holds", "fail": "broken"}
@@ -70,7 +68,7 @@ def render(
         *([remark.markdown] if remark.markdown else []),
         *([note] if (note := scope_note(report, code, inline)) else []),
         *_notes(report, replaced_here=replaced_here),
-        *_metric_table(report, layout.rows),
+        *metric_tables(report, layout.rows, folds=layout.folds),
         *_broken_queries(report, layout.rows),
     ]
     if layout.folds:
@@ -108,46 +106,17 @@ def _notes(report: Report, *, replaced_here: bool | None) -> list[str]:
     return ["\n".join(f"- {note}" for note in notes)] if notes else []
 
 
-def _metric_table(report: Report, max_rows: int) -> list[str]:
-    """Show the means over all queries, and of the limited ones of tags the worst."""
-    compared = report.inputs.baseline is not None
-    shown = table_rows(report)
-    tags = sum(row.tag is not None for row in shown)
-    body = [_metric_row(row, compared=compared) for row in shown[: len(shown) - max(0, tags - max_rows)]]
-    if compared:
-        parts = [table(["Metric", "Baseline", "Current", "Change", "Limit", "Status"], "lrrrll", body)]
-    else:
-        parts = [table(["Metric", "Current", "Limit", "Status"], "lrll", body)]
-    if tags > max_rows:
-        parts.append(f"… and {count(tags - max_rows, 'more limited mean')} of tags, in `report.json`.")
-    return parts + [text(note) for note in (shared_note(report), repeats_note(report)) if note]
-
-
-def _metric_row(row: Row, *, compared: bool) -> list[str]:
-    values = [row.baseline, row.current, row.change] if compared else [row.current]
-    return [_label(row), *values, row.limits or "-", STATUS[row.status]]
-
-
-def _label(row: Row) -> str:
-    label = text(shorten(visible(row.label), bounds.MARKDOWN_NAME))
-    return label if row.tag is None else f"{label} of {code(row.tag)}"
-
-
 def _broken_queries(report: Report, max_rows: int) -> list[str]:
     broken = broken_queries(report)
     if not broken:
         return []
     findings = FindingsByQuery(report)
-    compared = report.inputs.baseline is not None
     ages = {query.id: since(report, query) for query in broken}
     ages = ages if len({*ages.values()}) > 1 else {}
 
     def as_table(queries: Sequence[QueryReport]) -> str:
-        body = [
-            cells for query in queries for cells in _query_rows(query, findings, ages.get(query.id), compared=compared)
-        ]
-        head = ["Query", "Expected", "Found", "Before", "Now"] if compared else ["Query", "Expected", "Found"]
-        return table(head, "l" * len(head), body)
+        body = [[query_cell(query, ages.get(query.id, "")), _broken_rules(query, findings)] for query in queries]
+        return table(["Query", "Expected: <b>found</b>"], "ll", body)
 
     order = ", worst first" if len(broken) > 1 else ""
     in_baseline = sum(query.in_baseline for query in broken)
@@ -156,20 +125,9 @@ def _broken_queries(report: Report, max_rows: int) -> list[str]:
     return [title, *cut(broken, max_rows, "broken query", as_table)]
 
 
-def _query_rows(
-    query: QueryReport, findings: FindingsByQuery, age: str | None, *, compared: bool
-) -> Iterable[list[str]]:
-    name = f"{code(query.id)}<br>{text(shorten(visible(query.query), bounds.MARKDOWN_QUESTION))}"
-    name += f"<br>({age})" if age else ""
-    for finding in findings.failing(query.id):
-        cells = [name, say(finding.expected, code, inline), say(finding.found_now or finding.found, code, inline)]
-        if compared:
-            cells += [_ranks(finding, finding.ranks_before), _ranks(finding, finding.ranks)]
-        yield cells
-        name = ""
-
-
-def _ranks(finding: Finding, ranks: Sequence[int | None] | None) -> str:
-    if ranks is None:
-        return "n/a" if finding.ranks else ""
-    return ", ".join(str(rank or "–") for rank in ranks) + (", …" if finding.more_ranks else "")
+def _broken_rules(query: QueryReport, findings: FindingsByQuery) -> str:
+    """Return what was expected and what was found, one line per finding; one column, so that a phone shows both."""
+    return "<br>".join(
+        f"{say((*finding.expected, ': '), code, inline)}<b>{say(finding.found, code, inline)}</b>"
+        for finding in findings.failing(query.id)
+    )

@@ -12,10 +12,11 @@ from ragcontract.reports.broken import FindingsByQuery, tolerated_queries, waive
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.history import about_baseline
 from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, line, table, text
+from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank_changes
 from ragcontract.reports.report import BaselineInput, GoldenInput, QueryReport, Report, RunInput, TagReport
-from ragcontract.reports.tag_table import tag_changes, tags_worst_first
+from ragcontract.reports.tag_table import tag_changes, tag_mean, tag_size, tags_worst_first
 
 TAG_DIGITS = 3
 ALPHA = 0.05  # for the stars in the table of tags
@@ -47,7 +48,7 @@ def _tolerated(report: Report, max_rows: int) -> list[str]:
         if isinstance(item, list):
             return item
         tolerated = [render((*one.expected, ": ", *one.found), code, inline) for one in findings.tolerated(item.id)]
-        return [code(item.id), "; ".join(tolerated), line(findings.why_tolerated(item.id))]
+        return [query_cell(item), "; ".join(tolerated), line(findings.why_tolerated(item.id))]
 
     def as_table(items: Sequence[list[str] | QueryReport]) -> str:
         return table(["", "Broken", "Why it does not fail"], "lll", map(row_of, items))
@@ -90,7 +91,7 @@ def _moved(item: RankChange, report: Report) -> list[str]:
     shown = ", ".join(steps[: bounds.CHANGED_DOCS] + more)
     if item.metric:
         shown = text(metric_step(item, report, "→")) + (f"; the worst ranks of its rows: {shown}" if shown else "")
-    return [code(item.query.id), shown]
+    return [query_cell(item.query), shown]
 
 
 def _tags(report: Report, max_rows: int) -> list[str]:
@@ -100,12 +101,12 @@ def _tags(report: Report, max_rows: int) -> list[str]:
 
     def as_table(tags: Sequence[tuple[str, TagReport]]) -> str:
         labels = [text(metric.label) for metric in metrics.values()]
-        body = [[code(name), f"{tag.queries:,}", *_tag_cells(tag, metrics)] for name, tag in tags]
+        body = [[code(name), tag_size(tag), *_tag_cells(tag, metrics)] for name, tag in tags]
         return table(["Tag", "Queries", *labels], "lr" + "r" * len(labels), body)
 
     notes = []
     if any(map(tag_changes, report.tags.values())):
-        notes.append("In brackets the change since the baseline, over the queries that both sides have.")
+        notes.append("In brackets the change since the baseline. Both are over the queries that both sides have.")
     if any(p <= ALPHA for tag in report.tags.values() for p in tag.p_values.values()):
         notes[0] += " With a star: a drop that chance does not explain, among all tags (Benjamini-Hochberg, 5 %)."
     return [fold(count(len(report.tags), "tag"), *cut(tags_worst_first(report), max_rows, "tag", as_table), *notes)]
@@ -117,7 +118,8 @@ def _tag_cells(tag: TagReport, metrics: Iterable[str]) -> Iterable[str]:
         change = changes.get(key, 0.0)
         star = "\\*" if tag.p_values.get(key, 1) <= ALPHA else ""
         moved = f" ({signed(change, TAG_DIGITS)}{star})" if round(change, TAG_DIGITS) else ""
-        yield fixed(tag.metrics[key], TAG_DIGITS) + moved
+        mean = tag_mean(tag, key)
+        yield ("no value" if mean is None else fixed(mean, TAG_DIGITS)) + moved
 
 
 def _noise(report: Report) -> list[str]:
@@ -125,7 +127,7 @@ def _noise(report: Report) -> list[str]:
         [
             text(metric.label),
             signed(metric.delta, TAG_DIGITS),
-            "-"
+            "too few changed"
             if noise.interval is None
             else f"{signed(noise.interval[0], TAG_DIGITS)} to {signed(noise.interval[1], TAG_DIGITS)}",
             f"{noise.wins:,} / {noise.ties:,} / {noise.losses:,}",
@@ -154,8 +156,8 @@ def inputs_fold(report: Report) -> str:
     body = [
         ["golden", _files(golden.files), f"{_queries(golden)}, {golden.answerable:,} with relevant documents"],
         ["run", _files(run.files), f"{_queries(run)}{missing}{repeated}"],
-        ["baseline", "-", "none given: nothing was compared"],
-        ["config", "-", "none given: rules on, no gates"],
+        ["baseline", "", "none given: nothing was compared"],
+        ["config", "", "none given: rules on, no gates"],
     ]
     if baseline:
         made = f", made {code(baseline.created_at)}" if baseline.created_at else ""

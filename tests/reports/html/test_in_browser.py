@@ -93,7 +93,7 @@ def test_columns_sort_up_down_and_back_by_keyboard(browser: Browser, tmp_path: P
     assert browser.js(FOCUSED) == "Query"
 
 
-@pytest.mark.parametrize("column", ["metric", "change", "before", "now"])
+@pytest.mark.parametrize("column", ["metric", "change", "now"])
 def test_what_has_no_value_is_last_both_ways(browser: Browser, tmp_path: Path, column: str) -> None:
     show(browser, tmp_path, small())
     for _ in range(2):
@@ -113,7 +113,7 @@ def test_a_query_opens_by_keyboard_shows_both_sides_and_can_be_linked_to(browser
     focus(browser, "#rows .toggle")
     browser.press("Enter")
     shown = browser.js("document.querySelector('.detail').innerText")
-    assert "secret (forbidden)\t–\t2" in shown
+    assert "secret (forbidden)\tmissing\t2" in shown
     assert "MRR@5\t1.000\t1.000\t0.000" in shown
     assert browser.js("location.hash") == "#q=leaked"
     assert browser.js("document.activeElement.getAttribute('aria-expanded')") == "true"
@@ -167,11 +167,11 @@ def test_the_chart_has_a_line_a_move_and_keys_walk_it(browser: Browser, tmp_path
 
 def test_ten_thousand_queries_are_shown_a_page_at_a_time_and_searched_all(browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, large())
-    assert browser.js("document.querySelectorAll('#rows tr').length") == 50
-    assert browser.js("document.getElementById('page').textContent") == "Page 1 of 200"
+    assert browser.js("document.querySelectorAll('#rows tr').length") == 20
+    assert browser.js("document.getElementById('page').textContent") == "Page 1 of 500"
     focus(browser, "#next")
     browser.press("Enter", "Enter")
-    assert browser.js("document.getElementById('page').textContent") == "Page 3 of 200"
+    assert browser.js("document.getElementById('page').textContent") == "Page 3 of 500"
     assert browser.js("document.activeElement.id") == "next"
     focus(browser, "#search")
     browser.type("9999 doc")
@@ -192,6 +192,22 @@ def test_a_rise_of_a_metric_that_should_be_low_is_worse(browser: Browser, tmp_pa
     show(browser, tmp_path, cluttered(now=1, before=4))
     choose(browser, "#metric", "Clutter")
     assert browser.js(f"{change}.textContent + {change}.className") == "-30.000better"
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_ranks_stand_beside_the_names_of_their_documents(browser: Browser, tmp_path: Path, *, scripts: bool) -> None:
+    browser.scripts(on=scripts)
+    show(browser, tmp_path, small())
+    ranks = "[...document.querySelectorAll('#rows td[data-label=Ranks]')].slice(0, 2).map((each) => each.innerText)"
+    assert browser.js(ranks) == ["E 1\nsecret (forbidden) missing → 2", "C 1 → missing"]
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_broken_queries_come_right_after_the_metrics(browser: Browser, tmp_path: Path, width: int) -> None:
+    browser.resize(width, 900)
+    show(browser, tmp_path, everything())
+    heads = browser.js("[...document.querySelectorAll('main > section > h2')].map((each) => each.textContent)")
+    assert heads == ["Metrics", "Queries", "Ranks before and now", "Tags", "Details"]
 
 
 def test_names_in_findings_stand_apart(browser: Browser, tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Scale
 from ragcontract.core.run import RunRow
 from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.reports.html.cards import cards
 from ragcontract.reports.report import Report
 from tests.records import evaluate, query, report_on
 from tests.reports.html.parsed import Parsed, parsed
+from tests.reports.ranked import found_at
 
 CONFIG = {
     "fail_on": {"clutter_rise_gt": 10},
@@ -54,16 +56,16 @@ def elements(page: Parsed, name: str) -> list[dict[str, Any]]:
 
 def test_a_rise_of_what_should_be_low_is_worse() -> None:
     page = parsed(cluttered(now=4, before=1))
-    assert "Clutter ✕ fail before 15.00 → now 45.00 Change +30.00 Interval +8.750 to +36.250 (95 %)" in card(page)
-    assert "of an increase" in card(page)
-    assert "Queries 0 better, 0 the same, 6 worse Limit allowed increase 10.00, maximum 45.00" in card(page)
+    assert "Clutter ✕ fail before 15.00 → now 45.00 (+30.00) Limit allowed increase 10.00, maximum 45.00" in card(page)
+    assert "Change +8.75 to +36.25 (95 %) Chance p = 0.016 of an increase" in card(page)
+    assert "Queries 0 better, 0 the same, 6 worse Scale 5 to 55" in card(page)
     assert len(elements(page, "worse")) > 0
     assert "45.000 +30.000" in page.text
 
 
 def test_a_fall_of_what_should_be_low_is_better() -> None:
     page = parsed(cluttered(now=1, before=4))
-    assert "Clutter ✓ pass before 45.00 → now 15.00 Change -30.00" in card(page)
+    assert "Clutter ✓ pass before 45.00 → now 15.00 (-30.00)" in card(page)
     assert "6 better, 0 the same, 0 worse" in card(page)
     assert elements(page, "worse") == []
     assert len(elements(page, "better")) > 0
@@ -75,10 +77,28 @@ def test_bars_are_parts_of_the_scale() -> None:
     assert elements(page, "tick")[-1]["x"] == "20.00%"
 
 
-def test_an_allowed_increase_is_on_the_right_of_no_change() -> None:
+def test_limits_are_marks_on_the_bar_of_their_metric() -> None:
     page = parsed(cluttered(now=4, before=1))
-    limits = [attributes["x1"] for attributes in elements(page, "limit")]
-    assert limits == ["62.54%", "61.36%"]  # 10 where 1.1 * 36.25 is the end; of the tag half of 15, where 33 is
+    marks = [attributes["x1"] for attributes in elements(page, "limit")]
+    assert marks == ["40.00%", "80.00%", "35.00%"]  # 15 and 10, 45, and of the tag 15 and half of it: of 5 to 55
+
+
+def test_the_bars_of_all_metrics_cover_their_whole_scale() -> None:
+    found = {one.label: one.bar for one in cards(found_at([2, None], [1, 1], **LIMITED)).open}
+    mrr, recall = found["MRR@5"], found["Recall@5"]
+    assert mrr
+    assert recall
+    assert (mrr.now, mrr.before, mrr.limits) == ("25.00%", "100.00%", ["90.00%", "80.00%"])
+    assert (recall.now, recall.before, recall.limits) == ("50.00%", "100.00%", ["75.00%"])
+
+
+def test_a_limit_that_is_not_on_the_scale_has_no_mark() -> None:
+    (card,) = cards(found_at([5], [5], fail_on={"mrr_drop_gt": 0.3})).open  # 0.2 - 0.3
+    assert card.bar
+    assert card.bar.limits == []
+
+
+LIMITED = {"fail_on": {"mrr_drop_gt": 0.1, "recall_drop_gt": "25%"}, "minimums": {"mrr_at_k": 0.8}}
 
 
 def test_the_script_knows_which_metrics_should_be_low() -> None:

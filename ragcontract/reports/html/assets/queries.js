@@ -8,16 +8,15 @@
 // metric of which lower is better.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const ROWS = 50, PRINTED = 500, NAMED = 5, DOCUMENTS = 200;
-const TITLES = ["Query", "Status", "Tags", "", "Change", "Ranks before", "Ranks now", "Broken rules"];
+const ROWS = 20, PRINTED = 500, NAMED = 5, DOCUMENTS = 200;
+const TITLES = ["Query", "Status", "Broken rules", "Ranks", "", "Change", "Tags"];
 const STATUSES = ["fail", "warn", "waived", "known", "pass"];
 const SORTS = {
   query: { title: "Query", of: (query) => shownId(query) },
   status: { title: "Status", of: (query) => STATUSES.indexOf(statusOf(query)) },
   metric: { title: "Metric", of: (query) => query.m[state.metric] },
   change: { title: "Change", of: (query) => change(query, state.metric) },
-  before: { title: "Ranks before", of: (query) => bestRank(query, 3) },
-  now: { title: "Ranks now", of: (query) => bestRank(query, 2) },
+  now: { title: "Ranks", of: (query) => bestRank(query) },
 };
 const INITIAL = { text: "", status: "", tag: "", move: null, sort: "", descending: false, page: 0 };
 const state = { ...INITIAL, metric: data.metric, open: new Set() };
@@ -42,8 +41,8 @@ function plural(number, noun) {
 
 function statusOf(query) { return query.s ?? "pass"; }
 function shownId(query) { return query.v ?? query.i; }
-function rankText(rank) { return rank ? String(rank) : "–"; }
-function fixed(value) { return value == null ? "-" : value.toFixed(3); }
+function rankText(rank) { return rank ? String(rank) : "missing"; }
+function fixed(value) { return value == null ? "n/a" : value.toFixed(3); }
 
 function change(query, metric) {
   const now = query.m[metric], before = query.b?.[metric];
@@ -51,15 +50,15 @@ function change(query, metric) {
 }
 
 function signed(value) {
-  if (value == null) return "-";
+  if (value == null) return "n/a";
   const digits = Math.abs(value).toFixed(3);
   return Number(digits) === 0 ? digits : (value > 0 ? "+" : "-") + digits;
 }
 
-function bestRank(query, side) {
+// The best rank now of a relevant document.
+function bestRank(query) {
   const wanted = query.d.filter((each) => !each[1]);
-  if (!wanted.length || wanted[0][side] === undefined) return null;
-  return Math.min(...wanted.map((each) => each[side] || Infinity));
+  return wanted.length ? Math.min(...wanted.map((each) => each[2] || Infinity)) : null;
 }
 
 // The searchable text of a query, created on the first search.
@@ -136,12 +135,11 @@ function row(query) {
   const made = el("tr", { role: "row", class: open ? "open" : null },
     cell(0, toggle, el("p", { class: "question", dir: "auto" }, query.q)),
     cell(1, status),
-    cell(2, el("span", {}, ...(query.t ?? []).map((tag) => el("bdi", { class: "tag" }, data.tags[tag])))),
-    cell(3, fixed(query.m[state.metric])),
-    cell(4, el("span", { class: direction }, signed(moved))),
-    cell(5, ranks(query, 3)),
-    cell(6, ranks(query, 2)),
-    cell(7, ...(query.f ? [broken(query)] : [])));
+    cell(2, ...(query.f ? [broken(query)] : [])),
+    cell(3, ranks(query)),
+    cell(4, fixed(query.m[state.metric])),
+    cell(5, el("span", { class: direction }, signed(moved))),
+    cell(6, el("span", {}, ...(query.t ?? []).map((tag) => el("bdi", { class: "tag" }, data.tags[tag])))));
   toggle.addEventListener("click", () => flip(query, made, toggle));
   made.query = query;
   return made;
@@ -158,13 +156,15 @@ function cell(column, ...children) {
   return el("td", { role: "cell", "data-label": label }, ...children);
 }
 
-function ranks(query, side) {
-  const known = query.d.filter((each) => each[side] !== undefined);
-  if (query.d.length && !known.length) return "n/a";
-  const list = (some) => some.slice(0, NAMED).map((each) => rankText(each[side])).join(", ") + (some.length > NAMED ? ", …" : "");
-  const relevant = list(known.filter((each) => !each[1]));
-  const forbidden = list(known.filter((each) => each[1] && each[side]));
-  return [relevant, forbidden && `forbidden ${forbidden}`].filter(Boolean).join("; ") || "-";
+// The documents with their ranks before and now: the first few, and how many there are besides.
+function ranks(query) {
+  const items = query.d.slice(0, NAMED).map((each) => el("li", {}, el("bdi", {}, each[0]), each[1] ? " (forbidden) " : " ", rankStep(each)));
+  if (query.d.length > NAMED) items.push(el("li", {}, `${(query.d.length - NAMED).toLocaleString("en")} more`));
+  return el("ul", {}, ...items);
+}
+
+function rankStep([, , now, before]) {
+  return before === undefined || before === now ? rankText(now) : `${rankText(before)} → ${rankText(now)}`;
 }
 
 function flip(query, made, toggle) {

@@ -137,7 +137,7 @@ function only(move) {
 function startSlopes() {
   const all = moves(), shown = chosen(all);
   if (!all.length) return;
-  $("slopes").hidden = false;
+  for (const name of ["slopes", "to-slopes"]) $(name).hidden = false;
   const queries = all.reduce((sum, move) => sum + move.queries.size, 0);
   const visible = shown.reduce((sum, move) => sum + move.queries.size, 0);
   const cut = shown.length < all.length ? ` The ${shown.length} largest moves are shown, those of ${plural(visible, "query")}.` : "";
