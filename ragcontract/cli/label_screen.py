@@ -1,0 +1,100 @@
+"""What `rag-contract label` shows: a question, a document, and which keys there are."""
+
+import shutil
+import textwrap
+import unicodedata
+
+import click
+
+from ragcontract.cli.console import say
+from ragcontract.cli.keyboard import Keyboard
+from ragcontract.core import bounds
+from ragcontract.core.text import shorten, visible
+from ragcontract.labelling.interview import Step
+from ragcontract.labelling.labels import Candidate
+
+MARGIN, NARROWEST = 4, 20
+INDENT = " " * MARGIN
+KEYS = {
+    "y": "yes, it answers the question",
+    "n": "no, it does not",
+    "s": "skip: ask again another time",
+    "x": "no to all other documents of this question",
+    "a": "add a relevant document that is not listed, by its id",
+    "b": "back to the answer before",
+    "q": "quit; all answers are saved, and the next run goes on here",
+}
+HELP = "".join(f"  {key}  {meaning}\n" for key, meaning in KEYS.items())
+RELEVANT = "Relevant? [y]es, [n]o, [s]kip, [x] no to the rest, [a]dd an id, [b]ack, [q]uit "
+NOTHING = "None is relevant. Does nothing in the index answer it? [y]es, [n]o, [a]dd an id, [b]ack, [q]uit "
+
+
+class LabelScreen:
+    """A terminal of some width, or a pipe; everything from a file is shown without control characters."""
+
+    def __init__(self, keyboard: Keyboard, columns: int | None = None) -> None:
+        """Read keys from a keyboard; the terminal's width is that of now, unless it is given."""
+        self._keyboard = keyboard
+        self._columns = max(NARROWEST, (columns or shutil.get_terminal_size().columns) - 1)
+
+    def ask(self, step: Step, *, is_new: bool, total: int, decided: int) -> str:
+        """Show the question if it is new, and the document; return the key that is pressed."""
+        if is_new:
+            say(f"\nQuestion {step.number:,} of {total:,}, {decided:,} decided\n")
+            say(click.style(self._block(step.question.text, ""), bold=True) + self._cut(f"({step.question.id})"))
+        if step.candidate:
+            say("\n" + self._document(step.candidate))
+        return self._key(RELEVANT if step.candidate else f"\n{NOTHING}")
+
+    def _key(self, prompt: str) -> str:
+        say(prompt)
+        try:
+            key = self._keyboard.key()
+        except (EOFError, KeyboardInterrupt):
+            say("\n")
+            raise
+        say(f"{visible(key)}\n" if self._keyboard.is_terminal else "\n")
+        return key
+
+    def _document(self, candidate: Candidate) -> str:
+        score = "" if candidate.score is None else f", score {candidate.score:.4g}"
+        about = f"  rank {candidate.rank:,}{score}"
+        room = max(NARROWEST, self._columns - len(about))
+        name = shorten(visible(candidate.doc_id), min(room, self._room(candidate.doc_id)))
+        return f"{click.style(name, bold=True)}{about}\n{self._block(candidate.text, INDENT)}"
+
+    def _block(self, text: str, indent: str) -> str:
+        """Return a text in lines of the terminal's width, cut after some of them; nothing for no text."""
+        lines = textwrap.wrap(
+            visible(shorten(text, bounds.LABEL_TEXT)),
+            self._room(text),
+            initial_indent=indent,
+            subsequent_indent=indent,
+            max_lines=bounds.LABEL_LINES,
+            placeholder=" …",
+        )
+        return "".join(f"{line}\n" for line in lines)
+
+    def _cut(self, line: str) -> str:
+        return f"{shorten(visible(line), self._room(line))}\n"
+
+    def _room(self, text: str) -> int:
+        """Return how many characters of a text fit into a line; Chinese, Japanese and Korean ones take two columns."""
+        is_wide = not text.isascii() and any(unicodedata.east_asian_width(char) in "WF" for char in text)
+        return max(NARROWEST, self._columns // 2) if is_wide else self._columns
+
+    def help(self) -> None:
+        """Show what the keys mean."""
+        say(HELP)
+
+    def line(self, prompt: str) -> str:
+        """Return a line of text."""
+        say(prompt)
+        line = self._keyboard.line()
+        if not self._keyboard.is_terminal:
+            say("\n")
+        return line
+
+    def say(self, text: str) -> None:
+        """Show a sentence."""
+        say(f"{visible(text)}\n")
