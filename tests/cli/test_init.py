@@ -109,7 +109,7 @@ def test_where_all_exist_nothing_is_written(tmp_path: Path, monkeypatch: pytest.
     for name in WRITTEN:
         Path(name).write_text("mine")
     before = files_in(tmp_path)
-    said = "".join(f"error: {name}: exists already and is never overwritten\n" for name in WRITTEN)
+    said = "".join(f"error: {name}: exists already; use --force to overwrite it\n" for name in WRITTEN)
     assert rag_contract("init") == (2, "", said)
     assert files_in(tmp_path) == before
 
@@ -119,7 +119,7 @@ def test_questions_for_a_golden_file_that_exists_are_refused(tmp_path: Path, mon
     Path("q.txt").write_text("How?")
     Path("golden.jsonl").write_text("mine")
     before = files_in(tmp_path)
-    said = "error: golden.jsonl: exists already and is never overwritten\n"
+    said = "error: golden.jsonl: exists already; use --force to overwrite it\n"
     assert rag_contract("init", "--questions", "q.txt") == (2, "", said)
     assert files_in(tmp_path) == before
 

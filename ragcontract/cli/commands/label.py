@@ -8,7 +8,7 @@ import click
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.keyboard import Keyboard
 from ragcontract.cli.label_screen import LabelScreen
-from ragcontract.cli.options import RUN, refuse_empty, top_option
+from ragcontract.cli.options import files_option, refuse_empty, top_option
 from ragcontract.contract import defaults
 from ragcontract.contract.golden_file import contract_warnings
 from ragcontract.core.errors import ExitCode, InputError
@@ -30,7 +30,7 @@ from ragcontract.labelling.sheet import Sheet, left_out, nothing_to_label, sheet
     metavar="FILE",
     help=f"The golden file to label; created if there is none. [{defaults.GOLDEN}]",
 )
-@RUN
+@files_option("--run", f"What the retriever returned; the documents of several runs are pooled. [{defaults.RUN}]")
 @click.option("--questions", metavar="FILE", help="More questions, one per line. [those of the golden file]")
 @top_option("How many documents of each run row to ask about.")
 @click.option("--ticked", metavar="FILE", help="Read the labels from a file of `init --from-run` instead of asking.")
@@ -44,7 +44,7 @@ def command(
     top: int,
     ticked: str | None,
 ) -> int:
-    """Label what a run returned: which documents answer which question.
+    """Label the documents that a run returned, as relevant or not.
 
     Shows each question with the documents that were returned for it (id, rank, score, and the text if the row has it),
     and asks which are relevant. Every answer is saved in the golden file at once, and only what is not decided is
