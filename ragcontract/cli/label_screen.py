@@ -47,20 +47,27 @@ class LabelScreen:
         return self._key(RELEVANT if step.candidate else f"\n{NOTHING}")
 
     def _key(self, prompt: str) -> str:
-        say(prompt)
+        self._prompt(prompt)
         try:
             key = self._keyboard.key()
         except (EOFError, KeyboardInterrupt):
-            say("\n")
+            self._end_of_line("")
             raise
-        say(f"{visible(key)}\n" if self._keyboard.is_terminal else "\n")
+        self._end_of_line(key)
         return key
+
+    def _prompt(self, prompt: str) -> None:
+        say(prompt if self._keyboard.is_terminal else f"{prompt.rstrip()}\n")
+
+    def _end_of_line(self, key: str) -> None:
+        """Show the key, which a terminal does not do by itself."""
+        if self._keyboard.is_terminal:
+            say(f"{visible(key)}\n")
 
     def _document(self, candidate: Candidate) -> str:
         score = "" if candidate.score is None else f", score {candidate.score:.4g}"
         about = f"  rank {candidate.rank:,}{score}"
-        room = max(NARROWEST, self._columns - len(about))
-        name = shorten(visible(candidate.doc_id), min(room, self._room(candidate.doc_id)))
+        name = shorten(visible(candidate.doc_id), self._room(candidate.doc_id, beside=len(about)))
         return f"{click.style(name, bold=True)}{about}\n{self._block(candidate.text, INDENT)}"
 
     def _block(self, text: str, indent: str) -> str:
@@ -78,10 +85,10 @@ class LabelScreen:
     def _cut(self, line: str) -> str:
         return f"{shorten(visible(line), self._room(line))}\n"
 
-    def _room(self, text: str) -> int:
+    def _room(self, text: str, *, beside: int = 0) -> int:
         """Return how many characters of a text fit into a line; Chinese, Japanese and Korean ones take two columns."""
         is_wide = not text.isascii() and any(unicodedata.east_asian_width(char) in "WF" for char in text)
-        return max(NARROWEST, self._columns // 2) if is_wide else self._columns
+        return max(self._columns - beside, NARROWEST) // (2 if is_wide else 1)
 
     def help(self) -> None:
         """Show what the keys mean."""
@@ -89,11 +96,8 @@ class LabelScreen:
 
     def line(self, prompt: str) -> str:
         """Return a line of text."""
-        say(prompt)
-        line = self._keyboard.line()
-        if not self._keyboard.is_terminal:
-            say("\n")
-        return line
+        self._prompt(prompt)
+        return self._keyboard.line()
 
     def say(self, text: str) -> None:
         """Show a sentence."""

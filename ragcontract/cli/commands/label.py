@@ -100,7 +100,8 @@ def _ask(golden: GoldenRows, sheet: Sheet) -> int:
     warn(left_out(sheet, golden.path))
     interview = Interview(sheet.questions, lambda labels: golden.save(labels, sheet.texts))
     try:
-        interview.run(LabelScreen(Keyboard(sys.stdin)))
+        with Keyboard(sys.stdin) as keyboard:
+            interview.run(LabelScreen(keyboard))
     finally:
         said = count(len(interview.changed), "question")
         saved = f"{said} changed in {golden.path}" if interview.changed else f"{golden.path} is as it was"
