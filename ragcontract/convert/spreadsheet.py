@@ -85,7 +85,7 @@ def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) 
     found = _found(path, header, columns, problems)
     if found is None:
         return
-    number = 0
+    number, before = 0, problems.found()
     for number, cells in records:
         location = f"{path}:{number}"
         row = {name: cells[at].strip() if at < len(cells) else "" for name, at in found.items()}
@@ -97,7 +97,7 @@ def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) 
             problems.problem(f"{location}: {header[found['question']]}", f"{expected}, found {shown(row['question'])}")
         else:
             yield _Row(location=location, question=row["question"], ids=row.get("ids", ""), id=row.get("id", ""))
-    if not number:
+    if not number and problems.found() == before:
         problems.problem(path, "is empty but for its header; expected a row for each question")
 
 

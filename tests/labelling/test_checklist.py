@@ -86,7 +86,7 @@ def test_every_mistake_is_reported_with_its_line(tmp_path: Path) -> None:
     ]
     for part in (
         "is above the first question",
-        'expected a line such as `- [x] ID` or `- [ ] ID`, or `## ID` above the documents of a question, found "x doc_a"',
+        "expected a line such as `- [x] ID` or `- [ ] ID`, or `## ID` above the documents of a question",
         "expected [x] or [ ], found [y]",
         "expected an id of 1 to 2,000 characters",
         "expected an id as JSON writes it",

@@ -161,6 +161,8 @@ def _plan(source: str, target: str, given: Mapping[str, Sequence[str]], outs: Se
     for name in outs:
         for part in sorted(writes.outputs[name].needs - gives):
             sources = [source_name for source_name, parts in reads.gives.items() if part in parts]
+            if not sources:
+                raise click.UsageError(f"--{name}-out cannot be made from {source}, which has no {part}")
             raise click.UsageError(f"--{name}-out is made from {_listed(sources)}, which is not given")
     used = set().union(*(writes.outputs[name].needs | writes.outputs[name].takes for name in outs))
     for name in given:
