@@ -25,8 +25,11 @@ KEYS = {
     "q": "quit; all answers are saved, and the next run goes on here",
 }
 HELP = "".join(f"  {key}  {meaning}\n" for key, meaning in KEYS.items())
-RELEVANT = "Relevant? [y]es, [n]o, [s]kip, [x] no to the rest, [a]dd an id, [b]ack, [q]uit "
-NOTHING = "None is relevant. Does nothing in the index answer it? [y]es, [n]o, [a]dd an id, [b]ack, [q]uit "
+RELEVANT = "Relevant? [y]es, [n]o, [s]kip, [x] no to the rest, [a]dd id, [b]ack, [q]uit"
+NOTHING = (
+    "No document is relevant so far. Does nothing in the index answer this question? "
+    "[y]es, [n]o, [a]dd id, [b]ack, [q]uit"
+)
 
 
 class LabelScreen:
@@ -44,7 +47,9 @@ class LabelScreen:
             say(click.style(self._block(step.question.text, ""), bold=True) + self._cut(f"({step.question.id})"))
         if step.candidate:
             say("\n" + self._document(step.candidate))
-        return self._key(RELEVANT if step.candidate else f"\n{NOTHING}")
+            return self._key(RELEVANT)
+        say("\n")
+        return self._key(NOTHING)
 
     def _key(self, prompt: str) -> str:
         self._prompt(prompt)
@@ -57,7 +62,8 @@ class LabelScreen:
         return key
 
     def _prompt(self, prompt: str) -> None:
-        say(prompt if self._keyboard.is_terminal else f"{prompt.rstrip()}\n")
+        lines = textwrap.fill(prompt, self._columns)
+        say(f"{lines} " if self._keyboard.is_terminal else f"{lines}\n")
 
     def _end_of_line(self, key: str) -> None:
         """Show the key, which a terminal does not do by itself."""

@@ -130,7 +130,7 @@ class Interview:
         return [doc_id for doc_id in doc_ids if doc_id not in skipped]
 
     def _asked_id(self, screen: Screen) -> str | None:
-        doc_id = screen.line("id of a relevant document (empty for none): ").strip()
+        doc_id = screen.line("Id of a relevant document (empty for none):").strip()
         if len(doc_id) > bounds.ID:
             screen.say(f"an id has at most {bounds.ID:,} characters")
             return None

@@ -67,10 +67,14 @@ def test_a_document_that_is_not_listed_is_added_in_a_line(tmp_path: Path) -> Non
 
 def test_what_was_decided_earlier_stays_unless_it_is_ticked(tmp_path: Path) -> None:
     graded = GoldenQuery(
-        id="q1", query="?", relevant_doc_ids=("a",), relevance={"a": 3, "b": 0, "c": 0}, location="golden.jsonl:1"
+        id="q1",
+        query="?",
+        relevant_doc_ids=("a", "f"),
+        relevance={"a": 3, "b": 0, "c": 0, "f": 2},
+        location="golden.jsonl:1",
     )
-    text = "## q1\n- [ ] a\n- [x] b\n- [ ] c\n- [x] d\n- [ ] e\n"
-    assert labels_in(tmp_path, text, graded) == Labels(grades={"a": 3, "b": 1, "c": 0, "d": 1, "e": 0})
+    text = "## q1\n- [ ] a\n- [x] b\n- [ ] c\n- [x] d\n- [ ] e\n- [x] f\n"
+    assert labels_in(tmp_path, text, graded) == Labels(grades={"a": 3, "b": 1, "c": 0, "d": 1, "e": 0, "f": 2})
 
 
 def test_every_mistake_is_reported_with_its_line(tmp_path: Path) -> None:
