@@ -35,10 +35,9 @@ class Keyboard:
         self._typed = ""
 
     def __enter__(self) -> Self:
-        """Set the terminal, and remember how it was."""
+        """Remember how the terminal is set."""
         if termios and self._descriptor is not None:
             self._before = termios.tcgetattr(self._descriptor)
-            tty.setcbreak(self._descriptor, termios.TCSADRAIN)
         return self
 
     def __exit__(self, *_: object) -> None:

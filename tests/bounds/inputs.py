@@ -140,10 +140,15 @@ def questions(lab: Lab, size: int) -> bool:
     return accepted(rag_contract("init", "--questions", "questions.txt"), "the limit for a list of questions")
 
 
-def ticked(lab: Lab, size: int) -> bool:
+def candidates(lab: Lab, size: int) -> bool:
     write_jsonl(lab.folder / "golden.jsonl", [golden("q1", "TODO")])
-    (lab.folder / "candidates.txt").write_text("## q1\n- [x] a".ljust(size))
-    return accepted(rag_contract("label", "--ticked", "candidates.txt"), "the limit for candidates")
+    written, argv = lab.folder / "candidates.txt", ("init", "--from-run", "r.jsonl", "--force")
+    write_jsonl(lab.folder / "r.jsonl", [run("q1", "a")])
+    assert rag_contract(*argv).code == 0
+    write_jsonl(lab.folder / "r.jsonl", [run("q1", "a" * (size - written.stat().st_size + 1))])
+    is_written = accepted(rag_contract(*argv), "candidates.txt: would be larger than")
+    written.write_text("## q1\n- [x] a".ljust(size))
+    return all_of(is_written, accepted(rag_contract("label", "--ticked", "candidates.txt"), "the limit for candidates"))
 
 
 def a_cell(lab: Lab, size: int) -> bool:
@@ -217,7 +222,7 @@ CASES: Cases = {
     "UNPACKED_TOTAL": Case(unpacked_in_total, small=20_000),
     "UNPACKED_TOTAL_RATIO": Case(unpacked_in_total_by_size),
     "QUESTIONS": Case(questions, small=100),
-    "TICKED": Case(ticked, small=100),
+    "TICKED": Case(candidates, small=600),
     "CSV_CELL": Case(a_cell),
     "PROGRESS": Case(without_progress, small=100),
     "EXPLAINED": Case(explained, small=1_000),

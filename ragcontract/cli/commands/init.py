@@ -14,8 +14,9 @@ from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import files_option, refuse_empty, top_option
 from ragcontract.contract import defaults
 from ragcontract.contract.golden_file import PLACEHOLDER
+from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, mebibytes
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import check_existing, check_outputs, write_files
 from ragcontract.labelling.checklist import checklist
@@ -122,9 +123,13 @@ def _asked(questions: str | None, from_run: Sequence[str], top: int) -> _Asked:
         raise InputError([f"{from_run[0]}: {problem}"])
     if all(question.is_decided(question.labels) for question in sheet.questions):
         raise InputError([f"{from_run[0]}: every question has labels for all that the run returned; nothing to tick"])
+    candidates = "".join(checklist(sheet.questions))
+    if len(candidates.encode()) > bounds.TICKED:
+        advice = "list fewer documents with --top, or use `rag-contract label`"
+        raise InputError([f"{CANDIDATES}: would be larger than {mebibytes(bounds.TICKED)}; {advice}"])
     warn(left_out(sheet, defaults.GOLDEN))
     ids = dict(zip(unique_slugs(texts), texts, strict=True))
-    return _Asked(questions=ids | sheet.texts, repeated=repeated, candidates="".join(checklist(sheet.questions)))
+    return _Asked(questions=ids | sheet.texts, repeated=repeated, candidates=candidates)
 
 
 def _write(texts: Mapping[str, str], inputs: Sequence[str]) -> None:
