@@ -35,9 +35,10 @@ class Keyboard:
         self._typed = ""
 
     def __enter__(self) -> Self:
-        """Remember how the terminal is set."""
+        """Set the terminal before anything is asked, and remember how it was."""
         if termios and self._descriptor is not None:
             self._before = termios.tcgetattr(self._descriptor)
+            tty.setcbreak(self._descriptor, termios.TCSADRAIN)
         return self
 
     def __exit__(self, *_: object) -> None:
