@@ -4,13 +4,15 @@ import contextlib
 import io
 import os
 import pty
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
+import termios
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ragcontract.cli.main import main
 from ragcontract.guard import guarded
@@ -122,6 +124,79 @@ def on_a_terminal(*argv: str, cwd: Path, environ: Mapping[str, str] | None = Non
         while chunk := terminal.read(65536):
             shown += chunk
     return Ended(process.wait(), shown.decode(), "")
+
+
+# A process without a terminal makes the first one that it opens its own: from then on, Ctrl-C there is its signal.
+_AT_A_TERMINAL = """
+import os, sys
+os.close(os.open(sys.argv.pop(1), os.O_RDWR))
+from ragcontract.guard import entry_point
+entry_point()
+"""
+PATIENCE = 30  # s; a process that prints nothing for so long hangs
+
+
+class AtATerminal:
+    """A command with a person at its terminal: what it shows is read, and keys are typed. Use it with ``with``."""
+
+    def __init__(self, *argv: str, cwd: Path, columns: int = 80) -> None:
+        """Start the command."""
+        self._ours, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (24, columns))
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _AT_A_TERMINAL, os.ttyname(theirs), *argv],
+            cwd=cwd,
+            env={name: value for name, value in _environ().items() if name != "COLUMNS"} | {"TERM": "xterm"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self.shown = ""
+        self._read = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._ours)
+
+    def expect(self, text: str) -> None:
+        """Read until a text is shown that was not waited for before."""
+        while (at := self.shown.find(text, self._read)) < 0:
+            assert self._more(), f"{text!r} is not shown, but {self.shown!r}"
+        self._read = at + len(text)
+
+    def type(self, keys: str) -> None:
+        """Press keys; ``\\x03`` is Ctrl-C, ``\\x04`` Ctrl-D."""
+        os.write(self._ours, keys.encode())
+
+    def end(self) -> int:
+        """Read what is left, and return the exit code."""
+        while self._more():
+            pass
+        return self._process.wait()
+
+    def settings(self) -> list[Any]:
+        """Return how the terminal is set: whether it shows keys, and hands over lines."""
+        return termios.tcgetattr(self._ours)
+
+    def interrupt(self, number: int) -> None:
+        """Send the process a signal."""
+        self._process.send_signal(number)
+
+    def _more(self) -> bool:
+        ready, _, _ = select.select([self._ours], [], [], PATIENCE)
+        assert ready, f"it hangs after {self.shown!r}"
+        try:
+            chunk = os.read(self._ours, 65536)
+        except OSError:  # EIO: the other end is closed
+            return False
+        self.shown += chunk.decode(errors="replace")
+        return bool(chunk)
 
 
 def files_in(folder: Path) -> dict[str, bytes]:

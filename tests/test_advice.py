@@ -76,8 +76,8 @@ def quoted(path: Path) -> Iterator[tuple[str, list[str]]]:
     text = re.sub(r"\\\n[\s#]*", " ", path.read_text())
     shown = "\n".join(re.findall(r"```\w+\n(.*?)```", text, re.DOTALL)) if path.suffix == ".md" else text
     calls = re.findall(
-        r"`rag-contract (?!gates`|queries`)([a-z]+)\b([^`\n]*)", text
-    )  # these two are names in junit.xml
+        r"`rag-contract (?!gates`|queries`|docs queries`)([a-z]+)\b([^`\n]*)", text
+    )  # these are names in junit.xml
     if path.suffix != ".py":
         calls += re.findall(r"^[\s#$-]*(?:run: )?rag-contract ([a-z]+)\b([^`\n]*)", shown, re.MULTILINE)
     for command, rest in calls:

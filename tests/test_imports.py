@@ -52,7 +52,8 @@ OF_THE_ACTION = {
 }
 OF_JUNIT_XML = {"encodings.ascii", "importlib.util", "xml.dom.minidom", "xml.etree.ElementTree"}
 OF_OTHERS = tuple(
-    f"ragcontract.{name}" for name in ("api", "cluster", "convert", "github", "runs.writer", "reports.html", "schemas")
+    f"ragcontract.{name}"
+    for name in ("api", "cluster", "convert", "github", "labelling", "runs.writer", "reports.html", "schemas")
 )
 
 

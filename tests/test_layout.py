@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("pipeline",),
     ("github",),
     ("reports",),
-    ("convert",),
+    ("convert", "labelling"),
     ("cluster",),
     ("judging",),
     ("contract",),

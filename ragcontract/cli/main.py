@@ -14,9 +14,34 @@ from ragcontract.core.text import visible
 from ragcontract.core.version import __version__
 from ragcontract.logs import log_to
 
-REPEATABLE = ("--golden", "--run", "--baseline", "--qrels", "--queries", "--topics", "--corpus", "--samples", "--tag")
+REPEATABLE = (
+    "--golden",
+    "--run",
+    "--from-run",
+    "--baseline",
+    "--qrels",
+    "--queries",
+    "--topics",
+    "--corpus",
+    "--samples",
+    "--csv",
+    "--tag",
+)
 # In the order in which a new contract uses them; each is `command` in its module in ragcontract.cli.commands.
-COMMANDS = ("init", "check", "baseline", "waive", "diff", "score", "validate", "suggest", "lint", "convert", "schema")
+COMMANDS = (
+    "init",
+    "label",
+    "check",
+    "baseline",
+    "waive",
+    "diff",
+    "score",
+    "validate",
+    "suggest",
+    "lint",
+    "convert",
+    "schema",
+)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -53,6 +53,14 @@ CONFIG = click.option(
 K = click.option(
     "--k", type=int, callback=_rank, metavar="N", help="The cut-off: how many results count. [the config's k, or 5]"
 )
+TOP = 10
+
+
+def top_option(help_text: str) -> Decorate:
+    """Return the option for how many documents are candidates for labels."""
+    return click.option("--top", type=int, default=TOP, callback=_rank, metavar="N", help=f"{help_text} [{TOP}]")
+
+
 ENGINE = click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
-from ragcontract.convert import beir, native, ragas, trec
+from ragcontract.convert import beir, native, ragas, spreadsheet, trec
 from ragcontract.convert.collection import Collection, Files, Part
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
@@ -13,6 +13,7 @@ Read = Callable[[Files, set[Part], Collector, Progress], Collection]
 Write = Callable[[Collection, Collector], Iterable[str]]
 
 OWN = "rag-contract"
+CSV = "csv"
 
 
 class Output(Struct, frozen=True, kw_only=True):
@@ -72,4 +73,5 @@ FORMATS: dict[str, Format] = {
         gives={"samples": {"golden", "run"}},
         outputs={"samples": Output(needs={"golden"}, takes={"run"}, write=ragas.write_samples)},
     ),
+    CSV: Format(read=spreadsheet.reader(spreadsheet.Columns()), gives={"csv": {"golden"}}, outputs={}),
 }

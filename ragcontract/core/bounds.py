@@ -35,6 +35,8 @@ UNPACKED_RATIO = 24  # times the gzip file's size; a line or a baseline in a lar
 UNPACKED_TOTAL = 64 << 20  # bytes; all lines of a gzip file that is smaller than 1/100 of that; exit code 2
 UNPACKED_TOTAL_RATIO = 100  # times the gzip file's size; all lines of a larger gzip file; exit code 2
 QUESTIONS = 16 << 20  # bytes; the list of questions for `init`; exit code 2
+TICKED = 64 << 20  # bytes; the candidates that `init --from-run` writes and `label --ticked` reads; exit code 2
+CSV_CELL = 1_000_000  # characters; a cell of CSV; exit code 2
 PROGRESS = 16 << 20  # bytes; input that a terminal shows no progress of; a progress bar is shown
 EXPLAINED = 4 << 20  # bytes; a row whose errors are all reported; of a larger one, only the first is
 FAULTY_ROWS = 10_000  # rows; faulty rows of JSON lines that are counted; the rest of the file is not read
@@ -57,6 +59,9 @@ NEAR_SHARED = 2_000  # names; candidates that share two adjacent characters; the
 NEAR_COMPARED = 10  # names; candidates that are compared in full; the others are not suggested
 
 # Commands other than `check`
+LABEL_TEXT = 2_000  # characters; a result's text, and a question, in `label`; cut, with an ellipsis
+LABEL_LINES = 12  # lines; a result's text, and a question, in `label`; cut, with an ellipsis
+CANDIDATE_TEXT = 200  # characters; a result's text, and a question, in `candidates.txt`; cut, with an ellipsis
 SLUG = 48  # characters; an id that `init` makes from a question; cut after a word
 FOLDER_NAME = 80  # characters; a folder in the name of the workflow that `init` writes for it; cut
 TAGGED = 5  # queries; those with a tag, at least; `lint` notes a small tag

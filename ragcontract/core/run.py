@@ -48,6 +48,11 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     index_version: Annotated[Id | None, Meta(description="The version of the index.")] = None
     chunking_version: Annotated[Id | None, Meta(description="The version of the chunking.")] = None
     retriever_version: Annotated[Id | None, Meta(description="The version of the retriever.")] = None
+    query: Annotated[
+        Annotated[str, Meta(max_length=bounds.QUESTION, title=f"text of at most {bounds.QUESTION:,} characters")]
+        | None,
+        Meta(description="The question; read by `label` and `init --from-run` only."),
+    ] = None
     response: Annotated[str | None, Meta(description="What the application answered.")] = None
     error: Annotated[str | None, Meta(description="Why there is no answer.")] = None
     retrieved_contexts: Annotated[list[str] | None, Meta(description="The texts that the model saw.")] = None

@@ -33,6 +33,15 @@ def check_outputs(outputs: Iterable[str], inputs: Iterable[str]) -> list[str]:
     return problems
 
 
+def check_existing(outputs: Iterable[str]) -> list[str]:
+    """Return a problem for each file that exists already, broken links included; devices are written to anyway."""
+    return [
+        f"{output}: exists already; use --force to overwrite it"
+        for output in outputs
+        if os.path.lexists(output) and not _is_device(output)
+    ]
+
+
 def goes_to_stdout(output: str) -> bool:
     """Return whether a path is the standard output of this process."""
     return _descriptor(output) == STDOUT

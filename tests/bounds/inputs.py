@@ -7,7 +7,7 @@ from ragcontract.cli.console import progress_over
 from ragcontract.core import bounds
 from ragcontract.files.opening import no_progress
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of, packed, row
-from tests.builders import baseline, golden, run, stored_query
+from tests.builders import baseline, golden, run, stored_query, write_jsonl
 from tests.process import rag_contract
 
 
@@ -140,6 +140,23 @@ def questions(lab: Lab, size: int) -> bool:
     return accepted(rag_contract("init", "--questions", "questions.txt"), "the limit for a list of questions")
 
 
+def candidates(lab: Lab, size: int) -> bool:
+    write_jsonl(lab.folder / "golden.jsonl", [golden("q1", "TODO")])
+    written, argv = lab.folder / "candidates.txt", ("init", "--from-run", "r.jsonl", "--force")
+    write_jsonl(lab.folder / "r.jsonl", [run("q1", "a")])
+    assert rag_contract(*argv).code == 0
+    write_jsonl(lab.folder / "r.jsonl", [run("q1", "a" * (size - written.stat().st_size + 1))])
+    is_written = accepted(rag_contract(*argv), "candidates.txt: would be larger than")
+    written.write_text("## q1\n- [x] a".ljust(size))
+    return all_of(is_written, accepted(rag_contract("label", "--ticked", "candidates.txt"), "the limit for candidates"))
+
+
+def a_cell(lab: Lab, size: int) -> bool:
+    (lab.folder / "q.csv").write_text(f"question,doc_ids,notes\nWhy?,a,{'x' * size}\n")
+    argv = ("--from", "csv", "--csv", "q.csv", "--golden-out", "out.jsonl", "--force")
+    return accepted(rag_contract("convert", *argv), "a cell is longer than")
+
+
 class _Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -205,6 +222,8 @@ CASES: Cases = {
     "UNPACKED_TOTAL": Case(unpacked_in_total, small=20_000),
     "UNPACKED_TOTAL_RATIO": Case(unpacked_in_total_by_size),
     "QUESTIONS": Case(questions, small=100),
+    "TICKED": Case(candidates, small=600),
+    "CSV_CELL": Case(a_cell),
     "PROGRESS": Case(without_progress, small=100),
     "EXPLAINED": Case(explained, small=1_000),
     "FAULTY_ROWS": Case(faulty_rows, small=100, past=lambda limit: limit + 2),  # that there are others counts as one,

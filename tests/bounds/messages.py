@@ -1,6 +1,7 @@
 """Limits on messages about input, and on what the commands other than check write."""
 
 import difflib
+import io
 import json
 from collections import Counter
 from pathlib import Path
@@ -152,6 +153,31 @@ def lint(lab: Lab, queries: list[dict[str, object]], rows: list[dict[str, object
     return rag_contract("lint", "--run", "current_run.jsonl").out
 
 
+def labelled_text(lab: Lab, text: str, question: str = "?") -> str:
+    """Return what label shows on a very wide terminal, of a result and of its question."""
+    write_jsonl(lab.folder / "golden.jsonl", [golden("q1", "TODO", query=question)])
+    write_jsonl(lab.folder / "current_run.jsonl", [{"query_id": "q1", "results": [{"doc_id": "a", "text": text}]}])
+    lab.patch.setenv("COLUMNS", "5000" if " " not in text else "40")
+    lab.patch.setattr("sys.stdin", io.StringIO())
+    return rag_contract("label").out
+
+
+def text_in_label(lab: Lab, size: int) -> bool:
+    return all_of("x" * size in labelled_text(lab, "x" * size), "y" * size in labelled_text(lab, "x", "y" * size))
+
+
+def lines_in_label(lab: Lab, size: int) -> bool:
+    return "…" not in labelled_text(lab, " ".join(["x" * 30] * size))
+
+
+def candidate_text(lab: Lab, size: int) -> bool:
+    write_jsonl(lab.folder / "golden.jsonl", [golden("q1", "TODO", query="y" * size)])
+    write_jsonl(lab.folder / "r.jsonl", [{"query_id": "q1", "results": [{"doc_id": "a", "text": "x" * size}]}])
+    assert rag_contract("init", "--from-run", "r.jsonl", "--force").code == 0
+    written = (lab.folder / "candidates.txt").read_text()
+    return all_of("x" * size in written, "y" * size in written)
+
+
 def tagged(lab: Lab, size: int) -> bool:
     queries = [golden(f"q{number}", query=f"Question {number}?", tags=["t"]) for number in range(size)]
     return "small-tag" not in lint(lab, queries, [run()])
@@ -223,6 +249,9 @@ CASES: Cases = {
     "NEAR_KNOWN": Case(known_names, small=50),
     "NEAR_SHARED": Case(shared_pairs, small=50),
     "NEAR_COMPARED": Case(lambda lab, size: compared(lab, [f"a{one}" for one in range(size)], "a")[1] == size),
+    "LABEL_TEXT": Case(text_in_label),
+    "LABEL_LINES": Case(lines_in_label),
+    "CANDIDATE_TEXT": Case(candidate_text),
     "SLUG": Case(a_slug),
     "FOLDER_NAME": Case(lambda lab, size: workflow_of(lab, "a" * size) == f"rag-contract-{'a' * size}.yml"),
     "TAGGED": Case(tagged, past=lambda fewest: fewest - 1),

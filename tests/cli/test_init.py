@@ -15,7 +15,7 @@ from ragcontract.files.problems import Problems
 from ragcontract.files.schema import dotted
 from ragcontract.registry import BUILT_IN
 from scripts import docs
-from tests.builders import run, write_jsonl
+from tests.builders import golden, run, write_jsonl
 from tests.process import files_in, rag_contract
 
 WRITTEN = ["golden.jsonl", "ragcontract.yml", WORKFLOW]
@@ -110,7 +110,7 @@ def test_where_all_exist_nothing_is_written(tmp_path: Path, monkeypatch: pytest.
     for name in WRITTEN:
         Path(name).write_text("mine")
     before = files_in(tmp_path)
-    said = "".join(f"error: {name}: exists already and is never overwritten\n" for name in WRITTEN)
+    said = "".join(f"error: {name}: exists already; use --force to overwrite it\n" for name in WRITTEN)
     assert rag_contract("init") == (2, "", said)
     assert files_in(tmp_path) == before
 
@@ -120,9 +120,80 @@ def test_questions_for_a_golden_file_that_exists_are_refused(tmp_path: Path, mon
     Path("q.txt").write_text("How?")
     Path("golden.jsonl").write_text("mine")
     before = files_in(tmp_path)
-    said = "error: golden.jsonl: exists already and is never overwritten\n"
+    said = "error: golden.jsonl: exists already; use --force to overwrite it\n"
     assert rag_contract("init", "--questions", "q.txt") == (2, "", said)
     assert files_in(tmp_path) == before
+
+
+def test_force_overwrites_what_is_asked_for_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rag_contract("init")
+    for name in WRITTEN:
+        Path(name).write_text("mine")
+    Path("q.txt").write_text("How?")
+    ended = rag_contract("init", "--questions", "q.txt", "--force")
+    assert ended.code == 0
+    assert ended.out.startswith(f"wrote golden.jsonl (1 question)\nkept ragcontract.yml\nkept {WORKFLOW}\n")
+    assert [row["query"] for row in rows()] == ["How?"]
+    assert Path("ragcontract.yml").read_text() == "mine"
+    assert rag_contract("init", "--force").out.count("wrote ") == 3
+    assert Path("ragcontract.yml").read_text() == template("ragcontract.yml")
+
+
+def test_from_a_run_and_questions_to_candidates_to_tick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.txt").write_text("How?\nWhy?\n")
+    write_jsonl(Path("r.jsonl"), [run("how", "a", "b", "c")])
+    ended = rag_contract("init", "--questions", "q.txt", "--from-run", "r.jsonl", "--top", "2")
+    assert (ended.code, ended.err) == (0, "warning: 1 query ('why') without a result in the run: left out\n")
+    assert "wrote golden.jsonl (2 questions)\n" in ended.out
+    assert "wrote candidates.txt\n" in ended.out
+    assert "rag-contract label --ticked candidates.txt" in ended.out
+    candidates = Path("candidates.txt").read_text()
+    assert candidates.endswith("\n## how\nQ: How?\n- [ ] a\n- [ ] b\n- [ ] (nothing answers it)\n")
+    Path("candidates.txt").write_text(candidates.replace("[ ] b", "[x] b"))
+    assert rag_contract("label", "--ticked", "candidates.txt").code == 0
+    assert [row.get("relevance") for row in rows()] == [{"a": 0, "b": 1}, None]
+
+
+def test_candidates_of_an_existing_golden_file_are_those_without_a_label(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "a"), golden("q2", "b")])
+    write_jsonl(Path("r.jsonl"), [run("q1", "a", "x"), run("q2", "b"), run("q3", "c", query="Three?")])
+    before = Path("golden.jsonl").read_bytes()
+    ended = rag_contract("init", "--from-run", "r.jsonl")
+    assert ended.code == 0
+    assert "kept golden.jsonl\n" in ended.out
+    assert "('q3') in the run, and no question known for it: left out" in ended.err
+    assert Path("candidates.txt").read_text().split("\n\n", 1)[1] == "## q1\nQ: What about q1?\n- [ ] x\n"
+    ended = rag_contract("init", "--from-run", "r.jsonl")
+    assert (ended.code, ended.err) == (
+        2,
+        "error: "
+        + "".join(
+            f"{name}: exists already; use --force to overwrite it\nerror: " for name in [*WRITTEN, "candidates.txt"]
+        ).removesuffix("error: "),
+    )
+    assert rag_contract("init", "--from-run", "r.jsonl", "--force").code == 0
+    assert Path("golden.jsonl").read_bytes() == before, "it is where the questions come from"
+    Path("golden.jsonl").write_bytes(before.replace(b'["a"]', b'["a", "x"]'))
+    assert "nothing to tick" in rag_contract("init", "--from-run", "r.jsonl", "--force").err
+
+
+def test_a_run_with_its_questions_needs_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("r.jsonl"), [run("q1", "a", query="How?")])
+    assert rag_contract("init", "--from-run", "r.jsonl").code == 0
+    assert rows() == [{"id": "q1", "query": "How?", "relevant_doc_ids": ["TODO"]}]
+    for name in (*WRITTEN, "candidates.txt"):
+        Path(name).unlink()
+    write_jsonl(Path("r.jsonl"), [run("q1", "a")])
+    ended = rag_contract("init", "--from-run", "r.jsonl")
+    assert (ended.code, ended.out) == (2, "")
+    assert "r.jsonl: no question is known for its rows; give --questions FILE" in ended.err
+    assert list(files_in(tmp_path)) == ["r.jsonl"]
 
 
 NO_QUESTIONS = {
@@ -130,6 +201,7 @@ NO_QUESTIONS = {
     "JSON lines": (b'How?\n{"id": 1}\n', "q.txt:2: is JSON; expected plain text, one question per line"),
     "binary data": (b"\0\1", "q.txt:1: is binary data"),
     "another encoding": ("How?\nÜber?\n".encode("latin-1"), "q.txt:2: is not UTF-8"),
+    "a long question": (b"?" * 20_001, "q.txt:1: has more than 20,000 characters, the limit for a question"),
     "a damaged archive": (b"\x1f\x8b\x08", "q.txt: the gzip data is damaged"),
 }
 

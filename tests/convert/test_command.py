@@ -64,7 +64,7 @@ def test_packed_files_with_a_byte_order_mark_are_read(trec: Path) -> None:
 def test_several_files_and_globs_are_one_input(trec: Path) -> None:
     (trec / "run2.txt").write_text("q3 Q0 d 1 1 x\n")
     for option in (("--run", "run*.txt"), ("--run", "run.txt", "run2.txt")):
-        ended = rag_contract("convert", "--from", "trec", *option, "--run-out", "out")
+        ended = rag_contract("convert", "--from", "trec", *option, "--run-out", "out", "--force")
         assert (ended.code, ended.out) == (0, "converted a run of 3 queries and 5 results\n")
 
 
@@ -117,6 +117,22 @@ def test_what_cannot_be_written_is_reported_for_all_files_and_nothing_is_written
         f'error: r.jsonl:1: results[1].doc_id: "d e" {cannot}',
     ]
     assert files_in(trec) == before
+
+
+def test_files_that_exist_are_overwritten_only_with_force(trec: Path) -> None:
+    outs = f"{FROM_TREC} --golden-out golden.jsonl --run-out current_run.jsonl"
+    for name in ("golden.jsonl", "current_run.jsonl"):
+        (trec / name).write_text("mine")
+    before = files_in(trec)
+    names = ("golden.jsonl", "current_run.jsonl")
+    said = "".join(f"error: {name}: exists already; use --force to overwrite it\n" for name in names)
+    assert convert(outs) == (2, "", said)
+    assert files_in(trec) == before
+    assert convert(f"{outs} --force")[0] == 0
+    assert "q1" in (trec / "golden.jsonl").read_text()
+    (trec / "link").symlink_to("nowhere")
+    assert "link: exists already" in convert(f"{FROM_TREC} --golden-out link --run-out /dev/null")[2]
+    assert convert(f"{FROM_TREC} --golden-out new --run-out /dev/null")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -173,7 +189,7 @@ def test_samples_without_what_was_retrieved_are_golden_queries(tmp_path: Path, m
     Path("samples").write_text('{"user_input": "What?", "reference_context_ids": [1]}')
     assert convert("--from ragas --samples samples --golden-out golden.jsonl")[0] == 0
     assert json.loads(Path("golden.jsonl").read_text())["relevance"] == {"1": 1}
-    code, _, err = convert("--from ragas --samples samples --golden-out golden.jsonl --run-out run.jsonl")
+    code, _, err = convert("--from ragas --samples samples --golden-out golden.jsonl --run-out run.jsonl --force")
     assert (code, err) == (2, "error: samples:1: retrieved_context_ids: is missing; expected a list of ids\n")
 
 

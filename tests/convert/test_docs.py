@@ -24,4 +24,4 @@ def test_every_option_of_every_format_is_in_the_table() -> None:
         spelled = row.replace("topics", "queries")
         assert all(f"--{option}`" in spelled for option in form.inputs), name
         assert "the same with `-out`" in row or all(f"--{option}-out`" in spelled for option in form.outputs), name
-        assert len(form.outputs) == len(form.inputs)
+        assert len(form.outputs) in {len(form.inputs), 0}

@@ -4,18 +4,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.contract.golden_file import RELEVANT_GRADE
+from ragcontract.contract.golden_file import PLACEHOLDER, RELEVANT_GRADE
+from ragcontract.convert import spreadsheet
 from ragcontract.convert.collection import Collection, Part
-from ragcontract.convert.file_formats import FORMATS, OWN, Format
+from ragcontract.convert.file_formats import CSV, FORMATS, OWN, Format
 from ragcontract.core.errors import ExitCode, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.files.opening import Progress
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import is_parquet, needs_pyarrow
-from ragcontract.files.writing import check_outputs, goes_to_stdout, write_files
+from ragcontract.files.writing import check_existing, check_outputs, goes_to_stdout, write_files
 
 Decorate = Callable[[Callable[..., Any]], Callable[..., Any]]
 INPUTS = {
@@ -24,6 +26,7 @@ INPUTS = {
     "queries": "The texts of the questions: `id<TAB>text` (trec), queries.jsonl (beir).",
     "corpus": "corpus.jsonl, to warn about documents that are not in it (beir).",
     "samples": "Samples, as JSON lines or a JSON list (ragas).",
+    "csv": "Questions and the ids of the documents that answer them, with a header (csv).",
     "run": "What the retriever returned (rag-contract; for trec and beir in TREC's format).",
 }
 OUTPUTS = {
@@ -53,32 +56,41 @@ def _spellings(name: str, suffix: str = "") -> list[str]:
     return [f"--{name}{suffix}", *also, f"{name}{suffix}".replace("-", "_")]
 
 
-FORMAT = click.Choice(list(FORMATS))
+SOURCE = click.Choice(list(FORMATS))
+TARGET = click.Choice([name for name, form in FORMATS.items() if form.outputs])
+OF_CSV = ("question_column", "ids_column", "id_column", "separator")
 
 
 @click.command("convert")
-@click.option("--from", "source", type=FORMAT, default=OWN, help=f"The format to read. [{OWN}]")
-@click.option("--to", "target", type=FORMAT, default=OWN, help=f"The format to write. [{OWN}]")
+@click.option("--from", "source", type=SOURCE, default=OWN, help=f"The format to read. [{OWN}]")
+@click.option("--to", "target", type=TARGET, default=OWN, help=f"The format to write. [{OWN}]")
 @_options()
-def command(source: str, target: str, **options: Any) -> int:
-    """Convert from and to TREC, BEIR and ragas.
+@click.option("--question-column", metavar="NAME", help="The column of the questions (csv). [question, query, …]")
+@click.option("--ids-column", metavar="NAME", help="The column of the expected ids (csv). [expected_ids, doc_ids, …]")
+@click.option(
+    "--id-column", metavar="NAME", help="The column of the questions' own ids (csv). [id, query_id, …, if any]"
+)
+@click.option("--separator", metavar="TEXT", help="What separates ids in a cell (csv). [; or | or , or a line break]")
+@click.option("--force", is_flag=True, help="Overwrite files that exist.")
+def command(*, source: str, target: str, force: bool, **options: Any) -> int:
+    """Convert from and to TREC, BEIR and ragas, and from CSV.
 
     Give the files to read, and with the -out options the files to write. Exits 2 and writes nothing if an input has
-    problems.
+    problems, or if a file to write exists and --force is not given.
     """
     if source == target:
         raise click.UsageError(f"there is nothing to convert from {source} to {target}: give --from or --to")
     given = {name: options[name] for name in INPUTS if options[name]}
-    outs = {name: options[f"{name}_out"] for name in INPUTS if options[f"{name}_out"] is not None}
+    outs = {name: options[f"{name}_out"] for name in OUTPUTS if options[f"{name}_out"] is not None}
     wanted = _plan(source, target, given, list(outs))
     problems = Collector()
     files = {name: _resolved(given.get(name, ()), problems) for name in INPUTS}
     every = [path for paths in files.values() for path in paths]
-    if wrong := check_outputs(outs.values(), every):
+    if wrong := check_outputs(outs.values(), every) or ([] if force else check_existing(outs.values())):
         raise OutputError(wrong)
     _refuse_parquet({out for name, out in outs.items() if (target, name) != (OWN, "run")})
     with progress_over(every) as progress:
-        collection = _read(FORMATS[source], files, wanted, problems, progress)
+        collection = _read(_format(source, options), files, wanted, problems, progress)
     contents = {out: _rendered(FORMATS[target], name, out, collection, problems) for name, out in outs.items()}
     found = problems.found()
     found.raise_if_any()
@@ -86,6 +98,24 @@ def command(source: str, target: str, **options: Any) -> int:
     write_files(contents)
     say(f"converted {_counts(collection)}\n", err=any(map(goes_to_stdout, contents)))
     return ExitCode.PASS
+
+
+def _format(source: str, options: Mapping[str, Any]) -> Format:
+    """Return the format to read, with the options that CSV has; raises UsageError if they are given without it."""
+    if source == CSV:
+        return replace(FORMATS[CSV], read=spreadsheet.reader(_columns(options)))
+    if given := [name for name in OF_CSV if options[name] is not None]:
+        raise click.UsageError(f"--{given[0].replace('_', '-')} is for --from csv")
+    return FORMATS[source]
+
+
+def _columns(options: Mapping[str, Any]) -> spreadsheet.Columns:
+    separator = options["separator"]
+    if separator == "":
+        raise click.UsageError("--separator is empty; name what separates the ids in a cell")
+    return spreadsheet.Columns(
+        question=options["question_column"], ids=options["ids_column"], id=options["id_column"], separator=separator
+    )
 
 
 def _resolved(patterns: Sequence[str], problems: Collector) -> list[str]:
@@ -131,6 +161,8 @@ def _plan(source: str, target: str, given: Mapping[str, Sequence[str]], outs: Se
     for name in outs:
         for part in sorted(writes.outputs[name].needs - gives):
             sources = [source_name for source_name, parts in reads.gives.items() if part in parts]
+            if not sources:
+                raise click.UsageError(f"--{name}-out cannot be made from {source}, which has no {part}")
             raise click.UsageError(f"--{name}-out is made from {_listed(sources)}, which is not given")
     used = set().union(*(writes.outputs[name].needs | writes.outputs[name].takes for name in outs))
     for name in given:
@@ -153,7 +185,8 @@ def _counts(collection: Collection) -> str:
     parts = []
     if collection.queries is not None:
         answerable = sum(
-            any(grade >= RELEVANT_GRADE for grade in query.grades.values()) for query in collection.queries.values()
+            any(grade >= RELEVANT_GRADE and doc_id != PLACEHOLDER for doc_id, grade in query.grades.items())
+            for query in collection.queries.values()
         )
         parts.append(f"{count(len(collection.queries), 'query')} ({answerable:,} with relevant documents)")
     if collection.rankings is not None:

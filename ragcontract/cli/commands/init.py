@@ -2,37 +2,42 @@
 
 import json
 import os
-import re
-import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
-from ragcontract.cli.console import say, warn
+from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.cli.options import files_option, refuse_empty, top_option
 from ragcontract.cli.workflow_file import workflow_file
 from ragcontract.contract import defaults
 from ragcontract.contract.golden_file import PLACEHOLDER
-from ragcontract.contract.review import same_question
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count, mebibytes
 from ragcontract.core.text import visible
-from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
-from ragcontract.files.patterns import not_readable
-from ragcontract.files.writing import check_outputs, write_files
+from ragcontract.files.problems import Collector, Problems
+from ragcontract.files.writing import check_existing, check_outputs, write_files
+from ragcontract.labelling.checklist import checklist
+from ragcontract.labelling.golden_rows import GoldenRows, read_golden_rows
+from ragcontract.labelling.pool import read_pool
+from ragcontract.labelling.questions import read_questions, unique_slugs
+from ragcontract.labelling.sheet import left_out, nothing_to_label, sheet_of
 
+CANDIDATES = "candidates.txt"
 EXAMPLE = "How many days do customers have to return a product?"
 
 NEXT = f"""
 Next:
-  1. In {{golden}}, write the ids of the documents that answer each question in place of "{PLACEHOLDER}", or
-     an empty list if none does. Until then `rag-contract check` fails.
-  2. Have your retriever write {defaults.RUN}, in Python with RunWriter:
+  1. Have your retriever write {defaults.RUN}, in Python with RunWriter:
      `with ragcontract.RunWriter("{defaults.RUN}") as run: run.write(query_id, doc_ids)`.
      In other languages, write one JSON line per question; see `rag-contract schema run`.
+  2. Run `rag-contract label`: it asks which of the documents found answer each question. Or write their ids into
+     {{golden}} in place of "{PLACEHOLDER}", or an empty list if none does. Until then `rag-contract check` fails.
   3. Run `rag-contract lint`, then `rag-contract check`.
   4. Once the retriever is good, run `rag-contract baseline`, and paste what `rag-contract suggest` proposes into
      {{config}}. A pull request that changes retrieval on purpose runs `rag-contract baseline --update`.
@@ -40,47 +45,104 @@ Next:
   6. Commit these files and {defaults.BASELINE}. Let .gitignore have {defaults.RUN}, report.md, report.json, junit.xml.
 """
 
+TICK = f"""
+Next:
+  1. In {CANDIDATES}, tick the documents that answer each question.
+  2. Run `rag-contract label --ticked {CANDIDATES}`, which writes the labels into {defaults.GOLDEN}.
+  3. Run `rag-contract lint`, then `rag-contract check`.
+"""
+
+
+class _Asked(Struct, frozen=True, kw_only=True):
+    """The questions by id, how many were left out as duplicates, and the text of the file of candidates, if any."""
+
+    questions: dict[str, str]
+    repeated: int = 0
+    candidates: str | None = None
+
 
 @click.command("init")
 @click.option("--questions", metavar="FILE", help="Questions for the golden file, one per line. [one example question]")
-def command(questions: str | None) -> int:
+@files_option("--from-run", f"Also write what these runs returned to {CANDIDATES}, to tick what is relevant. [none]")
+@top_option("With --from-run, how many documents of each run row to list.")
+@click.option("--force", is_flag=True, help="Overwrite the files that exist, see above.")
+def command(*, questions: str | None, from_run: Sequence[str], top: int, force: bool) -> int:
     """Write a golden file, a config and a workflow to start from.
 
     Writes golden.jsonl, ragcontract.yml and .github/workflows/rag-contract.yml; in a folder of a git repository, the
-    workflow goes to the repository's root. Existing files are reported and never changed. Exits 2 and writes nothing if
-    all three exist, or if --questions is given and golden.jsonl exists.
+    workflow goes to the repository's root. With --from-run, also writes candidates.txt, for `rag-contract label
+    --ticked`. Existing files are reported and never changed. Exits 2 and writes nothing if all of them exist, or the
+    one that an option asks for: golden.jsonl with --questions, candidates.txt with --from-run. --force overwrites what
+    the options ask for or, without options, all three files.
     """
+    refuse_empty({"--questions": [questions], "--from-run": from_run})
     config = defaults.CONFIG_ALIAS if os.path.lexists(defaults.CONFIG_ALIAS) else defaults.CONFIG
     workflow = workflow_file(Path())
-    wanted = (defaults.GOLDEN, config, workflow.path)
-    kept = [name for name in wanted if os.path.lexists(name)]
-    if problems := [
-        f"{name}: exists already and is never overwritten"
-        for name in kept
-        if len(kept) == len(wanted) or (questions is not None and name == defaults.GOLDEN)
-    ]:
-        raise OutputError(problems)
-    asked, repeated = read_questions(questions) if questions is not None else ([EXAMPLE], 0)
+    wanted = [defaults.GOLDEN, config, workflow.path, *([CANDIDATES] if from_run else [])]
+    asked_for = {*([defaults.GOLDEN] if questions is not None else []), *([CANDIDATES] if from_run else [])}
+    kept = _existing(wanted, asked_for, force=force)
+    asked = _asked(questions, from_run, top)
     contents = {
-        defaults.GOLDEN: golden_file(asked),
+        defaults.GOLDEN: golden_file(asked.questions),
         config: template("ragcontract.yml"),
         workflow.path: workflow.render(
             template("workflow.yml").replace(f"config: {defaults.CONFIG}", f"config: {config}")
         ),
+        CANDIDATES: asked.candidates or "",
     }
-    _write({name: text for name, text in contents.items() if name not in kept})
-    if repeated:
-        left_out = f"{count(repeated, 'question')} left out, the same as another but for case, space or a stop"
+    _write({name: contents[name] for name in wanted if name not in kept}, from_run)
+    if asked.repeated:
+        left_out = f"{count(asked.repeated, 'question')} left out, the same as another but for case, space or a stop"
         warn([f"{questions}: {left_out}"])
     for name in wanted:
-        what = f" ({count(len(asked), 'question')})" if name == defaults.GOLDEN and name not in kept else ""
+        what = f" ({count(len(asked.questions), 'question')})" if name == defaults.GOLDEN and name not in kept else ""
         say(f"{'kept' if name in kept else 'wrote'} {visible(name)}{what}\n")
-    say(NEXT.format(golden=defaults.GOLDEN, config=config, workflow=visible(workflow.path)))
+    say(TICK if from_run else NEXT.format(golden=defaults.GOLDEN, config=config, workflow=visible(workflow.path)))
     return ExitCode.PASS
 
 
-def _write(texts: Mapping[str, str]) -> None:
-    if problems := check_outputs(texts, []):
+def _existing(wanted: Sequence[str], asked_for: set[str], *, force: bool) -> list[str]:
+    """Return the existing files that are not overwritten; raises OutputError if nothing could be written."""
+    existing = [name for name in wanted if os.path.lexists(name)]
+    if force:
+        return [name for name in existing if asked_for and name not in asked_for]
+    in_the_way = existing if len(existing) == len(wanted) else [name for name in existing if name in asked_for]
+    if problems := check_existing(in_the_way):
+        raise OutputError(problems)
+    return existing
+
+
+def _asked(questions: str | None, from_run: Sequence[str], top: int) -> _Asked:
+    """Return the questions of the file or the run; those of the existing golden file if there is no other source."""
+    texts, repeated = read_questions(questions) if questions is not None else ([], 0)
+    if not from_run:
+        texts = texts or [EXAMPLE]
+        return _Asked(questions=dict(zip(unique_slugs(texts), texts, strict=True)), repeated=repeated)
+    golden, found = GoldenRows(defaults.GOLDEN, b"", {}), Problems()
+    if questions is None:
+        golden, found = read_golden_rows(defaults.GOLDEN, must_exist=False)
+    problems = Collector()
+    problems.include(found)
+    with progress_over(from_run) as progress:
+        pool = read_pool(from_run, top, problems, progress)
+    problems.found().raise_if_any()
+    # A golden file that exists stays as it is, so only its questions can be labelled.
+    sheet = sheet_of(golden, texts, replace(pool, questions={}) if golden.queries else pool)
+    if problem := nothing_to_label(sheet):
+        raise InputError([f"{from_run[0]}: {problem}"])
+    if all(question.is_decided(question.labels) for question in sheet.questions):
+        raise InputError([f"{from_run[0]}: every question has labels for all that the run returned; nothing to tick"])
+    candidates = "".join(checklist(sheet.questions))
+    if len(candidates.encode()) > bounds.TICKED:
+        advice = "list fewer documents with --top, or use `rag-contract label`"
+        raise InputError([f"{CANDIDATES}: would be larger than {mebibytes(bounds.TICKED)}; {advice}"])
+    warn(left_out(sheet, defaults.GOLDEN))
+    ids = dict(zip(unique_slugs(texts), texts, strict=True))
+    return _Asked(questions=ids | sheet.texts, repeated=repeated, candidates=candidates)
+
+
+def _write(texts: Mapping[str, str], inputs: Sequence[str]) -> None:
+    if problems := check_outputs(texts, inputs):
         raise OutputError(problems)
     write_files({name: text.encode() for name, text in texts.items()})
 
@@ -90,74 +152,9 @@ def template(name: str) -> str:
     return (files("ragcontract") / "templates" / name).read_text("utf-8")
 
 
-def read_questions(path: str) -> tuple[list[str], int]:
-    """Return the distinct questions of a file with one question per line, and the number of duplicates.
-
-    Raises :class:`InputError` if the file is not a list of questions.
-    """
-    if problem := not_readable(path):
-        raise InputError([f"{path or repr(path)}: {problem}"])
-    try:
-        data, _ = read_whole(path, limit=bounds.QUESTIONS)
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InputError([f"{path}:{line}: is not UTF-8; save the file as UTF-8"]) from error
-    except READ_ERRORS as error:
-        raise InputError([f"{path}: {read_problem(error)}"]) from error
-    if len(data) > bounds.QUESTIONS:
-        raise InputError([f"{path}: is larger than {mebibytes(bounds.QUESTIONS)}, the limit for a list of questions"])
-    lines = [line.strip() for line in text.splitlines()]
-    if problems := [f"{path}:{n}: {problem}" for n, line in enumerate(lines, 1) if (problem := _no_question(line))]:
-        raise InputError(problems[: bounds.QUESTION_PROBLEMS], more=len(problems[bounds.QUESTION_PROBLEMS :]))
-    asked = [line for line in lines if line]
-    if not asked:
-        raise InputError([f"{path}: is empty; expected one question per line"])
-    once: dict[str, str] = {}
-    for question in asked:
-        once.setdefault(same_question(question), question)
-    return list(once.values()), len(asked) - len(once)
-
-
-def _no_question(line: str) -> str | None:
-    if line.startswith("{"):
-        return "is JSON; expected plain text, one question per line"
-    return "is binary data; expected plain text, one question per line" if "\0" in line else None
-
-
-def golden_file(questions: Sequence[str]) -> str:
-    """Return golden rows for questions, with a placeholder for the relevant documents."""
+def golden_file(questions: Mapping[str, str]) -> str:
+    """Return golden rows for questions by id, with a placeholder for the relevant documents."""
     rows: list[dict[str, Any]] = [
-        {"id": name, "query": question, "relevant_doc_ids": [PLACEHOLDER]}
-        for name, question in zip(unique_slugs(questions), questions, strict=True)
+        {"id": name, "query": question, "relevant_doc_ids": [PLACEHOLDER]} for name, question in questions.items()
     ]
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def unique_slugs(questions: Iterable[str]) -> list[str]:
-    """Return a unique id for each question: its first words, as in ``how-many-days``, with a number if taken."""
-    taken: set[str] = set()
-    slugs = []
-    for number, question in enumerate(questions, start=1):
-        base = name = _slug(question) or f"question-{number}"
-        more = 1
-        while name in taken:
-            more += 1
-            name = f"{base}-{more}"
-        taken.add(name)
-        slugs.append(name)
-    return slugs
-
-
-def _slug(question: str) -> str:
-    plain = "".join(
-        char for char in unicodedata.normalize("NFKD", question.casefold()) if not unicodedata.combining(char)
-    )
-    words = re.findall(r"[a-z0-9]+", plain)
-    slug = ""
-    for word in words:
-        longer = f"{slug}-{word}" if slug else word[: bounds.SLUG]
-        if len(longer) > bounds.SLUG:
-            break
-        slug = longer
-    return slug

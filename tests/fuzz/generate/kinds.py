@@ -4,6 +4,8 @@ A kind is made as a value, so that mutations know its structure; :mod:`.encoding
 A kind without structure is made as text.
 """
 
+import csv
+import io
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -266,6 +268,31 @@ def samples(maker: Maker) -> list[Any]:
     ]
 
 
+def table(maker: Maker) -> str:
+    """Return CSV with questions and expected ids, as spreadsheets write it, or as anyone does."""
+    between, inside = maker.pick((",", ";", "\t")), maker.pick(("|", ";", ","))
+    head = maker.pick((("question", "expected_ids"), ("id", "query", "doc_ids"), ("question", "text", "ids")))
+    file = io.StringIO()
+    writer = csv.writer(file, delimiter=between)
+    writer.writerow(head)
+    for query_id in maker.queries:
+        ids = inside.join(map(str, maker.some(maker.documents, 3)))
+        writer.writerow(
+            [str(query_id), question(query_id), ids][-len(head) :] if maker.chance(0.9) else [maker.odd_text()]
+        )
+    return file.getvalue()
+
+
+def ticked(maker: Maker) -> str:
+    """Return a file of candidates in which some are ticked."""
+    lines = []
+    for query_id in maker.queries:
+        lines += [f"## {query_id}", f"Q: {question(query_id)}"]
+        lines += [f"- [{maker.pick((' ', 'x', 'X', 'y'))}] {one}  0.5  x" for one in maker.some(maker.documents, 3)]
+        lines += [f"- [{maker.pick((' ', ' ', 'x'))}] (nothing answers it)", maker.pick(("", "", maker.odd_text()))]
+    return "\n".join(lines)
+
+
 KINDS: Mapping[str, Kind] = {
     "golden.jsonl": golden,
     "current_run.jsonl": run,
@@ -283,4 +310,6 @@ KINDS: Mapping[str, Kind] = {
     "queries.jsonl": lambda maker: [{"_id": one, "text": question(one), "metadata": {}} for one in maker.queries],
     "corpus.jsonl": lambda maker: [{"_id": one, "title": "", "text": maker.text()} for one in maker.documents],
     "samples.jsonl": samples,
+    "questions.csv": table,
+    "candidates.txt": ticked,
 }

@@ -84,14 +84,21 @@ COMMANDS = ("score", "validate", "diff", "lint", "suggest", "baseline", "init")
 
 
 def _kinds_of_command(maker: Maker) -> list[str]:
-    if maker.chance(0.1):
-        return ["questions.txt"]
+    if maker.chance(0.2):
+        return maker.pick(
+            (["questions.txt"], ["golden.jsonl", "candidates.txt"], ["questions.txt", "current_run.jsonl"])
+        )
     return [*COMMON, *(name for name in ("baseline.json", "ragcontract.yml") if maker.chance(0.6))]
 
 
 def _options_of_command(maker: Maker, kinds: list[str]) -> Mapping[str, bytes]:
     if kinds == ["questions.txt"]:
         return {ARGV: json.dumps(["init", "--questions", *kinds]).encode()}
+    if kinds == ["golden.jsonl", "candidates.txt"]:
+        return {ARGV: json.dumps(["label", "--ticked", "candidates.txt"]).encode()}
+    if kinds == ["questions.txt", "current_run.jsonl"]:
+        argv = ["init", "--questions", "questions.txt", "--from-run", "current_run.jsonl"]
+        return {ARGV: json.dumps(argv).encode()}
     command = maker.pick(COMMANDS[:-1])
     own = {
         "score": [[], ["--format", "json"]],
@@ -117,6 +124,7 @@ READ = {
     "beir": {"qrels": "qrels.tsv", "queries": "queries.jsonl", "corpus": "corpus.jsonl", "run": "run.trec"},
     "ragas": {"samples": "samples.jsonl"},
     "rag-contract": {"golden": "golden.jsonl", "run": "current_run.jsonl"},
+    "csv": {"csv": "questions.csv"},
 }
 WRITE = {
     "trec": ("qrels", "queries", "run"),
@@ -132,7 +140,7 @@ def _kinds_of_convert(maker: Maker) -> list[str]:
 
 def _options_of_convert(maker: Maker, kinds: list[str]) -> Mapping[str, bytes]:
     source = next(name for name, inputs in READ.items() if list(inputs.values()) == kinds)
-    target = maker.pick([name for name in READ if name != source])
+    target = maker.pick([name for name in WRITE if name != source])
     argv = ["convert", "--from", source, "--to", target]
     for option, file in READ[source].items():
         argv += [f"--{option}", file]

@@ -1,0 +1,109 @@
+"""``rag-contract label``: writes golden rows from what a person says about what a run returned."""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.cli.keyboard import Keyboard
+from ragcontract.cli.label_screen import LabelScreen
+from ragcontract.cli.options import files_option, refuse_empty, top_option
+from ragcontract.contract import defaults
+from ragcontract.contract.golden_file import contract_warnings
+from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.numbers import count
+from ragcontract.core.text import visible
+from ragcontract.files.problems import Collector
+from ragcontract.labelling.checklist import read_checklist
+from ragcontract.labelling.golden_rows import GoldenRows, read_golden_rows
+from ragcontract.labelling.interview import Interview
+from ragcontract.labelling.pool import read_pool
+from ragcontract.labelling.questions import read_questions
+from ragcontract.labelling.sheet import Sheet, left_out, nothing_to_label, sheet_of
+
+
+@click.command("label")
+@click.option(
+    "--golden",
+    multiple=True,  # an unquoted glob must not silently mean its last file
+    metavar="FILE",
+    help=f"The golden file to label; created if there is none. [{defaults.GOLDEN}]",
+)
+@files_option("--run", f"What the retriever returned; the documents of several runs are pooled. [{defaults.RUN}]")
+@click.option("--questions", metavar="FILE", help="More questions, one per line. [those of the golden file]")
+@top_option("How many documents of each run row to ask about.")
+@click.option("--ticked", metavar="FILE", help="Read the labels from a file of `init --from-run` instead of asking.")
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    golden: Sequence[str],
+    run: Sequence[str],
+    questions: str | None,
+    top: int,
+    ticked: str | None,
+) -> int:
+    """Label the documents that a run returned, as relevant or not.
+
+    Shows each question with the documents that were returned for it (id, rank, score, and the text if the row has it),
+    and asks which are relevant. Every answer is saved in the golden file at once, and only what is not decided is
+    asked, so it can be interrupted at any time. Rows that are not labelled stay as they are.
+    """
+    refuse_empty({"--golden": golden, "--run": run, "--questions": [questions], "--ticked": [ticked]})
+    if len(golden) > 1:
+        raise click.UsageError("--golden: labels are written to one golden file; name one")
+    path = golden[0] if golden else defaults.GOLDEN
+    if ticked is not None:
+        _refuse_others(context)
+        return _from_ticked(path, ticked)
+    return _ask(*_read(path, run or [defaults.RUN], questions, top))
+
+
+def _refuse_others(context: click.Context) -> None:
+    for name in ("run", "questions", "top"):
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} is given, but --ticked asks nothing; leave one of them out")
+
+
+def _from_ticked(golden_path: str, ticked: str) -> int:
+    golden, found = read_golden_rows(golden_path)
+    problems = Collector()
+    problems.include(found)
+    labels = read_checklist(ticked, golden.queries, problems)
+    problems.found().raise_if_any()
+    golden.save(labels, {})
+    said = count(len(labels), "question")
+    say(f"labelled {said} in {golden_path}\n" if labels else f"nothing is ticked in {ticked}\n")
+    return ExitCode.PASS
+
+
+def _read(golden_path: str, runs: Sequence[str], questions: str | None, top: int) -> tuple[GoldenRows, Sheet]:
+    """Read all files; raises InputError with all their problems."""
+    golden, found = read_golden_rows(golden_path, must_exist=False)
+    problems = Collector()
+    problems.include(found)
+    asked = read_questions(questions)[0] if questions is not None else []
+    with progress_over(runs) as progress:
+        pool = read_pool(runs, top, problems, progress)
+    found = problems.found()
+    found.raise_if_any()
+    sheet = sheet_of(golden, asked, pool)
+    if problem := nothing_to_label(sheet):
+        raise InputError([f"{runs[0]}: {problem}"])
+    to_label = set(contract_warnings(golden.queries.values()))
+    warn([warning for warning in found.warnings if warning not in to_label])
+    return golden, sheet
+
+
+def _ask(golden: GoldenRows, sheet: Sheet) -> int:
+    warn(left_out(sheet, golden.path))
+    interview = Interview(sheet.questions, lambda labels: golden.save(labels, sheet.texts))
+    try:
+        with Keyboard(sys.stdin) as keyboard:
+            interview.run(LabelScreen(keyboard))
+    finally:
+        said = count(len(interview.changed), "question")
+        saved = f"{said} changed in {golden.path}" if interview.changed else f"{golden.path} is as it was"
+        say(f"\n{interview.decided:,} of {count(len(sheet.questions), 'question')} decided; {visible(saved)}\n")
+    return ExitCode.PASS

@@ -1,0 +1,94 @@
+"""Keys and lines from a person: single keys on a terminal, lines where standard input is a pipe or a file."""
+
+import os
+import sys
+from contextlib import suppress
+from typing import Any, Self, TextIO
+
+import click
+
+try:
+    import termios
+    import tty
+except ImportError:  # Windows
+    termios = tty = None  # type: ignore[assignment]
+
+END_OF_INPUT, ESCAPE = "\x04", "\x1b"
+TYPED_AHEAD = 1024  # bytes that are read at once
+
+
+class Keyboard:
+    """Reads keys from standard input. Both methods raise EOFError at its end, and KeyboardInterrupt on Ctrl-C.
+
+    Within a ``with`` block, the terminal hands over each key at once and shows none. click.getchar() changes that with
+    every key, and drops what is typed in between.
+    """
+
+    def __init__(self, stdin: TextIO | None) -> None:
+        """Read from a stream; None if the shell closed it."""
+        self._stdin = stdin
+        with suppress(AttributeError):  # replaced by another object
+            stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+        self.is_terminal = stdin is not None and stdin is sys.stdin and stdin.isatty()
+        self._descriptor = stdin.fileno() if stdin is not None and self.is_terminal else None
+        self._before: list[Any] = []
+        self._typed = ""
+
+    def __enter__(self) -> Self:
+        """Set the terminal before anything is asked, and remember how it was."""
+        if termios and self._descriptor is not None:
+            self._before = termios.tcgetattr(self._descriptor)
+            tty.setcbreak(self._descriptor, termios.TCSADRAIN)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Set the terminal as it was."""
+        self._show_lines()
+
+    def key(self) -> str:
+        """Return the next key in lower case; of a line, its first character, or "" if it is empty."""
+        if not self.is_terminal:
+            return self._line().strip()[:1].lower()
+        if not self._typed:
+            keys = self._keys()
+            if keys.startswith(ESCAPE):  # an arrow or a function key is one key of several characters
+                return ESCAPE
+            self._typed = keys
+        key, self._typed = self._typed[0], self._typed[1:]
+        if key == END_OF_INPUT:
+            raise EOFError
+        return key.lower()
+
+    def _keys(self) -> str:
+        if not self._before or self._descriptor is None:
+            return click.getchar()
+        # Before every key: after Ctrl-Z and `fg`, the terminal may be as the shell wants it.
+        tty.setcbreak(self._descriptor, termios.TCSADRAIN)
+        try:
+            keys = os.read(self._descriptor, TYPED_AHEAD)
+        except OSError as error:  # the terminal was closed
+            raise EOFError from error
+        if not keys:
+            raise EOFError
+        return keys.decode(errors="replace")
+
+    def line(self) -> str:
+        """Return the next line, without its end."""
+        self._show_lines()
+        typed, self._typed = self._typed, ""
+        first, end, rest = typed.replace("\r", "\n").partition("\n")
+        if end:
+            self._typed = rest
+            return first
+        return first + self._line()
+
+    def _show_lines(self) -> None:
+        if self._before and self._descriptor is not None:
+            with suppress(termios.error):  # the terminal was closed
+                termios.tcsetattr(self._descriptor, termios.TCSADRAIN, self._before)
+
+    def _line(self) -> str:
+        line = self._stdin.readline() if self._stdin is not None else ""
+        if not line:
+            raise EOFError
+        return line.rstrip("\r\n")

@@ -1,0 +1,287 @@
+"""CSV as spreadsheets write it: a row for each question, with the ids of the documents that answer it in one cell.
+
+Comma, semicolon or tab separate the columns; whichever the header has most of. Rows that repeat a question add to it.
+"""
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.contract.golden_file import PLACEHOLDER, RELEVANT_GRADE
+from ragcontract.contract.review import same_question
+from ragcontract.convert.collection import Collection, Files, Part, Query, some
+from ragcontract.core import bounds
+from ragcontract.core.ids import Id, as_id
+from ragcontract.core.nearest import nearest
+from ragcontract.core.numbers import count
+from ragcontract.files.lines import UnreadableError, lines_of
+from ragcontract.files.malformed import malformed
+from ragcontract.files.opening import READ_ERRORS, InputFile, Progress, read_problem
+from ragcontract.files.problems import Collector
+from ragcontract.files.schema import shown
+from ragcontract.labelling.questions import unique_slugs
+
+DELIMITERS = ",;\t"
+SEPARATORS = (";", "|", ",", "\n")
+# The names that are recognized, ignoring case, blanks, hyphens and underscores; the first that is there counts.
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "question": ("question", "query", "user input", "prompt", "input", "text"),
+    "ids": (
+        "relevant doc ids",
+        "expected doc ids",
+        "expected ids",
+        "relevant ids",
+        "doc ids",
+        "document ids",
+        "reference context ids",
+        "expected documents",
+        "relevant documents",
+        "expected",
+        "relevant",
+        "documents",
+        "doc id",
+        "document id",
+    ),
+    "id": ("id", "query id", "question id", "qid"),
+}
+OPTIONS = {"question": "--question-column", "ids": "--ids-column", "id": "--id-column"}
+MEANING = {"question": "the questions", "ids": "the expected ids", "id": "the ids of the questions"}
+
+
+class Columns(Struct, frozen=True, kw_only=True):
+    """The names of the columns, and what separates ids in a cell; None to find out."""
+
+    question: str | None = None
+    ids: str | None = None
+    id: str | None = None
+    separator: str | None = None
+
+
+class _Row(Struct, frozen=True, kw_only=True, gc=False):
+    location: str
+    question: str
+    ids: str
+    id: str
+
+
+def reader(columns: Columns) -> Callable[[Files, set[Part], Collector, Progress], Collection]:
+    """Return a function that reads ``csv`` files with these columns."""
+
+    def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+        rows = [row for path in files["csv"] for row in _rows(path, columns, problems, progress)]
+        separator = columns.separator or _separator(rows, problems)
+        return Collection(queries=_queries(rows, separator, problems))
+
+    return read
+
+
+def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) -> Iterator[_Row]:
+    """Yield the rows of one file that have a question; all others are problems, or blank."""
+    records = _records(path, problems, progress)
+    _, header = next(records, (0, []))
+    found = _found(path, header, columns, problems)
+    if found is None:
+        return
+    number, before = 0, problems.found()
+    for number, cells in records:
+        location = f"{path}:{number}"
+        row = {name: cells[at].strip() if at < len(cells) else "" for name, at in found.items()}
+        if len(cells) > len(header):
+            advice = "put cells with a separator in them in quotation marks"
+            problems.problem(location, f"has {len(cells)} cells, but the header has {len(header)}; {advice}")
+        elif not 0 < len(row["question"]) <= bounds.QUESTION:
+            expected = f"expected text of 1 to {bounds.QUESTION:,} characters"
+            problems.problem(f"{location}: {header[found['question']]}", f"{expected}, found {shown(row['question'])}")
+        else:
+            yield _Row(location=location, question=row["question"], ids=row.get("ids", ""), id=row.get("id", ""))
+    if not number and problems.found() == before:
+        problems.problem(path, "is empty but for its header; expected a row for each question")
+
+
+def _records(path: str, problems: Collector, progress: Progress) -> Iterator[tuple[int, list[str]]]:
+    """Yield each record that is not blank, the header first, with the number of the line on which it begins."""
+    csv.field_size_limit(bounds.CSV_CELL)
+    begin = 1
+    try:
+        with InputFile(path, progress) as file:
+            lines = _text_lines(file, problems)
+            first = next(lines, "")
+            if re.fullmatch(r"sep=.\s*", first, re.IGNORECASE):  # what Excel writes above the header
+                begin, first = 2, next(lines, "")
+            if not first.strip():
+                problems.problem(path, "is empty; expected CSV with a header, such as `question,expected_ids`")
+                return
+            delimiter = max(DELIMITERS, key=first.count)
+            table = csv.reader(_joined(first, lines), delimiter=delimiter, strict=True)
+            above = begin - 1
+            for cells in table:
+                if any(map(str.strip, cells)):
+                    yield begin, cells
+                begin = above + table.line_num + 1
+    except UnreadableError as error:
+        problems.problem(f"{path}:{begin}", str(error))
+    except csv.Error as error:
+        problems.problem(f"{path}:{begin}", _explained(str(error)))
+    except READ_ERRORS as error:
+        problems.problem(path, read_problem(error))
+
+
+def _text_lines(file: InputFile, problems: Collector) -> Iterator[str]:
+    for number, line in enumerate(lines_of(file, "CSV"), start=1):
+        try:
+            yield line.decode() + "\n"
+        except UnicodeDecodeError as error:
+            message = malformed(line, error)[1]
+            problems.problem(f"{file.path}:{number}", f"{message}; in Excel, as 'CSV UTF-8'")
+            yield line.decode(errors="replace") + "\n"
+
+
+def _joined(first: str, lines: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from lines
+
+
+def _explained(error: str) -> str:
+    if "unexpected end of data" in error:
+        return "a quotation mark is opened here and never closed"
+    if "field limit" in error:
+        return f"a cell is longer than {bounds.CSV_CELL:,} characters; is a quotation mark never closed?"
+    if "expected after" in error:
+        return 'a quotation mark is closed within a cell; write it twice there: ""'
+    if "new-line character" in error:
+        return "has the line ends of old Macs (CR); save the file with other ones"
+    return f"is not CSV: {error}"
+
+
+def _found(path: str, header: Sequence[str], columns: Columns, problems: Collector) -> dict[str, int] | None:
+    """Return the index of each column that is there; None, and a problem, if the question or the ids are missing."""
+    if not header:
+        return None
+    given = {"question": columns.question, "ids": columns.ids, "id": columns.id}
+    plain = [_plain(name) for name in header]
+    found: dict[str, int] = {}
+    for column, name in given.items():
+        wanted = NAMES[column] if name is None else (_plain(name),)
+        at = next((plain.index(one) for one in wanted if one in plain), None)
+        if at is not None:
+            found[column] = at
+        elif name is not None or column != "id":
+            problems.problem(f"{path}:1", _no_column(column, name, header))
+    repeated = [header[at] for at in found.values() if plain.count(plain[at]) > 1]
+    if repeated:
+        problems.problem(f"{path}:1", f"has several columns {shown(repeated[0])}; give each a name of its own")
+    return found if {"question", "ids"} <= set(found) and not repeated else None
+
+
+def _plain(name: str) -> str:
+    return " ".join(re.split(r"[\s_-]+", name.strip().casefold()))
+
+
+def _no_column(column: str, name: str | None, header: Sequence[str]) -> str:
+    there = f"the header has {', '.join(map(shown, header[: bounds.LISTED]))}{', …' if header[bounds.LISTED :] else ''}"
+    if name is None:
+        return f"no column for {MEANING[column]} is recognized; name it with {OPTIONS[column]}; {there}"
+    near = nearest(name, header)
+    return f"no column {shown(name)} for {MEANING[column]}{f'; did you mean {near!r}?' if near else f'; {there}'}"
+
+
+def _separator(rows: Sequence[_Row], problems: Collector) -> str:
+    """Return what separates the ids in all cells; a problem if there are several candidates."""
+    first: dict[str, str] = {}
+    for row in rows:
+        if not row.ids.startswith("["):
+            for separator in SEPARATORS:
+                if separator in row.ids:
+                    first.setdefault(separator, row.location)
+    if len(first) > 1:
+        (one, _), (other, location), *_ = sorted(first.items(), key=lambda found: SEPARATORS.index(found[0]))
+        message = f"the expected ids have both {one!r} and {other!r} in them; say with --separator what separates ids"
+        problems.problem(location, message)
+    return next(iter(first), SEPARATORS[0])
+
+
+class _Questions:
+    """Collects the rows of each question: those of one id, or without a column of ids, of the same text."""
+
+    def __init__(self, problems: Collector) -> None:
+        self._problems = problems
+        self.texts: dict[str, str] = {}
+        self.locations: dict[str, str] = {}
+        self.ids: dict[str, dict[str, None]] = {}
+        self.unanswerable: set[str] = set()
+        self.repeated: list[str] = []
+
+    def add(self, row: _Row, doc_ids: list[str] | None) -> None:
+        """Add a row; ``doc_ids`` is None for an empty cell."""
+        key = row.id or same_question(row.question)
+        first = self.locations.setdefault(key, row.location)
+        text = self.texts.setdefault(key, row.question)
+        if first != row.location:
+            self.repeated.append(row.location)
+            if same_question(text) != same_question(row.question):
+                message = f"duplicate id {row.id!r} with another question, first defined at {first}"
+                self._problems.problem(row.location, message)
+        found = self.ids.setdefault(key, {})
+        found.update(dict.fromkeys(doc_ids or []))
+        if doc_ids == []:
+            self.unanswerable.add(key)
+
+
+def _queries(rows: Sequence[_Row], separator: str, problems: Collector) -> dict[str, Query]:
+    has_ids = any(row.id for row in rows)
+    questions = _Questions(problems)
+    for row in rows:
+        if has_ids and not 0 < len(row.id) <= bounds.ID:
+            problems.problem(row.location, f"the id of the question: expected text of 1 to {bounds.ID:,} characters")
+        else:
+            questions.add(row, _doc_ids(row, separator, problems))
+    keys = list(questions.texts)
+    names = keys if has_ids else unique_slugs(questions.texts.values())
+    _warn(questions, dict(zip(keys, names, strict=True)), problems)
+    return {
+        name: Query(
+            id=name,
+            text=questions.texts[key],
+            grades=_grades(questions.ids[key], unanswerable=key in questions.unanswerable),
+            location=questions.locations[key],
+        )
+        for key, name in zip(keys, names, strict=True)
+    }
+
+
+def _grades(doc_ids: Mapping[str, None], *, unanswerable: bool) -> dict[str, float]:
+    labelled = list(doc_ids) or ([] if unanswerable else [PLACEHOLDER])
+    return dict.fromkeys(labelled, float(RELEVANT_GRADE))
+
+
+def _warn(questions: _Questions, names: Mapping[str, str], problems: Collector) -> None:
+    if questions.repeated:
+        message = (
+            f"{count(len(questions.repeated), 'row')} with a question of an earlier row: their ids are put together"
+        )
+        problems.warning(f"{questions.repeated[0]}: {message}")
+    if empty := [key for key, doc_ids in questions.ids.items() if not doc_ids and key not in questions.unanswerable]:
+        advice = (
+            f"{PLACEHOLDER} is written for it; use `rag-contract label`, or write [] if nothing answers the question"
+        )
+        named = some(names[key] for key in empty)
+        problems.warning(f"{questions.locations[empty[0]]}: {named} without an expected id: {advice}")
+
+
+def _doc_ids(row: _Row, separator: str, problems: Collector) -> list[str] | None:
+    """Return the ids in a cell: separated, or a JSON list; None for an empty cell."""
+    if not row.ids:
+        return None
+    if row.ids.startswith("[") and row.ids.endswith("]"):
+        try:
+            return [as_id(doc_id) for doc_id in msgspec.json.decode(row.ids, type=list[Id])]
+        except (msgspec.DecodeError, RecursionError):
+            problems.problem(row.location, f"expected ids, or a JSON list of ids, found {shown(row.ids)}")
+            return None
+    doc_ids = [doc_id for part in row.ids.split(separator) if (doc_id := part.strip())]
+    if long := next((doc_id for doc_id in doc_ids if len(doc_id) > bounds.ID), None):
+        problems.problem(row.location, f"an id has at most {bounds.ID:,} characters, found {shown(long)}")
+    return doc_ids or None

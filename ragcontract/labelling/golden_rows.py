@@ -1,0 +1,123 @@
+"""A golden file whose labels change: every other line, and every other field, stays as it is, byte for byte."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from ragcontract.contract.golden_file import read_golden
+from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.files.opening import GZIP_MAGIC, READ_ERRORS, UTF8_BOM, read_problem
+from ragcontract.files.patterns import not_readable
+from ragcontract.files.problems import Problem, Problems
+from ragcontract.files.rows import is_parquet
+from ragcontract.files.writing import check_outputs, write_files
+from ragcontract.labelling.labels import Labels, labels_of
+from ragcontract.registry import BUILT_IN
+
+SPACED = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s')
+LABELS = ("relevant_doc_ids", "relevance")
+
+
+class GoldenRows:
+    """The lines of a golden file, and the queries in them."""
+
+    def __init__(self, path: str, data: bytes, queries: Mapping[str, GoldenQuery]) -> None:
+        """Store the file's bytes, and its queries by id; both are empty for a file that does not exist yet."""
+        self.path = path
+        self.queries = queries
+        self._lines = data.split(b"\n")
+        self._rows = {query.id: int(query.location.rpartition(":")[2]) - 1 for query in queries.values()}
+        self._written = data
+
+    def with_labels(self, labels: Mapping[str, Labels], texts: Mapping[str, str]) -> bytes:
+        """Return the file with these labels; ``texts`` has the questions of queries that are not in it yet.
+
+        A row whose labels are those in the file stays as it is. New rows are added at the end.
+        """
+        lines = list(self._lines)
+        added = []
+        for query_id, one in labels.items():
+            if query_id not in self._rows:
+                added.append(_new_row(query_id, texts[query_id], one))
+            elif one != labels_of(self.queries[query_id]):
+                at = self._rows[query_id]
+                lines[at] = relabelled(lines[at], one)
+        if added and lines[-1].strip():
+            lines.append(b"")
+        return b"\n".join([*lines[:-1], *added, lines[-1]]) if added else b"\n".join(lines)
+
+    def save(self, labels: Mapping[str, Labels], texts: Mapping[str, str]) -> None:
+        """Write the file with these labels, unless nothing changes.
+
+        Raises :class:`OutputError` if the file is not as it was read or last written: somebody else is editing it.
+        """
+        data = self.with_labels(labels, texts)
+        if data == self._written:
+            return
+        path = Path(self.path)
+        if (path.read_bytes() if path.exists() else b"") != self._written:
+            changed = "was changed by another program since it was read, so it is not overwritten"
+            raise OutputError([f"{self.path}: {changed}; run the command again to go on from what is in it"])
+        write_files({self.path: data})
+        self._written = data
+
+
+def read_golden_rows(path: str, *, must_exist: bool = True) -> tuple[GoldenRows, Problems]:
+    """Read the golden file to label, and the problems in it.
+
+    Raises :class:`InputError` if it cannot be edited: a folder, a pipe, gzip or Parquet; or if it is missing.
+    """
+    if not Path(path).exists() and not must_exist:
+        if problems := check_outputs([path], []):
+            raise OutputError(problems)
+        return GoldenRows(path, b"", {}), Problems()
+    if problem := not_readable(path) or _not_editable(path):
+        raise InputError([str(Problem(path or repr(path), problem))])
+    try:
+        data = Path(path).read_bytes()
+    except READ_ERRORS as error:
+        raise InputError([f"{path}: {read_problem(error)}"]) from error
+    if data.startswith(GZIP_MAGIC):
+        raise InputError([f"{path}: is gzip, in which labels cannot be added; unpack it first"])
+    if not data.strip():
+        return GoldenRows(path, data, {}), Problems()
+    if problems := check_outputs([path], []):
+        raise OutputError(problems)
+    golden = read_golden([path], BUILT_IN)
+    return GoldenRows(path, data, golden.queries), golden.problems
+
+
+def _not_editable(path: str) -> str | None:
+    if not Path(path).is_file():
+        return "is not a regular file, so labels cannot be added to it"
+    return "is Parquet, in which labels cannot be added; convert it to JSON lines first" if is_parquet(path) else None
+
+
+def relabelled(line: bytes, labels: Labels) -> bytes:
+    """Return a golden row with other labels, in ``relevance``; its other fields stay as they are, byte for byte."""
+    start = UTF8_BOM if line.startswith(UTF8_BOM) else b""
+    body = line[len(start) :]
+    space = b" " if SPACED.match(body) else b""
+    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    relevance = _json(labels.relevance(), spaced=bool(space))
+    changed: dict[str, bytes] = {}
+    for name, value in fields.items():
+        if name not in LABELS:
+            changed[name] = bytes(value)
+        elif "relevance" not in changed:
+            changed["relevance"] = relevance
+    row = (b"," + space).join(_json(name) + b":" + space + value for name, value in changed.items())
+    return start + b"{" + row + b"}" + body[len(body.rstrip()) :]
+
+
+def _new_row(query_id: str, text: str, labels: Labels) -> bytes:
+    return _json({"id": query_id, "query": text, "relevance": labels.relevance()}, spaced=True)
+
+
+def _json(value: object, *, spaced: bool = True) -> bytes:
+    separators = (", ", ": ") if spaced else (",", ":")
+    return json.dumps(value, ensure_ascii=False, separators=separators).encode()

@@ -1,0 +1,90 @@
+"""Questions as people write them down, one per line, and the ids that are made from them."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable
+
+from ragcontract.contract.review import same_question
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import mebibytes
+from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
+from ragcontract.files.patterns import not_readable
+
+
+def read_text(path: str, limit: int, what: str) -> str:
+    """Return the text of a file of at most ``limit`` bytes; ``what`` it is, such as "a list of questions".
+
+    Raises :class:`InputError` if it cannot be read, is too large or not UTF-8.
+    """
+    if problem := not_readable(path):
+        raise InputError([f"{path or repr(path)}: {problem}"])
+    try:
+        data, _ = read_whole(path, limit=limit)
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError([f"{path}:{line}: is not UTF-8; save the file as UTF-8"]) from error
+    except READ_ERRORS as error:
+        raise InputError([f"{path}: {read_problem(error)}"]) from error
+    if len(data) > limit:
+        raise InputError([f"{path}: is larger than {mebibytes(limit)}, the limit for {what}"])
+    return text
+
+
+def read_questions(path: str) -> tuple[list[str], int]:
+    """Return the distinct questions of a file with one question per line, and the number of duplicates.
+
+    Raises :class:`InputError` if the file is not a list of questions.
+    """
+    text = read_text(path, bounds.QUESTIONS, "a list of questions")
+    lines = [line.strip() for line in text.splitlines()]
+    if problems := [f"{path}:{n}: {problem}" for n, line in enumerate(lines, 1) if (problem := _no_question(line))]:
+        raise InputError(problems[: bounds.QUESTION_PROBLEMS], more=len(problems[bounds.QUESTION_PROBLEMS :]))
+    asked = [line for line in lines if line]
+    if not asked:
+        raise InputError([f"{path}: is empty; expected one question per line"])
+    once: dict[str, str] = {}
+    for question in asked:
+        once.setdefault(same_question(question), question)
+    return list(once.values()), len(asked) - len(once)
+
+
+def _no_question(line: str) -> str | None:
+    if line.startswith("{"):
+        return "is JSON; expected plain text, one question per line"
+    if len(line) > bounds.QUESTION:
+        return f"has more than {bounds.QUESTION:,} characters, the limit for a question"
+    return "is binary data; expected plain text, one question per line" if "\0" in line else None
+
+
+def unique_slugs(questions: Iterable[str], others: Collection[str] = ()) -> list[str]:
+    """Return a unique id for each question: its first words, as in ``how-many-days``, with a number if taken.
+
+    ``others`` are ids that are taken already.
+    """
+    taken = set(others)
+    slugs = []
+    for number, question in enumerate(questions, start=1):
+        base = name = _slug(question) or f"question-{number}"
+        more = 1
+        while name in taken:
+            more += 1
+            name = f"{base}-{more}"
+        taken.add(name)
+        slugs.append(name)
+    return slugs
+
+
+def _slug(question: str) -> str:
+    plain = "".join(
+        char for char in unicodedata.normalize("NFKD", question.casefold()) if not unicodedata.combining(char)
+    )
+    words = re.findall(r"[a-z0-9]+", plain)
+    slug = ""
+    for word in words:
+        longer = f"{slug}-{word}" if slug else word[: bounds.SLUG]
+        if len(longer) > bounds.SLUG:
+            break
+        slug = longer
+    return slug

@@ -1,0 +1,211 @@
+"""CSV as spreadsheets and people write it."""
+
+import csv
+import gzip
+import io
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragcontract.convert.collection import Collection
+from ragcontract.convert.file_formats import FORMATS
+from ragcontract.convert.spreadsheet import NAMES, Columns, reader
+from ragcontract.files.opening import no_progress
+from ragcontract.files.problems import Collector, Problems
+from scripts import docs
+from tests.convert.builders import lines_of, write
+from tests.process import rag_contract
+
+HEAD = "question,expected_ids\n"
+Rows = dict[str, tuple[str, Sequence[str]]]
+
+
+def read(folder: Path, text: str | bytes, **columns: str) -> tuple[Collection, Problems]:
+    problems = Collector()
+    collection = reader(Columns(**columns))(write(folder, csv=text), {"golden"}, problems, no_progress)
+    return collection, problems.found()
+
+
+def queries(folder: Path, text: str | bytes, **columns: str) -> Rows:
+    """Return question and ids by query id; fails if there is any problem or warning."""
+    collection, problems = read(folder, text, **columns)
+    assert problems == Problems()
+    return {query.id: (query.text, list(query.grades)) for query in (collection.queries or {}).values()}
+
+
+def problems_in(folder: Path, text: str | bytes, **columns: str) -> list[str]:
+    return lines_of(read(folder, text, **columns)[1], folder)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("start", ["", "\ufeff", "\ufeffsep={}"])
+def test_tables_of_any_spreadsheet_are_read(delimiter: str, end: str, start: str, tmp_path: Path) -> None:
+    rows = [
+        ["Expected IDs", "Question", "Notes"],
+        ["d1|d2", '"Über, ""alle""; wo?"', ""],
+        [" d3 ", "Why?", "x"],
+        [],
+        [""] * 3,
+    ]
+    lines = [delimiter.join(row) for row in rows]
+    text = end.join(([start.format(delimiter)] if "sep" in start else []) + lines)
+    data = (start if "sep" not in start else "") + text
+    expected: Rows = {"uber-alle-wo": ('Über, "alle"; wo?', ["d1", "d2"]), "why": ("Why?", ["d3"])}
+    assert queries(tmp_path, data) == expected
+    assert queries(tmp_path, gzip.compress(data.encode())) == expected
+
+
+@pytest.mark.parametrize("separator", [";", "|", ",", "\n"])
+def test_what_separates_ids_is_found_out(separator: str, tmp_path: Path) -> None:
+    text = f'{HEAD}Why?,"a{separator}b {separator} c{separator}"\nWhen?,d\n'
+    assert queries(tmp_path, text)["why"] == ("Why?", ["a", "b", "c"])
+
+
+def test_ids_that_contain_a_separator_need_another_one_to_be_named(tmp_path: Path) -> None:
+    text = f'{HEAD}Why?,"Smith, J.pdf; b"\n'
+    [problem] = problems_in(tmp_path, text)
+    assert problem == "csv:2: the expected ids have both ';' and ',' in them; say with --separator what separates ids"
+    assert queries(tmp_path, text, separator="; ")["why"] == ("Why?", ["Smith, J.pdf", "b"])
+
+
+def test_a_json_list_of_ids_is_read(tmp_path: Path) -> None:
+    text = f'{HEAD}Why?,"[""a;b"", 7]"\n'
+    assert queries(tmp_path, text) == {"why": ("Why?", ["a;b", "7"])}
+    assert problems_in(tmp_path, f"{HEAD}Why?,\"['a', 'b']\"\n") == [
+        "csv:2: expected ids, or a JSON list of ids, found \"['a', 'b']\""
+    ]
+
+
+def test_a_column_of_ids_names_the_questions(tmp_path: Path) -> None:
+    assert queries(tmp_path, "Query-ID,query,doc_ids\n7,Why?,a\n") == {"7": ("Why?", ["a"])}
+
+
+def test_columns_are_named_where_they_are_not_recognized(tmp_path: Path) -> None:
+    text = "Frage,Belege,Nr\nWarum?,a,1\n"
+    names = {"question": "frage", "ids": "BELEGE", "id": "nr"}
+    assert queries(tmp_path, text, **names) == {"1": ("Warum?", ["a"])}
+    there = 'the header has "Frage", "Belege", "Nr"'
+    assert problems_in(tmp_path, text) == [
+        f"csv:1: no column for the questions is recognized; name it with --question-column; {there}",
+        f"csv:1: no column for the expected ids is recognized; name it with --ids-column; {there}",
+    ]
+    assert problems_in(tmp_path, text, **names | {"ids": "Beleg"}) == [
+        "csv:1: no column \"Beleg\" for the expected ids; did you mean 'Belege'?"
+    ]
+
+
+def test_every_recognized_name_is_on_the_page_in_its_order(tmp_path: Path) -> None:
+    page = (docs.ROOT / "docs" / "convert.md").read_text()
+    for column, names in NAMES.items():
+        assert ", ".join(f"`{name.replace(' ', '_')}`" for name in names) in page, column
+    for name in NAMES["ids"]:
+        assert queries(tmp_path, f"question,{name.upper()}\nWhy?,a\n") == {"why": ("Why?", ["a"])}
+
+
+def test_an_empty_cell_is_still_to_be_labelled_and_an_empty_list_is_nothing(tmp_path: Path) -> None:
+    collection, problems = read(tmp_path, f"{HEAD}Why?,\nWhen?,[]\n")
+    assert problems.problems == ()
+    advice = "TODO is written for it; use `rag-contract label`, or write [] if nothing answers the question"
+    assert [warning.replace(f"{tmp_path}/", "") for warning in problems.warnings] == [
+        f"csv:2: 1 query ('why') without an expected id: {advice}"
+    ]
+    assert {query.id: dict(query.grades) for query in (collection.queries or {}).values()} == {
+        "why": {"TODO": 1},
+        "when": {},
+    }
+
+
+def test_rows_with_one_question_are_put_together_with_a_warning(tmp_path: Path) -> None:
+    collection, problems = read(tmp_path, f"{HEAD}Why?,a\nWhen?,b\nwhy,c\nWhy?,\n")
+    assert list((collection.queries or {})["why"].grades) == ["a", "c"]
+    [warning] = problems.warnings
+    assert warning.endswith("csv:4: 2 rows with a question of an earlier row: their ids are put together")
+
+
+def test_one_id_for_two_questions_is_refused(tmp_path: Path) -> None:
+    assert problems_in(tmp_path, "id,question,doc_ids\n1,Why?,a\n1,When?,b\n,How?,c\n") == [
+        "csv:3: duplicate id '1' with another question, first defined at csv:2",
+        "csv:4: the id of the question: expected text of 1 to 2,000 characters",
+    ]
+
+
+MISTAKES = {
+    "nothing": ("", "csv: is empty; expected CSV with a header, such as `question,expected_ids`"),
+    "a header alone": (HEAD, "csv: is empty but for its header; expected a row for each question"),
+    "a comma without quotes": (
+        f"{HEAD}Why, how?,a\n",
+        "csv:2: has 3 cells, but the header has 2; put cells with a separator in them in quotation marks",
+    ),
+    "no question": (f"{HEAD}\n,a\n", 'csv:3: question: expected text of 1 to 20,000 characters, found ""'),
+    "an open quotation mark": (f'{HEAD}Why?,a\n"How?,b\nWhen?,c\n', "csv:3: a quotation mark is opened here and never"),
+    "a quotation mark within": (f'{HEAD}"Why" not?,a\n', "csv:2: a quotation mark is closed within a cell; write it"),
+    "line ends of old Macs": ("question,doc_ids\rWhy?,a\r", "csv:1: has the line ends of old Macs (CR)"),
+    "Latin-1": (f"{HEAD}Über?,a\n".encode("latin-1"), "csv:2: is not UTF-8 (byte 0xdc at column 1); save the file as"),
+    "UTF-16": (HEAD.encode("utf-16"), "csv:1: is UTF-16 or UTF-32; save the file as UTF-8"),
+    "a spreadsheet": (b"PK\x03\x04\x00\x00", "csv:1: is binary data; expected CSV as UTF-8 text"),
+    "a column twice": ("question,question,doc_ids\na,b,c\n", 'csv:1: has several columns "question"; give each a name'),
+    "a long id": (f"{HEAD}Why?,{'x' * 2_001}\n", "csv:2: an id has at most 2,000 characters, found"),
+    "a long question": (f"{HEAD}{'x' * 20_001},a\n", "csv:2: question: expected text of 1 to 20,000 characters"),
+    "damaged gzip": (b"\x1f\x8b\x08", "csv: the gzip data is damaged or cut off"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_each_mistake_is_reported_with_its_line(text: str | bytes, message: str, tmp_path: Path) -> None:
+    [problem] = problems_in(tmp_path, text)
+    assert problem.startswith(message)
+
+
+def test_all_mistakes_are_reported_at_once_with_the_lines_on_which_rows_begin(tmp_path: Path) -> None:
+    text = f'{HEAD}"Two\nlines?",a\n,b\n\nx,y,z\n'
+    assert [problem.split(": ")[0] for problem in problems_in(tmp_path, text)] == ["csv:4", "csv:6"]
+
+
+def test_csv_becomes_a_contract_that_can_be_checked_or_another_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.csv").write_text(f"{HEAD}Why?,a;b\n")
+    ended = rag_contract("convert", "--from", "csv", "--csv", "q.csv", "--golden-out", "golden.jsonl")
+    assert ended == (0, "converted 1 query (1 with relevant documents)\n", "")
+    Path("current_run.jsonl").write_text('{"query_id": "why", "results": [{"doc_id": "a"}, {"doc_id": "b"}]}\n')
+    assert rag_contract("check").code == 0
+    assert rag_contract("convert", "--from", "csv", "--csv", "q.csv", "--to", "trec", "--qrels-out", "qrels").code == 0
+    assert Path("qrels").read_text() == "why 0 a 1\nwhy 0 b 1\n"
+
+
+def test_options_of_csv_are_refused_for_other_formats_and_nothing_is_written_as_csv() -> None:
+    for options, message in {
+        "--from trec --qrels q --golden-out g --separator ;": "--separator is for --from csv",
+        "--from csv --csv q --golden-out g --separator=": "--separator is empty",
+        "--from csv --csv q --run-out g": "--run-out cannot be made from csv, which has no run",
+        "--to csv --golden g --golden-out h": "Invalid value for '--to'",
+    }.items():
+        ended = rag_contract("convert", *options.split(" "))
+        assert ended.code == 2
+        assert message in ended.err, ended.err
+    assert FORMATS["csv"].outputs == {}
+
+
+CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), min_size=1, max_size=20)
+
+
+@given(
+    CELLS.filter(str.strip), st.lists(CELLS.filter(lambda name: name.strip() == name and "|" not in name), max_size=3)
+)
+def test_any_cell_is_read_as_csv_writes_it(question: str, ids: list[str]) -> None:
+    if any(name.startswith("[") for name in ids):
+        return
+    file = io.StringIO()
+    csv.writer(file).writerows([["question", "doc_ids"], [question, "|".join(ids)]])
+    with tempfile.TemporaryDirectory() as folder:
+        collection, problems = read(Path(folder), file.getvalue(), separator="|")
+    assert not problems
+    [query] = (collection.queries or {}).values()
+    assert query.text == question.strip()
+    assert list(query.grades) == (list(dict.fromkeys(ids)) or ["TODO"])
