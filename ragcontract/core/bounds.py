@@ -65,6 +65,9 @@ ACCEPTED = 20  # records; accepted regressions in a baseline; the oldest are lef
 FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others are counted
 
 # Runs
+COMPARED_IDS = (
+    10_000  # ids; the rows that lack a relevant document, to find its id in another form; further rows are not compared
+)
 UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
 
