@@ -65,9 +65,7 @@ ACCEPTED = 20  # records; accepted regressions in a baseline; the oldest are lef
 FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others are counted
 
 # Runs
-COMPARED_IDS = (
-    10_000  # ids; the rows that lack a relevant document, to find its id in another form; further rows are not compared
-)
+COMPARED_IDS = 10_000  # ids; those of rows without a relevant document, to find its id in another form; not compared
 UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
 
@@ -75,6 +73,7 @@ VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says th
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis
+TERMINAL_QUERIES = 20  # queries; the broken ones in the terminal, and those that do not fail; the others are counted
 TERMINAL_WHY = 200  # characters; why a broken rule does not count, in the terminal; cut, with an ellipsis
 TERMINAL_QUESTION = 80  # characters; a question in the terminal; cut, with an ellipsis
 TERMINAL_REASON = 500  # characters; why regressions are accepted, in the terminal; cut, with an ellipsis

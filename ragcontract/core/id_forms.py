@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten
 
 Part = Literal["blanks", "case", "leading zeros", "folder", "extension", "suffix"]
@@ -59,21 +60,25 @@ def most_common(found: Iterable[Match]) -> tuple[Match | None, int]:
     return None, 0
 
 
-def difference(match: Match) -> str:
-    """Return how an id was found, as ``without the suffix '#n' of the run's ids ('doc_sso#3' for 'doc_sso')``."""
-    example = f"({quoted(match.found)} for {quoted(match.wanted)})"
-    parts = [f"{part} {match.cut!r}" if match.cut else part for part in match.parts if part != "case"]
-    said = ["in other case"] if "case" in match.parts else []
+def difference(match: Match) -> Phrase:
+    """Return how an id was found, as ``without the suffix #n of the run's ids (doc_sso#3 for doc_sso)``."""
+    parts = [part for part in match.parts if part != "case"]
+    said: list[str | Name] = []
     if parts:
         *first, last = parts
         listed = f"{', '.join(first)} and {last}" if first else last
-        said.insert(0, f"without the {listed} of the run's ids" if match.longer_found else f"without their {listed}")
-    return f"{' and '.join(said)} {example}"
+        said.append(f"without the {listed}" if match.longer_found else f"without their {listed}")
+        said += [" ", Name(match.cut)] if match.cut else []
+        said += [" of the run's ids"] if match.longer_found else []
+    if "case" in match.parts:
+        said.append(" and in other case" if parts else "in other case")
+    return (*said, " (", named(match.found), " for ", named(match.wanted), ")")
 
 
-def quoted(name: str) -> str:
-    """Return an id in quotes, cut if it is long."""
-    return repr(shorten(name, bounds.VALUE_TEXT))
+def named(name: str) -> Name:
+    """Return an id for a sentence: cut if it is long, in quotes if it starts or ends with blanks."""
+    short = shorten(name, bounds.VALUE_TEXT)
+    return Name(short if name == name.strip() else repr(short))
 
 
 def _pairs(longer: Iterable[str], shorter: Iterable[str]) -> Iterator[tuple[str, str, tuple[Part, ...], str]]:

@@ -25,6 +25,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.reports import terminal
+from ragcontract.reports.drift import other_warnings
 from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.report import Detail
 
@@ -75,7 +76,8 @@ def command(
         request = replace(sources.request(paths, k=k, repeats=repeats), detail=report_json_detail)
         outcome = pipeline.check(request, now=clock())
     report = outcome.report
-    warn(report.warnings)
+    warn(other_warnings(report))
+    files = [out for _, out in wanted if not goes_to_stdout(out)]
     write_files({out: form.render(outcome) for form, out in wanted})
-    say(terminal.check_text(report), err=any(goes_to_stdout(out) for _, out in wanted))
+    say(terminal.check_text(report, files[0] if files else ""), err=any(goes_to_stdout(out) for _, out in wanted))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN

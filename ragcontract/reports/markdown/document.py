@@ -10,10 +10,10 @@ from ragcontract.core.numbers import count
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries
-from ragcontract.reports.drift import drift
+from ragcontract.reports.drift import drift, likely_mistakes
 from ragcontract.reports.headline import headline, shared_note
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
-from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, table, text
+from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, line, table, text
 from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
@@ -73,7 +73,7 @@ def _contract(name: str) -> str:
 
 
 def _drift(report: Report) -> list[str]:
-    notes = list(drift(report, code))
+    notes = [*likely_mistakes(report, code, line), *drift(report, code)]
     return ["\n".join(f"- {note}" for note in notes)] if notes else []
 
 
@@ -89,7 +89,8 @@ def _metric_table(report: Report, max_rows: int) -> list[str]:
         parts = [table(["Metric", "Current", "Limit", "Status"], "lrll", body)]
     if tags > max_rows:
         parts.append(f"… and {count(tags - max_rows, 'more limited mean')} of tags, in `report.json`.")
-    return parts + [text(note) for note in (shared_note(report), repeats_note(report)) if note]
+    notes = [text(note) for note in (shared_note(report), repeats_note(report)) if note]
+    return [*parts, *notes, *map(line, report.run_notes)]
 
 
 def _metric_row(row: Row, *, compared: bool) -> list[str]:
