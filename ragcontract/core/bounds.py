@@ -41,6 +41,7 @@ FAULTY_ROWS = 10_000  # rows; faulty rows of JSON lines that are counted; the re
 
 # Errors and warnings about input
 PROBLEMS = 50  # problems; a list of what is wrong with the input; the others are counted
+LINE_RANGES = 20  # ranges of lines; a problem that repeats in a file; an ellipsis stands for the others
 FAULTS = 49  # faults; one row, or the configuration; one more problem says that there are others
 QUESTION_PROBLEMS = 5  # problems; a list of questions for `init`; the others are counted
 MESSAGE = 1_000  # characters; the location, and the message, of a problem or a warning; cut, with an ellipsis

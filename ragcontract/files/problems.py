@@ -5,7 +5,11 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten
-from ragcontract.files.schema import Mismatch, dotted
+from ragcontract.files.problem import Problem
+from ragcontract.files.repeated import Repeated, key_of
+from ragcontract.files.schema import Mismatch
+
+__all__ = ["Collector", "MoreProblems", "Problem", "Problems", "Warned"]
 
 
 class Problems(Struct, frozen=True, kw_only=True):
@@ -37,22 +41,6 @@ class Problems(Struct, frozen=True, kw_only=True):
             raise InputError(self.problems, more=self.more, warnings=self.warnings)
 
 
-class Problem(Struct, frozen=True):
-    """One problem; the location is a path such as ``golden.jsonl:17: relevant_doc_ids``."""
-
-    location: str
-    message: str
-
-    @classmethod
-    def of(cls, location: str, mismatch: Mismatch) -> "Problem":
-        """Create a problem from a mismatch in the value at a location."""
-        return cls(f"{location}: {dotted(mismatch.path)}" if mismatch.path else location, mismatch.message)
-
-    def __str__(self) -> str:
-        """Return the location and the message as one sentence."""
-        return f"{shorten(self.location, bounds.MESSAGE)}: {shorten(self.message, bounds.MESSAGE)}"
-
-
 class MoreProblems(Struct, frozen=True):
     """Problems that are only counted, because enough others are described."""
 
@@ -66,27 +54,33 @@ class Warned(Struct, frozen=True):
 
 
 class Collector:
-    """Collects problems and warnings while input is read."""
+    """Collects problems and warnings while input is read; problems that repeat in a file are described once."""
 
     def __init__(self) -> None:
         """Start without problems and warnings."""
-        self._problems: list[str] = []
+        self._problems: dict[object, Repeated | str] = {}
+        self._described = 0
         self._warnings: list[str] = []
         self._more = 0
 
     @property
     def full(self) -> bool:
         """Whether enough problems are described, so that further ones only need to be counted."""
-        return len(self._problems) >= bounds.PROBLEMS
+        return self._described >= bounds.PROBLEMS
 
     def add(self, event: Problem | MoreProblems | Warned) -> None:
         """Add a problem or a warning from a reader."""
         if isinstance(event, Warned):
             self.warning(event.message)
-        elif isinstance(event, MoreProblems) or self.full:
-            self.count(event.count if isinstance(event, MoreProblems) else 1)
+        elif isinstance(event, MoreProblems):
+            self.count(event.count)
+        elif isinstance(group := self._problems.get(key := key_of(event)), Repeated):
+            self._described += group.add(event)
+        elif self.full:
+            self.count()
         else:
-            self._problems.append(str(event))
+            self._problems[key] = Repeated(event)
+            self._described += 1
 
     def problem(self, location: str, message: str) -> None:
         """Add a problem at ``location`` (``golden.jsonl:17: relevant_doc_ids``), which makes the input unusable."""
@@ -106,11 +100,20 @@ class Collector:
 
     def include(self, problems: Problems) -> None:
         """Add the problems and warnings of another collector."""
-        room = bounds.PROBLEMS - len(self._problems)
-        self._problems += problems.problems[:room]
+        room = max(0, bounds.PROBLEMS - self._described)
+        for problem in problems.problems[:room]:
+            self._problems[len(self._problems), problem] = problem
+            self._described += 1
         self._more += problems.more + len(problems.problems[room:])
         self._warnings += problems.warnings
 
     def found(self) -> Problems:
         """Return the problems and warnings collected so far."""
-        return Problems(problems=tuple(self._problems), more=self._more, warnings=tuple(self._warnings))
+        groups = list(self._problems.values())
+        only = groups[0] if len(groups) == 1 else None
+        if isinstance(only, Repeated) and only.is_folded:  # what was only counted is of this sort, too
+            return Problems(problems=tuple(only.lines(self._more)), warnings=tuple(self._warnings))
+        described = [line for one in groups for line in ([one] if isinstance(one, str) else one.lines())]
+        most = bounds.PROBLEMS
+        more = self._more + len(described[most:])
+        return Problems(problems=tuple(described[:most]), more=more, warnings=tuple(self._warnings))

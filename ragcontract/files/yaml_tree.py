@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.text import encodable, shorten
+from ragcontract.files.lines import UTF16, UTF16_BOMS
 
 Path = tuple[str | int, ...]
 HALF = r"contains half of a surrogate pair (\ud800 to \udfff), which is not a character; write both halves"
@@ -67,6 +68,8 @@ def load(data: bytes, *, texts: Container[str] = ()) -> Document:
 
 
 def _decode(data: bytes) -> tuple[str, Problem | None]:
+    if data.startswith(UTF16_BOMS):
+        return "", Problem(line=1, message=UTF16)
     try:
         return data.decode(), None
     except UnicodeDecodeError as error:
