@@ -16,6 +16,7 @@ from ragcontract.core.text import shorten
 
 Part = Literal["blanks", "case", "leading zeros", "folder", "extension", "suffix"]
 _WORDS = ("chunk", "part", "passage", "page", "section", "c", "p")  # before the number of a chunk: doc_chunk_3
+BLANK = "␣"
 _DIGITS, _SEPARATORS = "0123456789", "_-#:/.@| "
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
 
@@ -76,9 +77,10 @@ def difference(match: Match) -> Phrase:
 
 
 def named(name: str) -> Name:
-    """Return an id for a sentence: cut if it is long, in quotes if it starts or ends with blanks."""
-    short = shorten(name, bounds.VALUE_TEXT)
-    return Name(short if name == name.strip() else repr(short))
+    """Return an id for a sentence: cut if it is long, with blanks at its start or end made visible."""
+    rest = name.lstrip()
+    before, after = len(name) - len(rest), len(rest) - len(rest.rstrip())
+    return Name(shorten(BLANK * before + name.strip() + BLANK * after, bounds.VALUE_TEXT))
 
 
 def _pairs(longer: Iterable[str], shorter: Iterable[str]) -> Iterator[tuple[str, str, tuple[Part, ...], str]]:

@@ -20,6 +20,7 @@ from ragcontract.files.problems import MoreProblems, Problem, Warned
 from ragcontract.files.schema import Mismatch, mismatches
 
 HEAD, HEAD_LINES = 1 << 16, 40  # bytes and lines that show what a file is
+CONFLICT = b"<<<<<<< "
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -121,6 +122,8 @@ class _Reader(Generic[T]):
                 return
         if first:
             self._refuse_other_file(line)
+        if line.startswith(CONFLICT):
+            raise UnreadableError("is a conflict marker of git; resolve the merge, the rest of the file was not read")
         if self._explained >= bounds.PROBLEMS:
             # A gzip file of 10 KB may hold millions of them, and each takes as long as a good one.
             self._counted += 1
@@ -155,7 +158,8 @@ class _Reader(Generic[T]):
         for name, meant in strange_fields(msgspec.json.decode(line), self._known):
             if name not in self._misspelled:
                 self._misspelled.add(name)
-                yield Warned(f"{location}: unknown field {name!r} is not read; did you mean {meant!r}?")
+                message = f"{location}: unknown field {name!r} is not read; did you mean {meant!r}?"
+                yield Warned(message, field=name, meant=meant)
 
 
 def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:

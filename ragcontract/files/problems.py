@@ -48,9 +48,11 @@ class MoreProblems(Struct, frozen=True):
 
 
 class Warned(Struct, frozen=True):
-    """A warning, which does not change the verdict."""
+    """A warning, which does not change the verdict; of a misspelled ``field``, ``meant`` is the right name."""
 
     message: str
+    field: str = ""
+    meant: str = ""
 
 
 class Collector:
@@ -58,8 +60,9 @@ class Collector:
 
     def __init__(self) -> None:
         """Start without problems and warnings."""
-        self._problems: dict[object, Repeated | str] = {}
-        self._described = 0
+        self._problems: dict[object, Repeated] = {}
+        self._included: list[tuple[int, str]] = []
+        self._described = self._number = 0
         self._warnings: list[str] = []
         self._more = 0
 
@@ -74,12 +77,14 @@ class Collector:
             self.warning(event.message)
         elif isinstance(event, MoreProblems):
             self.count(event.count)
-        elif isinstance(group := self._problems.get(key := key_of(event)), Repeated):
-            self._described += group.add(event)
+        elif group := self._problems.get(key := key_of(event)):
+            self._number += 1
+            self._described += group.add(event, self._number)
         elif self.full:
             self.count()
         else:
-            self._problems[key] = Repeated(event)
+            self._number += 1
+            self._problems[key] = Repeated(event, self._number)
             self._described += 1
 
     def problem(self, location: str, message: str) -> None:
@@ -102,18 +107,20 @@ class Collector:
         """Add the problems and warnings of another collector."""
         room = max(0, bounds.PROBLEMS - self._described)
         for problem in problems.problems[:room]:
-            self._problems[len(self._problems), problem] = problem
+            self._number += 1
+            self._included.append((self._number, problem))
             self._described += 1
         self._more += problems.more + len(problems.problems[room:])
         self._warnings += problems.warnings
 
     def found(self) -> Problems:
         """Return the problems and warnings collected so far."""
-        groups = list(self._problems.values())
-        only = groups[0] if len(groups) == 1 else None
-        if isinstance(only, Repeated) and only.is_folded:  # what was only counted is of this sort, too
-            return Problems(problems=tuple(only.lines(self._more)), warnings=tuple(self._warnings))
-        described = [line for one in groups for line in ([one] if isinstance(one, str) else one.lines())]
-        most = bounds.PROBLEMS
-        more = self._more + len(described[most:])
-        return Problems(problems=tuple(described[:most]), more=more, warnings=tuple(self._warnings))
+        groups, more = list(self._problems.values()), self._more
+        only = groups[0] if len(groups) == 1 and not self._included else None
+        if only and only.is_folded:  # what was only counted is of this sort, too
+            numbered, more = only.described(more), 0
+        else:
+            numbered = sorted([*self._included, *(one for group in groups for one in group.described())])
+        described = tuple(text for _, text in numbered)
+        more += len(described[bounds.PROBLEMS :])
+        return Problems(problems=described[: bounds.PROBLEMS], more=more, warnings=tuple(self._warnings))

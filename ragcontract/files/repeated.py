@@ -21,9 +21,9 @@ def key_of(problem: Problem) -> tuple[str, str, str] | Problem:
 class Repeated:
     """Problems of one sort."""
 
-    def __init__(self, first: Problem) -> None:
-        """Start with the first of them."""
-        self._first = [first]
+    def __init__(self, first: Problem, number: int) -> None:
+        """Start with the first of them; ``number`` is its place in the order of all problems."""
+        self._first = [(number, first)]
         self._count = 1
         self._lines = _Ranges()
 
@@ -32,25 +32,26 @@ class Repeated:
         """Whether only the first problem is described, because there are more than a few."""
         return self._count > FEW
 
-    def add(self, problem: Problem) -> int:
+    def add(self, problem: Problem, number: int) -> int:
         """Add a problem; returns how many more descriptions there are, which is negative once they are folded."""
         self._count += 1
         if self._count <= FEW:
-            self._first.append(problem)
+            self._first.append((number, problem))
             return 1
         if self._count == FEW + 1:
-            for one in self._first:
+            for _, one in self._first:
                 self._lines.add(_line_of(one))
         self._lines.add(_line_of(problem))
         return 1 - FEW if self._count == FEW + 1 else 0
 
-    def lines(self, others: int = 0) -> list[str]:
-        """Return a line for each problem, or one for all; ``others`` are further ones whose lines are not known."""
+    def described(self, others: int = 0) -> list[tuple[int, str]]:
+        """Return number and text of each problem, or one text for all; ``others`` are further ones of unknown lines."""
         if not self.is_folded:
-            return [str(problem) for problem in self._first]
+            return [(number, str(problem)) for number, problem in self._first]
+        number, first = self._first[0]
         more = f"{self._count - 1 + others:,} more like this"
         where = f"in lines {self._lines.text(open_ended=others > 0)}" if self._lines.several else "in this line"
-        return [f"{self._first[0]} (and {more}, {where})"]
+        return [(number, f"{first} (and {more}, {where})")]
 
 
 class _Ranges:
