@@ -60,7 +60,8 @@ NEAR_COMPARED = 10  # names; candidates that are compared in full; the others ar
 # Commands other than `check`
 SLUG = 48  # characters; an id that `init` makes from a question; cut after a word
 TAGGED = 5  # queries; those with a tag, at least; `lint` notes a small tag
-LINT_IDS = 2_000  # ids; document ids from which `lint` suggests a spelling; ids of further rows are not suggested
+LINT_IDS = 10_000  # ids; document ids from which `lint` suggests a spelling; ids of further rows are not suggested
+LINT_REPEATED = 10  # findings; those of one rule that `lint` shows; the others are counted
 LINT_SUGGESTED = 5  # findings; those for which `lint` suggests a spelling; the others have no suggestion
 ACCEPTED = 20  # records; accepted regressions in a baseline; the oldest are left out
 FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others are counted

@@ -20,7 +20,7 @@ from ragcontract.core.nearest import nearest
 from ragcontract.core.text import shorten
 from ragcontract.files.validation import validator_class
 
-PERCENT = 100
+LEAST_PERCENT, PERCENT = 5, 100  # what a number stands for in place of a fraction; 2 may be any mistake
 _WORDS = {
     "string": "text",
     "integer": "a whole number",
@@ -159,7 +159,7 @@ def _meant(name: str, known: dict[str, Any], definitions: dict[str, Any]) -> str
         for branch in schema.get("anyOf", [schema]):
             inner = definitions.get(branch.get("$ref", "").rsplit("/", 1)[-1], {}).get("properties", {})
             if name in inner:
-                return f"indent it, so that it is under {outer!r}"
+                return f"write it under {outer!r}, indented"
             if near := nearest(name, inner):
                 return f"did you mean {near!r} under {outer!r}?"
     return f"known here: {', '.join(known)}"
@@ -191,7 +191,7 @@ def _meant_value(instance: object, schema: dict[str, Any], definitions: dict[str
         if "number" in wanted and re.fullmatch(r"[0-9]{1,9},[0-9]{1,9}", instance):
             return instance.replace(",", ".")
     number = _number(instance)
-    if number is None or not 1 < number <= PERCENT or not _is_fraction(schema, definitions):
+    if number is None or not LEAST_PERCENT <= number <= PERCENT or not _is_fraction(schema, definitions):
         return None
     return f"{number / PERCENT:g}"
 

@@ -72,8 +72,8 @@ def _missing(evaluation: Evaluation, problems: Collector, *, complete: bool) -> 
 def _without_rows(run: Side, queries: Mapping[str, GoldenQuery]) -> str:
     """Return that golden queries have no row, why if the ids of the run show it, and what to do."""
     missing = run.missing
-    if len(missing) == len(queries):
-        which = f"any of the {len(queries):,} golden queries" if len(queries) > 1 else "the only golden query"
+    if len(missing) == len(queries) > 1:
+        which = f"any of the {len(queries):,} golden queries"
     else:
         first = [f"{query_id!r} ({queries[query_id].location})" for query_id in missing[: bounds.LISTED]]
         more = f" and {len(missing) - len(first):,} more" if len(missing) > len(first) else ""
