@@ -89,7 +89,10 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     "NaN": ("fail_on: {mrr_drop_gt: .nan}", [f'1: fail_on.mrr_drop_gt: {DROP}, found ".nan" (text)']),
     "infinity": ("minimums: {mrr_at_k: .inf}", [f'1: minimums.mrr_at_k: {FRACTION}, found ".inf" (text)']),
     "infinity by size": ("minimums: {mrr_at_k: 1e999}", [f'1: minimums.mrr_at_k: {FRACTION}, found "1e999" (text)']),
-    "a minimum in percent": ("minimums: {mrr_at_k: 50%}", [f'1: minimums.mrr_at_k: {FRACTION}, found "50%"; write 0.5']),
+    "a minimum in percent": (
+        "minimums: {mrr_at_k: 50%}",
+        [f'1: minimums.mrr_at_k: {FRACTION}, found "50%"; write 0.5'],
+    ),
     "a group that is a number": ("fail_on: 3", ["1: fail_on: expected an object, found 3"]),
     "a group that is text": ("fail_on: x", ['1: fail_on: expected an object, found "x" (text)']),
     "a group that is a list": ("fail_on: [a]", ['1: fail_on: expected an object, found ["a"]']),

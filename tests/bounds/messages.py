@@ -165,7 +165,9 @@ def letters(number: int) -> str:
 
 
 def suggested_ids(lab: Lab, size: int) -> bool:
-    queries = [golden(f"q{number}", f"{letters(number)}-handbok", query=f"Question {number}?") for number in range(size)]
+    queries = [
+        golden(f"q{number}", f"{letters(number)}-handbok", query=f"Question {number}?") for number in range(size)
+    ]
     rows = [run("q0", *(f"{letters(number)}-handbook" for number in range(size)))]
     return lint(lab, queries, rows).count("did you mean") == size
 
