@@ -147,8 +147,8 @@ def _never_retrieved(queries: Queries, exports: Exports) -> Found:
         if example and matched > 1 and any(doc_id in in_another_form for doc_id in never):
             if not said:
                 found = render(difference(example), repr)
-                ids = f"{len(exports.never):,} relevant ids are in no run"
-                yield query, f"{ids}; {matched:,} are {found}: write ids the same way in the contract and in the run"
+                ids = f"{len(exports.never):,} relevant ids never occur in a run"
+                yield query, f"{ids}; {matched:,} do {found}: write ids the same way in the contract and in the run"
             said = True
             continue
         explained += 1

@@ -129,7 +129,7 @@ def test_distances_are_recognized_by_both(form: str, spark: SparkSession, tmp_pa
     plan = plan_for(tmp_path)
     rows = run_rows(ONCE)
     for row in rows:
-        row["results"] = [{"doc_id": f"d{n}", "score": n / 10, "text": None} for n in range(4)]
+        row["results"] = [{"doc_id": f"d{n}", "score": n / 10, "text": "x"} for n in range(4)]
     cluster, machine = sides(spark, written(tmp_path / "run", rows, form), plan)
     assert (cluster.distances, machine.distances) == (True, True)
     assert (cluster.problems.warnings, machine.problems.warnings) == ((), ())
