@@ -17,7 +17,7 @@ from ragcontract.core.text import shorten
 Part = Literal["blanks", "case", "leading zeros", "folder", "extension", "suffix"]
 _WORDS = ("chunk", "part", "passage", "page", "section", "c", "p")  # before the number of a chunk: doc_chunk_3
 BLANK = "␣"
-_DIGITS, _SEPARATORS = "0123456789", "_-#:/.@| "
+_DIGITS, _SEPARATORS = "0123456789", "_-#:/@| "
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
 
 
@@ -41,6 +41,8 @@ def matches(wanted: Collection[str], found: Iterable[str]) -> list[Match]:
     found = list(dict.fromkeys(found))
     for longer, shorter, longer_found in ((found, wanted, True), (wanted, found, False)):
         for one, other, parts, cut in _pairs(longer, shorter):
+            if not longer_found and set(parts) <= {"blanks", "case"}:
+                continue  # neither is longer, so the other direction has found all of these
             here, there = (other, one) if longer_found else (one, other)
             has_parts = there != there.strip() if parts == ("blanks",) else longer_found
             match = Match(wanted=here, found=there, parts=parts, longer_found=has_parts, cut=cut)
@@ -115,7 +117,7 @@ def _shortened(name: str) -> Iterator[tuple[tuple[Part, ...], str, str]]:
     """Yield ``(parts, rest, cut)``: the name itself, then what is left without parts of it."""
     yield (), name, ""
     if name.isdecimal():
-        yield ("leading zeros",), name.lstrip("0"), ""
+        yield ("leading zeros",), name.lstrip("0") or "0", ""
         return
     ways: list[tuple[tuple[Part, ...], str]] = [((), name)]
     if stem := _without_suffix(name):

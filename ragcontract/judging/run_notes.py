@@ -27,17 +27,17 @@ def _depth(evaluation: Evaluation) -> Iterator[str]:
     before = evaluation.baseline.depth if evaluation.baseline else None
     if now is None or not now.most:
         return
+    shorter = before is not None and now.most < before.most
+    has = f"The run has at most {count(now.most, 'result')} a query" + (
+        f" and the baseline up to {before.most:,}" if before is not None and shorter else ""
+    )
+    lost = f"a document that fell below rank {now.most} reads as missing"
     if now.most < k:
-        yield (
-            f"The run has at most {count(now.most, 'result')} a query, so Recall@{k} is Recall@{now.most}; "
-            f"export at least {k}, or lower k."
-        )
-    if before is not None and now.most < before.most:
-        yield (
-            f"The run has at most {count(now.most, 'result')} a query and the baseline up to {before.most:,}: "
-            f"a document that fell below rank {now.most} reads as missing."
-        )
-    elif before is not None and before.most < min(now.most, k):
+        also = f", and {lost}" if shorter else ""
+        yield f"{has}, so Recall@{k} is Recall@{now.most}{also}; export at least {k}, or lower k."
+    elif shorter:
+        yield f"{has}: {lost}."
+    if before is not None and before.most < min(now.most, k):
         yield (
             f"The baseline has at most {count(before.most, 'result')} a query and the run up to {now.most:,}: "
             f"what the run finds below rank {before.most} counts as a gain. Recreate the baseline from a longer export."
