@@ -233,7 +233,7 @@ REFUSED: dict[str, tuple[Setup, str]] = {
     ),
     "an error page": (
         text("current_run.jsonl", "<!DOCTYPE html>\n<html><body>404</body></html>\n"),
-        "current_run.jsonl:1: is HTML or XML, not JSON lines; was an error page saved in its place?",
+        "current_run.jsonl:1: is HTML or XML, not JSON lines; was an error page downloaded?",
     ),
     "an unresolved merge": (
         text("golden.jsonl", as_jsonl(*GOLDEN[:2]) + "<<<<<<< HEAD\n" + as_jsonl(*GOLDEN[2:]) + "=======\n>>>>>>> b\n"),
@@ -255,7 +255,7 @@ REFUSED: dict[str, tuple[Setup, str]] = {
         results(lambda row: row | {"results": ["doc_0"]}),
         'current_run.jsonl:1: results[0]: expected an object, found "doc_0"; write {"doc_id": "doc_0"} ' + ALL,
     ),
-    "one id in place of a list": (
+    "one id instead of a list": (
         rows("golden.jsonl", *(row | {"relevant_doc_ids": "doc_0"} for row in GOLDEN)),
         'golden.jsonl:1: relevant_doc_ids: expected a list, found "doc_0" (text); write ["doc_0"] for a list of one '
         + ALL,
@@ -392,7 +392,7 @@ def chunked(row: Row, form: str) -> Row:
 NEVER = "5 of 5 relevant ids never occur in the run; 5 do"
 CHUNKS = "are these chunk ids? A result has the document's id as doc_id and the chunk's as chunk_id"
 SAME = "write ids the same way in the contract and in the run"
-# What the run's ids are in place of those of the contract, and what is said of it.
+# What the run's ids are instead of those of the contract, and what is said of it.
 IDS = {
     "chunk ids": ("{}#3", f"{NEVER} without the suffix #n of the run's ids (doc_0#3 for doc_0): {CHUNKS}"),
     "chunk ids with a colon": ("{}:3", f"{NEVER} without the suffix :n of the run's ids (doc_0:3 for doc_0): {CHUNKS}"),
@@ -505,7 +505,7 @@ def scored(*scores: float) -> list[Row]:
     ]
 
 
-def test_distances_are_said_once_in_place_of_a_warning_about_order() -> None:
+def test_distances_are_said_once_instead_of_a_warning_about_order() -> None:
     write_jsonl(Path("current_run.jsonl"), scored(0.1, 0.2, 0.3))
     ended = rag_contract("check", "--report-html", "report.html")
     assert (ended.code, ended.err, ended.out.count(DISTANCES)) == (0, "", 1)

@@ -16,7 +16,7 @@ from ragcontract.core.id_forms import Match, matches, most_common
 class UnseenIds(Struct, frozen=True, kw_only=True):
     """The relevant ids of the queries with rows: ``never`` of the ``relevant`` ones occur in no row.
 
-    Of these, ``compared`` were compared with the ids that occur in their place: ``matched`` occur in the form of the
+    Of these, ``compared`` were compared with ids that do occur: ``matched`` occur in the form of the
     ``example``. ``retrieved`` are the first ids of the run.
     """
 

@@ -66,7 +66,7 @@ def not_json_lines(expected: str, head: bytes) -> str | None:
             "is a Git LFS pointer, not the file itself; fetch that with `git lfs pull`, or `lfs: true` in the workflow"
         )
     if first.startswith("<") and not first.startswith("<<<<<<<"):
-        return "is HTML or XML, not JSON lines; was an error page saved in its place?"
+        return "is HTML or XML, not JSON lines; was an error page downloaded?"
     if len(words) in _TREC_COLUMNS and words[1] in _TREC and "," not in first:
         return f"is {_TREC[words[1]]} in the format of TREC; convert it with `rag-contract convert --from trec`"
     if separated := _separated(first, second):
@@ -89,7 +89,7 @@ def one_object(expected: str, head: bytes, record: type) -> str | None:
 
 
 def without_swapped(problems: Problems) -> Problems:
-    """Return the problems with one in place of two that name the golden file a run and the run a golden file."""
+    """Return the problems with one instead of two that name the golden file a run and the run a golden file."""
     runs, goldens = (
         [problem for problem in problems.problems if problem.endswith(f": {said}")]
         for said in (instead_said(RUN, GOLDEN), instead_said(GOLDEN, RUN))

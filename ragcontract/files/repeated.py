@@ -22,7 +22,7 @@ class Repeated:
     """Problems of one sort."""
 
     def __init__(self, first: Problem, number: int) -> None:
-        """Start with the first of them; ``number`` is its place in the order of all problems."""
+        """Start with the first of them; ``number`` is its position among all problems."""
         self._first = [(number, first)]
         self._count = 1
         self._lines = _Ranges()

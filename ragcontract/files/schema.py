@@ -20,7 +20,7 @@ from ragcontract.core.nearest import nearest
 from ragcontract.core.text import shorten
 from ragcontract.files.validation import validator_class
 
-LEAST_PERCENT, PERCENT = 5, 100  # what a number stands for in place of a fraction; 2 may be any mistake
+LEAST_PERCENT, PERCENT = 5, 100  # a number that is probably meant as a percentage; 2 may be any mistake
 _WORDS = {
     "string": "text",
     "integer": "a whole number",

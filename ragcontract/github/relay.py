@@ -136,7 +136,7 @@ def _refuse_unwritten(report: Report, path: Path) -> None:
         "queries: an id occurs twice": len(set(ids)) < len(ids),
         "k: a cut-off occurs twice": len(set(report.k)) < len(report.k),
         f"findings: a sentence has more than {bounds.REPORT_SENTENCE:,} characters": any(map(_is_too_long, phrases)),
-        f"run_notes: a sentence has more than {bounds.REPORT_SENTENCE:,} characters": any(map(_is_too_long, notes)),
+        f"likely_mistakes, run_notes: a sentence has more than {bounds.REPORT_SENTENCE:,} characters": any(map(_is_too_long, notes)),
     }
     if found := [f"{path}: {problem}" for problem, is_there in problems.items() if is_there]:
         raise InputError(found)

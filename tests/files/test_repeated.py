@@ -23,7 +23,7 @@ def test_more_are_described_once_with_their_lines() -> None:
     assert found.more == 0
 
 
-def test_files_fields_and_messages_are_told_apart() -> None:
+def test_files_fields_and_messages_are_distinguished() -> None:
     problems = [(f"{file}:{line}: {field}", message) for file in "ab" for field in "xy" for message in ("is", "has")
                 for line in (1,)]  # fmt: skip
     assert len(collected(*problems).problems) == 8
