@@ -132,11 +132,12 @@ def _refuse_unwritten(report: Report, path: Path) -> None:
     ids = [query.id for query in report.queries]
     phrases = (phrase for one in report.findings for phrase in (one.expected, one.found, one.found_now))
     notes = (*report.likely_mistakes, *((note,) for note in report.run_notes))
+    too_long = f"a sentence has more than {bounds.REPORT_SENTENCE:,} characters"
     problems = {
         "queries: an id occurs twice": len(set(ids)) < len(ids),
         "k: a cut-off occurs twice": len(set(report.k)) < len(report.k),
-        f"findings: a sentence has more than {bounds.REPORT_SENTENCE:,} characters": any(map(_is_too_long, phrases)),
-        f"likely_mistakes, run_notes: a sentence has more than {bounds.REPORT_SENTENCE:,} characters": any(map(_is_too_long, notes)),
+        f"findings: {too_long}": any(map(_is_too_long, phrases)),
+        f"likely_mistakes, run_notes: {too_long}": any(map(_is_too_long, notes)),
     }
     if found := [f"{path}: {problem}" for problem, is_there in problems.items() if is_there]:
         raise InputError(found)
