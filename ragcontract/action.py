@@ -134,18 +134,21 @@ def _check_and_write(job: _Job) -> Delivery:
         outcome = pipeline.check(request, now=job.world.clock())
     except InputError as error:
         raise without_content(error, job.files) from None
-    report = replace(outcome.report, warnings=without_warnings(outcome.report.warnings, job.files))
+    mistakes = [] if job.files.linked else outcome.report.likely_mistakes
+    warnings = without_warnings(outcome.report.warnings, job.files)
+    report = replace(outcome.report, warnings=warnings, likely_mistakes=mistakes)
     outcome = replace(outcome, report=report)
     with owned_like_workspace(reports.values(), context):
         write_files({reports[form.name]: form.render(outcome) for form in FORMATS if form.name in reports})
 
     broken = report.verdict == "fail"
+    outputs = _numbers(report) | {name: for_next_step(path, context) for name, path in reports.items()}
     level: Level = "error" if settings.enforce else "warning"
     return Delivery(
         exit_code=ExitCode.BROKEN if broken and settings.enforce else ExitCode.PASS,
         state=report.verdict,
-        log=log_of(report, level, context),
-        outputs=_numbers(report) | {name: for_next_step(path, context) for name, path in reports.items()},
+        log=log_of(report, level, context, outputs),
+        outputs=outputs,
         render=renderer_of(report, settings.name),
         report=report,
     )

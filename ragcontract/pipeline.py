@@ -14,6 +14,7 @@ from ragcontract.contract.golden_file import read_golden
 from ragcontract.contract.resolve import Contract, resolve
 from ragcontract.evaluation.aggregates import aggregate
 from ragcontract.evaluation.source import Source
+from ragcontract.files.mistaken import without_swapped
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Problems
 from ragcontract.judging.decision import Decision, decide
@@ -113,4 +114,5 @@ def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     contract = evaluation.contract
     sides = [evaluation.run, *([evaluation.baseline] if evaluation.baseline else [])]
     of_sides = sum((side.problems for side in sides), Problems())
-    return contract.problems + contract.limit_problems + of_sides + unjudgeable(evaluation, complete=complete)
+    of_files = without_swapped(contract.problems + contract.limit_problems + of_sides)
+    return of_files + unjudgeable(evaluation, complete=complete)

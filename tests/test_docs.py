@@ -74,7 +74,7 @@ def test_a_missing_part_is_reported_and_no_page_is_written(tmp_path: Path) -> No
 def test_the_first_section_fails_with_the_message_it_shows() -> None:
     output = docs.block(README, "quickstart output")
     assert (
-        "FAIL refund_policy (new)\n  Expected doc_refund_policy in top 3\n  Found: missing from top 5 (was rank 1)"
+        "FAIL refund_policy (new)\n  Expected doc_refund_policy in top 3\n  Found: missing from top 3 (was rank 1)"
         in output
     )
 

@@ -1,5 +1,6 @@
 """Builds a side on the driver from the counts of all workers."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -13,15 +14,16 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.run import VERSION_FIELDS, SourceFile
 from ragcontract.core.scores import QueryScore
 from ragcontract.evaluation.columns import Column
+from ragcontract.evaluation.depths import depth_of
 from ragcontract.evaluation.duplicates import Duplicates
 from ragcontract.evaluation.fold import merged
 from ragcontract.evaluation.plan import RowOutcome
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.runs.order import out_of_order
+from ragcontract.runs.order import look_like_distances, out_of_order
 from ragcontract.statistics.repeats import averaged, averaged_values
 
-WHOLE = ("outcome", "short", "tally")  # kinds of counts whose number has nothing to do with the number of rows
+WHOLE = ("outcome", "short", "tally", "depth")  # kinds of counts whose number has nothing to do with the number of rows
 
 
 def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector) -> Side:
@@ -60,6 +62,8 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
             short=sum(one.rows for one in short),
             named=tuple(queries[one.number].id for one in short[: bounds.NAMES]),
         ),
+        depth=depth_of(Counter({one.number: one.rows for one in counts.here("depth") or ()})),
+        distances=_are_distances(tally),
         problems=problems.found(),
     )
 
@@ -117,9 +121,13 @@ def _report(counts: Counts, tally: dict[str, int], location: str, problems: Coll
         problems.problem(location, "has no rows")
     described = tuple(one.key.decode() for one in counts.first("problem", bounds.PROBLEMS))
     problems.include(Problems(problems=described, more=tally["problems"] - len(described)))
-    if tally["unordered"]:
+    if tally["unordered"] and not _are_distances(tally):
         (first,) = counts.first("unordered", 1)
         problems.warning(out_of_order(first.key.decode(), tally["unordered"]))
+
+
+def _are_distances(tally: dict[str, int]) -> bool:
+    return look_like_distances(tally["unordered"], tally["rising"], falling=tally["falling"] > 0)
 
 
 def _versions(counts: Counts, location: str, problems: Collector) -> dict[str, list[str]]:

@@ -12,6 +12,7 @@ unknown                                id without golden query       number with
 latency     bits of the milliseconds                                 number with this latency
 version     number of version field    version                       number with this version
 unordered                              file                          number whose scores do not descend
+depth       number of results                                        number with as many results
 problem                                message about a row           number with this problem
 tally                                  one of ``TALLIES``            total
 ==========  =========================  ============================  ========================================
@@ -39,11 +40,11 @@ from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.opening import UTF8_BOM
 from ragcontract.files.problems import Problem
 from ragcontract.files.schema import Mismatch, shown
-from ragcontract.runs.order import descending
+from ragcontract.runs.order import descending, falls, rises
 from ragcontract.runs.readers import UNREAD
 
 COUNTS = "kind string, number long, key binary, rows long"
-TALLIES = ("rows", "measured", "unmeasured", "results", "repeated", "problems", "unordered")
+TALLIES = ("rows", "measured", "unmeasured", "results", "repeated", "problems", "unordered", "rising", "falling")
 LINE, FILE = "line", "file"  # columns in addition to those of a run row
 HELD = 100_000
 AT_ONCE = 10_000
@@ -118,9 +119,13 @@ class _Counts:
     def note(self, row: RunRow, file: str) -> None:
         """Count a valid row."""
         self._others["tally", 0, b"rows"] += 1
-        if not descending([result.score for result in row.results]):
+        scores = [result.score for result in row.results]
+        if not descending(scores):
             self._others["unordered", 0, file.encode()] += 1
             self._others["tally", 0, b"unordered"] += 1
+            self._others["tally", 0, b"rising"] += rises(scores)
+        else:
+            self._others["tally", 0, b"falling"] += falls(scores)
         query_id = as_id(row.query_id)
         query = self._job.plan.golden.get(query_id)
         if query is None:
@@ -128,6 +133,7 @@ class _Counts:
                 self._unknown[query_id] += 1
             return
         number, doc_ids = self._job.numbers[query_id], row.doc_ids
+        self._others["depth", len(doc_ids), b""] += 1
         if (outcome := self._outcome(query, row, doc_ids, file)) is not None:
             self._outcomes[number, outcome] += 1
         if self._duplicates.note(query_id, doc_ids):

@@ -16,6 +16,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate, LimitKey
 from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import SourceFile
+from ragcontract.files.mistaken import CONFIG, instead_of
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
@@ -51,6 +52,8 @@ def read_config(path: str | None, registry: Registry, *, k: int | None = None) -
         return _unusable(k, Problem(path, read_problem(error)))
     if len(data) > bounds.CONFIG:
         return _unusable(k, Problem(path, f"is larger than {mebibytes(bounds.CONFIG)}, the limit for a configuration"))
+    if other := instead_of(CONFIG, data):
+        return _unusable(k, Problem(path, other))
     return _read(data, source, registry, k)
 
 

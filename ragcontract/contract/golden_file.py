@@ -112,6 +112,8 @@ def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = n
                     builder.row(row, event.location(index))
             case FileRead(file=file):
                 builder.files.append(file)
+            case Warned(meant="relevant_doc_ids"):
+                builder.misspelled = event
             case Problem() | MoreProblems() | Warned():
                 builder.problems.add(event)
     return builder.finish()
@@ -125,12 +127,17 @@ class _Builder:
         self._tags: set[str] = set()
         self._shared: dict[Any, Any] = {}  # equal tags and rules are stored once
         self._metadata: str | None = None
+        self.misspelled: Warned | None = None  # the field of the relevant documents: a row without it says so
+        self._explained = False
 
     def row(self, row: GoldenRow, location: str) -> None:
         if row.metadata and self._metadata is None:
             self._metadata = location
         relevant = _relevant(row)
         if isinstance(relevant, Mismatch):
+            if self.misspelled and row.relevance is None:
+                self._explained = True
+                relevant = Mismatch(relevant.path, f"is missing; is {self.misspelled.field!r} a misspelling of it?")
             self.problems.mismatch(location, relevant)
             return
         if row.must_rank_at_most is not None and not relevant:
@@ -174,6 +181,8 @@ class _Builder:
         return ()
 
     def finish(self) -> Golden:
+        if self.misspelled and not self._explained:
+            self.problems.add(self.misspelled)
         for warning in contract_warnings(self._queries.values()):
             self.problems.warning(warning)
         return Golden(

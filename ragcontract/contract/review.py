@@ -15,7 +15,8 @@ from ragcontract.contract.golden_file import PLACEHOLDER
 from ragcontract.contract.unsatisfiable import contradictions, more_than_k
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.nearest import NearNames
+from ragcontract.core.id_forms import Match, difference, matches, most_common
+from ragcontract.core.nearest import NearNames, is_typo
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.rules.ranks import MustRankAtMost
@@ -135,15 +136,34 @@ def _small_tags(queries: Queries) -> Found:
 
 
 def _never_retrieved(queries: Queries, exports: Exports) -> Found:
-    explained, retrieved = 0, NearNames(sorted(exports.doc_ids))
+    """Yield the queries whose documents no run returns; those whose ids are only written in another form, once."""
+    in_another_form = {match.wanted: match for match in matches(sorted(exports.never), sorted(exports.doc_ids))}
+    example, matched = most_common(in_another_form.values())
+    said, explained, retrieved = False, 0, NearNames(sorted(exports.doc_ids))
     for query in queries.values():
         never = [doc_id for doc_id in query.relevant_doc_ids if doc_id in exports.never and doc_id != PLACEHOLDER]
-        if never:
-            explained += 1
-            near = retrieved.nearest(never[0]) if explained <= bounds.LINT_SUGGESTED else None
-            advice = f"did you mean {near!r}?" if near else "is the id right, and the document in the index?"
-            wanted = render(listed(never, "and"))
-            yield query, f"{query.id!r} wants {wanted}, which no run returns for any question; {advice}"
+        if not never:
+            continue
+        if example and matched > 1 and any(doc_id in in_another_form for doc_id in never):
+            if not said:
+                found = render(difference(example), repr)
+                ids = f"{len(exports.never):,} relevant ids never occur in a run"
+                yield query, f"{ids}; {matched:,} do {found}: write ids the same way in the contract and in the run"
+            said = True
+            continue
+        explained += 1
+        near = _meant(never[0], query, in_another_form, retrieved) if explained <= bounds.LINT_SUGGESTED else None
+        advice = f"did you mean {near!r}?" if near else "is the id right, and the document in the index?"
+        wanted = render(listed(never, "and"))
+        yield query, f"{query.id!r} wants {wanted}, which no run returns for any question; {advice}"
+
+
+def _meant(doc_id: str, query: GoldenQuery, in_another_form: Mapping[str, Match], retrieved: NearNames) -> str | None:
+    """Return the id that was meant: the same in another form, or one typing error away; None if that is not sure."""
+    if match := in_another_form.get(doc_id):
+        return match.found
+    near = retrieved.nearest(doc_id)
+    return near if near and is_typo(doc_id, near) and near not in query.relevant_doc_ids else None
 
 
 def _beyond_depth(queries: Queries, config: Config, exports: Exports) -> Found:

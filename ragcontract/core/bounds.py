@@ -43,6 +43,7 @@ FAULTY_ROWS = 10_000  # rows; faulty rows of JSON lines that are counted; the re
 
 # Errors and warnings about input
 PROBLEMS = 50  # problems; a list of what is wrong with the input; the others are counted
+LINE_RANGES = 20  # ranges of lines; a problem that repeats in a file; an ellipsis stands for the others
 FAULTS = 49  # faults; one row, or the configuration; one more problem says that there are others
 QUESTION_PROBLEMS = 5  # problems; a list of questions for `init`; the others are counted
 MESSAGE = 1_000  # characters; the location, and the message, of a problem or a warning; cut, with an ellipsis
@@ -65,7 +66,8 @@ CANDIDATE_TEXT = 200  # characters; a result's text, and a question, in `candida
 SLUG = 48  # characters; an id that `init` makes from a question; cut after a word
 FOLDER_NAME = 80  # characters; a folder in the name of the workflow that `init` writes for it; cut
 TAGGED = 5  # queries; those with a tag, at least; `lint` notes a small tag
-LINT_IDS = 2_000  # ids; document ids from which `lint` suggests a spelling; ids of further rows are not suggested
+LINT_IDS = 10_000  # ids; document ids from which `lint` suggests a spelling; ids of further rows are not suggested
+LINT_REPEATED = 10  # findings; those of one rule that `lint` shows; the others are counted
 LINT_SUGGESTED = 5  # findings; those for which `lint` suggests a spelling; the others have no suggestion
 ACCEPTED = 20  # records; accepted regressions in a baseline; the oldest are left out
 BROKEN_LISTED = 20  # queries; those that a new baseline breaks, and the waivers for them; the others are counted
@@ -73,6 +75,7 @@ CHANGED_ITEMS = 100  # items; contract changes of each kind in a baseline that r
 FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others are counted
 
 # Runs
+COMPARED_IDS = 10_000  # ids; those of rows without a relevant document, to find its id in another form; not compared
 UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
 
@@ -83,6 +86,7 @@ LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the othe
 REPLACED_DAYS = 14  # days; a note that the baseline was replaced; only the list of inputs has it
 NOTE_REASON = 300  # characters; why regressions are accepted, in that note; cut, with an ellipsis
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis
+TERMINAL_QUERIES = 20  # queries; the broken ones in the terminal, and those that do not fail; the others are counted
 TERMINAL_WHY = 200  # characters; why a broken rule does not count, in the terminal; cut, with an ellipsis
 TERMINAL_QUESTION = 80  # characters; a question in the terminal; cut, with an ellipsis
 TERMINAL_REASON = 500  # characters; why regressions are accepted, in the terminal; cut, with an ellipsis

@@ -5,6 +5,7 @@ misspelled one are compared with it character by character.
 """
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
@@ -12,6 +13,8 @@ from itertools import islice, pairwise
 
 from ragcontract.core import bounds
 
+TYPO_LENGTH = 5  # characters from which on a part of an id can be misspelled
+_PARTS = re.compile(r"[\W_]+")
 CUTOFF = 0.75  # of difflib's ratio, from which on a name is near
 
 
@@ -61,6 +64,26 @@ class NearNames:
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known name most similar to ``word``, or None if none is near. For one search; see ``NearNames``."""
     return NearNames(known).nearest(word)
+
+
+def is_typo(word: str, meant: str) -> bool:
+    """Return whether two ids differ by one typing error: a letter left out, added, replaced, or two exchanged.
+
+    The parts between separators must be the same but for one, which has at least five characters and no digits: names
+    that differ in a number or in a short part, as ``policy_eu`` and ``policy_us``, mean different things.
+    """
+    ours, theirs = _PARTS.split(word.lower()), _PARTS.split(meant.lower())
+    differing = [(one, other) for one, other in zip(ours, theirs, strict=False) if one != other]
+    if len(ours) != len(theirs) or len(differing) != 1:
+        return False
+    one, other = differing[0]
+    if max(len(one), len(other)) < TYPO_LENGTH or any(map(str.isdigit, one + other)):
+        return False
+    start = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    one, other = one[start:], other[start:]
+    if len(one) == len(other):
+        return one[1:] == other[1:] or (one[:2] == other[1::-1] and one[2:] == other[2:])
+    return one[1:] == other or one == other[1:]
 
 
 def _plain(name: str) -> str:

@@ -13,13 +13,15 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.columns import Column
+from ragcontract.evaluation.depths import DepthCounter
 from ragcontract.evaluation.duplicates import DuplicateCounter
 from ragcontract.evaluation.plan import Plan, valid_values
 from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.unseen_ids import UnseenIdSearch
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
 from ragcontract.files.schema import shown
-from ragcontract.runs.order import descending, out_of_order
+from ragcontract.runs.order import OrderCheck, descending, falls
 from ragcontract.runs.past import Expected, expected_of
 from ragcontract.runs.readers import RunEvent
 from ragcontract.runs.stored import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead
@@ -74,7 +76,9 @@ class _Builder:
         self._unmeasured = 0
         self._versions: dict[tuple[str | int | None, ...], None] = {}
         self._duplicates = DuplicateCounter(plan.k)
-        self._unordered, self._first_unordered = 0, ""
+        self._order = OrderCheck()
+        self._depths = DepthCounter()
+        self._unseen_ids = UnseenIdSearch({} if plan.is_baseline else plan.golden)
         self._changed: list[str] = []  # queries for which a stored baseline has a different question
         self._expected: dict[str, Expected] = {}
         self._doc_ids: dict[str, list[list[str]]] = {}
@@ -85,13 +89,17 @@ class _Builder:
             self._paths.append(event.path)
         first = (len(self._paths) - 1 << FILE_BITS) + event.line
         needs_row = bool(self._plan.families or self._plan.row_rules)
+        order = self._order
+        falling = order.falling
         known: list[RunRow] = []
         retrieved: list[Retrieved] = []
         for index, row in enumerate(event.rows):
             query_id = as_id(row.query_id)
-            if not descending([result.score for result in row.results]):
-                self._unordered += 1
-                self._first_unordered = self._first_unordered or location_of(event, index)
+            scores = [result.score for result in row.results]
+            if not descending(scores):
+                order.out_of_order(scores, location_of(event, index))
+            elif not falling:
+                order.falling = falling = falls(scores)
             query = golden.get(query_id)
             if query is None:
                 self._note_unknown(query_id)
@@ -140,10 +148,16 @@ class _Builder:
         """Store the scores of rows; for queries with several rows, each of them."""
         score, scores = self._plan.ranking.score, self._scores
         for query, doc_ids in retrieved:
+            scored = score(query, doc_ids)
             if query.id in scores:
-                self._repeats.setdefault(query.id, [scores[query.id]]).append(score(query, doc_ids))
+                self._repeats.setdefault(query.id, [scores[query.id]]).append(scored)
             else:
-                scores[query.id] = score(query, doc_ids)
+                scores[query.id] = scored
+            if None in scored.ranks:
+                self._unseen_ids.hold(query, doc_ids)
+        all_ids = [doc_ids for _, doc_ids in retrieved]
+        self._depths.note(all_ids)
+        self._unseen_ids.note(all_ids)
         if self._plan.keep_ids:
             for query, doc_ids in retrieved:
                 self._doc_ids.setdefault(query.id, []).append(doc_ids)
@@ -191,8 +205,8 @@ class _Builder:
         missing = tuple([query_id for query_id in plan.golden if query_id not in apart])
         if not plan.is_baseline:
             self._score_missing(missing)
-        if self._unordered:
-            self.problems.warning(out_of_order(self._first_unordered, self._unordered))
+        if warning := self._order.warning():
+            self.problems.warning(warning)
         stored = self.stored
         return Side(
             scores=scores,
@@ -206,6 +220,9 @@ class _Builder:
             latency=stored.latency if stored else summary(self._latencies),
             unmeasured=self._unmeasured,
             duplicates=self._duplicates.result(),
+            depth=self._depths.result(),
+            distances=self._order.distances,
+            unseen_ids=self._unseen_ids.result(missing),
             changed=tuple(self._changed),
             expected=self._expected,
             stored=stored,

@@ -9,7 +9,9 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.run import Latency, SourceFile
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.columns import Column
+from ragcontract.evaluation.depths import Depth
 from ragcontract.evaluation.duplicates import Duplicates
+from ragcontract.evaluation.unseen_ids import UnseenIds
 from ragcontract.files.problems import Problems
 from ragcontract.runs.past import Expected
 from ragcontract.runs.stored import StoredHead
@@ -21,10 +23,12 @@ class Side(Struct, frozen=True, kw_only=True):
     ``scores`` and ``columns`` (one for each family except the ranking metrics) are by query id. ``violations`` are
     those of rules that need the row. ``missing`` are golden queries without a row. ``unknown`` are the first query ids
     that are not golden queries, and ``more_unknown`` counts those that are not listed. ``unmeasured`` counts the rows
-    without a latency. ``rows`` counts the rows of each query if any has several and they have no order. ``changed`` are
-    queries for which a stored baseline has a different question, ``expected`` has what its queries expected where that
-    differs from the golden file, ``stored`` is the head of that baseline, and ``incomparable`` are its metrics that
-    were computed in another way. ``doc_ids`` has the document ids of each row if the plan requests them.
+    without a latency. ``depth`` is None if there are no rows. ``distances`` says whether the scores look like
+    distances. ``unseen_ids`` are the relevant ids that never occur, which are only searched for on this machine.
+    ``rows`` counts the rows of each query if any has several and they have no order. ``changed`` are queries for which
+    a stored baseline has a different question, ``expected`` has what its queries expected where that differs from the
+    golden file, ``stored`` is the head of that baseline, and ``incomparable`` are its metrics that were computed in
+    another way. ``doc_ids`` has the document ids of each row if the plan requests them.
     """
 
     scores: dict[str, QueryScore]
@@ -39,6 +43,9 @@ class Side(Struct, frozen=True, kw_only=True):
     latency: Latency | None = None
     unmeasured: int = 0
     duplicates: Duplicates = Duplicates()
+    depth: Depth | None = None
+    distances: bool = False
+    unseen_ids: UnseenIds = UnseenIds()
     changed: tuple[str, ...] = ()
     expected: dict[str, Expected] = {}
     stored: StoredHead | None = None

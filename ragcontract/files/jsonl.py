@@ -13,11 +13,14 @@ from ragcontract.core.nearest import NearNames
 from ragcontract.files.events import Batch, Event, FileRead
 from ragcontract.files.lines import UnreadableError, line_blocks_of
 from ragcontract.files.malformed import malformed
+from ragcontract.files.mistaken import expected_of, instead_of, not_json_lines, one_object
 from ragcontract.files.nesting import NestingError, check_nesting
 from ragcontract.files.opening import READ_ERRORS, UTF8_BOM, InputFile, Progress, no_progress, read_problem
 from ragcontract.files.problems import MoreProblems, Problem, Warned
 from ragcontract.files.schema import Mismatch, mismatches
 
+HEAD, HEAD_LINES = 1 << 16, 40  # bytes and lines that show what a file is
+CONFLICT = b"<<<<<<< "
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -60,14 +63,17 @@ class _Reader(Generic[T]):
             self._decode_strictly = msgspec.json.Decoder(_strict(row_type)).decode
             self._to_spell_check = 0
         self._misspelled: set[str] = set()
+        self._head: list[bytes] = []  # the first lines of the current file
         self._explained = self._counted = 0  # problems; faulty rows after them
 
     def events(self, file: InputFile) -> Iterator[Event[T]]:
         """Yield the events of one file."""
         decode = self._decode_strictly or self._decode
+        self._head = []
         rows_read = read = at = 0  # number of rows; of lines in complete blocks; of the current line
         try:
             for lines in line_blocks_of(file, "JSON lines"):
+                self._head = self._head or lines[:HEAD_LINES]
                 rows = None
                 if rows_read >= self._to_spell_check:
                     with suppress(*UNDECODABLE):
@@ -115,7 +121,9 @@ class _Reader(Generic[T]):
                 yield Batch(path, int(number), [row])
                 return
         if first:
-            _refuse_other_json(line)
+            self._refuse_other_file(line)
+        if line.startswith(CONFLICT):
+            raise UnreadableError("is a conflict marker of git; resolve the merge, the rest of the file was not read")
         if self._explained >= bounds.PROBLEMS:
             # A gzip file of 10 KB may hold millions of them, and each takes as long as a good one.
             self._counted += 1
@@ -129,11 +137,29 @@ class _Reader(Generic[T]):
             self._explained += 1
             yield Problem.of(location, mismatch)
 
+    def _refuse_other_file(self, line: bytes) -> None:
+        """Raise UnreadableError if the first row shows that all others would fail for the same reason."""
+        start = line.strip()
+        head = b"\n".join(self._head).removeprefix(UTF8_BOM)[:HEAD]
+        expected = expected_of(self._known)
+        if other := instead_of(expected, head):
+            raise UnreadableError(other)
+        if start.startswith(b"["):
+            raise UnreadableError("is a JSON array; expected one object a line, as `jq -c '.[]' FILE` writes them")
+        if start == b"{":
+            raise UnreadableError(
+                "is one JSON document over several lines; expected one object a line, as `jq -c . FILE` writes it"
+            )
+        why = one_object(expected, head, self._known) if start.startswith(b"{") else not_json_lines(expected, head)
+        if why:
+            raise UnreadableError(why)
+
     def _check_spelling(self, line: bytes, location: str) -> Iterator[Warned]:
         for name, meant in strange_fields(msgspec.json.decode(line), self._known):
             if name not in self._misspelled:
                 self._misspelled.add(name)
-                yield Warned(f"{location}: unknown field {name!r} is not read; did you mean {meant!r}?")
+                message = f"{location}: unknown field {name!r} is not read; did you mean {meant!r}?"
+                yield Warned(message, field=name, meant=meant)
 
 
 def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
@@ -156,17 +182,6 @@ def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
 def _strict(record: type[T]) -> type[T]:
     """Return a record type that refuses unknown fields."""
     return msgspec.defstruct(record.__name__, [], bases=(record,), forbid_unknown_fields=True)  # type: ignore[return-value]
-
-
-def _refuse_other_json(line: bytes) -> None:
-    """Raise UnreadableError if the first row shows that all others would fail for the same reason."""
-    start = line.strip()
-    if start.startswith(b"["):
-        raise UnreadableError("is a JSON array; expected one object a line, as `jq -c '.[]' FILE` writes them")
-    if start == b"{":
-        raise UnreadableError(
-            "is one JSON document over several lines; expected one object a line, as `jq -c . FILE` writes it"
-        )
 
 
 def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, str]]:

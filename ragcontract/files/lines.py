@@ -8,6 +8,8 @@ from ragcontract.files.opening import BUFFER, UTF8_BOM, InputFile
 
 HEAD = 1024  # number of bytes examined to detect binary data
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+UTF16 = "is UTF-16 or UTF-32; save the file as UTF-8"
+ZIP, PARQUET = b"PK\x03\x04", b"PAR1"
 
 
 class UnreadableError(Exception):
@@ -35,8 +37,14 @@ def line_blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
     Raises the same errors as :func:`lines_of`.
     """
     head = file.stream.peek(HEAD)[:HEAD]
-    if head.startswith(UTF16_BOMS):
-        raise UnreadableError("is UTF-16 or UTF-32; save the file as UTF-8", lines_on=1)
+    if head.startswith(UTF16_BOMS) or _is_utf_16(head):
+        raise UnreadableError(UTF16, lines_on=1)
+    if head.startswith(ZIP):
+        raise UnreadableError(
+            f"is a ZIP archive, as Excel files are too; expected {expected}, or gzip of them", lines_on=1
+        )
+    if head.startswith(PARQUET):
+        raise UnreadableError("is Parquet; give it a name that ends in .parquet", lines_on=1)
     if b"\0" in head:
         raise UnreadableError(f"is binary data; expected {expected} as UTF-8 text, or gzip of them", lines_on=1)
     longest = min(bounds.LINE, file.longest or bounds.LINE)
@@ -54,6 +62,11 @@ def line_blocks_of(file: InputFile, expected: str) -> Iterator[list[bytes]]:
         begun = [rest]
     if last := b"".join(begun):
         yield [last]
+
+
+def _is_utf_16(head: bytes) -> bool:
+    """Return whether the first characters are UTF-16 of JSON, which is mostly ASCII, without a byte order mark."""
+    return head[:2] in {b"{\0", b"\0{", b"[\0", b"\0["}
 
 
 def _too_long(longest: int) -> UnreadableError:

@@ -3,10 +3,12 @@
 import re
 
 from ragcontract.core import bounds
+from ragcontract.files.lines import UTF16, UTF16_BOMS
 from ragcontract.files.nesting import NestingError
 
 _REASON = re.compile(r"JSON is malformed: (?P<reason>.+) \(byte (?P<at>\d+)\)")
 _HINTS = (
+    (re.compile(r"<{7}|={7}|>{7}"), "a merge conflict was left in the file"),
     (re.compile(r"NaN|Inf"), "JSON has no NaN or Infinity: write null or leave the field out"),
     (re.compile(r"None|True|False"), "JSON writes null, true and false"),
     (re.compile(r"'"), "JSON wants double quotes"),
@@ -22,6 +24,8 @@ def malformed(data: bytes, error: Exception) -> tuple[int, str]:
     if isinstance(error, RecursionError):
         limit = f": more than {bounds.NESTING} levels" if isinstance(error, NestingError) else ""
         return 1, f"is nested too deeply{limit}"
+    if data.startswith(UTF16_BOMS):
+        return 1, UTF16
     try:
         data.decode()
     except UnicodeDecodeError as bad:
@@ -42,7 +46,9 @@ def malformed(data: bytes, error: Exception) -> tuple[int, str]:
 def _explain(data: bytes, reason: str, at: int) -> tuple[int, str]:
     if reason == "trailing characters":  # only for this reason, the position is one byte too high
         line, column = _position(data, at - 1)
-        return line, f"goes on after the end of its JSON object: {_rest(data, at - 1)} at column {column}"
+        rest = _rest(data, at - 1)
+        hint = "; lines do not end in commas" if rest == repr(",") else ""
+        return line, f"goes on after the end of its JSON object: {rest} at column {column}{hint}"
     line, column = _position(data, at)
     rest = data[at:].decode(errors="replace")
     hint = next((f"; {advice}" for start, advice in _HINTS if start.match(rest)), "")

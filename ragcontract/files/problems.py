@@ -5,7 +5,11 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten
-from ragcontract.files.schema import Mismatch, dotted
+from ragcontract.files.problem import Problem
+from ragcontract.files.repeated import Repeated, key_of
+from ragcontract.files.schema import Mismatch
+
+__all__ = ["Collector", "MoreProblems", "Problem", "Problems", "Warned"]
 
 
 class Problems(Struct, frozen=True, kw_only=True):
@@ -37,22 +41,6 @@ class Problems(Struct, frozen=True, kw_only=True):
             raise InputError(self.problems, more=self.more, warnings=self.warnings)
 
 
-class Problem(Struct, frozen=True):
-    """One problem; the location is a path such as ``golden.jsonl:17: relevant_doc_ids``."""
-
-    location: str
-    message: str
-
-    @classmethod
-    def of(cls, location: str, mismatch: Mismatch) -> "Problem":
-        """Create a problem from a mismatch in the value at a location."""
-        return cls(f"{location}: {dotted(mismatch.path)}" if mismatch.path else location, mismatch.message)
-
-    def __str__(self) -> str:
-        """Return the location and the message as one sentence."""
-        return f"{shorten(self.location, bounds.MESSAGE)}: {shorten(self.message, bounds.MESSAGE)}"
-
-
 class MoreProblems(Struct, frozen=True):
     """Problems that are only counted, because enough others are described."""
 
@@ -60,33 +48,44 @@ class MoreProblems(Struct, frozen=True):
 
 
 class Warned(Struct, frozen=True):
-    """A warning, which does not change the verdict."""
+    """A warning, which does not change the verdict; of a misspelled ``field``, ``meant`` is the right name."""
 
     message: str
+    field: str = ""
+    meant: str = ""
 
 
 class Collector:
-    """Collects problems and warnings while input is read."""
+    """Collects problems and warnings while input is read; problems that repeat in a file are described once."""
 
     def __init__(self) -> None:
         """Start without problems and warnings."""
-        self._problems: list[str] = []
+        self._problems: dict[object, Repeated] = {}
+        self._included: list[tuple[int, str]] = []
+        self._described = self._number = 0
         self._warnings: list[str] = []
         self._more = 0
 
     @property
     def full(self) -> bool:
         """Whether enough problems are described, so that further ones only need to be counted."""
-        return len(self._problems) >= bounds.PROBLEMS
+        return self._described >= bounds.PROBLEMS
 
     def add(self, event: Problem | MoreProblems | Warned) -> None:
         """Add a problem or a warning from a reader."""
         if isinstance(event, Warned):
             self.warning(event.message)
-        elif isinstance(event, MoreProblems) or self.full:
-            self.count(event.count if isinstance(event, MoreProblems) else 1)
+        elif isinstance(event, MoreProblems):
+            self.count(event.count)
+        elif group := self._problems.get(key := key_of(event)):
+            self._number += 1
+            self._described += group.add(event, self._number)
+        elif self.full:
+            self.count()
         else:
-            self._problems.append(str(event))
+            self._number += 1
+            self._problems[key] = Repeated(event, self._number)
+            self._described += 1
 
     def problem(self, location: str, message: str) -> None:
         """Add a problem at ``location`` (``golden.jsonl:17: relevant_doc_ids``), which makes the input unusable."""
@@ -106,11 +105,22 @@ class Collector:
 
     def include(self, problems: Problems) -> None:
         """Add the problems and warnings of another collector."""
-        room = bounds.PROBLEMS - len(self._problems)
-        self._problems += problems.problems[:room]
+        room = max(0, bounds.PROBLEMS - self._described)
+        for problem in problems.problems[:room]:
+            self._number += 1
+            self._included.append((self._number, problem))
+            self._described += 1
         self._more += problems.more + len(problems.problems[room:])
         self._warnings += problems.warnings
 
     def found(self) -> Problems:
         """Return the problems and warnings collected so far."""
-        return Problems(problems=tuple(self._problems), more=self._more, warnings=tuple(self._warnings))
+        groups, more = list(self._problems.values()), self._more
+        only = groups[0] if len(groups) == 1 and not self._included else None
+        if only and only.is_folded:  # what was only counted is of this sort, too
+            numbered, more = only.described(more), 0
+        else:
+            numbered = sorted([*self._included, *(one for group in groups for one in group.described())])
+        described = tuple(text for _, text in numbered)
+        more += len(described[bounds.PROBLEMS :])
+        return Problems(problems=described[: bounds.PROBLEMS], more=more, warnings=tuple(self._warnings))

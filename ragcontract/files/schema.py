@@ -7,6 +7,7 @@ validated again here with jsonschema, which reports every error.
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
@@ -19,6 +20,7 @@ from ragcontract.core.nearest import nearest
 from ragcontract.core.text import shorten
 from ragcontract.files.validation import validator_class
 
+LEAST_PERCENT, PERCENT = 5, 100  # a number that is probably meant as a percentage; 2 may be any mistake
 _WORDS = {
     "string": "text",
     "integer": "a whole number",
@@ -156,6 +158,8 @@ def _meant(name: str, known: dict[str, Any], definitions: dict[str, Any]) -> str
     for outer, schema in known.items():
         for branch in schema.get("anyOf", [schema]):
             inner = definitions.get(branch.get("$ref", "").rsplit("/", 1)[-1], {}).get("properties", {})
+            if name in inner:
+                return f"write it under {outer!r}, indented"
             if near := nearest(name, inner):
                 return f"did you mean {near!r} under {outer!r}?"
     return f"known here: {', '.join(known)}"
@@ -163,6 +167,8 @@ def _meant(name: str, known: dict[str, Any], definitions: dict[str, Any]) -> str
 
 def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     message = f"expected {describe(schema, definitions)}, found {shown(instance)}"
+    if (meant := _meant_value(instance, schema, definitions)) is not None:
+        return f"{message}; write {meant}"
     required = definitions.get(schema.get("$ref", "").rsplit("/", 1)[-1], schema).get("required", [])
     if isinstance(instance, str | int) and len(required) == 1:
         return f"{message}; write {{{_json(required[0])}: {_brief(instance, levels=0)}}}"
@@ -174,6 +180,34 @@ def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, A
         elif "array" in wanted:
             message += f"; write [{_brief(instance, levels=0)}] for a list of one"
     return message
+
+
+def _meant_value(instance: object, schema: dict[str, Any], definitions: dict[str, Any]) -> str | None:
+    """Return the number or boolean that was probably meant: 0.8 for 80 and "80%", 0.5 for "0,5", true for "yes"."""
+    wanted = _types(schema, definitions)
+    if isinstance(instance, str):
+        if "boolean" in wanted:
+            return {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(instance.lower())
+        if "number" in wanted and re.fullmatch(r"[0-9]{1,9},[0-9]{1,9}", instance):
+            return instance.replace(",", ".")
+    number = _number(instance)
+    if number is None or not LEAST_PERCENT <= number <= PERCENT or not _is_fraction(schema, definitions):
+        return None
+    return f"{number / PERCENT:g}"
+
+
+def _number(instance: object) -> float | None:
+    """Return a number, or that of a percentage such as "80%"; None for anything else."""
+    if isinstance(instance, str):
+        return float(instance[:-1]) if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?%", instance) else None
+    return instance if isinstance(instance, int | float) and not isinstance(instance, bool) else None
+
+
+def _is_fraction(schema: dict[str, Any], definitions: dict[str, Any]) -> bool:
+    """Return whether a schema accepts numbers from 0 to 1, and no larger ones."""
+    branches = schema.get("anyOf", [schema])
+    numbers = [branch for branch in branches if _types(branch, definitions) & {"number", "integer"}]
+    return bool(numbers) and all((branch.get("minimum"), branch.get("maximum")) == (0, 1) for branch in numbers)
 
 
 def _is_json_scalar(text: str) -> bool:

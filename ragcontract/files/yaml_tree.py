@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.text import encodable, shorten
+from ragcontract.files.lines import UTF16, UTF16_BOMS
 
 Path = tuple[str | int, ...]
 HALF = r"contains half of a surrogate pair (\ud800 to \udfff), which is not a character; write both halves"
@@ -67,6 +68,8 @@ def load(data: bytes, *, texts: Container[str] = ()) -> Document:
 
 
 def _decode(data: bytes) -> tuple[str, Problem | None]:
+    if data.startswith(UTF16_BOMS):
+        return "", Problem(line=1, message=UTF16)
     try:
         return data.decode(), None
     except UnicodeDecodeError as error:
@@ -118,8 +121,7 @@ class _Tree:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             message = ", ".join(part for part in (error.context, error.problem) if part)
-            hint = "; indent with spaces, not tabs" if r"'\t'" in message else ""
-            return self._refuse(mark, (), f"is not YAML: {message}{hint}")
+            return self._refuse(mark, (), f"is not YAML: {message}{_hint(message, text, mark)}")
         except yaml.reader.ReaderError as error:
             line = text[: error.position].count("\n") + 1
             code = error.character if isinstance(error.character, int) else ord(error.character)
@@ -189,6 +191,18 @@ class _Tree:
             if value is not None:  # null means absent
                 found[key] = value
         return found
+
+
+def _hint(message: str, text: str, mark: Any) -> str:
+    """Return the way out of a frequent mistake, to add to YAML's message."""
+    if r"'\t'" in message:
+        return "; indent with spaces, not tabs"
+    if "mapping values are not allowed" not in message:
+        return ""
+    for number, line in enumerate(text.splitlines()[: mark.line + 1 if mark else 0], 1):
+        if found := re.match(r"\s*([A-Za-z_]\w{0,60}):[^\s:/]", line):
+            return f"; write a blank after the colon of {found[1]!r} in line {number}"
+    return "; indent all keys of one level by as many blanks"
 
 
 def _whole(text: str) -> str | None:

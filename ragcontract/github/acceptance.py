@@ -44,7 +44,7 @@ def accept(delivery: Delivery, context: Context, settings: Settings, world: Worl
     delivery = replace(delivery, render=renderer_of(report, settings.name, remark=remark(found)))
     if isinstance(found, Refused):
         return replace(delivery, log=delivery.log + notice(found)), settings
-    log, outputs = log_of(report, "warning", context), {"accepted-by": found.login}
+    log, outputs = log_of(report, "warning", context, delivery.outputs), {"accepted-by": found.login}
     accepted = replace(
         delivery,
         exit_code=ExitCode.PASS,

@@ -26,6 +26,7 @@ from ragcontract.github.paths import in_repository, owned_like_workspace
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, find
 from ragcontract.github.settings import Settings
 from ragcontract.reports import terminal
+from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.markdown import document
 from ragcontract.reports.markdown.document import NO_REMARK, Layout, Remark
 from ragcontract.reports.report import ErrorReport, Report
@@ -107,9 +108,13 @@ class World(Struct, frozen=True, kw_only=True):
     timing: Timing
 
 
-def log_of(report: Report, level: Level, context: Context) -> str:
-    """Return the report for the job's log, with the reasons as annotations of this level."""
-    shown = printable(terminal.without_colours(terminal.check_text(report)))
+def log_of(report: Report, level: Level, context: Context, outputs: Mapping[str, str]) -> str:
+    """Return the report for the job's log, with the reasons as annotations of this level.
+
+    ``outputs`` are those of the step; the log refers to the first report among them.
+    """
+    file = next((outputs[form.name] for form in FORMATS if form.name in outputs), "")
+    shown = printable(terminal.without_colours(terminal.check_text(report, file)))
     return shown + annotations.of_report(report, level, partial(in_repository, context=context))
 
 

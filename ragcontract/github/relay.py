@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import mebibytes
+from ragcontract.core.phrase import Phrase
 from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.nesting import check_nesting
 from ragcontract.files.problems import Problem
@@ -146,16 +147,20 @@ def _refuse_unwritten(report: Report, path: Path) -> None:
     """Raise :class:`InputError` for what fits the schema, comes from no check, and takes long to render."""
     ids = [query.id for query in report.queries]
     phrases = (phrase for one in report.findings for phrase in (one.expected, one.found, one.found_now))
+    notes = (*report.likely_mistakes, *((note,) for note in report.run_notes))
+    too_long = f"a sentence has more than {bounds.REPORT_SENTENCE:,} characters"
     problems = {
         "queries: an id occurs twice": len(set(ids)) < len(ids),
         "k: a cut-off occurs twice": len(set(report.k)) < len(report.k),
-        f"findings: a sentence has more than {bounds.REPORT_SENTENCE:,} characters": any(
-            sum(len(part) if isinstance(part, str) else len(part.name) for part in phrase) > bounds.REPORT_SENTENCE
-            for phrase in phrases
-        ),
+        f"findings: {too_long}": any(map(_is_too_long, phrases)),
+        f"likely_mistakes, run_notes: {too_long}": any(map(_is_too_long, notes)),
     }
     if found := [f"{path}: {problem}" for problem, is_there in problems.items() if is_there]:
         raise InputError(found)
+
+
+def _is_too_long(phrase: Phrase) -> bool:
+    return sum(len(part) if isinstance(part, str) else len(part.name) for part in phrase) > bounds.REPORT_SENTENCE
 
 
 def _refuse_unrenderable(render: Renderer, path: Path) -> None:

@@ -1,11 +1,15 @@
 """Finds problems that prevent a verdict although each input file on its own is valid."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ragcontract.contract.unsatisfiable import never_passing
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.id_forms import difference, matches, most_common
 from ragcontract.core.numbers import count
+from ragcontract.core.phrase import render
+from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import observe
@@ -57,12 +61,7 @@ def _missing(evaluation: Evaluation, problems: Collector, *, complete: bool) -> 
     if not run.missing:
         return
     if evaluation.contract.config.missing_queries == "error":
-        for query_id in run.missing:
-            problems.problem(
-                run.name,
-                f"has no row for golden query {query_id!r} ({queries[query_id].location}); "
-                "export it again, or have such queries scored 0 with `missing_queries: zero` in the config",
-            )
+        problems.problem(run.name, _without_rows(run, queries))
         return
     missing = count(len(run.missing), "golden query")
     if complete:
@@ -71,9 +70,41 @@ def _missing(evaluation: Evaluation, problems: Collector, *, complete: bool) -> 
         problems.warning(f"{run.name}: no row for {missing}, scored 0: {named(run.missing)}")
 
 
+def _without_rows(run: Side, queries: Mapping[str, GoldenQuery]) -> str:
+    """Return that golden queries have no row, why if the ids of the run show it, and what to do."""
+    missing = run.missing
+    if len(missing) == len(queries) > 1:
+        which = f"any of the {len(queries):,} golden queries"
+    else:
+        first = [f"{query_id!r} ({queries[query_id].location})" for query_id in missing[: bounds.LISTED]]
+        more = f" and {len(missing) - len(first):,} more" if len(missing) > len(first) else ""
+        several = f"{len(missing):,} of {len(queries):,} golden queries:" if len(missing) > 1 else "golden query"
+        which = f"{several} {', '.join(first)}{more}"
+    advice = "export it again, or have such queries scored 0 with `missing_queries: zero` in the config"
+    return f"has no row for {which}; {_other_query_ids(run, queries) or advice}"
+
+
+def _other_query_ids(run: Side, queries: Mapping[str, GoldenQuery]) -> str | None:
+    """Return how the query ids of a run differ from those of the golden queries without a row; None if they do not."""
+    missing = run.missing[: bounds.COMPARED_IDS]
+    if not missing or not run.unknown:
+        return None
+    example, matched = most_common(matches(missing, run.unknown))
+    if example and matched * 2 >= len(missing):
+        has = "it has it" if len(run.missing) == 1 else f"it has {matched:,} of them"
+        return f"{has} {render(difference(example), repr)}: write query_id as the golden row's id is written"
+    if len(run.missing) < len(queries):
+        return None
+    questions = {query.query for query in queries.values()}
+    if questions.issuperset(run.unknown[: bounds.NAMES]):
+        return "its query_id is the question; write the golden row's id"
+    return f"its query ids are {named(run.unknown)}; is it the run of another golden file?"
+
+
 def _warnings(evaluation: Evaluation) -> Iterator[str]:
     run, contract = evaluation.run, evaluation.contract
-    if run.unknown:
+    refused = run.missing and contract.config.missing_queries == "error"
+    if run.unknown and not (refused and _other_query_ids(run, contract.queries)):
         unknown = len(run.unknown) + run.more_unknown
         yield f"{run.name}: {count(unknown, 'row')} for no golden query, left out: {named(run.unknown, unknown)}"
     duplicates = run.duplicates

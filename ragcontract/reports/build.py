@@ -13,6 +13,9 @@ from ragcontract.judging.contract_changes import contract_changes
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import worst
+from ragcontract.judging.likely_mistakes import likely_mistakes
+from ragcontract.judging.run_notes import run_notes
+from ragcontract.reports.drift import as_warning
 from ragcontract.reports.queries import broken_queries_of, query_reports, usual_detail
 from ragcontract.reports.report import (
     BaselineInput,
@@ -49,7 +52,8 @@ def report_of(
 ) -> Report:
     """Build the report. ``now`` needs a time zone. By default, up to 10,000 golden queries are all listed."""
     detail = detail or usual_detail(evaluation)
-    all_warnings = [*warnings, *decision.warnings, *_about_age(evaluation, now)]
+    mistakes = list(likely_mistakes(evaluation))
+    all_warnings = [*map(as_warning, mistakes), *warnings, *decision.warnings, *_about_age(evaluation, now)]
     return Report(
         tool=TOOL,
         verdict=decision.verdict,
@@ -68,6 +72,8 @@ def report_of(
         repeats=_repeats(evaluation),
         findings=list(decision.findings),
         scope=_scope(evaluation),
+        likely_mistakes=mistakes,
+        run_notes=list(run_notes(evaluation)),
         source=source,
     )
 
@@ -150,6 +156,7 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
             missing=list(run.missing),
             unknown=list(run.unknown),
             duplicate_rate=run.duplicates.rate,
+            depth=run.depth,
         ),
         baseline=_baseline_input(baseline, evaluation, now) if baseline else None,
         config=ConfigInput(files=_files(contract.config_file.files)) if contract.config_file.files else None,
@@ -171,6 +178,7 @@ def _baseline_input(baseline: Side, evaluation: Evaluation, now: datetime) -> Ba
         gone=list(baseline.unknown),
         age_days=None if age is None else age.days,
         too_old=max_age is not None and age is not None and age / timedelta(days=1) > max_age,
+        depth=baseline.depth,
         accepted=stored.accepted if stored else [],
         replaces=stored.replaces if stored else None,
         contract_changes=contract_changes(evaluation),

@@ -1,4 +1,4 @@
-"""Drift: what else changed between baseline and run, which may be a cause or not."""
+"""What may explain a result: mistakes in the input, and what else changed between baseline and run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -6,6 +6,7 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Name, Phrase, Quote, render
 from ragcontract.core.run import VERSION_FIELDS
+from ragcontract.core.text import encodable
 from ragcontract.reports.report import BaselineInput, Report
 
 
@@ -31,6 +32,23 @@ def drift_phrases(report: Report) -> Iterator[Phrase]:
         yield (f"{age}; update it with `rag-contract baseline --update`",)
     if baseline.k is not None and max(baseline.k) != max(report.k):
         yield (f"The baseline was made with k = {max(baseline.k)} and is compared here at k = {max(report.k)}",)
+
+
+def likely_mistakes(report: Report, name: Quote = str, text: Quote = str) -> Iterator[str]:
+    """Yield sentences about likely mistakes in the input; ``name`` and ``text`` escape names and other text."""
+    for phrase in report.likely_mistakes:
+        yield render(phrase, name, text)
+
+
+def as_warning(mistake: Phrase) -> str:
+    """Return a likely mistake as plain text, as it is among the warnings of the report."""
+    return encodable(render(mistake))
+
+
+def other_warnings(report: Report) -> list[str]:
+    """Return the warnings that are not likely mistakes, for reports that show those at the top."""
+    said = set(map(as_warning, report.likely_mistakes))
+    return [warning for warning in report.warnings if warning not in said]
 
 
 def _spoken(field: str) -> str:

@@ -11,7 +11,9 @@ from msgspec import Meta, Struct
 from ragcontract.core.contract_change import ContractChange
 from ragcontract.core.finding import Finding
 from ragcontract.core.metric import Direction, Scale
+from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import Latency, SourceFile
+from ragcontract.evaluation.depths import Depth
 from ragcontract.judging.decision import Verdict
 from ragcontract.judging.gates import GateReport, Status
 from ragcontract.judging.policy import QueryStatus
@@ -52,7 +54,7 @@ class GoldenInput(Struct, frozen=True, kw_only=True):
 class RunInput(Struct, frozen=True, kw_only=True):
     """The run: ``missing`` are golden queries without a row (scored 0), ``unknown`` rows without a golden query.
 
-    At most 10,000 ``unknown`` ids are listed; ``queries`` counts all.
+    At most 10,000 ``unknown`` ids are listed; ``queries`` counts all. ``depth`` is the number of results of its rows.
 
     ``duplicate_rate`` is the share of results in the exported top k that repeat a document of their row.
     """
@@ -63,6 +65,7 @@ class RunInput(Struct, frozen=True, kw_only=True):
     missing: list[str]
     unknown: list[str]
     duplicate_rate: float = 0.0
+    depth: Depth | None = None
 
 
 class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -86,6 +89,7 @@ class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     gone: list[str]
     age_days: int | None
     too_old: bool
+    depth: Depth | None = None
     accepted: Annotated[
         list[Accepted], Meta(description="Broken contracts that became the baseline, the latest last.")
     ] = []
@@ -242,6 +246,8 @@ class Report(Struct, frozen=True, kw_only=True):
     ``detail`` says which ``queries`` are listed: those that violate a rule (``failed``), also those whose ranks differ
     from the baseline (``changed``), or ``all``. ``findings`` describe each broken rule or gate once, for people.
     ``scope`` is null if all of the contract was judged; otherwise, all numbers are about the queries that were.
+    ``likely_mistakes`` are the warnings about input that probably explain the verdict; ``run_notes`` are sentences
+    about the run that explain its metrics.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -262,6 +268,8 @@ class Report(Struct, frozen=True, kw_only=True):
     repeats: RepeatsReport | None = None
     findings: list[Finding] = []
     scope: ScopeReport | None = None
+    likely_mistakes: list[Phrase] = []
+    run_notes: list[str] = []
     source: Provenance | None = None
 
     @property

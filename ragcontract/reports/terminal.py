@@ -11,7 +11,7 @@ from ragcontract.core.phrase import render
 from ragcontract.core.run import Latency
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, tolerated_queries
-from ragcontract.reports.drift import changed_versions, drift, not_compared
+from ragcontract.reports.drift import changed_versions, drift, likely_mistakes, not_compared
 from ragcontract.reports.headline import headline, shared_note
 from ragcontract.reports.history import history_notes
 from ragcontract.reports.metric_table import table_rows
@@ -32,13 +32,18 @@ def without_colours(text: str) -> str:
     return text
 
 
-def check_text(report: Report) -> str:
-    """Render a check: every broken query, the metric table, the verdict."""
-    findings = FindingsByQuery(report)
+def check_text(report: Report, file: str = "") -> str:
+    """Render a check: the worst broken queries, the metric table, the verdict; ``file`` is the report with more."""
+    findings, most = FindingsByQuery(report), bounds.TERMINAL_QUERIES
     tolerated = [query for query in tolerated_queries(report) if query.status != "fail"]
-    parts = ["\n".join(_tolerated(query, findings) for query in tolerated)]
-    parts += [_broken(query, findings, since(report, query)) for query in broken_queries(report)]
-    parts.append("\n".join([*drift(report, visible), *_metric_table(report)]))
+    broken = broken_queries(report)
+    not_failing = [_tolerated(query, findings) for query in tolerated[:most]]
+    parts = ["\n".join([*not_failing, *_more(tolerated, "that do not fail", file)])]
+    parts += [_broken(query, findings, since(report, query)) for query in broken[:most]]
+    parts += _more(broken, "broken", file)
+    parts.append(
+        "\n".join([*likely_mistakes(report, visible, visible), *drift(report, visible), *_metric_table(report)])
+    )
     parts.append(verdict_text(report).rstrip("\n"))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -50,6 +55,12 @@ def verdict_text(report: Report) -> str:
         lines.append(note)
     lines += [render(phrase, visible, visible) for phrase in history_notes(report)]
     return "\n".join(lines) + "\n"
+
+
+def _more(queries: Sequence[QueryReport], what: str, file: str) -> Iterable[str]:
+    """Yield how many queries are not shown, if any."""
+    if (more := len(queries) - bounds.TERMINAL_QUERIES) > 0:
+        yield f"… and {more:,} more {what}" + (f", see {visible(file)}" if file else "")
 
 
 def _broken(query: QueryReport, findings: FindingsByQuery, age: str) -> str:
@@ -81,10 +92,7 @@ def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
         values += [""] * (has_baseline and not row.compared)
         cells.append([f"{label}, {row.over}" if row.over else label, *values, *verdict])
     yield from aligned(cells)
-    if note := shared_note(report):
-        yield note
-    if note := repeats_note(report):
-        yield note
+    yield from (note for note in (shared_note(report), repeats_note(report), *report.run_notes) if note)
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> Iterable[str]:
@@ -162,8 +170,8 @@ def score_text(report: Report) -> str:
         cells.append([visible(tag), str(numbers.queries), *(fixed(value, 4) for value in numbers.metrics.values())])
     golden = report.inputs.golden
     text = "\n".join(aligned(cells)) + "\n"
-    if note := repeats_note(report):
-        text += f"\n{note}\n"
+    for note in (repeats_note(report), *report.run_notes):
+        text += f"\n{note}\n" if note else ""
     if report.latency:
         text += f"\n{_latency(report.latency.current)}\n"
     unanswerable = golden.queries - golden.answerable

@@ -7,7 +7,7 @@ from ragcontract.core.run import row_type
 from ragcontract.files.events import located
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.runs.order import descending, out_of_order
+from ragcontract.runs.order import OrderCheck
 from ragcontract.runs.readers import RunFiles
 
 
@@ -29,11 +29,9 @@ def doc_id_rows(
 ) -> Iterator[tuple[str, list[str], str]]:
     """Yield ``(query_id, doc_ids, location)`` of each valid row; ``problems`` collects problems and warnings."""
     events = RunFiles(paths=paths, progress=progress).events(row_type())
-    unordered, first_unordered = 0, ""
+    order = OrderCheck()
     for location, row in located(events, problems):
-        if not descending([result.score for result in row.results]):
-            unordered += 1
-            first_unordered = first_unordered or location
+        order.note([result.score for result in row.results], location)
         yield as_id(row.query_id), row.doc_ids, location
-    if unordered:
-        problems.warning(out_of_order(first_unordered, unordered))
+    if warning := order.warning():
+        problems.warning(warning)

@@ -13,9 +13,10 @@ from ragcontract.core.ids import Id, Rank, as_id
 from ragcontract.core.run import Latency, SourceFile
 from ragcontract.core.scores import Means
 from ragcontract.files.events import FileRead
-from ragcontract.files.jsonl import UNDECODABLE, explained
+from ragcontract.files.jsonl import HEAD, UNDECODABLE, explained
 from ragcontract.files.locate import JsonLocator
 from ragcontract.files.malformed import malformed
+from ragcontract.files.mistaken import BASELINE, RUN, instead_of, instead_said
 from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_whole
 from ragcontract.files.problems import MoreProblems, Problem
@@ -185,6 +186,10 @@ def read_stored(path: str, expected: SourceFile | None = None) -> BaselineFile:
 
 def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Problem | MoreProblems]:
     """Yield the problems of a file that cannot be decoded: it may have another version, or not be a baseline."""
+    if other := instead_of(BASELINE, data[:HEAD]):
+        also = "; a run can serve as one if its name ends in .jsonl" if other == instead_said(RUN, BASELINE) else ""
+        yield Problem(path, other + also)
+        return
     try:
         fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except UNDECODABLE:

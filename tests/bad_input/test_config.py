@@ -76,7 +76,7 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
             "7: tags.eu: expected an object, found 0.9",
         ],
     ),
-    "a drop of ten": ("fail_on:\n  mrr_drop_gt: 10", [f"2: fail_on.mrr_drop_gt: {DROP}, found 10"]),
+    "a drop of ten": ("fail_on:\n  mrr_drop_gt: 10", [f"2: fail_on.mrr_drop_gt: {DROP}, found 10; write 0.1"]),
     "a negative drop": ("fail_on:\n  mrr_drop_gt: -5%", [f'2: fail_on.mrr_drop_gt: {DROP}, found "-5%" (text)']),
     "a drop of more than all": (
         "fail_on:\n  mrr_drop_gt: 101%",
@@ -89,14 +89,17 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     "NaN": ("fail_on: {mrr_drop_gt: .nan}", [f'1: fail_on.mrr_drop_gt: {DROP}, found ".nan" (text)']),
     "infinity": ("minimums: {mrr_at_k: .inf}", [f'1: minimums.mrr_at_k: {FRACTION}, found ".inf" (text)']),
     "infinity by size": ("minimums: {mrr_at_k: 1e999}", [f'1: minimums.mrr_at_k: {FRACTION}, found "1e999" (text)']),
-    "a minimum in percent": ("minimums: {mrr_at_k: 50%}", [f'1: minimums.mrr_at_k: {FRACTION}, found "50%" (text)']),
+    "a minimum in percent": (
+        "minimums: {mrr_at_k: 50%}",
+        [f'1: minimums.mrr_at_k: {FRACTION}, found "50%"; write 0.5'],
+    ),
     "a group that is a number": ("fail_on: 3", ["1: fail_on: expected an object, found 3"]),
     "a group that is text": ("fail_on: x", ['1: fail_on: expected an object, found "x" (text)']),
     "a group that is a list": ("fail_on: [a]", ['1: fail_on: expected an object, found ["a"]']),
     "a choice that is none": ("rank_by: doc", ['1: rank_by: expected "documents" or "results", found "doc" (text)']),
     "no for false": (
         "per_query:\n  enforce_must_include: no",
-        ['2: per_query.enforce_must_include: expected true, false or new, found "no" (text)'],
+        ['2: per_query.enforce_must_include: expected true, false or new, found "no"; write false'],
     ),
     "an unknown key": ("kk: 5", [f"1: kk: unknown key; known here: {KEYS}"]),
     "a misspelled key": ("min-imums: {}", ["1: min-imums: unknown key; did you mean 'minimums'?"]),
@@ -109,7 +112,7 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     ),
     "a key that belongs in a group": (
         "recall_drop_gt: 0.1",
-        ["1: recall_drop_gt: unknown key; did you mean 'recall_drop_gt' under 'fail_on'?"],
+        ["1: recall_drop_gt: unknown key; write it under 'fail_on', indented"],
     ),
     "a key of megabytes": (
         "? " + "x" * 200_000 + "\n: 3",
@@ -192,7 +195,7 @@ def test_a_bad_configuration_is_refused(
 
 FILES: dict[str, tuple[bytes, str]] = {
     "Latin-1": (b"k: 5\n# \xf6", "ragcontract.yml:2: is not UTF-8 (byte 0xf6); save the file as UTF-8"),
-    "UTF-16": ("k: 5".encode("utf-16"), "ragcontract.yml:1: is not UTF-8 (byte 0xff); save the file as UTF-8"),
+    "UTF-16": ("k: 5".encode("utf-16"), "ragcontract.yml:1: is UTF-16 or UTF-32; save the file as UTF-8"),
     "more than a megabyte": (
         b"#" * ((1 << 20) + 1),
         "ragcontract.yml: is larger than 1 MiB, the limit for a configuration",

@@ -48,7 +48,7 @@ FILES = {
     ),
     "UTF-16 without a mark": (
         '{"id": "q1"}'.encode("utf-16-le"),
-        "golden.jsonl:1: is binary data; expected JSON lines as UTF-8 text, or gzip of them",
+        "golden.jsonl:1: is UTF-16 or UTF-32; save the file as UTF-8",
     ),
     "Latin-1 in the question": (
         GOLDEN + '{"id": "q2", "query": "Größe?", "relevant_doc_ids": ["a"]}'.encode("latin-1"),
@@ -265,7 +265,7 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a weight in quotes": ({"weight": "2"}, [f'weight: {WEIGHT}, found "2" (text); leave the quotes out']),
     "yes for true": (
         {"must_include_any": "yes"},
-        ['must_include_any: expected true or false, found "yes" (text)'],
+        ['must_include_any: expected true or false, found "yes"; write true'],
     ),
     "1 for true": ({"must_include_any": 1}, ["must_include_any: expected true or false, found 1"]),
     "tags that are text": (
@@ -348,13 +348,13 @@ def test_missing_fields_are_named_with_what_was_probably_meant(tmp_path: Path, m
     ]
 
 
-def test_what_explains_a_missing_field_is_said_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelled_field_explains_why_the_right_one_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("golden.jsonl").write_text('{"id": "q1", "query": "b", "relevant_docs_ids": ["c"]}\n')
     assert refused(tmp_path).err == (
-        "warning: golden.jsonl:1: unknown field 'relevant_docs_ids' is not read; did you mean 'relevant_doc_ids'?\n"
-        "error: golden.jsonl:1: relevant_doc_ids: is missing; "
-        "give the documents to be found, or [] if nothing answers it\n"
+        "error: golden.jsonl:1: relevant_doc_ids: is missing; is 'relevant_docs_ids' a misspelling of it?\n"
     )
 
 
@@ -391,14 +391,36 @@ def test_all_problems_of_all_files_are_reported_at_once(tmp_path: Path, monkeypa
     ]
 
 
-def test_50_problems_are_reported_and_the_rest_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_problem_of_every_row_is_reported_once_with_its_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("golden.jsonl").write_text(as_jsonl(*(golden(f"q{n}", weight=0) for n in range(30))))
-    Path("current_run.jsonl").write_text(as_jsonl(*(run(f"q{n}", latency_ms=-1) for n in range(30))))
-    said = errors(refused(tmp_path))
-    assert len(said) == 51
-    assert said[49] == "current_run.jsonl:20: latency_ms: expected a number from 0 to a billion, found -1"
-    assert said[50] == "… and 10 more like these"
+    rows = [run(f"q{n}", **({} if n == 7 else {"latency_ms": -1})) for n in range(30)]
+    Path("current_run.jsonl").write_text(as_jsonl(*rows, run("q31", mode=3)))
+    latency = "current_run.jsonl:1: latency_ms: expected a number from 0 to a billion, found -1"
+    assert errors(refused(tmp_path)) == [
+        f"golden.jsonl:1: weight: {WEIGHT}, found 0 (and 29 more like this, in lines 1 to 30)",
+        f"{latency} (and 28 more like this, in lines 1 to 7, 9 to 30)",
+    ]
+
+
+def test_up_to_three_problems_are_each_reported_with_their_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("golden.jsonl").write_text(as_jsonl(*(golden(f"q{n}", weight=-n) for n in (1, 2, 3))))
+    assert errors(refused(tmp_path)) == [f"golden.jsonl:{n}: weight: {WEIGHT}, found -{n}" for n in (1, 2, 3)]
+
+
+def test_50_problems_are_reported_and_the_rest_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("golden.jsonl").write_text("{}\n" * 60)
+    assert errors(refused(tmp_path)) == [
+        "golden.jsonl:1: id: is missing (and 24 more like this, in lines 1 to 25)",
+        "golden.jsonl:1: query: is missing (and 24 more like this, in lines 1 to 25)",
+        "… and 35 more like these",
+    ]
 
 
 def test_a_line_of_megabytes_is_not_repeated_to_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,8 +445,7 @@ def test_control_characters_and_commands_in_bad_input_are_made_visible(
         ),
         (
             "current_run.jsonl: has no row for golden query '\\x1b[31m\\n::error::pwned\\r\\u202e##\\x5berror]' "
-            "(golden.jsonl:1); export it again, or have such queries scored 0 with `missing_queries: zero` in the "
-            "config"
+            "(golden.jsonl:1); its query ids are 'q1', 'q2'; is it the run of another golden file?"
         ),
     ]
 

@@ -25,10 +25,27 @@ def refused(lab: Lab, row: dict[str, object] | bytes) -> str:
 
 
 def problems(lab: Lab, size: int) -> bool:
-    wrong = lab.check([golden(f"q{number}", query=1) for number in range(size)])
-    assert wrong.err.count("query: expected text") == min(size, 50)
-    missing = lab.check([golden(f"q{number}") for number in range(size + 1)], [run("q0")])
-    return all_of("… and 1 more like these" not in wrong.err, "… and 1 more like these" not in missing.err)
+    lab.check()
+    wrong = rag_contract("check", "--golden", *(f"none{number}" for number in range(size)))
+    assert wrong.err.count("no such file") == min(size, 50)
+    return "… and 1 more like these" not in wrong.err
+
+
+def line_ranges(lab: Lab, size: int) -> bool:
+    odd = [golden(f"q{number}", weight=0 if number % 2 else 1) for number in range(2 * size)]
+    return "…" not in lab.check(odd).err
+
+
+def lint_repeated(lab: Lab, size: int) -> bool:
+    lab.check([golden(f"q{number}", f"lost{number}") for number in range(size)], [run(f"q{n}") for n in range(size)])
+    return "…" not in rag_contract("lint").out
+
+
+def compared_ids(lab: Lab, size: int) -> bool:
+    wanted = [golden("q0", "wanted"), golden("q1", "lost")]
+    found = [run("q0", *(f"x{number}" for number in range(size - 1))), run("q1", "WANTED")]
+    lab.check(wanted, found)
+    return "in other case (WANTED for wanted)" in str(lab.report()["warnings"])
 
 
 def faults(lab: Lab, size: int) -> bool:
@@ -188,9 +205,16 @@ def collected_ids(lab: Lab, size: int) -> bool:
     return "did you mean 'document'" in lint(lab, [golden("q1", "documemt")], rows)
 
 
+def letters(number: int) -> str:
+    """Return a name for a number, without digits."""
+    return "".join(chr(ord("a") + int(digit)) for digit in str(number)) * 3
+
+
 def suggested_ids(lab: Lab, size: int) -> bool:
-    queries = [golden(f"q{number}", f"document-{number}x", query=f"Question {number}?") for number in range(size)]
-    rows = [run("q0", *(f"document-{number}y" for number in range(size)))]
+    queries = [
+        golden(f"q{number}", f"{letters(number)}-handbok", query=f"Question {number}?") for number in range(size)
+    ]
+    rows = [run("q0", *(f"{letters(number)}-handbook" for number in range(size)))]
     return lint(lab, queries, rows).count("did you mean") == size
 
 
@@ -235,6 +259,9 @@ def unknown_ids(lab: Lab, size: int) -> bool:
 
 CASES: Cases = {
     "PROBLEMS": Case(problems),
+    "LINE_RANGES": Case(line_ranges),
+    "COMPARED_IDS": Case(compared_ids, small=20),
+    "LINT_REPEATED": Case(lint_repeated),
     "FAULTS": Case(faults),
     "QUESTION_PROBLEMS": Case(problems_of_questions),
     "MESSAGE": Case(a_message),

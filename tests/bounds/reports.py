@@ -191,6 +191,7 @@ CASES: Cases = {
     "RAISED": Case(raised),
     "LISTED": Case(listed),
     "CELL": Case(lambda _, size: next(iter(aligned([["c" * size]]))) == "c" * size),
+    "TERMINAL_QUERIES": Case(lambda _lab, size: "more broken" not in check_text(broken(size))),
     "TERMINAL_WHY": Case(terminal_why),
     "TERMINAL_QUESTION": Case(terminal_question),
     "TERMINAL_REASON": Case(terminal_reason),

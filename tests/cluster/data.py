@@ -124,4 +124,6 @@ def numbers(report: Any) -> dict[str, float | None]:
 
 
 def _sorted_values(value: Any) -> Any:
-    return {name: sorted(inner) for name, inner in value.items()} if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        return value
+    return {name: sorted(inner) if isinstance(inner, list) else inner for name, inner in value.items()}

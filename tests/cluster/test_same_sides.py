@@ -90,6 +90,8 @@ def comparable(side: Side, plan: Plan) -> dict[str, Any]:
         "unknown": sorted(side.unknown),
         "latency": side.latency,
         "unmeasured": side.unmeasured,
+        "depth": side.depth,
+        "distances": side.distances,
         "duplicates": (side.duplicates.results, side.duplicates.repeated, side.duplicates.short),
     }
 
@@ -120,6 +122,17 @@ def test_several_rows_a_query(form: str, spark: SparkSession, tmp_path: Path) ->
     same = ours.keys() - {"values", "scores"}
     assert {name: ours[name] for name in same} == {name: theirs[name] for name in same}
     assert set(cluster.rows.values()) > {7}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_distances_are_recognized_by_both(form: str, spark: SparkSession, tmp_path: Path) -> None:
+    plan = plan_for(tmp_path)
+    rows = run_rows(ONCE)
+    for row in rows:
+        row["results"] = [{"doc_id": f"d{n}", "score": n / 10, "text": "x"} for n in range(4)]
+    cluster, machine = sides(spark, written(tmp_path / "run", rows, form), plan)
+    assert (cluster.distances, machine.distances) == (True, True)
+    assert (cluster.problems.warnings, machine.problems.warnings) == ((), ())
 
 
 def test_a_row_that_lacks_what_a_metric_needs_is_a_problem_of_both(spark: SparkSession, tmp_path: Path) -> None:

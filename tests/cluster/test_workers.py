@@ -76,6 +76,7 @@ def test_what_is_known_of_rows_besides_is_counted() -> None:
     assert of(counts, "version") == {(0, b"e"): 2, (1, b"7"): 1}
     assert of(counts, "unknown") == {(0, b"x"): 2}
     assert of(counts, "short") == {(1, b""): 1}
+    assert of(counts, "depth") == {(1, b""): 3, (2, b""): 1, (3, b""): 1}
     assert of(counts, "unordered") == {(0, b"r.jsonl"): 1}
     assert {key.decode(): rows for (_, key), rows in of(counts, "tally").items() if rows} == {
         "rows": 7,
@@ -84,6 +85,7 @@ def test_what_is_known_of_rows_besides_is_counted() -> None:
         "results": 8,
         "repeated": 1,
         "unordered": 1,
+        "rising": 1,
     }
 
 

@@ -166,8 +166,10 @@ def test_findings_come_in_the_files_order(tmp_path: Path) -> None:
 
 
 def test_only_so_many_ids_are_held_and_so_many_findings_explained(tmp_path: Path) -> None:
-    rows = [golden(f"q{n}", f"document-{n}x") for n in range(bounds.LINT_SUGGESTED + 1)]
-    found = findings(tmp_path, rows, ["document-0"])
+    names = ["sales", "legal", "human", "money", "board", "house"]
+    rows = [golden(f"q{n}", f"{name}-handbok") for n, name in enumerate(names)]
+    found = findings(tmp_path, rows, [f"{name}-handbook" for name in names])
+    assert len(names) == bounds.LINT_SUGGESTED + 1
     assert ["did you mean" in message for _, _, message in found] == [True] * bounds.LINT_SUGGESTED + [False]
     queries = load_golden(tmp_path / "golden.jsonl")
     exports = read_exports(

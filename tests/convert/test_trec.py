@@ -83,10 +83,7 @@ def test_everything_that_is_wrong_is_reported_with_its_line(tmp_path: Path) -> N
     assert lines_of(problems, tmp_path) == [
         'qrels:1: expected the 4 columns `qid 0 docid grade`, found 3: "q1 0 d1"',
         "qrels:4: docid: duplicate 'd1' of query 'q1', first defined at qrels:2",
-        f'qrels:5: {grade} "1.5"',
-        f'qrels:6: {grade} "1000000001"',
-        f'qrels:7: {grade} "١"',
-        f'qrels:8: {grade} "-"',
+        f'qrels:5: {grade} "1.5" (and 3 more like this, in lines 5 to 8)',
         'queries:1: expected `qid<TAB>text`, found "q1 What?"',
         "queries:3: qid: duplicate 'q1', first defined at queries:2",
         'queries:4: expected `qid<TAB>text`, found ""',

@@ -139,7 +139,8 @@ def test_once_enough_is_known_bad_rows_are_counted_only(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"number": "1"}\n' * 60)
     problems = read(path)[1]
-    assert (len(problems.problems), problems.more) == (50, 10)
+    assert (len(problems.problems), problems.more) == (1, 0)
+    assert problems.problems[0].endswith("(and 59 more like this, in lines 1 to 50, …)")
 
 
 @pytest.mark.parametrize(("faulty", "counted", "good"), [(10_000, 10_000, 1), (10_001, 10_001, 0)])
@@ -147,9 +148,11 @@ def test_a_file_with_more_faulty_rows_than_are_counted_is_not_read_to_its_end(
     faulty: int, counted: int, good: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_text("x\n" * 50 + "x\n" * faulty + '{"number": 1}\n')
+    path.write_text("{}\n" + "x\n" * 49 + "x\n" * faulty + '{"number": 1}\n')
     rows, problems = read(path)
-    assert (len(rows), len(problems.problems), problems.more) == (good, 50, counted)
+    assert (len(rows), problems.problems[1].endswith("(and 48 more like this, in lines 2 to 50)")) == (good, True)
+    assert problems.more == counted - (not good)
+    assert ("were not read" in problems.problems[-1]) is not bool(good)
 
 
 def test_where_reading_ends_for_faulty_rows_is_said(tmp_path: Path) -> None:

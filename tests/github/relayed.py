@@ -69,7 +69,8 @@ def everything() -> Json:
         "tags": {"t": {"minimums": {"mrr_at_k": 0.9}}},
         "waivers": [{"query": "q2", **waiver}, {"gate": "minimums.recall_at_1", **waiver}],
     }
-    return as_json(report(queries, now, before, config, warnings=["odd"]))
+    mistake = ["1 id never occurs; 1 does without the suffix ", {"name": "#n"}]
+    return as_json(report(queries, now, before, config, warnings=["odd"])) | {"likely_mistakes": [mistake]}
 
 
 def event(**fields: Any) -> dict[str, Any]:

@@ -377,6 +377,8 @@ def test_a_report_of_very_many_tags_takes_no_long_time(runner: Runner, github: G
         ({"k": [5, 5]}, "k: a cut-off occurs twice"),
         ({"queries": "twice"}, "queries: an id occurs twice"),
         ({"findings": "long"}, "findings: a sentence has more than 65,536 characters"),
+        ({"run_notes": ["$" * 70_000]}, "likely_mistakes, run_notes: a sentence has more than 65,536 characters"),
+        ({"likely_mistakes": [["$" * 40_000, {"name": "$" * 30_000}]]}, "likely_mistakes, run_notes: "),
         ({"inputs": "negative"}, "inputs.golden.queries: "),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",

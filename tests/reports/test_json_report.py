@@ -92,6 +92,8 @@ def test_the_head(found: Any) -> None:
         "repeats",
         "findings",
         "scope",
+        "likely_mistakes",
+        "run_notes",
         "source",
     ]
     assert found["schema_version"] == 1
@@ -110,6 +112,7 @@ def test_the_inputs(found: Any) -> None:
             "missing": [],
             "unknown": ["odd"],
             "duplicate_rate": 2 / 8,
+            "depth": {"most": 4, "typical": 1},
         },
         "baseline": {
             "files": [{"path": "baseline.json", "sha256": "ab" * 32}],
@@ -123,6 +126,7 @@ def test_the_inputs(found: Any) -> None:
             "gone": ["gone"],
             "age_days": 30,
             "too_old": False,
+            "depth": {"most": 2, "typical": 1},
         },
         "config": {"files": [{"path": "ragcontract.yml", "sha256": "ef" * 32}]},
     }

@@ -38,6 +38,7 @@ def test_a_whole_check() -> None:
         "HitRate@5    1.00 -> 0.67  -0.33  -\n"
         "nDCG@5       1.00 -> 0.54  -0.46  -\n"
         "MAP@5        1.00 -> 0.50  -0.50  -\n"
+        "The run has at most 2 results a query, so Recall@5 is Recall@2; export at least 5, or lower k.\n"
         "\n"
         "FAIL  MRR@5 fell by 0.50, allowed drop 0.10; 2 of 3 queries broken, all new\n"
     )
@@ -51,6 +52,7 @@ def test_a_pass_without_a_baseline() -> None:
         "HitRate@5    1.00  -\n"
         "nDCG@5       1.00  -\n"
         "MAP@5        1.00  -\n"
+        "The run has at most 1 result a query, so Recall@5 is Recall@1; export at least 5, or lower k.\n"
         "\n"
         "PASS  nothing broken in 1 query; no gates are set\n"
     )
@@ -134,6 +136,7 @@ def test_a_diff_judges_nothing() -> None:
         "HitRate@5    1.00 -> 1.00  0.00\n"
         "nDCG@5       1.00 -> 1.00  0.00\n"
         "MAP@5        1.00 -> 1.00  0.00\n"
+        "The run has at most 1 result a query, so Recall@5 is Recall@1; export at least 5, or lower k.\n"
         "\n"
         "0 worse, 0 better, 1 the same\n"
     )
@@ -147,6 +150,8 @@ def test_scores_overall_and_by_tag() -> None:
         "all     3        0.7500  1.0000    0.2000       1.0000     0.8155  0.7500\n"
         "eu      1        0.5000  1.0000    0.2000       1.0000     0.6309  0.5000\n"
         "policy  2        0.7500  1.0000    0.2000       1.0000     0.8155  0.7500\n"
+        "\n"
+        "The run has at most 2 results a query, so Recall@5 is Recall@2; export at least 5, or lower k.\n"
         "\n"
         "1 query without relevant documents is left out of the means.\n"
     )

@@ -28,7 +28,11 @@ def test_everything_that_is_wrong_is_reported_and_the_rest_is_read(tmp_path: Pat
 
 def test_what_is_odd_is_warned_about(tmp_path: Path) -> None:
     ascending = [{"doc_id": "a", "score": 1}, {"doc_id": "b", "score": 2}]
-    rows = [run("q1", latency=3), run("q2"), *({"query_id": f"q{n}", "results": ascending} for n in (3, 4))]
+    rows = [
+        run("q1", latency=3),
+        {"query_id": "q2", "results": ascending[::-1]},
+        *({"query_id": f"q{n}", "results": ascending} for n in (3, 4)),
+    ]
     path = write_jsonl(tmp_path / "a.jsonl", rows)
     assert read_doc_ids([str(path)])[1] == Problems(
         warnings=(

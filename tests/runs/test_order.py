@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragcontract.runs.order import descending, out_of_order
+from ragcontract.runs.order import OrderCheck, descending, out_of_order
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,23 @@ def test_the_warning_counts_the_rows() -> None:
         "run.jsonl:7: the scores are not in descending order (1 such row);"
     )
     assert "(1,200 such rows)" in out_of_order("x", 1_200)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([[1, 2], [0.1, 0.5]], True),
+        ([[1, 2], [1, None, 3], [2, 2], [], [None]], True),
+        ([[1, 2]], False),  # one row may rise by chance
+        ([[1, 2], [1, 2], [2, 1]], False),
+        ([[1, 2], [1, 2], [2, None, 1]], False),
+        ([[1, 2], [1, 3, 2]], False),
+        ([[2, 1], [2, 1]], False),
+    ],
+)
+def test_scores_that_rise_in_every_row_look_like_distances(rows: list[list[float | None]], *, expected: bool) -> None:
+    check = OrderCheck()
+    for scores in rows:
+        check.note(scores, "run.jsonl:1")
+    assert check.distances is expected
+    assert (check.warning() is None) is (expected or not any(not descending(scores) for scores in rows))

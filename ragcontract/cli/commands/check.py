@@ -27,6 +27,7 @@ from ragcontract.core.errors import ExitCode
 from ragcontract.core.text import encodable
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.reports import terminal
+from ragcontract.reports.drift import other_warnings
 from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.report import Detail, Provenance
 
@@ -84,9 +85,10 @@ def command(
         request = replace(request, detail=report_json_detail, source=_source(name))
         outcome = pipeline.check(request, now=clock())
     report = outcome.report
-    warn(report.warnings)
+    warn(other_warnings(report))
+    files = [out for _, out in wanted if not goes_to_stdout(out)]
     write_files({out: form.render(outcome) for form, out in wanted})
-    text = terminal.verdict_text(report) if quiet else terminal.check_text(report)
+    text = terminal.verdict_text(report) if quiet else terminal.check_text(report, files[0] if files else "")
     say(text, err=any(goes_to_stdout(out) for _, out in wanted))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN
 

@@ -1,7 +1,8 @@
 """``rag-contract lint``: reviews the contract itself."""
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -42,7 +43,7 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, wi
     with progress_over([*paths.golden, *runs]) as progress:
         findings, warnings = _findings(paths.golden, runs, paths.config, progress)
     warn(warnings)
-    say("".join(f"{visible(finding.line())}\n" for finding in findings))
+    say("".join(f"{visible(line)}\n" for line in _lines(findings)))
     serious = sum(not finding.is_note for finding in findings)
     say(_summary(serious, len(findings) - serious, with_runs=bool(runs)))
     return ExitCode.BROKEN if strict and serious else ExitCode.PASS
@@ -65,6 +66,19 @@ def _findings(
     reviewed = {shorten(warning, bounds.MESSAGE) for warning in contract_warnings(golden.queries.values())}
     warnings = [warning for warning in found.warnings if warning not in reviewed]
     return review(golden.queries, config.config, config.cutoffs[0], exports if run_paths else None), warnings
+
+
+def _lines(findings: Sequence[ReviewNote]) -> Iterator[str]:
+    """Yield a line for each finding; of those that repeat a rule, the first ones and how many more there are."""
+    by_rule = Counter(finding.rule for finding in findings)
+    shown: Counter[str] = Counter()
+    for finding in findings:
+        shown[finding.rule] += 1
+        if shown[finding.rule] <= bounds.LINT_REPEATED:
+            yield finding.line()
+    for rule, number in by_rule.items():
+        if number > bounds.LINT_REPEATED:
+            yield f"… and {number - bounds.LINT_REPEATED:,} more [{rule}]"
 
 
 def _summary(serious: int, notes: int, *, with_runs: bool) -> str:

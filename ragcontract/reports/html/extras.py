@@ -7,7 +7,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count, percent
 from ragcontract.core.run import SourceFile
-from ragcontract.reports.drift import not_compared
+from ragcontract.reports.drift import not_compared, other_warnings
 from ragcontract.reports.history import about_baseline
 from ragcontract.reports.html.page_text import Part, code, shown
 from ragcontract.reports.report import BaselineInput, Report
@@ -36,9 +36,9 @@ def folds(report: Report) -> list[Fold]:
             times = len(baseline.accepted)
             title = "The baseline accepted regressions" + (f" {times} times" if times > 1 else "")
             found.append(_fold(title, [_accepted(one) for one in reversed(baseline.accepted)]))
-    if report.warnings:
-        title = count(len(report.warnings), "warning")
-        found.append(_fold(title, [[Part(shown(warning))] for warning in report.warnings]))
+    if warnings := other_warnings(report):
+        title = count(len(warnings), "warning")
+        found.append(_fold(title, [[Part(shown(warning))] for warning in warnings]))
     return [*found, _fold("Inputs", list(_inputs(report)))]
 
 

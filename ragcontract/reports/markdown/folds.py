@@ -9,7 +9,7 @@ from ragcontract.core.numbers import count, fixed, percent, signed
 from ragcontract.core.phrase import render
 from ragcontract.core.run import SourceFile
 from ragcontract.reports.broken import FindingsByQuery, tolerated_queries, waived_gates
-from ragcontract.reports.drift import not_compared
+from ragcontract.reports.drift import not_compared, other_warnings
 from ragcontract.reports.history import about_baseline
 from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, line, table, text
 from ragcontract.reports.markdown.query_cell import query_cell
@@ -30,7 +30,7 @@ def folds(report: Report, max_rows: int) -> list[str]:
         *_rank_changes(report, max_rows),
         *_tags(report, max_rows),
         *_noise(report),
-        *warnings_fold(report.warnings, max_rows),
+        *warnings_fold(other_warnings(report), max_rows),
     ]
 
 

@@ -6,7 +6,7 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.headline import shared_note
-from ragcontract.reports.markdown.gfm import code, fold, table, text
+from ragcontract.reports.markdown.gfm import code, fold, line, table, text
 from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import Report
@@ -35,6 +35,7 @@ def metric_tables(report: Report, max_rows: int, *, folds: bool = True) -> list[
     if not limited:
         parts.append(_plain(others, values))
     parts += [text(note) for note in (shared_note(report), repeats_note(report)) if note]
+    parts += map(line, report.run_notes)
     if limited and others and folds:
         parts.append(fold(f"{count(len(others), 'metric')} without a limit", _plain(others, values)))
     return parts

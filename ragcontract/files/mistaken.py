@@ -1,0 +1,132 @@
+"""Recognizes a file that is not what was expected: a run given as the golden file, CSV given as JSON lines.
+
+Only files whose first row is invalid are examined, so that each is reported once instead of with every row.
+"""
+
+import re
+
+import msgspec
+
+from ragcontract.core import bounds
+from ragcontract.core.text import shorten
+from ragcontract.files.problems import Problems
+
+RUN, GOLDEN, BASELINE, CONFIG = "a run", "a golden file", "a baseline", "a configuration"
+# What an object is, by the names of its fields; the first entry that fits counts.
+_FIELDS: tuple[tuple[str, frozenset[str]], ...] = (
+    (BASELINE, frozenset({"format_version", "golden_sha256"})),
+    ("a report", frozenset({"schema_version", "verdict"})),
+    (RUN, frozenset({"query_id", "results"})),
+    (GOLDEN, frozenset({"id", "query", "relevant_doc_ids"})),
+    (GOLDEN, frozenset({"id", "query", "relevance"})),
+)
+_RIGHT = {
+    RUN: "what the retriever returned",
+    GOLDEN: "the golden queries",
+    BASELINE: "what `rag-contract baseline` writes",
+    CONFIG: "ragcontract.yml",
+}
+_EXAMPLE = {
+    RUN: '{"query_id": "q1", "results": [{"doc_id": "doc_a"}]}',
+    GOLDEN: '{"id": "q1", "query": "How do I log in?", "relevant_doc_ids": ["doc_a"]}',
+}
+_FIELD = re.compile(rb'^[ \t]{0,4}"([a-z_0-9]{1,40})"[ \t]*:', re.MULTILINE)
+_CELL = re.compile(r'"?\w[\w .#/-]*"?')
+_YAML = re.compile(r"[A-Za-z_]\w*:(\s|$)")
+_TREC = {"Q0": "a run", "q0": "a run", "0": "qrels"}  # by the second of four to six columns
+_TREC_COLUMNS = range(4, 7)
+
+
+def expected_of(record: type) -> str:
+    """Return what a file with rows of this type is; empty if it is none of the files of a contract."""
+    names = frozenset(getattr(record, "__struct_fields__", ()))
+    return next((what for what, needed in _FIELDS if needed <= names), "")
+
+
+def instead_of(expected: str, head: bytes) -> str | None:
+    """Return why a file is not what was ``expected``, from its first lines; None if they do not show another file."""
+    names = _names(head)
+    found = next((what for what, needed in _FIELDS if needed <= names), expected)
+    return None if found == expected or not expected else instead_said(found, expected)
+
+
+def instead_said(found: str, expected: str) -> str:
+    """Return the message that a file is not the expected one but another one of the contract."""
+    also = f", and this file as the {found[2:]}" if found in _RIGHT else ""
+    return f"is {found}, not {expected}; give {_RIGHT[expected]} here{also}"
+
+
+def not_json_lines(expected: str, head: bytes) -> str | None:
+    """Return what a file is whose first line is not JSON, and the way out; None if that is not known."""
+    lines = [line for line in head.decode(errors="replace").splitlines() if line.strip()]
+    first, second = lines[0].strip(), lines[1] if len(lines) > 1 else ""
+    words = first.split()
+    if first.startswith("version https://git-lfs."):
+        return (
+            "is a Git LFS pointer, not the file itself; fetch that with `git lfs pull`, or `lfs: true` in the workflow"
+        )
+    if first.startswith("<") and not first.startswith("<<<<<<<"):
+        return "is HTML or XML, not JSON lines; was an error page downloaded?"
+    if len(words) in _TREC_COLUMNS and words[1] in _TREC and "," not in first:
+        return f"is {_TREC[words[1]]} in the format of TREC; convert it with `rag-contract convert --from trec`"
+    if separated := _separated(first, second):
+        convert = "convert it with `rag-contract convert --from csv`"
+        way = convert if expected == GOLDEN and separated == "CSV" else _as_rows(expected)
+        return f"is {separated}, not JSON lines; {way}"
+    if _YAML.match(first):
+        return f"is YAML, not JSON lines; {_as_rows(expected)}"
+    return None
+
+
+def one_object(expected: str, head: bytes, record: type) -> str | None:
+    """Return the way out if the first line is an object without any field of the record, and the only line."""
+    names = list(_decoded(head.strip()))
+    if not names or not expected or not set(names).isdisjoint(getattr(record, "__struct_fields__", ())):
+        return None
+    shown = ", ".join(repr(shorten(name, bounds.NAME)) for name in names[: bounds.NAMES])
+    more = ", …" if len(names) > bounds.NAMES else ""
+    return f"is one JSON object with the keys {shown}{more}; {_as_rows(expected)}"
+
+
+def without_swapped(problems: Problems) -> Problems:
+    """Return the problems with one instead of two that name the golden file a run and the run a golden file."""
+    runs, goldens = (
+        [problem for problem in problems.problems if problem.endswith(f": {said}")]
+        for said in (instead_said(RUN, GOLDEN), instead_said(GOLDEN, RUN))
+    )
+    if not runs or not goldens:
+        return problems
+    golden, run = goldens[0].removesuffix(instead_said(GOLDEN, RUN)), runs[0].removesuffix(instead_said(RUN, GOLDEN))
+    name = run.removesuffix(": ").rpartition(":")[0]
+    said = f"{golden}golden and run are swapped: this is the golden file, and {name} is the run; exchange the paths"
+    rest = [problem for problem in problems.problems if problem not in {*runs, *goldens}]
+    return msgspec.structs.replace(problems, problems=(said, *rest))
+
+
+def _as_rows(expected: str) -> str:
+    return f"expected one JSON object a line, as {_EXAMPLE[expected]}" if expected in _EXAMPLE else "export JSON lines"
+
+
+def _names(head: bytes) -> frozenset[str]:
+    """Return the fields of the object in the first line, or of the document that starts there."""
+    line = head.lstrip().split(b"\n", 1)[0]
+    if not line.startswith(b"{"):
+        return frozenset()
+    return frozenset(_decoded(line) or (name.decode() for name in _FIELD.findall(head)))
+
+
+def _decoded(line: bytes) -> dict[str, msgspec.Raw]:
+    try:
+        return msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+
+
+def _separated(first: str, second: str) -> str | None:
+    """Return which table this is: a first line of plain names, and as many separators in the next one."""
+    for what, mark in (("tab-separated (TSV)", "\t"), ("CSV", ","), ("CSV", ";")):
+        cells = [cell.strip() for cell in first.split(mark)]
+        is_header = len(cells) > 1 and all(map(_CELL.fullmatch, cells))
+        if is_header and (not second or second.count(mark) >= len(cells) - 1):
+            return what
+    return None

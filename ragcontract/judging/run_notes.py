@@ -1,0 +1,44 @@
+"""Notes on a run that explain its metrics and are shown beside them: its depth, its scores, its duplicates. Pure."""
+
+from collections.abc import Iterator
+
+from ragcontract.core.numbers import count, percent
+from ragcontract.judging.evaluated import Evaluation
+
+REPEATED = 0.2  # share of repeated documents from which on rank_by is pointed at; a few are common in any index
+
+
+def run_notes(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the notes as sentences, without names from files."""
+    yield from _depth(evaluation)
+    run, contract = evaluation.run, evaluation.contract
+    if run.distances:
+        yield "The scores look like distances: they rise in every row. Ranks are the order of the results, as always."
+    if contract.config.rank_by == "results" and run.duplicates.rate >= REPEATED:
+        yield (
+            f"{percent(run.duplicates.rate, 0)} of the results in the top {contract.k} repeat a document of the same "
+            "row, as chunks do; rank_by: documents in the config gives each document one rank."
+        )
+
+
+def _depth(evaluation: Evaluation) -> Iterator[str]:
+    """Yield what a run or a baseline that is shorter than k, or than the other side, does to the numbers."""
+    k, now = evaluation.contract.k, evaluation.run.depth
+    before = evaluation.baseline.depth if evaluation.baseline else None
+    if now is None or not now.most:
+        return
+    shorter = before is not None and now.most < before.most
+    has = f"The run has at most {count(now.most, 'result')} a query" + (
+        f" and the baseline up to {before.most:,}" if before is not None and shorter else ""
+    )
+    lost = f"a document that fell below rank {now.most} reads as missing"
+    if now.most < k:
+        also = f", and {lost}" if shorter else ""
+        yield f"{has}, so Recall@{k} is Recall@{now.most}{also}; export at least {k}, or lower k."
+    elif shorter:
+        yield f"{has}: {lost}."
+    if before is not None and before.most < min(now.most, k):
+        yield (
+            f"The baseline has at most {count(before.most, 'result')} a query and the run up to {now.most:,}: "
+            f"what the run finds below rank {before.most} counts as a gain. Recreate the baseline from a longer export."
+        )

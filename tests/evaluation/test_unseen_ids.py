@@ -1,0 +1,42 @@
+"""Which relevant ids never occur in a run."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.evaluation.unseen_ids import UnseenIds, UnseenIdSearch
+from tests.records import query
+
+
+def search(run: Mapping[str, list[str]], *queries: GoldenQuery) -> UnseenIds:
+    golden = {one.id: one for one in queries}
+    found = UnseenIdSearch(golden)
+    for query_id, doc_ids in run.items():
+        found.note([doc_ids])
+        if not set(golden[query_id].relevant_doc_ids) <= set(doc_ids):
+            found.hold(golden[query_id], doc_ids)
+    return found.result([query_id for query_id in golden if query_id not in run])
+
+
+def test_an_id_that_any_row_returns_occurs() -> None:
+    assert search({"q1": ["B"], "q2": ["A"]}, query("q1", "A"), query("q2", "B")) == UnseenIds(relevant=2)
+
+
+def test_ids_that_never_occur_are_counted_and_compared() -> None:
+    found = search({"q1": ["a"], "q2": ["B"]}, query("q1", "A", "C"), query("q2", "B"))
+    assert (found.relevant, found.never, found.compared, found.matched) == (3, 2, 2, 1)
+    assert found.example is not None
+    assert (found.example.wanted, found.example.found, found.retrieved) == ("A", "a", ("a",))
+
+
+def test_ids_of_queries_without_a_row_do_not_count() -> None:
+    found = search({"q1": ["A"]}, query("q1", "A"), query("q2", "B"))
+    assert (found.relevant, found.never) == (1, 0)
+
+
+def test_rows_are_held_as_long_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "COMPARED_IDS", 2)
+    found = search({f"q{n}": [f"d{n}", "x"] for n in range(3)}, *(query(f"q{n}", f"D{n}") for n in range(3)))
+    assert (found.never, found.compared, found.matched) == (3, 1, 1)
