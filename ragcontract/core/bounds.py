@@ -71,6 +71,8 @@ VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says th
 # All reports
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
+RETRIEVED_QUERIES = 1_000  # queries; broken queries whose results are listed, before and now; others have no list
+RETRIEVED = 20  # results; the list of results of a broken query; further ones are left out
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis
 TERMINAL_WHY = 200  # characters; why a broken rule does not count, in the terminal; cut, with an ellipsis
 TERMINAL_QUESTION = 80  # characters; a question in the terminal; cut, with an ellipsis

@@ -1,16 +1,18 @@
 """The results of single queries, generated one by one so that large sets need not be held in memory."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
 from ragcontract.core.rule import Violation
+from ragcontract.core.run import ListedResult
 from ragcontract.core.scores import QueryScore, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.reports.report import Detail, QueryReport, ViolationReport
+from ragcontract.reports.report import Detail, QueryReport, RetrievedReport, ViolationReport
 
 
 def usual_detail(evaluation: Evaluation) -> Detail:
@@ -61,7 +63,21 @@ def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> Qu
         baseline_forbidden_ranks=_forbidden_ranks(query, before) if before else None,
         violations=[_violation(one) for one in decision.violations.get(query.id, ())],
         repeated=bool(current.repeats or (before and before.repeats)),
+        retrieved=_retrieved(query, run.retrieved.get(query.id)) if query.id in decision.violations else None,
+        baseline_retrieved=_retrieved(query, baseline.retrieved.get(query.id)) if baseline else None,
     )
+
+
+def _retrieved(query: GoldenQuery, results: Sequence[ListedResult] | None) -> list[RetrievedReport] | None:
+    """Say what the contract wants of each result; None for a query whose results are not listed."""
+    if results is None:
+        return None
+    named: dict[str, Literal["relevant", "forbidden"]] = dict.fromkeys(query.relevant_doc_ids, "relevant")
+    named |= dict.fromkeys(query.forbidden_doc_ids, "forbidden")
+    return [
+        RetrievedReport(doc_id=one.doc_id, score=one.score, chunk_id=one.chunk_id, contract=named.get(one.doc_id))
+        for one in results
+    ]
 
 
 def _violation(violation: Violation) -> ViolationReport:

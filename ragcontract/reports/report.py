@@ -140,12 +140,29 @@ class ViolationReport(Struct, frozen=True, kw_only=True, gc=False):
     waived: str | None = None
 
 
+class RetrievedReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """One result of a broken query, with the retriever's ``score`` and the ``chunk_id`` if the run has them.
+
+    ``contract`` says what the contract wants of the document; it is omitted for one that the golden query does not
+    name.
+    """
+
+    doc_id: str
+    score: float | None = None
+    chunk_id: str | None = None
+    contract: Literal["relevant", "forbidden"] | None = None
+
+
 class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One golden query, defined at ``location`` (``golden.jsonl:17``).
 
     ``ranks`` has every relevant document, with null if it was not retrieved. Violations fail the query unless all of
     them are waived or its severity is warn. ``repeated`` means that the run or the baseline has several rows for it:
     metrics are means over the rows, ranks are the worst (of forbidden documents, the best). It is omitted if false.
+
+    ``retrieved`` and ``baseline_retrieved`` are the top k of a broken query (at most 20 results), best first: of
+    several rows the first that breaks a rule, and the first of the baseline. They are listed for the first 1,000 broken
+    queries of a run, and omitted for all others. A stored baseline has no scores and no chunks.
     """
 
     id: str
@@ -162,6 +179,8 @@ class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
     baseline_forbidden_ranks: dict[str, int] | None
     violations: list[ViolationReport]
     repeated: bool = False
+    retrieved: list[RetrievedReport] | None = None
+    baseline_retrieved: list[RetrievedReport] | None = None
 
 
 class FailedCheck(Struct, frozen=True, kw_only=True, gc=False):

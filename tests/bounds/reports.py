@@ -75,6 +75,18 @@ def listed(_: Lab, size: int) -> bool:
     return all_of(" more" not in check_text(found), ", …" not in render(found))
 
 
+def retrieved_queries(lab: Lab, size: int) -> bool:
+    ids = [f"q{number}" for number in range(size)]
+    lab.check(list(map(golden, ids)), [run(query_id, "x") for query_id in ids])
+    return all("retrieved" in query for query in lab.report()["queries"])
+
+
+def retrieved(lab: Lab, size: int) -> bool:
+    lab.check([golden()], [run("q1", *(f"x{number}" for number in range(size)))], "", "--k", str(size))
+    markdown = (lab.folder / "report.md").read_text()
+    return all_of(len(lab.report()["queries"][0]["retrieved"]) == size, f": top {size}</summary>" in markdown)
+
+
 def terminal_why(_: Lab, size: int) -> bool:
     found, why = waived(size)
     return why in check_text(found)
@@ -148,6 +160,8 @@ def baseline_time(_: Lab, size: int) -> bool:
 CASES: Cases = {
     "ALL_QUERIES": Case(all_queries, small=20),
     "LISTED": Case(listed),
+    "RETRIEVED_QUERIES": Case(retrieved_queries, small=20),
+    "RETRIEVED": Case(retrieved),
     "CELL": Case(lambda _, size: next(iter(aligned([["c" * size]]))) == "c" * size),
     "TERMINAL_WHY": Case(terminal_why),
     "TERMINAL_QUESTION": Case(terminal_question),

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from ragcontract.core.run import Latency, SourceFile
-from ragcontract.reports.report import ConfigInput, Provenance, Report
+from ragcontract.reports.report import ConfigInput, Provenance, QueryReport, Report, RetrievedReport
 from ragcontract.runs.stored import Accepted
 from ragcontract.statistics.repeats import RepeatsReport, Spread
 from tests.records import Rows, query, report
@@ -77,10 +77,23 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
     config = ConfigInput(files=[SourceFile(path=mark("ragcontract.yml"), sha256="ef" * 32)])
     return replace(
         made,
+        queries=[_with_results(query, mark) for query in made.queries],
         repeats=RepeatsReport(fewest=3, most=3, metrics=spread),
         inputs=replace(made.inputs, config=config),
         source=Provenance(repository="octo/app", commit="5ca1ab1e" * 5, branch=mark("main"), pull_request=7),
     )
+
+
+def _with_results(query: QueryReport, mark: Mark) -> QueryReport:
+    """List what was retrieved for a broken query, with a chunk, a score, and documents of the contract."""
+    if not query.violations:
+        return query
+    results = [
+        RetrievedReport(doc_id=mark("other"), score=0.75, chunk_id=mark("other#1")),
+        RetrievedReport(doc_id=mark("secret"), contract="forbidden"),
+    ]
+    before = [RetrievedReport(doc_id=next(iter(query.ranks)), contract="relevant")]
+    return replace(query, retrieved=results, baseline_retrieved=before if query.baseline_ranks else None)
 
 
 def _config(mark: Mark) -> dict[str, Any]:

@@ -181,6 +181,8 @@ def test_the_queries_in_the_golden_files_order(found: Any) -> None:
     assert [row["id"] for row in found["queries"]] == ["lost", "leak", "new", "reworded", "silent"]
     lost, leak, new, reworded, silent = found["queries"]
     violations = lost.pop("violations")
+    assert lost.pop("retrieved") == [*[{"doc_id": "x"}] * 3, {"doc_id": "A", "contract": "relevant"}]
+    assert [one["contract"] for one in lost.pop("baseline_retrieved")] == ["relevant", "relevant"]
     assert lost == {
         "id": "lost",
         "location": "golden.jsonl:lost",

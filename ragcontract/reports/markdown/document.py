@@ -14,6 +14,7 @@ from ragcontract.reports.drift import drift
 from ragcontract.reports.headline import headline, shared_note
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, table, text
+from ragcontract.reports.markdown.retrieved import retrieved_fold
 from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
@@ -24,9 +25,13 @@ VERDICTS = {"pass": "holds", "fail": "broken"}
 
 
 class Layout(Struct, frozen=True, kw_only=True):
-    """How much of a report to render: rows per table, folded sections, and the inputs, which differ for each run."""
+    """How much of a report to render: rows per table, folded sections, and the inputs, which differ for each run.
+
+    ``retrieved`` is the number of broken queries whose results are listed, in a folded section.
+    """
 
     rows: int = bounds.ROWS
+    retrieved: int = bounds.ROWS
     folds: bool = True
     inputs: bool = True
 
@@ -44,6 +49,7 @@ def render(report: Report, *, name: str = "", layout: Layout = FULL, recovered: 
         *_broken_queries(report, layout.rows),
     ]
     if layout.folds:
+        parts += retrieved_fold(report, layout.retrieved)
         parts += folds(report, layout.rows)
     if layout.folds and layout.inputs:
         parts.append(inputs_fold(report))
