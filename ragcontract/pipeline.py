@@ -31,8 +31,9 @@ class Request(Struct, frozen=True, kw_only=True):
     """The inputs and options of a check. The sources are read later.
 
     ``repeats`` allows several rows per query in a run. Without ``judge``, the run is only measured, without rules or
-    limits. ``store`` requires a run that can become a baseline, and retains its document ids. ``detail`` says which
-    queries report.json lists; its default depends on their number. ``source`` is the origin of the report.
+    limits; with ``rules``, these still say which queries are broken. ``store`` requires a run that can become a
+    baseline, and retains its document ids. ``detail`` says which queries report.json lists; its default depends on
+    their number. ``source`` is the origin of the report.
     """
 
     golden: Sequence[str]
@@ -42,6 +43,7 @@ class Request(Struct, frozen=True, kw_only=True):
     k: int | None = None
     repeats: bool = False
     judge: bool = True
+    rules: bool = False
     store: bool = False
     detail: Detail | None = None
     source: Provenance | None = None
@@ -85,7 +87,7 @@ def load(request: Request, registry: Registry) -> Contract:
     config_file = read_config(request.config, registry, k=request.k)
     golden = read_golden(request.golden, registry, request.progress)
     contract = resolve(golden, config_file, registry, has_baseline=request.baseline is not None)
-    return contract if request.judge else contract.without_limits()
+    return contract if request.judge else contract.without_limits(rules=request.rules)
 
 
 def evaluate(contract: Contract, request: Request) -> Evaluation:

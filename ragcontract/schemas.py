@@ -1,4 +1,4 @@
-"""The JSON Schemas of the five file formats, generated from the records that read or write them."""
+"""The JSON Schemas of the file formats, generated from the records that read or write them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +14,7 @@ from ragcontract.core.rule import RowRule, names_of
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import json_schema
 from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.reports.diff_report import DiffReport
 from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.runs.stored import BaselineFile
 
@@ -72,4 +73,5 @@ SCHEMAS: dict[str, Callable[[Registry], dict[str, Any]]] = {
     "baseline": lambda _registry: json_schema(BaselineFile),
     "config": _config,
     "report": _report,
+    "diff": lambda _registry: json_schema(DiffReport),
 }

@@ -79,9 +79,12 @@ class Contract(Struct, frozen=True, kw_only=True):
             if issubclass(rule, RankRule):
                 yield from rule.of(query, self.settings)
 
-    def without_limits(self) -> "Contract":
-        """Return the contract without gates and rules, under which every run passes."""
-        return replace(self, rules=(), gates=(), limit_problems=Problems(), judged=False)
+    def without_limits(self, *, rules: bool = False) -> "Contract":
+        """Return the contract without gates and rules, under which every run passes.
+
+        With ``rules``, they stay, to say which queries are broken.
+        """
+        return replace(self, rules=self.rules if rules else (), gates=(), limit_problems=Problems(), judged=False)
 
 
 def resolve(golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool) -> Contract:

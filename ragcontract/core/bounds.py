@@ -73,9 +73,11 @@ ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; on
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
 RETRIEVED_QUERIES = 1_000  # queries; broken queries whose results are listed, before and now; others have no list
 RETRIEVED = 20  # results; the list of results of a broken query; further ones are left out
+SUMMARY_LINE = 500  # characters; `summary` in `report.json` and the action's output; cut, with an ellipsis
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis
 TERMINAL_WHY = 200  # characters; why a broken rule does not count, in the terminal; cut, with an ellipsis
 TERMINAL_QUESTION = 80  # characters; a question in the terminal; cut, with an ellipsis
+TERMINAL_RESULT = 60  # characters; a result of a broken query in `diff`; cut, with an ellipsis
 TERMINAL_REASON = 500  # characters; why regressions are accepted, in the terminal; cut, with an ellipsis
 
 # Markdown: `report.md`, the comment and the summary

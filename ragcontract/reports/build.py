@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.metric import Metric
 from ragcontract.core.run import SourceFile
@@ -28,6 +30,7 @@ from ragcontract.reports.report import (
     RunInput,
     TagReport,
 )
+from ragcontract.reports.summary_line import summary_of
 from ragcontract.runs.stored import Tool
 from ragcontract.statistics.means import Comparison
 from ragcontract.statistics.repeats import RepeatsReport, spread
@@ -48,7 +51,7 @@ def report_of(
     """Build the report. ``now`` needs a time zone. By default, up to 10,000 golden queries are all listed."""
     detail = detail or usual_detail(evaluation)
     all_warnings = [*warnings, *decision.warnings, *_about_age(evaluation, now)]
-    return Report(
+    report = Report(
         tool=TOOL,
         verdict=decision.verdict,
         k=sorted(evaluation.contract.config_file.cutoffs),
@@ -66,13 +69,14 @@ def report_of(
         findings=list(decision.findings),
         source=source,
     )
+    return replace(report, summary_line=summary_of(report))
 
 
 def error_report(
     problems: Sequence[str], more: int, warnings: Sequence[str], now: datetime, source: Provenance | None = None
 ) -> ErrorReport:
     """Build the report on input that cannot be judged; ``more`` is the number of problems that are not listed."""
-    return ErrorReport(
+    report = ErrorReport(
         tool=TOOL,
         created_at=now.isoformat(timespec="seconds"),
         problems=[encodable(problem) for problem in problems],
@@ -80,6 +84,7 @@ def error_report(
         warnings=[encodable(warning) for warning in warnings],
         source=source,
     )
+    return replace(report, summary_line=summary_of(report))
 
 
 def _failed_checks(finding: Finding) -> Iterator[FailedCheck]:

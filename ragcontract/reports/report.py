@@ -6,7 +6,7 @@ The records are public; within a version, fields are only added. Records that ca
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from ragcontract.core.finding import Finding
 from ragcontract.core.metric import Direction, Scale
@@ -23,6 +23,7 @@ SCHEMA_VERSION: Literal[1] = 1
 
 
 Count = Annotated[int, Meta(ge=0)]
+SummaryLine = Annotated[str, Meta(description="The contract, its verdict and the reason, as one line of plain text.")]
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
@@ -237,6 +238,7 @@ class Report(Struct, frozen=True, kw_only=True):
     repeats: RepeatsReport | None = None
     findings: list[Finding] = []
     source: Provenance | None = None
+    summary_line: SummaryLine = field(default="", name="summary")
 
 
 class ErrorReport(Struct, frozen=True, kw_only=True):
@@ -253,3 +255,4 @@ class ErrorReport(Struct, frozen=True, kw_only=True):
     more_problems: Count = 0
     warnings: list[str] = []
     source: Provenance | None = None
+    summary_line: SummaryLine = field(default="", name="summary")

@@ -1,12 +1,10 @@
 """The results of broken queries before and now, side by side: what was retrieved instead."""
 
-from collections.abc import Sequence
 from itertools import zip_longest
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count
 from ragcontract.reports.broken import broken_queries, tolerated_queries
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
 
@@ -44,10 +42,3 @@ def about(result: RetrievedReport) -> list[str]:
     """Return the chunk and the score of a result, as far as they are known, without control characters escaped."""
     chunk = [] if result.chunk_id is None or result.chunk_id == result.doc_id else [result.chunk_id]
     return [*chunk, *([] if result.score is None else [f"{result.score:.4g}"])]
-
-
-def not_listed(queries: Sequence[QueryReport], report: Report) -> str:
-    """Return a line that counts the broken queries whose results are not among those of ``queries``; or empty."""
-    broken = sum(bool(query.violations) for query in report.queries)
-    rest = broken - len(queries)
-    return f"… and {count(rest, 'more broken query')}." if rest > 0 else ""

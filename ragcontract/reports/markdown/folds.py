@@ -64,7 +64,7 @@ def _rank_changes(report: Report, max_rows: int) -> list[str]:
     parts: list[str] = []
     for title, group in (("Worse", changes.worse), ("Better", changes.better)):
         if group:
-            parts += [f"**{title}**", *cut(group, max_rows, "query", partial(_moved_table, report), where="")]
+            parts += [f"**{title}**", *cut(group, max_rows, "query", partial(moved_table, report), where="")]
     apart = not_compared(baseline)
     for name, ids in apart.items():
         rest = [f"{len(ids) - max_rows:,} more"] if len(ids) > max_rows else []
@@ -76,7 +76,8 @@ def _rank_changes(report: Report, max_rows: int) -> list[str]:
     return [fold(f"{title}: {summary}", *parts)] if parts else []
 
 
-def _moved_table(report: Report, group: Sequence[RankChange]) -> str:
+def moved_table(report: Report, group: Sequence[RankChange]) -> str:
+    """Return the table of queries whose ranks changed, with their documents."""
     return table(["Query", "Documents, rank before → now"], "ll", [_moved(item, report) for item in group])
 
 

@@ -1,12 +1,13 @@
-"""The folded section of the Markdown report that lists what was retrieved for broken queries, before and now."""
+"""The folded section in Markdown that lists what was retrieved for broken queries, before and now."""
 
 from collections.abc import Sequence
 
 from ragcontract.core import bounds
+from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.markdown.gfm import breaking_code, code, fold, inline, table, text
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
-from ragcontract.reports.side_by_side import OF_SEVERAL_ROWS, about, listed_queries, not_listed, pairs, top
+from ragcontract.reports.side_by_side import OF_SEVERAL_ROWS, about, listed_queries, pairs, top
 
 MARKS = {"relevant": "✅ ", "forbidden": "⛔ ", None: ""}
 LEGEND = "✅ relevant, ⛔ forbidden."
@@ -14,37 +15,43 @@ WITH_DETAILS = " Below a document are its chunk and score."
 
 
 def retrieved_fold(report: Report, max_queries: int) -> list[str]:
-    """Return the section with the lists of the first queries, in a list; empty if there are none."""
-    queries = listed_queries(report)[:max_queries]
+    """Return the section with the lists of the first broken queries, in a list; empty if there are none."""
+    broken = sum(bool(query.violations) for query in report.queries)
+    return fold_of(report, listed_queries(report)[:max_queries], broken)
+
+
+def fold_of(report: Report, queries: Sequence[QueryReport], of: int) -> list[str]:
+    """Return the section with the lists of these queries, in a list; empty if there are none.
+
+    ``of`` is the number of all broken queries; those that are not among the ``queries`` are counted.
+    """
     if not queries:
         return []
     compared = any(query.baseline_retrieved is not None for query in queries)
-    notes = [LEGEND + (WITH_DETAILS if any(_has_details(query) for query in queries) else "")]
+    notes = [LEGEND + (WITH_DETAILS if any(map(_has_details, queries)) else "")]
     notes += [OF_SEVERAL_ROWS] if any(query.repeated for query in queries) else []
-    rest = not_listed(queries, report)
+    rest = [f"… and {count(of - len(queries), 'more broken query')}."] if of > len(queries) else []
     return [
         fold(
             f"What was retrieved: {top(report)}{', before and now' if compared else ''}",
             " ".join(notes),
-            *[part for query in queries for part in lists_of(query)],
-            *([rest] if rest else []),
+            *[part for query in queries for part in (_heading(query), _table(query))],
+            *rest,
         )
     ]
 
 
-def lists_of(query: QueryReport) -> list[str]:
-    """Return a heading and the table of one query."""
-    question = text(shorten(visible(query.query), bounds.MARKDOWN_QUESTION))
-    return [f"**{code(query.id)}** {question}", results_table(query)]
+def _heading(query: QueryReport) -> str:
+    return f"**{code(query.id)}** {text(shorten(visible(query.query), bounds.MARKDOWN_QUESTION))}"
 
 
-def results_table(query: QueryReport) -> str:
-    """Return the results of one query, with those before if the baseline has the query."""
+def _table(query: QueryReport) -> str:
+    """Return the results of a query, rank by rank, with those before if the baseline has the query."""
     compared = query.baseline_retrieved is not None
     body = [
         [str(pair.rank), *([_result(pair.before)] if compared else []), _result(pair.now)] for pair in pairs(query)
     ] or [["", *(["nothing"] if compared else []), "nothing"]]
-    head: Sequence[str] = ["", "Before", "Now"] if compared else ["", "Now"]
+    head = ["", "Before", "Now"] if compared else ["", "Now"]
     return table(head, "r" + "l" * (len(head) - 1), body)
 
 
