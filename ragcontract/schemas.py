@@ -16,6 +16,7 @@ from ragcontract.files.schema import json_schema
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports.diff_report import DiffReport
 from ragcontract.reports.report import ErrorReport, Report
+from ragcontract.reports.run_comparison import RunComparison
 from ragcontract.runs.stored import BaselineFile
 
 _SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,))
@@ -74,4 +75,5 @@ SCHEMAS: dict[str, Callable[[Registry], dict[str, Any]]] = {
     "config": _config,
     "report": _report,
     "diff": lambda _registry: json_schema(DiffReport),
+    "comparison": lambda _registry: json_schema(RunComparison),
 }

@@ -16,7 +16,7 @@ from ragcontract.logs import log_to
 
 REPEATABLE = ("--golden", "--run", "--baseline", "--qrels", "--queries", "--topics", "--corpus", "--samples")
 # In the order in which a new contract uses them; each is `command` in its module in ragcontract.cli.commands.
-COMMANDS = ("init", "check", "baseline", "diff", "score", "validate", "suggest", "lint", "convert", "schema")
+COMMANDS = ("init", "check", "baseline", "diff", "score", "compare", "validate", "suggest", "lint", "convert", "schema")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -38,6 +38,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _spread(argv: Sequence[str]) -> list[str]:
     """Rewrite ``--run a.jsonl b.jsonl``, which an unquoted glob expands to, as ``--run a.jsonl --run b.jsonl``."""
+    if next((word for word in argv if not word.startswith("-")), "") == "compare":
+        return list(argv)  # its runs may follow an option: `compare --golden g.jsonl a.jsonl b.jsonl`
     spread: list[str] = []
     option, values = "", 0
     for word in argv:

@@ -62,6 +62,9 @@ TAGGED = 5  # queries; those with a tag, at least; `lint` notes a small tag
 LINT_IDS = 2_000  # ids; document ids from which `lint` suggests a spelling; ids of further rows are not suggested
 LINT_SUGGESTED = 5  # findings; those for which `lint` suggests a spelling; the others have no suggestion
 ACCEPTED = 20  # records; accepted regressions in a baseline; the oldest are left out
+COMPARED_RUNS = 20  # runs; the runs that `compare` reads; exit code 2
+DISAGREEMENTS = 50  # queries; the queries that `compare` lists; the others are counted
+RUN_LABEL = 60  # characters; the name of a run in `compare`; cut, with an ellipsis
 FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others are counted
 
 # Runs
