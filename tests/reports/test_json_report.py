@@ -90,6 +90,7 @@ def test_the_head(found: Any) -> None:
         "repeats",
         "findings",
         "source",
+        "summary",
     ]
     assert found["schema_version"] == 1
     assert found["tool"] == {"name": "rag-contract", "version": __version__}
@@ -450,6 +451,7 @@ def test_why_there_is_no_verdict() -> None:
             "run_url": None,
             "contract": None,
         },
+        "summary": r"Retrieval contract could not be judged: g\udcff.jsonl:1: id: is missing (and 3 more problems)",
     }
     schema = jsonschema.Draft202012Validator(schema_of("report"))
     schema.validate(found)
