@@ -86,7 +86,7 @@ def test_the_terminal_shows_all_of_it() -> None:
     assert [cell.strip() for cell in second if cell] == [
         "second",
         "0.8750",
-        "0.6774 to 0.9726",
+        "0.5944 to 1.0000",
         "-0.1250",
         "too few changed",
         "0 / 6 / 2",
