@@ -75,8 +75,9 @@ def test_the_queries_that_the_runs_disagree_about_are_listed_with_the_largest_di
     assert [one["id"] for one in found] == ["q0", "q1", "q2", "q3", "q4", "q5"]
     assert found[0]["ranks"] == [{"A": 1}, {"A": 2}, {"A": None}]
     assert found[0]["metrics"]["mrr_at_5"] == [1.0, 0.5, 0.0]
-    two = compared("first.jsonl", "second.jsonl")["disagreements"]
-    assert [one["id"] for one in two] == ["q0", "q1"]
+    write_run("fourth", each(IDS, "A") | {"q1": ["x", "A"], "q7": ["x"], "q3": ["x", "y", "A"]})
+    two = compared("first.jsonl", "fourth.jsonl")["disagreements"]
+    assert [one["id"] for one in two] == ["q7", "q3", "q1"]
 
 
 def test_the_terminal_shows_all_of_it() -> None:
