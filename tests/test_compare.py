@@ -98,7 +98,9 @@ def test_the_terminal_shows_all_of_it() -> None:
 
 
 def test_runs_that_agree_are_said_to() -> None:
-    assert compare("first.jsonl", "first.jsonl").out.endswith("\n\nThe runs agree about every query\n")
+    text = compare("first.jsonl", "first.jsonl").out
+    assert text.endswith("\n\nThe runs agree about every query\n")
+    assert text.count("nothing changed  0 / 8 / 0") == 6
 
 
 def test_markdown_has_a_table_for_each_metric() -> None:

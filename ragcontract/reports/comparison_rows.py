@@ -7,7 +7,14 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, signed
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports.run_comparison import ComparedMetric, Disagreement, Interval, RunComparison, largest_k
+from ragcontract.reports.run_comparison import (
+    AgainstFirst,
+    ComparedMetric,
+    Disagreement,
+    Interval,
+    RunComparison,
+    largest_k,
+)
 
 DIGITS = 4
 METHOD = (
@@ -42,7 +49,7 @@ def mean_rows(made: RunComparison) -> Iterator[MeanRow]:
                 mean=fixed(found.mean, DIGITS),
                 interval=_interval(found.interval),
                 change=signed(change.delta, DIGITS) if change else "",
-                change_interval=_change_interval(change.interval) if change else "",
+                change_interval=_change_interval(change) if change else "",
                 counts=f"{change.wins:,} / {change.ties:,} / {change.losses:,}" if change else "",
             )
 
@@ -51,8 +58,10 @@ def _interval(interval: Interval | None) -> str:
     return "" if interval is None else " to ".join(fixed(end, DIGITS) for end in interval)
 
 
-def _change_interval(interval: Interval | None) -> str:
-    return "too few changed" if interval is None else " to ".join(signed(end, DIGITS) for end in interval)
+def _change_interval(change: AgainstFirst) -> str:
+    if change.interval is None:
+        return "too few changed" if change.wins + change.losses else "nothing changed"
+    return " to ".join(signed(end, DIGITS) for end in change.interval)
 
 
 def label(made: RunComparison, run: int) -> str:
