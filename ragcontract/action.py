@@ -173,6 +173,7 @@ def _numbers(report: Report) -> dict[str, str]:
     failed = [query for query in report.queries if query.status == "fail"]
     return {
         "verdict": report.verdict,
+        "summary": report.summary_line,
         "metrics": msgspec.json.encode(metrics).decode(),
         **{name: "" if mean is None else str(mean) for name, mean in fixed.items()},
         "failed-queries": str(len(failed)),
@@ -214,7 +215,7 @@ def _without_verdict(
 
 def _replace_reports(job: _Job, report: ErrorReport) -> dict[str, str]:
     """Write every report that may be written, so that none of an earlier run is left; return the step's outputs."""
-    outputs = {"verdict": "error"}
+    outputs = {"verdict": "error", "summary": report.summary_line}
     for form in FORMATS:
         path = job.files.on_error.get(form.name)
         if path and attempt(job.world, path, partial(_write_error, path, form, report, job.context)):

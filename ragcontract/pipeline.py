@@ -104,7 +104,7 @@ def evaluate(contract: Contract, request: Request) -> Evaluation:
     """Score both sides row by row with the same plan, and average. The sources read, locally or on a cluster."""
     plan = contract.plan(repeats=request.repeats, keep_ids=request.store)
     run = request.run.evaluate(plan)
-    baseline = request.baseline.evaluate(plan.for_baseline()) if request.baseline else None
+    baseline = request.baseline.evaluate(plan.for_baseline(run.retrieved)) if request.baseline else None
     aggregates = aggregate(plan, run, baseline)
     return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates)
 

@@ -1,4 +1,4 @@
-"""The JSON Schemas of the five file formats, generated from the records that read or write them."""
+"""The JSON Schemas of the file formats, generated from the records that read or write them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,9 @@ from ragcontract.core.rule import RowRule, names_of
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import json_schema
 from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.reports.diff_report import DiffReport
 from ragcontract.reports.report import ErrorReport, Report
+from ragcontract.reports.run_comparison import RunComparison
 from ragcontract.runs.stored import BaselineFile
 
 _SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,))
@@ -72,4 +74,6 @@ SCHEMAS: dict[str, Callable[[Registry], dict[str, Any]]] = {
     "baseline": lambda _registry: json_schema(BaselineFile),
     "config": _config,
     "report": _report,
+    "diff": lambda _registry: json_schema(DiffReport),
+    "comparison": lambda _registry: json_schema(RunComparison),
 }

@@ -122,7 +122,7 @@ def evaluate(
     rows = run if isinstance(run, Rows) else Rows(docs=run, name="run.jsonl")
     before = baseline if isinstance(baseline, Rows) or baseline is None else Rows(docs=baseline, name="base.jsonl")
     now = Local(rows).evaluate(plan)
-    then = None if before is None else Local(before).evaluate(plan.for_baseline())
+    then = None if before is None else Local(before).evaluate(plan.for_baseline(now.retrieved))
     return Evaluation(contract=contract, run=now, baseline=then, aggregates=aggregate(plan, now, then))
 
 

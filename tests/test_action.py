@@ -35,6 +35,7 @@ def test_no_inputs_are_needed_in_a_repository_laid_out_like_the_readme(runner: R
     assert result.exit_code == 0
     assert result.outputs == {
         "verdict": "pass",
+        "summary": "Retrieval contract holds: nothing broken in 2 queries; no gates are set",
         "metrics": '{"mrr_at_5":1.0,"recall_at_5":1.0,"precision_at_5":0.2,"hitrate_at_5":1.0,'
         '"ndcg_at_5":1.0,"map_at_5":1.0}',
         "mrr": "1.0",
@@ -147,6 +148,8 @@ def test_input_that_cannot_be_judged_replaces_a_green_comment_and_the_reports(ru
     assert result.exit_code == 2
     assert result.outputs == {
         "verdict": "error",
+        "summary": "Retrieval contract could not be judged: current_run.jsonl:2: is cut off in the middle; "
+        "was the export stopped before it had finished?",
         "report-md": "report.md",
         "report-json": "report.json",
         "junit": "junit.xml",

@@ -190,7 +190,7 @@ def test_a_broken_contract_raises_an_assertion_with_all_reasons(tmp_path: Path) 
     with pytest.raises(AssertionError) as raised:
         report.raise_if_failed()
     assert str(raised.value).replace(f"{tmp_path}/", "").splitlines() == [
-        "Retrieval contract broken: MRR@5 fell by 0.50, allowed drop 0.10; 1 of 2 queries broken",
+        "Retrieval contract broken: MRR@5 fell by 0.50, allowed drop 0.10; 1 of 2 queries broken, new",
         "  fail_on.mrr_drop_gt: MRR@5 fell by 0.50, allowed drop 0.10 (ragcontract.yml:3)",
         "  q2: expected doc2 in top 5; found: missing from top 5 (was rank 1) (golden.jsonl:2)",
     ]

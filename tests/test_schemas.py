@@ -22,7 +22,7 @@ from tests.runner import InProcess
 
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "cases"
-NAMES = ("golden", "run", "baseline", "config", "report")
+NAMES = ("golden", "run", "baseline", "config", "report", "diff", "comparison")
 
 
 def schema(name: str) -> Any:

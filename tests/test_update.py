@@ -44,7 +44,8 @@ def test_a_broken_contract_is_refused_and_nothing_is_written(workspace: Path) ->
     assert (ended.code, ended.err) == (1, "")
     assert files_in(workspace) == before
     for said in (
-        "Worse (2)\n  q2  What about q2?\n    doc2: 1 -> missing\n  q1  What about q1?\n    doc1: 1 -> 2\n",
+        "Worse (2)\n  q2  What about q2?\n    doc2: 1 -> missing\n    Retrieved, top 5:\n",
+        "\n  q1  What about q1?\n    doc1: 1 -> 2\n",
         "2 worse, 0 better, 0 the same\n",
         "FAIL q2 (new)\n  Expected doc2 in top 5\n",
         "MRR@5        1.00 -> 0.25  -0.75  FAIL  allowed drop 0.10\n",

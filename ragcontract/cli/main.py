@@ -36,6 +36,7 @@ COMMANDS = (
     "waive",
     "diff",
     "score",
+    "compare",
     "validate",
     "suggest",
     "lint",
@@ -63,6 +64,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _spread(argv: Sequence[str]) -> list[str]:
     """Rewrite ``--run a.jsonl b.jsonl``, which an unquoted glob expands to, as ``--run a.jsonl --run b.jsonl``."""
+    if next((word for word in argv if not word.startswith("-")), "") == "compare":
+        return list(argv)  # its runs may follow an option: `compare --golden g.jsonl a.jsonl b.jsonl`
     spread: list[str] = []
     option, values = "", 0
     for word in argv:

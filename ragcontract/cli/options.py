@@ -153,10 +153,13 @@ def refuse_outputs(outputs: Sequence[str], paths: InputPaths) -> None:
         raise OutputError(problems)
 
 
-def measure(paths: InputPaths, k: int | None, *, repeats: bool, engine: str = "local") -> Report:
-    """Score a run and compare it with the baseline without judging it; prints the warnings."""
+def measure(paths: InputPaths, k: int | None, *, repeats: bool, engine: str = "local", rules: bool = False) -> Report:
+    """Score a run and compare it with the baseline without judging it; prints the warnings.
+
+    With ``rules``, the report says which queries are broken.
+    """
     with sources_of(paths, engine) as sources:
-        request = replace(sources.request(paths, k=k, repeats=repeats), judge=False)
+        request = replace(sources.request(paths, k=k, repeats=repeats), judge=rules, gates=False)
         report = pipeline.check(request, now=clock()).report
     warn(report.warnings)
     return report

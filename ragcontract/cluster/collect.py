@@ -11,12 +11,13 @@ from ragcontract.cluster.workers import TALLIES, Job
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import VERSION_FIELDS, SourceFile
+from ragcontract.core.run import VERSION_FIELDS, ListedResult, SourceFile
 from ragcontract.core.scores import QueryScore
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import depth_of
 from ragcontract.evaluation.duplicates import Duplicates
 from ragcontract.evaluation.fold import merged
+from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import RowOutcome
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
@@ -52,6 +53,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
         versions=_versions(counts, location, problems),
         files=tuple(SourceFile(path=name, sha256="") for name in names),
         missing=missing,
+        retrieved=_retrieved(counts, job, missing),
         unknown=tuple(unknown),
         more_unknown=counts.size("unknown").counts - len(unknown),
         latency=latency_of(counts, tally["measured"]),
@@ -101,6 +103,25 @@ class _Outcomes:
         for query_id in missing:
             self._note(query_id, [self._plan.missing(self._plan.golden[query_id])], [1])
             del self.rows[query_id]
+
+
+def _retrieved(counts: Counts, job: Job, missing: Sequence[str]) -> dict[str, tuple[ListedResult, ...]]:
+    """Return the results that reports list, in the order of the golden queries.
+
+    Rows have no order here: of several rows of a query, always the same one is chosen.
+    """
+    ids = list(job.plan.golden)
+    decode = msgspec.msgpack.Decoder(tuple[ListedResult, ...]).decode
+    found: dict[str, tuple[ListedResult, ...]] = {}
+    for one in counts.lowest("retrieved", bounds.RETRIEVED_QUERIES):
+        if ids[one.number] not in found:
+            found[ids[one.number]] = decode(one.key)
+    listed = ListedResults(job.plan)
+    for query_id in missing if not job.plan.is_baseline else ():
+        outcome = job.plan.missing(job.plan.golden[query_id])
+        if outcome.violations or listed.breaks(job.plan.golden[query_id], outcome.score):
+            listed.hold(query_id, ())
+    return found | listed.held
 
 
 def _refuse_repeats(counts: Counts, rows: dict[str, int], location: str, problems: Collector) -> None:

@@ -51,6 +51,13 @@ class Counts:
         """Return the counts of a kind as a data frame."""
         return self._frame.filter(sql.col("kind") == kind)
 
+    def lowest(self, kind: str, most: int) -> list[Counted]:
+        """Return the first ``most`` counts of a kind by number and key."""
+        if (here := self.here(kind)) is not None:
+            return here[:most]
+        ordered = self.there(kind).orderBy("number", "key").limit(most).collect()
+        return [Counted(one.number, bytes(one.key), one.rows) for one in ordered]
+
     def first(self, kind: str, most: int, *, number: int = 0, rows: int = 1) -> list[Counted]:
         """Return the first ``most`` counts by key, of a kind and ``number``, with at least that many ``rows``."""
         if (here := self.here(kind)) is not None:

@@ -13,6 +13,8 @@ latency     bits of the milliseconds                                 number with
 version     number of version field    version                       number with this version
 unordered                              file                          number whose scores do not descend
 depth       number of results                                        number with as many results
+retrieved   number of golden query     encoded results of a row      number of rows with these results
+                                       that reports list
 problem                                message about a row           number with this problem
 tally                                  one of ``TALLIES``            total
 ==========  =========================  ============================  ========================================
@@ -34,6 +36,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import RunRow
 from ragcontract.evaluation.duplicates import DuplicateCounter
+from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, RowOutcome, valid_values
 from ragcontract.files.arrow import Columns
 from ragcontract.files.jsonl import UNDECODABLE, explained
@@ -114,6 +117,8 @@ class _Counts:
         self._versions: Counter[tuple[Any, ...]] = Counter()
         self._others: Counter[Key] = Counter()
         self._duplicates = DuplicateCounter(job.plan.k)
+        self._listed = ListedResults(job.plan)
+        self._yielded = 0  # how many lists of results have been yielded
         self._described = 0
 
     def note(self, row: RunRow, file: str) -> None:
@@ -136,6 +141,8 @@ class _Counts:
         self._others["depth", len(doc_ids), b""] += 1
         if (outcome := self._outcome(query, row, doc_ids, file)) is not None:
             self._outcomes[number, outcome] += 1
+            if self._is_listed(query, outcome):
+                self._listed.hold(query.id, row.results)
         if self._duplicates.note(query_id, doc_ids):
             self._others["short", number, b""] += 1
         if row.latency_ms is None:
@@ -144,6 +151,12 @@ class _Counts:
             self._others["tally", 0, b"measured"] += 1
             self._latencies[row.latency_ms + 0.0] += 1  # avoids -0.0, whose bits differ
         self._versions[row.embedding_model, row.index_version, row.chunking_version, row.retriever_version] += 1
+
+    def _is_listed(self, query: GoldenQuery, outcome: RowOutcome) -> bool:
+        """Return whether reports list the results of a row."""
+        if self._job.plan.is_baseline:
+            return query.id in self._job.plan.listed
+        return bool(outcome.violations) or self._listed.breaks(query, outcome.score)
 
     def _outcome(self, query: GoldenQuery, row: RunRow, doc_ids: list[str], file: str) -> RowOutcome | None:
         """Return what a row comes to; None where it lacks something, which is then a problem."""
@@ -187,6 +200,9 @@ class _Counts:
             if outcome not in encoded:
                 encoded[outcome] = msgspec.msgpack.encode(outcome)
             yield ("outcome", number, encoded[outcome]), rows
+        for query_id, results in list(self._listed.held.items())[self._yielded :]:
+            yield ("retrieved", self._job.numbers[query_id], msgspec.msgpack.encode(results)), 1
+        self._yielded = len(self._listed.held)
         for query_id, rows in self._unknown.items():
             yield ("unknown", 0, query_id.encode()), rows
         for milliseconds, rows in self._latencies.items():

@@ -74,6 +74,7 @@ class Contract(Struct, frozen=True, kw_only=True):
             ranking=self.ranking,
             families=self.families,
             row_rules=tuple(rule for rule in self.rules if issubclass(rule, RowRule)),
+            rank_rules=tuple(rule for rule in self.rules if issubclass(rule, RankRule)),
             settings=self.settings,
             repeats=repeats,
             keep_ids=keep_ids,

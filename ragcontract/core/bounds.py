@@ -72,6 +72,9 @@ LINT_SUGGESTED = 5  # findings; those for which `lint` suggests a spelling; the 
 ACCEPTED = 20  # records; accepted regressions in a baseline; the oldest are left out
 BROKEN_LISTED = 20  # queries; those that a new baseline breaks, and the waivers for them; the others are counted
 CHANGED_ITEMS = 100  # items; contract changes of each kind in a baseline that replaced one; the others are counted
+COMPARED_RUNS = 20  # runs; the runs that `compare` reads; exit code 2
+DISAGREEMENTS = 50  # queries; the queries that `compare` lists; the others are counted
+RUN_LABEL = 60  # characters; the name of a run in `compare`; cut, with an ellipsis
 FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others are counted
 
 # Runs
@@ -85,10 +88,14 @@ RAISED = 20  # findings; the message of `ContractBroken` in Python; the others a
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
 REPLACED_DAYS = 14  # days; a note that the baseline was replaced; only the list of inputs has it
 NOTE_REASON = 300  # characters; why regressions are accepted, in that note; cut, with an ellipsis
+RETRIEVED_QUERIES = 1_000  # queries; broken queries whose results are listed, before and now; others have no list
+RETRIEVED = 20  # results; the list of results of a broken query; further ones are left out
+SUMMARY_LINE = 500  # characters; `summary` in `report.json` and the action's output; cut, with an ellipsis
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis
 TERMINAL_QUERIES = 20  # queries; the broken ones in the terminal, and those that do not fail; the others are counted
 TERMINAL_WHY = 200  # characters; why a broken rule does not count, in the terminal; cut, with an ellipsis
 TERMINAL_QUESTION = 80  # characters; a question in the terminal; cut, with an ellipsis
+TERMINAL_RESULT = 60  # characters; a result of a broken query in `diff`; cut, with an ellipsis
 TERMINAL_REASON = 500  # characters; why regressions are accepted, in the terminal; cut, with an ellipsis
 
 # Markdown: `report.md`, the comment and the summary

@@ -35,6 +35,14 @@ class Result(Struct, frozen=True, kw_only=True, gc=False):
     text: Annotated[str | None, Meta(description="The text of the result.")] = None
 
 
+class ListedResult(Struct, frozen=True, kw_only=True, gc=False):
+    """One result as reports list it for a broken query."""
+
+    doc_id: str
+    score: float | None = None
+    chunk_id: str | None = None
+
+
 class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     """A line of the run file. The order of ``results`` is the ranking."""
 

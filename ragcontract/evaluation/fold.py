@@ -15,6 +15,7 @@ from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import DepthCounter
 from ragcontract.evaluation.duplicates import DuplicateCounter
+from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, valid_values
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.unseen_ids import UnseenIdSearch
@@ -82,6 +83,7 @@ class _Builder:
         self._changed: list[str] = []  # queries for which a stored baseline has a different question
         self._expected: dict[str, Expected] = {}
         self._doc_ids: dict[str, list[list[str]]] = {}
+        self._listed = ListedResults(plan)
 
     def batch(self, event: Batch[RunRow]) -> None:
         golden, lines, note_duplicates = self._plan.golden, self._lines, self._duplicates.note
@@ -115,7 +117,7 @@ class _Builder:
             note_duplicates(query.id, doc_ids)
             if needs_row:
                 self._note_row(query, row, location_of(event, index), is_repeat=is_repeat)
-        self._score(retrieved)
+        self._listed.note(known, [query for query, _ in retrieved], self._score(retrieved))
         latencies = [row.latency_ms for row in known if row.latency_ms is not None]
         self._latencies.extend(latencies)
         self._unmeasured += len(known) - len(latencies)
@@ -137,6 +139,7 @@ class _Builder:
                 continue
             retrieved.append((query, as_ids(stored.doc_ids)))
             retrieved += [(query, as_ids(doc_ids)) for doc_ids in stored.repeats]
+            self._listed.hold_ids(query.id, stored.doc_ids)
             for family, column in zip(self._plan.families, self._columns, strict=True):
                 if family.from_ids:
                     self._recompute(family, column, query, [stored.doc_ids, *stored.repeats])
@@ -144,16 +147,16 @@ class _Builder:
                     column.note(query.id, stored_values(family.metrics, stored))
         self._score(retrieved)
 
-    def _score(self, retrieved: Sequence[Retrieved]) -> None:
-        """Store the scores of rows; for queries with several rows, each of them."""
+    def _score(self, retrieved: Sequence[Retrieved]) -> list[QueryScore]:
+        """Store and return the scores of rows; for queries with several rows, each of them is stored."""
         score, scores = self._plan.ranking.score, self._scores
-        for query, doc_ids in retrieved:
-            scored = score(query, doc_ids)
+        of_rows = [score(query, doc_ids) for query, doc_ids in retrieved]
+        for (query, doc_ids), of_row in zip(retrieved, of_rows, strict=True):
             if query.id in scores:
-                self._repeats.setdefault(query.id, [scores[query.id]]).append(scored)
+                self._repeats.setdefault(query.id, [scores[query.id]]).append(of_row)
             else:
-                scores[query.id] = scored
-            if None in scored.ranks:
+                scores[query.id] = of_row
+            if None in of_row.ranks:
                 self._unseen_ids.hold(query, doc_ids)
         all_ids = [doc_ids for _, doc_ids in retrieved]
         self._depths.note(all_ids)
@@ -161,6 +164,7 @@ class _Builder:
         if self._plan.keep_ids:
             for query, doc_ids in retrieved:
                 self._doc_ids.setdefault(query.id, []).append(doc_ids)
+        return of_rows
 
     def _note_row(self, query: GoldenQuery, row: RunRow, location: str, *, is_repeat: bool) -> None:
         """Store the values and violations that need the row itself."""
@@ -172,6 +176,7 @@ class _Builder:
                 (column.repeat if is_repeat else column.note)(query.id, values)
         if violations := tuple(self._plan.violations(query, row)):
             self._violations[query.id] = merged(self._violations.get(query.id, ()), violations)
+            self._listed.hold(query.id, row.results)
 
     def _recompute(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
         """Compute the metrics of a stored query again, from the document ids of each of its rows."""
@@ -228,6 +233,7 @@ class _Builder:
             stored=stored,
             incomparable=self._incomparable(),
             doc_ids=self._doc_ids,
+            retrieved=self._listed.held,
             problems=self.problems.found(),
         )
 
@@ -240,6 +246,8 @@ class _Builder:
                 column.note(query_id, values)
             if outcome.violations:
                 self._violations[query_id] = outcome.violations
+            if outcome.violations or self._listed.breaks(self._plan.golden[query_id], outcome.score):
+                self._listed.hold(query_id, ())
 
     def _incomparable(self) -> frozenset[str]:
         """Return the metrics of a stored baseline that were computed in another way than now."""

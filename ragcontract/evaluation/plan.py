@@ -1,13 +1,13 @@
 """How to evaluate each row of a run; the same plan is used for run and baseline, locally and on a cluster."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, Missing
-from ragcontract.core.rule import RowRule, RuleSettings, Violation
+from ragcontract.core.rule import RankRule, RowRule, RuleSettings, Violation
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.metrics.ranking import Ranking
@@ -25,16 +25,20 @@ class Plan(Struct, frozen=True, kw_only=True):
     """The metrics, rules and options for the evaluation of rows.
 
     ``ranking`` is the family whose ranks are stored for rules; ``families`` are the others. ``row_rules`` are the rule
-    classes that need the row. With ``repeats``, a query may have several rows; with ``keep_ids``, the document ids of
-    all rows are stored. With ``tags``, means are computed for these tags only, and rows for the golden queries that are
-    ``not_judged`` are skipped. A run is scored as if nothing was retrieved for a golden query without a row (whether
-    that is allowed, ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may be new.
+    classes that need the row, and ``rank_rules`` those that need its ranks: they say which rows break the contract, so
+    that their results can be listed. ``listed`` are the queries whose results a baseline holds. With ``repeats``, a
+    query may have several rows; with ``keep_ids``, the document ids of all rows are stored. With ``tags``, means are
+    computed for these tags only, and rows for the golden queries that are ``not_judged`` are skipped. A run is scored
+    as if nothing was retrieved for a golden query without a row (whether that is allowed, ``judging.unjudgeable``
+    says); a baseline may lack rows, because golden queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
     ranking: Ranking
     families: tuple[Family, ...] = ()
     row_rules: tuple[type[RowRule], ...] = ()
+    rank_rules: tuple[type[RankRule], ...] = ()
+    listed: frozenset[str] = frozenset()
     settings: RuleSettings
     repeats: bool = False
     keep_ids: bool = False
@@ -58,9 +62,12 @@ class Plan(Struct, frozen=True, kw_only=True):
         """The record type with which rows are decoded."""
         return row_type(self.needs)
 
-    def for_baseline(self) -> "Plan":
-        """Return the plan for the other side: a baseline is not judged, and need not have every query."""
-        return replace(self, row_rules=(), keep_ids=False, is_baseline=True)
+    def for_baseline(self, listed: Collection[str] = ()) -> "Plan":
+        """Return the plan for the other side: a baseline is not judged, and need not have every query.
+
+        Its results are held for the queries that are ``listed``.
+        """
+        return replace(self, row_rules=(), rank_rules=(), keep_ids=False, is_baseline=True, listed=frozenset(listed))
 
     def violations(self, query: GoldenQuery, row: RunRow) -> Iterator[Violation]:
         """Yield what a row violates, but for rules of ranks."""

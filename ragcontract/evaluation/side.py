@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import Latency, SourceFile
+from ragcontract.core.run import Latency, ListedResult, SourceFile
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import Depth
@@ -28,7 +28,8 @@ class Side(Struct, frozen=True, kw_only=True):
     ``rows`` counts the rows of each query if any has several and they have no order. ``changed`` are queries for which
     a stored baseline has a different question, ``expected`` has what its queries expected where that differs from the
     golden file, ``stored`` is the head of that baseline, and ``incomparable`` are its metrics that were computed in
-    another way. ``doc_ids`` has the document ids of each row if the plan requests them.
+    another way. ``doc_ids`` has the document ids of each row if the plan requests them; ``retrieved`` has the top k of
+    broken queries, or of those that the plan lists.
     """
 
     scores: dict[str, QueryScore]
@@ -51,6 +52,7 @@ class Side(Struct, frozen=True, kw_only=True):
     stored: StoredHead | None = None
     incomparable: frozenset[str] = frozenset()
     doc_ids: dict[str, list[list[str]]] = {}
+    retrieved: dict[str, tuple[ListedResult, ...]] = {}
     problems: Problems = Problems()
 
     @property

@@ -11,10 +11,11 @@ from ragcontract.reports.markdown.document import Layout
 from ragcontract.reports.markdown.gfm import text
 from ragcontract.reports.report import Report
 
-# What reviewers need least is left out first: folded sections, then the less severe broken queries, then all of them.
+# What reviewers need least is left out first: most of the lists of results, which are the largest part, then all
+# folded sections, then the less severe broken queries, then all of them.
 # Whole parts are left out; text is never truncated.
 LEVELS = (
-    Layout(),
+    *(Layout(retrieved=queries) for queries in (bounds.ROWS, 20, 5, 0)),
     *(Layout(rows=rows, folds=False) for rows in (bounds.ROWS, 50, 20, 10, 5, 2, 0)),
 )
 

@@ -50,7 +50,7 @@ class Ranking:
             )
             for formula, k in self._formulas
         ]
-        self._by_document = rank_by == "documents"
+        self.by_document = rank_by == "documents"
         self._gain = gain
         self._remembered = remembered
         self._scores: dict[tuple[Ranks, Ranks], QueryScore] = {}
@@ -61,7 +61,7 @@ class Ranking:
 
     def score(self, query: GoldenQuery, doc_ids: Sequence[str]) -> QueryScore:
         """Score the documents retrieved for one query, best first."""
-        if self._by_document:
+        if self.by_document:
             doc_ids = list(dict.fromkeys(doc_ids))
         relevant, forbidden = query.relevant_doc_ids, query.forbidden_doc_ids
         if len(relevant) == 1:  # the common case; a direct index() saves the call, which matters for millions of rows

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.metric import Metric
 from ragcontract.core.run import SourceFile
@@ -18,21 +20,18 @@ from ragcontract.judging.run_notes import run_notes
 from ragcontract.reports.drift import as_warning
 from ragcontract.reports.queries import broken_queries_of, query_reports, usual_detail
 from ragcontract.reports.report import (
-    BaselineInput,
-    ConfigInput,
     Detail,
     ErrorReport,
     FailedCheck,
-    GoldenInput,
-    Inputs,
     LatencyReport,
     MetricReport,
     Provenance,
     Report,
-    RunInput,
     ScopeReport,
     TagReport,
 )
+from ragcontract.reports.report_inputs import BaselineInput, ConfigInput, GoldenInput, Inputs, RunInput
+from ragcontract.reports.summary_line import summary_of
 from ragcontract.runs.stored import Tool
 from ragcontract.statistics.means import Comparison
 from ragcontract.statistics.repeats import RepeatsReport, spread
@@ -54,7 +53,7 @@ def report_of(
     detail = detail or usual_detail(evaluation)
     mistakes = list(likely_mistakes(evaluation))
     all_warnings = [*map(as_warning, mistakes), *warnings, *decision.warnings, *_about_age(evaluation, now)]
-    return Report(
+    report = Report(
         tool=TOOL,
         verdict=decision.verdict,
         k=sorted(evaluation.contract.config_file.cutoffs),
@@ -76,13 +75,14 @@ def report_of(
         run_notes=list(run_notes(evaluation)),
         source=source,
     )
+    return replace(report, summary_line=summary_of(report))
 
 
 def error_report(
     problems: Sequence[str], more: int, warnings: Sequence[str], now: datetime, source: Provenance | None = None
 ) -> ErrorReport:
     """Build the report on input that cannot be judged; ``more`` is the number of problems that are not listed."""
-    return ErrorReport(
+    report = ErrorReport(
         tool=TOOL,
         created_at=now.isoformat(timespec="seconds"),
         problems=[encodable(problem) for problem in problems],
@@ -90,6 +90,7 @@ def error_report(
         warnings=[encodable(warning) for warning in warnings],
         source=source,
     )
+    return replace(report, summary_line=summary_of(report))
 
 
 def _failed_checks(finding: Finding) -> Iterator[FailedCheck]:

@@ -7,7 +7,8 @@ from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Name, Phrase, Quote, render
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.text import encodable
-from ragcontract.reports.report import BaselineInput, Report
+from ragcontract.reports.report import Report
+from ragcontract.reports.report_inputs import BaselineInput
 
 
 def drift(report: Report, quote: Quote = str) -> Iterator[str]:

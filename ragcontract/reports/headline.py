@@ -6,24 +6,11 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count, fixed
 from ragcontract.core.phrase import Name, Phrase, Quote, render
-from ragcontract.core.text import visible
 from ragcontract.reports.broken import IN_BASELINE, broken_gates, sizes_since
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.limit_text import limited_by
 from ragcontract.reports.metric_table import differs, table_rows
 from ragcontract.reports.report import Report
-
-HOLDS = {"pass": "holds", "fail": "broken"}
-
-
-def summary_line(report: Report) -> str:
-    """Return verdict and reason as one line of plain text, such as ``Retrieval contract broken: 1 of 2 queries …``.
-
-    The line has the contract's name if it has one, and no control characters.
-    """
-    name = report.source.contract if report.source else None
-    contract = f"Retrieval contract {visible(name)}" if name else "Retrieval contract"
-    return f"{contract} {HOLDS[report.verdict]}: {headline(report, visible, visible)}"
 
 
 def headline(report: Report, name: Quote = str, text: Quote = str) -> str:

@@ -12,7 +12,8 @@ from ragcontract.core.numbers import SAME, count, decimals, digits_for, fixed, m
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten, visible
 from ragcontract.judging.gates import GateReport
-from ragcontract.reports.report import BaselineInput, Report
+from ragcontract.reports.report import Report
+from ragcontract.reports.report_inputs import BaselineInput
 from ragcontract.runs.past import Replaced
 
 # What changed, with the number of rules, queries or waivers.

@@ -1,16 +1,18 @@
 """The results of single queries, generated one by one so that large sets need not be held in memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
 from ragcontract.core.rule import Violation
+from ragcontract.core.run import ListedResult
 from ragcontract.core.scores import QueryScore, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.reports.report import BrokenQueries, Detail, QueryReport, ViolationReport
+from ragcontract.reports.report import BrokenQueries, Detail, QueryReport, RetrievedReport, ViolationReport
 
 BROKEN = frozenset({"fail", "known"})  # the statuses of broken queries: a known one fails unless only new ones do
 
@@ -65,6 +67,8 @@ def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> Qu
         violations=[_violation(one) for one in violations],
         in_baseline=_all_in_baseline(violations),
         repeated=bool(current.repeats or (before and before.repeats)),
+        retrieved=_retrieved(query, run.retrieved.get(query.id)) if query.id in decision.violations else None,
+        baseline_retrieved=_retrieved(query, baseline.retrieved.get(query.id)) if baseline else None,
     )
 
 
@@ -80,6 +84,18 @@ def _all_in_baseline(violations: Sequence[Violation]) -> bool:
     """Return whether the baseline has all of these violations already; waived ones do not matter."""
     that_matter = [violation for violation in violations if violation.waived is None]
     return bool(that_matter) and all(violation.in_baseline for violation in that_matter)
+
+
+def _retrieved(query: GoldenQuery, results: Sequence[ListedResult] | None) -> list[RetrievedReport] | None:
+    """Say what the contract wants of each result; None for a query whose results are not listed."""
+    if results is None:
+        return None
+    named: dict[str, Literal["relevant", "forbidden"]] = dict.fromkeys(query.relevant_doc_ids, "relevant")
+    named |= dict.fromkeys(query.forbidden_doc_ids, "forbidden")
+    return [
+        RetrievedReport(doc_id=one.doc_id, score=one.score, chunk_id=one.chunk_id, contract=named.get(one.doc_id))
+        for one in results
+    ]
 
 
 def _violation(violation: Violation) -> ViolationReport:

@@ -6,27 +6,24 @@ The records are public; within a version, fields are only added. Records that ca
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
-from ragcontract.core.contract_change import ContractChange
 from ragcontract.core.finding import Finding
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.phrase import Phrase
-from ragcontract.core.run import Latency, SourceFile
-from ragcontract.evaluation.depths import Depth
+from ragcontract.core.run import Latency
 from ragcontract.judging.decision import Verdict
 from ragcontract.judging.gates import GateReport, Status
 from ragcontract.judging.policy import QueryStatus
-from ragcontract.runs.past import Replaced
-from ragcontract.runs.stored import Accepted, Tool
+from ragcontract.reports.report_inputs import Count, Inputs
+from ragcontract.runs.stored import Tool
 from ragcontract.statistics.repeats import RepeatsReport
 from ragcontract.statistics.significance import Noise
 
 Detail = Literal["failed", "changed", "all"]
 SCHEMA_VERSION: Literal[1] = 1
 
-
-Count = Annotated[int, Meta(ge=0)]
+SummaryLine = Annotated[str, Meta(description="The contract, its verdict and the reason, as one line of plain text.")]
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
@@ -41,78 +38,6 @@ class Provenance(Struct, frozen=True, kw_only=True):
     pull_request: int | None = None
     run_url: str | None = None
     contract: str | None = None
-
-
-class GoldenInput(Struct, frozen=True, kw_only=True):
-    """The golden set. ``answerable`` counts the queries that have relevant documents."""
-
-    files: list[SourceFile]
-    queries: Count
-    answerable: Count
-
-
-class RunInput(Struct, frozen=True, kw_only=True):
-    """The run: ``missing`` are golden queries without a row (scored 0), ``unknown`` rows without a golden query.
-
-    At most 10,000 ``unknown`` ids are listed; ``queries`` counts all. ``depth`` is the number of results of its rows.
-
-    ``duplicate_rate`` is the share of results in the exported top k that repeat a document of their row.
-    """
-
-    files: list[SourceFile]
-    queries: Count
-    versions: dict[str, list[str]]
-    missing: list[str]
-    unknown: list[str]
-    duplicate_rate: float = 0.0
-    depth: Depth | None = None
-
-
-class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The baseline, and how its queries differ from the current golden set.
-
-    ``shared`` counts the queries that both sides have. ``new`` and ``changed`` queries cannot be compared; ``gone``
-    ones are only in the baseline. A baseline that is itself a run has no ``created_at`` and no ``k``. ``age_days`` is
-    null if the date is unknown; ``too_old`` says whether the age exceeds ``max_baseline_age``. ``accepted`` is omitted
-    if it is empty, ``replaces`` if the baseline replaced none. ``contract_changes`` is empty if nothing changed, and
-    omitted if that is not known, because the baseline is a run or was made by an older rag-contract.
-    """
-
-    files: list[SourceFile]
-    queries: Count
-    versions: dict[str, list[str]]
-    created_at: str | None
-    k: list[int] | None
-    shared: Count
-    new: list[str]
-    changed: list[str]
-    gone: list[str]
-    age_days: int | None
-    too_old: bool
-    depth: Depth | None = None
-    accepted: Annotated[
-        list[Accepted], Meta(description="Broken contracts that became the baseline, the latest last.")
-    ] = []
-    replaces: Annotated[Replaced | None, Meta(description="The baseline that was replaced by this one.")] = None
-    contract_changes: Annotated[
-        list[ContractChange] | None,
-        Meta(description="How the contract changed since the baseline was made, weaker first."),
-    ] = None
-
-
-class ConfigInput(Struct, frozen=True, kw_only=True):
-    """The configuration file."""
-
-    files: list[SourceFile]
-
-
-class Inputs(Struct, frozen=True, kw_only=True):
-    """The inputs of the check."""
-
-    golden: GoldenInput
-    run: RunInput
-    baseline: BaselineInput | None
-    config: ConfigInput | None
 
 
 class MetricReport(Struct, frozen=True, kw_only=True):
@@ -155,6 +80,19 @@ class ViolationReport(Struct, frozen=True, kw_only=True, gc=False):
     known: bool = False
 
 
+class RetrievedReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """One result of a broken query, with the retriever's ``score`` and the ``chunk_id`` if the run has them.
+
+    ``contract`` says what the contract wants of the document; it is omitted for one that the golden query does not
+    name.
+    """
+
+    doc_id: str
+    score: float | None = None
+    chunk_id: str | None = None
+    contract: Literal["relevant", "forbidden"] | None = None
+
+
 class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One golden query, defined at ``location`` (``golden.jsonl:17``).
 
@@ -162,6 +100,10 @@ class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
     them are waived or known, or its severity is warn. ``in_baseline`` says that the baseline has all violations but
     waived ones already. ``repeated`` means that the run or the baseline has several rows for it: metrics are means over
     the rows, ranks are the worst (of forbidden documents, the best). Both are omitted if false.
+
+    ``retrieved`` and ``baseline_retrieved`` are the top k of a broken query (at most 20 results), best first: of
+    several rows the first that breaks a rule, and the first of the baseline. They are listed for the first 1,000 broken
+    queries of a run, and omitted for all others. A stored baseline has no scores and no chunks.
     """
 
     id: str
@@ -179,6 +121,8 @@ class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
     violations: list[ViolationReport]
     in_baseline: bool = False
     repeated: bool = False
+    retrieved: list[RetrievedReport] | None = None
+    baseline_retrieved: list[RetrievedReport] | None = None
 
 
 class FailedCheck(Struct, frozen=True, kw_only=True, gc=False):
@@ -271,6 +215,7 @@ class Report(Struct, frozen=True, kw_only=True):
     likely_mistakes: list[Phrase] = []
     run_notes: list[str] = []
     source: Provenance | None = None
+    summary_line: SummaryLine = field(default="", name="summary")
 
     @property
     def contract(self) -> str:
@@ -292,6 +237,7 @@ class ErrorReport(Struct, frozen=True, kw_only=True):
     more_problems: Count = 0
     warnings: list[str] = []
     source: Provenance | None = None
+    summary_line: SummaryLine = field(default="", name="summary")
 
     @property
     def contract(self) -> str:

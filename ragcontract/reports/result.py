@@ -5,7 +5,6 @@ from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.numbers import count
 from ragcontract.core.text import visible
 from ragcontract.reports import report as records
-from ragcontract.reports.headline import summary_line
 
 
 class ContractBroken(AssertionError):  # noqa: N818 (a verdict, not an error)
@@ -41,7 +40,7 @@ class Report(records.Report, frozen=True, kw_only=True):
 
     def summary(self) -> str:
         """Return verdict and reason as one line of plain text, for a log or a chat message."""
-        return summary_line(self)
+        return self.summary_line
 
     def raise_if_failed(self) -> None:
         """Raise :class:`ContractBroken` with the reasons if the verdict is "fail"; otherwise, do nothing."""

@@ -17,8 +17,9 @@ from ragcontract.reports.history import history_notes
 from ragcontract.reports.metric_table import table_rows
 from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_step, rank, rank_changes
 from ragcontract.reports.repeats_note import repeats_note
-from ragcontract.reports.report import QueryReport, Report
+from ragcontract.reports.report import QueryReport, Report, RetrievedReport
 from ragcontract.reports.scope_note import scope_note
+from ragcontract.reports.side_by_side import about, pairs, top
 
 STATUS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "known": "KNOWN", "none": "-"}
 RED, GREEN, YELLOW, BOLD, END = (f"\x1b[{code}m" for code in (31, 32, 33, 1, 0))
@@ -157,7 +158,28 @@ def _moved(item: RankChange, report: Report) -> str:
         ranks = "; the worst ranks of its rows:" if steps else ""
         steps.insert(0, f"    {metric_step(item, report, '->')}{ranks}")
     title = f"  {_bold(visible(item.query.id))}  {shorten(visible(item.query.query), bounds.TERMINAL_QUESTION)}"
-    return "\n".join([title, *steps])
+    return "\n".join([title, *steps, *(f"    {line}" for line in _retrieved(item.query, report))])
+
+
+def _retrieved(query: QueryReport, report: Report) -> Iterable[str]:
+    """Yield what was retrieved for a broken query, rank by rank."""
+    if query.retrieved is None:
+        return
+    yield f"Retrieved, {top(report)}:"
+    sides = [("before", query.baseline_retrieved), ("now", query.retrieved)]
+    listed = [(name, results) for name, results in sides if results is not None]
+    cells = [["", *(name if results else f"{name}: nothing" for name, results in listed)]]
+    for pair in pairs(query):
+        both = [_result(pair.before), _result(pair.now)]
+        cells.append([str(pair.rank), *both[-len(listed) :]])
+    yield from aligned(cells)
+
+
+def _result(result: RetrievedReport | None) -> str:
+    if result is None:
+        return ""
+    named = f" ({result.contract})" if result.contract else ""
+    return shorten(", ".join(map(visible, [f"{result.doc_id}{named}", *about(result)])), bounds.TERMINAL_RESULT)
 
 
 def score_text(report: Report) -> str:

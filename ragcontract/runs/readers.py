@@ -18,6 +18,7 @@ from ragcontract.files.rows import PARQUET, read_rows
 from ragcontract.runs.encoder import Id, Result, RowEncoder
 from ragcontract.runs.stored import StoredEvent, stored_events
 
+# Reading chunks from Parquet would take a third more time, and only reports on broken queries would show them.
 UNREAD = ("results.chunk_id", "results.metadata")  # not loaded if the format can skip them
 RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", PARQUET)
 IN_MEMORY = "(in memory)"

@@ -9,6 +9,7 @@ import msgspec
 
 from ragcontract.core.phrase import Name
 from ragcontract.github.body import checked
+from ragcontract.reports.build import error_report
 from ragcontract.reports.html.cards import cards
 from ragcontract.reports.html.extras import folds
 from ragcontract.reports.html.page_text import note, sentence
@@ -22,9 +23,9 @@ from ragcontract.reports.terminal import aligned, check_text, diff_text
 from ragcontract.reports.update import update_text
 from ragcontract.runs.past import PastContract, Replaced
 from ragcontract.runs.stored import Accepted, BaselineFile, Tool
-from tests.bounds.lab import Case, Cases, Lab, all_of
+from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
 from tests.builders import baseline, golden, run, write_jsonl
-from tests.process import rag_contract
+from tests.process import Ended, rag_contract
 from tests.records import NOW as REPORTED
 from tests.records import Rows, query, rendered, report
 
@@ -84,6 +85,61 @@ def all_queries(lab: Lab, size: int) -> bool:
 def listed(_: Lab, size: int) -> bool:
     found = wanting(size)
     return all_of(" more" not in check_text(found), " more" not in render(found))
+
+
+def retrieved_queries(lab: Lab, size: int) -> bool:
+    ids = [f"q{number}" for number in range(size)]
+    lab.check(list(map(golden, ids)), [run(query_id, "x") for query_id in ids])
+    return all("retrieved" in query for query in lab.report()["queries"])
+
+
+def retrieved(lab: Lab, size: int) -> bool:
+    lab.check([golden()], [run("q1", *(f"x{number}" for number in range(size)))], "", "--k", str(size))
+    markdown = (lab.folder / "report.md").read_text()
+    return all_of(len(lab.report()["queries"][0]["retrieved"]) == size, f": top {size}</summary>" in markdown)
+
+
+def terminal_result(lab: Lab, size: int) -> bool:
+    name = "x" * size
+    write_jsonl(lab.folder / "base.jsonl", [run("q1", "doc1")])
+    lab.check([golden()], [run("q1", name)])
+    return name in rag_contract("diff", "--baseline", "base.jsonl").out
+
+
+def summary_line(_: Lab, size: int) -> bool:
+    def made(problem: str) -> str:
+        return error_report([problem], 0, [], NOW).summary_line
+
+    problem = "p" * (size - len(made("p")) + 1)
+    return problem in made(problem)
+
+
+def compared(lab: Lab, *runs: list[dict[str, Any]]) -> Ended:
+    names = [f"run{number}.jsonl" for number, _ in enumerate(runs)]
+    for name, rows in zip(names, runs, strict=True):
+        write_jsonl(lab.folder / name, rows)
+    return rag_contract("compare", *names)
+
+
+def compared_runs(lab: Lab, size: int) -> bool:
+    write_jsonl(lab.folder / "golden.jsonl", [golden()])
+    return accepted(compared(lab, *[[run()]] * size), f"found {size}")
+
+
+def disagreements(lab: Lab, size: int) -> bool:
+    ids = [f"q{number}" for number in range(size)]
+    write_jsonl(lab.folder / "golden.jsonl", map(golden, ids))
+    found = compared(lab, [run(one, "doc1") for one in ids], [run(one, "x") for one in ids])
+    assert f"{size} queries that the runs disagree about" in found.out
+    return "… and 1 more query." not in found.out
+
+
+def run_label(lab: Lab, size: int) -> bool:
+    write_jsonl(lab.folder / "golden.jsonl", [golden()])
+    name = "x" * size
+    for path in (f"{name}.jsonl", "other.jsonl"):
+        write_jsonl(lab.folder / path, [run()])
+    return name in rag_contract("compare", f"{name}.jsonl", "other.jsonl").out
 
 
 def terminal_why(_: Lab, size: int) -> bool:
@@ -190,6 +246,13 @@ CASES: Cases = {
     "ALL_QUERIES": Case(all_queries, small=20),
     "RAISED": Case(raised),
     "LISTED": Case(listed),
+    "RETRIEVED_QUERIES": Case(retrieved_queries, small=20),
+    "RETRIEVED": Case(retrieved),
+    "SUMMARY_LINE": Case(summary_line),
+    "TERMINAL_RESULT": Case(terminal_result),
+    "COMPARED_RUNS": Case(compared_runs),
+    "DISAGREEMENTS": Case(disagreements),
+    "RUN_LABEL": Case(run_label),
     "CELL": Case(lambda _, size: next(iter(aligned([["c" * size]]))) == "c" * size),
     "TERMINAL_QUERIES": Case(lambda _lab, size: "more broken" not in check_text(broken(size))),
     "TERMINAL_WHY": Case(terminal_why),

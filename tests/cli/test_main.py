@@ -196,7 +196,9 @@ def test_warnings_go_to_standard_error_and_change_no_verdict(tmp_path: Path, mon
         ), command
 
 
-@pytest.mark.parametrize("command", ["check", "validate", "score", "baseline", "diff", "schema", "init", "lint"])
+@pytest.mark.parametrize(
+    "command", ["check", "validate", "score", "compare", "baseline", "diff", "schema", "init", "lint"]
+)
 def test_every_command_has_help(command: str) -> None:
     for option in ("--help", "-h"):
         ended = rag_contract(command, option)

@@ -106,6 +106,15 @@ def test_a_row_a_query(form: str, spark: SparkSession, tmp_path: Path) -> None:
     assert {len(values or ()) for values in machine.values(1, plan.golden)} == {0, 2}
     assert {len(found) for found in machine.violations.values()} == {1, 2}
     assert len(machine.missing) > 3
+    assert cluster.retrieved == machine.retrieved
+    assert {len(found) for found in cluster.retrieved.values()} == {0, 1, 2, 3}
+
+
+def test_the_results_of_listed_queries_come_from_the_cluster_too(spark: SparkSession, tmp_path: Path) -> None:
+    plan = plan_for(tmp_path).for_baseline(ONCE[3:5])
+    cluster, machine = sides(spark, written(tmp_path / "run", run_rows(ONCE), "jsonl"), plan)
+    assert cluster.retrieved == machine.retrieved
+    assert list(cluster.retrieved) == ONCE[3:5]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
@@ -122,6 +131,8 @@ def test_several_rows_a_query(form: str, spark: SparkSession, tmp_path: Path) ->
     same = ours.keys() - {"values", "scores"}
     assert {name: ours[name] for name in same} == {name: theirs[name] for name in same}
     assert set(cluster.rows.values()) > {7}
+    assert cluster.retrieved.keys() == machine.retrieved.keys()
+    assert OnSpark(spark, [f"{tmp_path}/run/*.{form}"], few=0).evaluate(plan).retrieved == cluster.retrieved
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])

@@ -54,8 +54,15 @@ def test_with_room_all_is_there() -> None:
     assert fitted(10**6) == in_detail(Layout())
 
 
-def test_what_is_folded_goes_first_and_every_broken_query_that_was_there_stays() -> None:
-    body = fitted(size() - 1)
+def test_of_what_was_retrieved_most_lists_go_first_and_the_other_sections_stay() -> None:
+    whole, body = Page(in_detail(Layout())), Page(fitted(size() - 1))
+    assert (len(whole.retrieved), len(body.retrieved)) == (100, 20)
+    assert (body.tables, body.tags.count("details")) == (whole.tables, whole.tags.count("details"))
+    assert "… and 130 more broken queries." in body.text
+
+
+def test_what_is_folded_goes_next_and_every_broken_query_that_was_there_stays() -> None:
+    body = fitted(size(retrieved=0) - 1)
     assert "<details>" not in body
     assert Page(body).tables[1] == Page(in_detail(Layout())).tables[1]
 
@@ -90,7 +97,7 @@ def test_nothing_is_rendered_that_is_not_needed() -> None:
         return "a" * (30 if detail.folds else 20)
 
     fitting(noted, 25)
-    assert rendered == list(LEVELS[:2])
+    assert rendered == [level for level in LEVELS if level.folds] + [Layout(folds=False)]
 
 
 def test_bytes_count_and_not_characters() -> None:

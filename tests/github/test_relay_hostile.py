@@ -104,7 +104,9 @@ HOSTILE = [
 
 
 # What is compared, looked up or one of a few: with any other value a report is refused, or another one.
-NOT_FREE = {"verdict", "status", "kind", "detail", "better", "unit", "metric", "tag", "query_id", "id", "ids"}
+NOT_FREE = {"verdict", "status", "kind", "detail", "better", "unit", "metric", "tag", "query_id", "id", "ids"} | {
+    "contract"  # what it wants of a result: relevant or forbidden
+}
 
 
 def with_text(value: Any, text: str, *, everywhere: bool) -> Any:

@@ -11,7 +11,8 @@ from msgspec.structs import fields, replace
 
 from ragcontract.core.contract_change import ChangedItem, ContractChange
 from ragcontract.core.run import Latency, SourceFile
-from ragcontract.reports.report import ConfigInput, Provenance, Report, ScopeReport
+from ragcontract.reports.report import Provenance, QueryReport, Report, RetrievedReport, ScopeReport
+from ragcontract.reports.report_inputs import ConfigInput
 from ragcontract.runs.past import Documents, Expected, PastContract, PastWaiver, Replaced, expected_of
 from ragcontract.runs.stored import Accepted
 from ragcontract.statistics.repeats import RepeatsReport, Spread
@@ -102,6 +103,7 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
     config = ConfigInput(files=[SourceFile(path=mark("ragcontract.yml"), sha256="ef" * 32)])
     return replace(
         made,
+        queries=[_with_results(query, mark) for query in made.queries],
         repeats=RepeatsReport(fewest=3, most=3, metrics=spread),
         inputs=replace(made.inputs, config=config),
         scope=ScopeReport(
@@ -111,6 +113,18 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
         ),
         source=Provenance(repository="octo/app", commit="5ca1ab1e" * 5, branch=mark("main"), pull_request=7),
     )
+
+
+def _with_results(query: QueryReport, mark: Mark) -> QueryReport:
+    """List what was retrieved for a broken query, with a chunk, a score, and documents of the contract."""
+    if not query.violations:
+        return query
+    results = [
+        RetrievedReport(doc_id=mark("other"), score=0.75, chunk_id=mark("other#1")),
+        RetrievedReport(doc_id=mark("secret"), contract="forbidden"),
+    ]
+    before = [RetrievedReport(doc_id=next(iter(query.ranks)), contract="relevant")]
+    return replace(query, retrieved=results, baseline_retrieved=before if query.baseline_ranks else None)
 
 
 def _config(mark: Mark) -> dict[str, Any]:

@@ -22,8 +22,14 @@ MADE_A_LINK = re.compile(
 )
 
 
+RESULTS = (["", "Before", "Now"], ["", "Now"])  # heads of the tables of what was retrieved for a broken query
+
+
 class Page(HTMLParser):
-    """The rendered page: its tags in order, the table rows, and the text outside of code."""
+    """The rendered page: its tags in order, the table rows, and the text outside of code.
+
+    ``retrieved`` has the tables of what was retrieved, ``tables`` all others.
+    """
 
     def __init__(self, markdown: str) -> None:
         """Render and take apart."""
@@ -37,9 +43,11 @@ class Page(HTMLParser):
         self.html = cmarkgfm.github_flavored_markdown_to_html(markdown, OPTIONS)
         self.feed(self.html)
         self.close()
+        self.retrieved = [table for table in self.tables if table[0] in RESULTS]
+        self.tables = [table for table in self.tables if table[0] not in RESULTS]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "span" and not attrs:  # around a dollar sign
+        if (tag == "span" and not attrs) or tag == "wbr":  # around a dollar sign; where an id may be broken
             return
         self.tags.append(" ".join([tag, *(f"{name}={value}" for name, value in attrs)]))
         self._in_code += tag == "code"

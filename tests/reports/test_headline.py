@@ -1,10 +1,9 @@
 """The headline, and the note on what is compared."""
 
 import pytest
-from msgspec.structs import replace
 
-from ragcontract.reports.headline import headline, shared_note, summary_line
-from ragcontract.reports.report import Provenance, Report
+from ragcontract.reports.headline import headline, shared_note
+from ragcontract.reports.report import Report
 from tests.records import Rows, query, report
 from tests.reports.ranked import LOW, found_at, noisy, tagged
 
@@ -97,11 +96,3 @@ def test_the_headline_names_the_tag() -> None:
     assert headline(made, "<{}>".format) == "<bad>: MRR@5 is 0.00, minimum 0.40; 3 of 6 queries broken, all new"
     shouted = headline(made, "<{}>".format, str.upper)
     assert shouted == "<bad>: MRR@5 IS 0.00, MINIMUM 0.40; 3 OF 6 QUERIES BROKEN, ALL NEW"
-
-
-def test_the_summary_is_one_line_with_the_contracts_name() -> None:
-    broken = found_at([1, None])
-    assert summary_line(broken) == "Retrieval contract broken: 1 of 2 queries broken"
-    named = replace(broken, source=Provenance(contract="billing\n\x1b[31m"))
-    assert summary_line(named) == r"Retrieval contract billing\n\x1b[31m broken: 1 of 2 queries broken"
-    assert summary_line(found_at([1])) == "Retrieval contract holds: nothing broken in 1 query; no gates are set"

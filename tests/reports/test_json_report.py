@@ -95,6 +95,7 @@ def test_the_head(found: Any) -> None:
         "likely_mistakes",
         "run_notes",
         "source",
+        "summary",
     ]
     assert found["schema_version"] == 1
     assert found["tool"] == {"name": "rag-contract", "version": __version__}
@@ -188,6 +189,8 @@ def test_the_queries_in_the_golden_files_order(found: Any) -> None:
     assert [row["id"] for row in found["queries"]] == ["lost", "leak", "new", "reworded", "silent"]
     lost, leak, new, reworded, silent = found["queries"]
     violations = lost.pop("violations")
+    assert lost.pop("retrieved") == [*[{"doc_id": "x"}] * 3, {"doc_id": "A", "contract": "relevant"}]
+    assert [one["contract"] for one in lost.pop("baseline_retrieved")] == ["relevant", "relevant"]
     assert lost == {
         "id": "lost",
         "location": "golden.jsonl:lost",
@@ -465,6 +468,7 @@ def test_why_there_is_no_verdict() -> None:
             "run_url": None,
             "contract": None,
         },
+        "summary": r"Retrieval contract could not be judged: g\udcff.jsonl:1: id: is missing (and 3 more problems)",
     }
     schema = jsonschema.Draft202012Validator(schema_of("report"))
     schema.validate(found)

@@ -116,7 +116,10 @@ def test_a_diff() -> None:
     found = click.unstyle(diff_text(report(queries, run, before)))
     cut = "x" * 74 + "…"
     assert found.startswith(
-        f"Worse (2)\n  lost  lost? {cut[1:]}\n    A: 1 -> missing\n  down  down? {cut[1:]}\n    A: 1 -> 2\n\n"
+        f"Worse (2)\n  lost  lost? {cut[1:]}\n    A: 1 -> missing\n"
+        "    Retrieved, top 5:\n       before        now\n    1  A (relevant)  x\n"
+        f"  down  down? {cut[1:]}\n    A: 1 -> 2\n"
+        "    Retrieved, top 5:\n       before        now\n    1  A (relevant)  x\n    2                A (relevant)\n\n"
         f"Better (1)\n  up  up? xx{cut[1:]}\n    B: 3 -> 2\n\n"
         "New (1)\n  new\n\n"
         "With another question (1)\n  other\n\n"

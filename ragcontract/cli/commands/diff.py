@@ -1,4 +1,4 @@
-"""``rag-contract diff``: prints how ranks changed since the baseline."""
+"""``rag-contract diff``: prints how ranks changed since the baseline, as text, Markdown or JSON."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,8 @@ from ragcontract.cli.console import say
 from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, K, find_paths, measure
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
-from ragcontract.reports import terminal
+from ragcontract.reports import diff_report, terminal
+from ragcontract.reports.markdown import diff_document
 
 
 @click.command("diff")
@@ -18,6 +19,9 @@ from ragcontract.reports import terminal
 @CONFIG
 @K
 @REPEATS
+@click.option(
+    "--format", "form", type=click.Choice(["text", "md", "json"]), default="text", help="The output format. [text]"
+)
 def command(
     *,
     golden: Sequence[str],
@@ -26,14 +30,21 @@ def command(
     config: str | None,
     k: int | None,
     repeats: bool,
+    form: str,
 ) -> int:
     """Print how ranks changed since the baseline.
 
-    Lists the worst changes first, then queries that improved, are new, have another question or are gone. Gives no
-    verdict.
+    Lists the worst changes first, then queries that improved, are new, have another question or are gone. For those
+    that break a rule, also lists what was retrieved, before and now. Gives no verdict.
     """
     paths = find_paths(golden, run, config, baseline)
     if paths.baseline is None:
         raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")
-    say(terminal.diff_text(measure(paths, k, repeats=repeats)))
+    report = measure(paths, k, repeats=repeats, rules=True)
+    if form == "json":
+        say(diff_report.render(report).replace("##[", r"##\u005b"))  # no runner command; equal as JSON
+    elif form == "md":
+        say(diff_document.render(report))
+    else:
+        say(terminal.diff_text(report))
     return ExitCode.PASS

@@ -17,7 +17,8 @@ from ragcontract.reports.broken import FindingsByQuery, why_and_since, worst_fir
 from ragcontract.reports.html.page_text import STATUS, shown
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import rank_changes
-from ragcontract.reports.report import QueryReport, Report
+from ragcontract.reports.report import QueryReport, Report, RetrievedReport
+from ragcontract.reports.side_by_side import OF_SEVERAL_ROWS, about, top
 
 DIGITS = 4
 BROKEN_FIRST = {"fail": 0, "warn": 1, "waived": 1, "known": 1}
@@ -35,6 +36,7 @@ def encode(report: Report) -> str:
     data = {
         "compared": report.inputs.baseline is not None,
         "k": max(report.k),
+        "top": top(report),
         "status": STATUS,
         "metric": keys.index(next(iter(at_largest_k(report)))),
         "metrics": [visible(metric.label) for metric in report.metrics.values()],
@@ -92,6 +94,11 @@ def _row(  # noqa: PLR0917 (called once, for each query)
         row["r"] = [violation.rule for violation in query.violations]
         if why := why_and_since(report, query, findings):
             row["y"] = shown(why, bounds.HTML_WHY)
+    for key, results in (("n", query.retrieved), ("o", query.baseline_retrieved)):
+        if results is not None:
+            row[key] = [_result(one) for one in results[: bounds.RETRIEVED]]
+    if query.repeated and query.retrieved is not None:
+        row["a"] = OF_SEVERAL_ROWS
     if query.weight != 1:
         row["w"] = query.weight
     if change:
@@ -102,6 +109,12 @@ def _row(  # noqa: PLR0917 (called once, for each query)
 def _phrase(phrase: Phrase) -> list[str | list[str]]:
     """Return a phrase as a list in which text is a string and a name is a list of one string."""
     return [[shown(part.name, bounds.HTML_NAME)] if isinstance(part, Name) else visible(part) for part in phrase]
+
+
+def _result(result: RetrievedReport) -> list[str]:
+    """Return the document, what the contract wants of it, and its chunk and score."""
+    details = " · ".join(shown(detail, bounds.HTML_ID) for detail in about(result))
+    return [shown(result.doc_id, bounds.HTML_ID), result.contract or "", details]
 
 
 def _values(metrics: dict[str, float | None], keys: list[str]) -> list[float | None]:

@@ -10,7 +10,8 @@ from ragcontract.core.run import SourceFile
 from ragcontract.reports.drift import not_compared, other_warnings
 from ragcontract.reports.history import about_baseline
 from ragcontract.reports.html.page_text import Part, code, shown
-from ragcontract.reports.report import BaselineInput, Report
+from ragcontract.reports.report import Report
+from ragcontract.reports.report_inputs import BaselineInput
 from ragcontract.runs.stored import Accepted
 
 DIGEST = 12  # characters that are enough to recognise a file

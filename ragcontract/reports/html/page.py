@@ -70,26 +70,27 @@ class ErrorPage(Struct, frozen=True, kw_only=True):
 
 def render(report: Report) -> bytes:
     """Render the page as UTF-8."""
-    return _environment().get_template("page.html").render(page=_page(report)).encode()
+    return environment().get_template("page.html").render(page=_page(report)).encode()
 
 
 def render_error(report: ErrorReport) -> bytes:
     """Render the page for input that cannot be judged, as UTF-8."""
-    style = _asset("page.css")
+    style = asset("page.css")
     more = f"… and {count(report.more_problems, 'more problem')}" if report.more_problems else ""
     page = ErrorPage(
-        policy=f"default-src 'none'; style-src '{_digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'",
+        policy=f"default-src 'none'; style-src '{digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'",
         style=style,
         title=_title(report, "could not be judged"),
         about=_about(report),
         problems=[*map(shown, report.problems), *([more] if more else [])],
         warnings=list(map(shown, report.warnings)),
     )
-    return _environment().get_template("error.html").render(page=page).encode()
+    return environment().get_template("error.html").render(page=page).encode()
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return the templates of all pages."""
     return Environment(
         loader=PackageLoader(PACKAGE),
         autoescape=True,
@@ -101,7 +102,7 @@ def _environment() -> Environment:
 
 
 def _page(report: Report) -> Page:
-    style, script = _asset("page.css"), "\n".join(map(_asset, SCRIPTS))
+    style, script = asset("page.css"), "\n".join(map(asset, SCRIPTS))
     legend = LEGEND + (COMPARED if report.inputs.baseline else "")
     return Page(
         policy=_policy(style, script),
@@ -137,14 +138,16 @@ def _about(report: Report | ErrorReport) -> str:
 def _policy(style: str, script: str) -> str:
     """Return a Content-Security-Policy that allows this style and this script by their hashes, and nothing else."""
     return (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 
-def _digest(source: str) -> str:
+def digest(source: str) -> str:
+    """Return the hash of a style or a script, as a Content-Security-Policy names it."""
     return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a stylesheet or a script."""
     return files(PACKAGE).joinpath("assets", name).read_text(encoding="utf-8")

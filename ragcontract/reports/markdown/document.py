@@ -16,6 +16,7 @@ from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, line, table, text
 from ragcontract.reports.markdown.metrics import metric_tables
 from ragcontract.reports.markdown.query_cell import query_cell
+from ragcontract.reports.markdown.retrieved import retrieved_fold
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
 from ragcontract.reports.scope_note import scope_note
 
@@ -25,9 +26,13 @@ VERDICTS = {"pass": "holds", "fail": "broken"}
 
 
 class Layout(Struct, frozen=True, kw_only=True):
-    """How much of a report to render: rows per table, folded sections, and the inputs, which differ for each run."""
+    """How much of a report to render: rows per table, folded sections, and the inputs, which differ for each run.
+
+    ``retrieved`` is the number of broken queries whose results are listed, in a folded section.
+    """
 
     rows: int = bounds.ROWS
+    retrieved: int = bounds.ROWS
     folds: bool = True
     inputs: bool = True
 
@@ -72,6 +77,7 @@ def render(
         *_broken_queries(report, layout.rows),
     ]
     if layout.folds:
+        parts += retrieved_fold(report, layout.retrieved)
         parts += folds(report, layout.rows)
     if layout.folds and layout.inputs:
         parts.append(inputs_fold(report))

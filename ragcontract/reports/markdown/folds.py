@@ -15,7 +15,8 @@ from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, l
 from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank_changes
-from ragcontract.reports.report import BaselineInput, GoldenInput, QueryReport, Report, RunInput, TagReport
+from ragcontract.reports.report import QueryReport, Report, TagReport
+from ragcontract.reports.report_inputs import BaselineInput, GoldenInput, RunInput
 from ragcontract.reports.tag_table import tag_changes, tag_mean, tag_size, tags_worst_first
 
 TAG_DIGITS = 3
@@ -66,7 +67,7 @@ def _rank_changes(report: Report, max_rows: int) -> list[str]:
     parts: list[str] = []
     for title, group in (("Worse", changes.worse), ("Better", changes.better)):
         if group:
-            parts += [f"**{title}**", *cut(group, max_rows, "query", partial(_moved_table, report), where="")]
+            parts += [f"**{title}**", *cut(group, max_rows, "query", partial(moved_table, report), where="")]
     apart = not_compared(baseline)
     for name, ids in apart.items():
         rest = [f"{len(ids) - max_rows:,} more"] if len(ids) > max_rows else []
@@ -78,7 +79,8 @@ def _rank_changes(report: Report, max_rows: int) -> list[str]:
     return [fold(f"{title}: {summary}", *parts)] if parts else []
 
 
-def _moved_table(report: Report, group: Sequence[RankChange]) -> str:
+def moved_table(report: Report, group: Sequence[RankChange]) -> str:
+    """Return the table of queries whose ranks changed, with their documents."""
     return table(["Query", "Documents, rank before → now"], "ll", [_moved(item, report) for item in group])
 
 

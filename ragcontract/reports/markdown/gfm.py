@@ -55,11 +55,24 @@ def code(value: str) -> str:
     shown = shorten(visible(value), bounds.MARKDOWN_ID)
     if shown and not re.search(r"[`|\\]", shown) and shown.strip() == shown:
         return f"`{shown}`"
-    # Backquotes and pipes would end the code or the table cell, so everything but letters and digits is an entity.
-    # Two backquotes around nothing would start code instead of being code, so an empty name is not quoted by them. The
-    # empty comment prevents that the text around an @ is taken for an e-mail address.
+    # Two backquotes around nothing would start code instead of being code, so an empty name is not quoted by them.
+    return f"<code>{_entities(shown)}</code>"
+
+
+def breaking_code(value: str) -> str:
+    """Format an id as :func:`code` does, but with line breaks allowed in it, for tables that must fit on a phone."""
+    shown = shorten(visible(value), bounds.MARKDOWN_ID)
+    pieces = re.findall("[A-Za-z0-9]{1,12}[^A-Za-z0-9]?|[^A-Za-z0-9]", shown)
+    return f"<code>{'<wbr>'.join(map(_entities, pieces))}</code>" if len(pieces) > 1 else code(value)
+
+
+def _entities(shown: str) -> str:
+    """Write everything but letters and digits as entities: backquotes and pipes would end the code or the table cell.
+
+    The empty comment prevents that the text around an @ is taken for an e-mail address.
+    """
     entities = re.sub("[^A-Za-z0-9 ]", lambda match: f"&#{ord(match[0])};", shown)
-    return f"<code>{entities.replace('&#64;', '&#64;<!-- -->')}</code>"
+    return entities.replace("&#64;", "&#64;<!-- -->")
 
 
 def line(value: str) -> str:

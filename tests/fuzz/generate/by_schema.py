@@ -1,6 +1,5 @@
 """Makes values that fit a JSON Schema: a field that is added to a record is generated from then on."""
 
-import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -130,7 +129,7 @@ def _object(maker: Maker, schema: Schema, definitions: Mapping[str, Schema], nam
             found[field] = value(maker, inner, definitions, field, depth + 1)
     for pattern, inner in schema.get("patternProperties", {}).items():
         if maker.chance(maker.fullness / 8):
-            field = re.sub(r"\[1-9\]\[0-9\]\*", str(maker.pick(maker.cutoffs)), pattern.strip("^$"))
+            field = pattern.strip("^$").replace("[1-9][0-9]*", str(maker.pick(maker.cutoffs)))
             found[field] = value(maker, inner, definitions, field, depth + 1)
     inner = schema.get("additionalProperties")
     if isinstance(inner, dict) and depth < DEEPEST:

@@ -80,7 +80,7 @@ def _expect_of_check(sandbox: Sandbox, files: Mapping[str, bytes], ended: Ended)
         expect(not fallen, "a run has fallen below itself")
 
 
-COMMANDS = ("score", "validate", "diff", "lint", "suggest", "baseline", "init")
+COMMANDS = ("score", "validate", "diff", "compare", "lint", "suggest", "baseline", "init")
 
 
 def _kinds_of_command(maker: Maker) -> list[str]:
@@ -102,6 +102,12 @@ def _options_of_command(maker: Maker, kinds: list[str]) -> Mapping[str, bytes]:
     command = maker.pick(COMMANDS[:-1])
     own = {
         "score": [[], ["--format", "json"]],
+        "diff": [[], ["--format", "md"], ["--format", "json"]],
+        "compare": [
+            [run, "current_run.jsonl", *more]
+            for run in ("current_run.jsonl", "baseline.json")
+            for more in ([], ["--format", "md"], ["--format", "json"])
+        ],
         "lint": [[], ["--strict"], ["--without-run"]],
         "validate": [[], ["--without-run"], [f"--tag={maker.pick(maker.tags)}"]],
         "baseline": [

@@ -4,7 +4,8 @@
 // Keys of a query: i id, v displayed id if different, p location, q question, t indexes of its tags, m metrics now,
 // b metrics before, d documents [name, forbidden, rank now, rank before] with 0 for missing, s status if not pass,
 // f findings [expected, found], each a list of text and [name], r broken rules, y why it does not fail, w weight if not
-// 1, c change (gain in reciprocal rank, negative is worse). Queries are sorted worst first. data.lower has 1 for each
+// 1, c change (gain in reciprocal rank, negative is worse), n results now and o results before of a broken query, each
+// [document, "relevant", "forbidden" or "", chunk and score], a which of its rows these are if it has several. Queries are sorted worst first. data.lower has 1 for each
 // metric of which lower is better.
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -199,8 +200,27 @@ function detail(query) {
     el("div", { class: "facts" },
       el("p", {}, `${facts.filter(Boolean).join(" · ")} `,
         el("a", { href: address(query), class: "permalink" }, "Link to this query")),
+      ...(query.n ? [results(query)] : []),
       small("Documents and their ranks", ["Document", "Before", "Now"], documents),
       small("Metrics", ["Metric", "Before", "Now", "Change"], metrics))));
+}
+
+function results(query) {
+  const sides = query.o ? [query.o, query.n] : [query.n];
+  const ranks = Math.max(...sides.map((side) => side.length));
+  const rows = Array.from({ length: ranks }, (_, rank) => el("tr", {},
+    el("td", {}, String(rank + 1)), ...sides.map((side) => el("td", {}, ...(side[rank] ? result(side[rank]) : [])))));
+  const none = el("tr", {}, el("td"), ...sides.map(() => el("td", {}, "nothing")));
+  const made = small(`What was retrieved: ${data.top}`, ["", ...(query.o ? ["Before", "Now"] : ["Now"])], ranks ? rows : [none]);
+  made.classList.add("results");
+  if (query.a) made.querySelector("caption").append(el("span", { class: "muted" }, ` ${query.a}`));
+  return made;
+}
+
+function result([name, wanted, about]) {
+  const label = { relevant: "✓ relevant", forbidden: "✕ forbidden" }[wanted];
+  return [el("bdi", {}, name), ...(label ? [" ", el("span", { class: `status ${wanted === "relevant" ? "pass" : "fail"}` }, label)] : []),
+    ...(about ? [el("div", { class: "muted" }, about)] : [])];
 }
 
 function small(caption, titles, rows) {

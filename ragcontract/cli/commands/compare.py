@@ -1,0 +1,149 @@
+"""``rag-contract compare``: several runs over one golden set, side by side."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import click
+
+from ragcontract import pipeline
+from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.cli.options import CONFIG, GOLDEN, REPEATS, K, clock, find_paths, refuse_outputs
+from ragcontract.contract.defaults import InputPaths
+from ragcontract.contract.resolve import Contract
+from ragcontract.core import bounds
+from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.nearest import NearNames
+from ragcontract.core.text import encodable
+from ragcontract.evaluation.aggregates import aggregate
+from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.source import Local
+from ragcontract.files.opening import Progress
+from ragcontract.files.problems import Collector, Problems
+from ragcontract.files.writing import goes_to_stdout, write_files
+from ragcontract.judging.evaluated import Evaluation
+from ragcontract.judging.unjudgeable import named, unjudgeable
+from ragcontract.registry import BUILT_IN
+from ragcontract.reports import comparison_text, run_comparison
+from ragcontract.reports.comparing import comparison_of
+from ragcontract.reports.run_comparison import RunComparison
+from ragcontract.reports.terminal import without_colours
+from ragcontract.runs.readers import open_baseline
+
+Content = bytes | Iterable[bytes]
+
+
+def _markdown(made: RunComparison) -> bytes:
+    from ragcontract.reports.markdown import comparison_document
+
+    return comparison_document.render(made).encode()
+
+
+def _html(made: RunComparison) -> bytes:
+    from ragcontract.reports.html import comparison_page  # Jinja is imported only if the page is requested
+
+    return comparison_page.render(made)
+
+
+FORMATS: dict[str, Callable[[RunComparison], Content]] = {
+    "text": lambda made: without_colours(comparison_text.render(made)).encode(),
+    "md": _markdown,
+    "html": _html,
+    "json": run_comparison.render,
+}
+
+
+@click.command("compare")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN…")
+@GOLDEN
+@CONFIG
+@K
+@REPEATS
+@click.option("--tag", metavar="TAG", help="Compare only the golden queries with this tag.")
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text", help="The output format. [text]")
+@click.option("--out", metavar="FILE", help="Where to write it. [standard output; html needs a file]")
+def command(
+    *,
+    runs: Sequence[str],
+    golden: Sequence[str],
+    config: str | None,
+    k: int | None,
+    repeats: bool,
+    tag: str | None,
+    form: str,
+    out: str | None,
+) -> int:
+    """Compare several runs over one golden set.
+
+    Each RUN is a run, a quoted glob of its files, or a baseline.json. Shows the mean of each metric with its 95 %
+    interval, the change since the first run with the queries that got better and worse, and the queries that the runs
+    disagree about most. Gives no verdict.
+    """
+    if not 1 < len(runs) <= bounds.COMPARED_RUNS:
+        raise click.UsageError(
+            f"name from 2 to {bounds.COMPARED_RUNS} runs, found {len(runs)}; `rag-contract score` is for one"
+        )
+    if form == "html" and not out:
+        raise click.UsageError("--format html needs --out FILE")
+    paths = find_paths(golden, runs, config)
+    refuse_outputs([out] if out else [], paths)
+    with progress_over([*paths.golden, *runs]) as progress:
+        made = _compared(paths, k, tag, repeats=repeats, progress=progress)
+    warn(made.warnings)
+    if out:
+        write_files({out: FORMATS[form](made)})
+        say(comparison_text.render(made), err=goes_to_stdout(out))
+    elif form == "json":
+        say(b"".join(run_comparison.render(made)).decode().replace("##[", r"##\u005b"))  # no runner command
+    else:
+        say(comparison_text.render(made) if form == "text" else _markdown(made).decode())
+    return ExitCode.PASS
+
+
+def _compared(paths: InputPaths, k: int | None, tag: str | None, *, repeats: bool, progress: Progress) -> RunComparison:
+    """Read and score all runs; raises :class:`InputError` with the problems of all of them."""
+    sources = [Local(open_baseline([path], progress)) for path in paths.run]
+    request = pipeline.Request(
+        golden=paths.golden, config=paths.config, run=sources[0], k=k, judge=False, progress=progress
+    )
+    contract = pipeline.load(request, BUILT_IN)
+    _check_tag(contract, tag)
+    plan = contract.plan(repeats=repeats)
+    sides = [source.evaluate(plan) for source in sources]
+    evaluations: list[Evaluation] = []
+    problems = contract.problems
+    for side in sides:
+        first = sides[0] if evaluations else None
+        aggregates = aggregate(plan, side, first)
+        problems += side.problems + _about_questions(side)
+        problems += unjudgeable(Evaluation(contract=contract, run=side, baseline=None, aggregates=aggregates))
+        evaluations.append(Evaluation(contract=contract, run=side, baseline=first, aggregates=aggregates))
+    _without_repeats(problems).raise_if_any()
+    warnings = list(dict.fromkeys(problems.warnings))
+    return comparison_of(evaluations, paths.run, tag=tag, warnings=warnings, now=clock())
+
+
+def _check_tag(contract: Contract, tag: str | None) -> None:
+    tags = dict.fromkeys(tag for query in contract.queries.values() for tag in query.tags)
+    if tag is None or tag in tags or contract.problems:
+        return
+    near = NearNames(tags).nearest(tag)
+    advice = f"; did you mean {near!r}?" if near else ""
+    raise InputError([f"--tag: no golden query has the tag {encodable(tag)!r}{advice}"])
+
+
+def _about_questions(side: Side) -> Problems:
+    """Return the problem of a stored baseline that knows other questions by the ids of the golden queries."""
+    problems = Collector()
+    if side.changed:
+        problems.problem(
+            side.name, f"has another question for {named(side.changed)}; recreate it with `rag-contract baseline`"
+        )
+    return problems.found()
+
+
+def _without_repeats(problems: Problems) -> Problems:
+    """Return each problem and warning once: some are of the contract, which every run is compared under."""
+    return Problems(
+        problems=tuple(dict.fromkeys(problems.problems)),
+        more=problems.more,
+        warnings=tuple(dict.fromkeys(problems.warnings)),
+    )

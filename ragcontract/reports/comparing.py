@@ -1,0 +1,148 @@
+"""Builds the comparison of several runs from their evaluations."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import PurePath
+
+from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Metric
+from ragcontract.core.numbers import SAME
+from ragcontract.core.run import SourceFile
+from ragcontract.core.scores import ranks_by_id
+from ragcontract.core.text import encodable
+from ragcontract.evaluation.aggregates import Aggregates
+from ragcontract.judging.evaluated import Evaluation
+from ragcontract.reports.build import TOOL
+from ragcontract.reports.run_comparison import (
+    AgainstFirst,
+    ComparedMetric,
+    ComparedRun,
+    Disagreement,
+    RunComparison,
+    RunMean,
+)
+from ragcontract.statistics.mean_interval import mean_interval
+from ragcontract.statistics.significance import Noise
+
+
+def comparison_of(
+    evaluations: Sequence[Evaluation],
+    names: Sequence[str],
+    *,
+    tag: str | None,
+    warnings: Sequence[str],
+    now: datetime,
+) -> RunComparison:
+    """Compare runs; each evaluation but the first has the first run as its baseline. ``names`` are their paths."""
+    contract = evaluations[0].contract
+    queries = [query for query in contract.queries.values() if tag is None or tag in query.tags]
+    found = disagreements(evaluations, queries)
+    labels = distinct_labels(list(map(encodable, names)))
+    return RunComparison(
+        tool=TOOL,
+        created_at=now.isoformat(timespec="seconds"),
+        k=sorted(contract.config_file.cutoffs),
+        golden=_files(contract.golden.files),
+        config=_files(contract.config_file.files),
+        tag=tag,
+        queries=len(queries),
+        metrics={
+            metric.key: ComparedMetric(label=metric.label, k=metric.k, better=metric.better, scale=metric.scale)
+            for metric in contract.metrics
+        },
+        runs=[_run(one, label, tag) for one, label in zip(evaluations, labels, strict=True)],
+        disagreements=found[: bounds.DISAGREEMENTS],
+        more_disagreements=max(0, len(found) - bounds.DISAGREEMENTS),
+        warnings=[encodable(warning) for warning in warnings],
+    )
+
+
+def distinct_labels(paths: Sequence[str]) -> list[str]:
+    """Return the shortest names that set the runs apart: without suffix, without folder, else the whole path.
+
+    A path that is there several times gets a number.
+    """
+    names = [PurePath(path).name for path in paths]
+    for labels in ([name.partition(".")[0] for name in names], names, list(paths)):
+        if len({*labels}) == len(labels) and all(labels):
+            return labels
+    return [f"{path} ({number})" for number, path in enumerate(paths, 1)]
+
+
+def _files(files: Sequence[SourceFile]) -> list[SourceFile]:
+    return [SourceFile(path=encodable(file.path), sha256=file.sha256) for file in files]
+
+
+def _run(evaluation: Evaluation, label: str, tag: str | None) -> ComparedRun:
+    run, aggregates = evaluation.run, evaluation.aggregates
+    noise = aggregates.noise if tag is None else _noise_of_tag(aggregates, tag)
+    metrics: dict[str, RunMean] = {}
+    for family in aggregates.families:
+        groups = [one for one in family.of(tag) if one.now]
+        for column, metric in enumerate(family.metrics):
+            values = [(one.weight, one.now[column], one.count) for one in groups]
+            compared = aggregates.comparison(metric.key, tag)
+            shared = sum(one.count for one in groups if one.before)
+            metrics[metric.key] = RunMean(
+                mean=compared.current,
+                interval=mean_interval(values, metric.scale),
+                against_first=None
+                if evaluation.baseline is None or compared.delta is None
+                else _against_first(compared.delta, noise.get(metric.key), shared),
+            )
+    return ComparedRun(
+        label=label,
+        files=_files(run.files),
+        queries=run.queries,
+        missing=list(run.missing),
+        versions=run.versions,
+        metrics=metrics,
+    )
+
+
+def _noise_of_tag(aggregates: Aggregates, tag: str) -> dict[str, Noise]:
+    keys = [key for family in aggregates.families for key in family.keys]
+    return aggregates.noise_of_tags({tag: keys})[tag]
+
+
+def _against_first(delta: float, noise: Noise | None, shared: int) -> AgainstFirst:
+    if noise is None:  # nothing changed
+        return AgainstFirst(delta=0.0, interval=None, wins=0, ties=shared, losses=0)
+    return AgainstFirst(delta=delta, interval=noise.interval, wins=noise.wins, ties=noise.ties, losses=noise.losses)
+
+
+def disagreements(evaluations: Sequence[Evaluation], queries: Sequence[GoldenQuery]) -> list[Disagreement]:
+    """Return the queries whose metrics differ between runs, those with the largest spread first."""
+    contract = evaluations[0].contract
+    largest = [metric for metric in contract.metrics if metric.k in {None, contract.k}]
+    spreads: list[tuple[list[float], GoldenQuery]] = []
+    for query in queries:
+        scores = [evaluation.run.scores[query.id] for evaluation in evaluations]
+        if not contract.families and all(score is scores[0] or score == scores[0] for score in scores):
+            continue
+        spread = list(_spreads(evaluations, query, largest))
+        if max(spread, default=0.0) > SAME:
+            spreads.append((spread, query))
+    spreads.sort(key=lambda item: [-size for size in item[0]])
+    return [_disagreement(evaluations, query) for _, query in spreads]
+
+
+def _spreads(evaluations: Sequence[Evaluation], query: GoldenQuery, metrics: Sequence[Metric]) -> Iterator[float]:
+    by_run = [evaluation.metrics(evaluation.run, query.id) for evaluation in evaluations]
+    for metric in metrics:
+        values = [value for of_run in by_run if (value := of_run.get(metric.key)) is not None]
+        yield max(values) - min(values) if values else 0.0
+
+
+def _disagreement(evaluations: Sequence[Evaluation], query: GoldenQuery) -> Disagreement:
+    by_run = [evaluation.metrics(evaluation.run, query.id) for evaluation in evaluations]
+    return Disagreement(
+        id=query.id,
+        location=encodable(query.location),
+        query=query.query,
+        metrics={key: [of_run[key] for of_run in by_run] for key in by_run[0]},
+        ranks=[
+            ranks_by_id(query.relevant_doc_ids, evaluation.run.scores[query.id].ranks) for evaluation in evaluations
+        ],
+    )

@@ -1,0 +1,67 @@
+"""The folded section in Markdown that lists what was retrieved for broken queries, before and now."""
+
+from collections.abc import Sequence
+
+from ragcontract.core import bounds
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten, visible
+from ragcontract.reports.markdown.gfm import breaking_code, code, fold, inline, table, text
+from ragcontract.reports.report import QueryReport, Report, RetrievedReport
+from ragcontract.reports.side_by_side import OF_SEVERAL_ROWS, about, listed_queries, pairs, top
+
+MARKS = {"relevant": "✅ ", "forbidden": "⛔ ", None: ""}
+LEGEND = "✅ relevant, ⛔ forbidden."
+WITH_DETAILS = " Below a document are its chunk and score."
+
+
+def retrieved_fold(report: Report, max_queries: int) -> list[str]:
+    """Return the section with the lists of the first broken queries, in a list; empty if there are none."""
+    broken = sum(bool(query.violations) for query in report.queries)
+    return fold_of(report, listed_queries(report)[:max_queries], broken)
+
+
+def fold_of(report: Report, queries: Sequence[QueryReport], of: int) -> list[str]:
+    """Return the section with the lists of these queries, in a list; empty if there are none.
+
+    ``of`` is the number of all broken queries; those that are not among the ``queries`` are counted.
+    """
+    if not queries:
+        return []
+    compared = any(query.baseline_retrieved is not None for query in queries)
+    notes = [LEGEND + (WITH_DETAILS if any(map(_has_details, queries)) else "")]
+    notes += [OF_SEVERAL_ROWS] if any(query.repeated for query in queries) else []
+    rest = [f"… and {count(of - len(queries), 'more broken query')}."] if of > len(queries) else []
+    return [
+        fold(
+            f"What was retrieved: {top(report)}{', before and now' if compared else ''}",
+            " ".join(notes),
+            *[part for query in queries for part in (_heading(query), _table(query))],
+            *rest,
+        )
+    ]
+
+
+def _heading(query: QueryReport) -> str:
+    return f"**{code(query.id)}** {text(shorten(visible(query.query), bounds.MARKDOWN_QUESTION))}"
+
+
+def _table(query: QueryReport) -> str:
+    """Return the results of a query, rank by rank, with those before if the baseline has the query."""
+    compared = query.baseline_retrieved is not None
+    body = [
+        [str(pair.rank), *([_result(pair.before)] if compared else []), _result(pair.now)] for pair in pairs(query)
+    ] or [["", *(["nothing"] if compared else []), "nothing"]]
+    head = ["", "Before", "Now"] if compared else ["", "Now"]
+    return table(head, "r" + "l" * (len(head) - 1), body)
+
+
+def _has_details(query: QueryReport) -> bool:
+    return any(about(result) for result in (*(query.baseline_retrieved or ()), *(query.retrieved or ())))
+
+
+def _result(result: RetrievedReport | None) -> str:
+    if result is None:
+        return ""
+    details = [breaking_code(detail) if detail == result.chunk_id else inline(detail) for detail in about(result)]
+    below = f"<br>{' · '.join(details)}" if details else ""
+    return f"{MARKS[result.contract]}{breaking_code(result.doc_id)}{below}"

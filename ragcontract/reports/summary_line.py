@@ -1,0 +1,26 @@
+"""The result of a check as one line of plain text, for chat messages and other programs that show one line."""
+
+from ragcontract.core import bounds
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten, visible
+from ragcontract.reports.headline import headline
+from ragcontract.reports.report import ErrorReport, Provenance, Report
+
+VERDICTS = {"pass": "holds", "fail": "broken"}
+
+
+def summary_of(report: Report | ErrorReport) -> str:
+    """Return the contract's name if it has one, the verdict, and the reason for it; control characters are visible."""
+    if isinstance(report, Report):
+        text = f"{VERDICTS[report.verdict]}: {headline(report, visible, visible)}"
+    else:
+        first = visible(report.problems[0]) if report.problems else "no problem is known"
+        others = len(report.problems) - 1 + report.more_problems
+        more = f" (and {count(others, 'more problem')})" if others > 0 else ""
+        text = f"could not be judged: {first}{more}"
+    return shorten(f"{_contract(report.source)} {text}", bounds.SUMMARY_LINE)
+
+
+def _contract(source: Provenance | None) -> str:
+    name = source.contract if source else None
+    return f"Retrieval contract {shorten(visible(name), bounds.MARKDOWN_NAME)}" if name else "Retrieval contract"

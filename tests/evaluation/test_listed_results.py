@@ -1,0 +1,97 @@
+"""What is held of broken queries, so that reports can list what was retrieved: no more than that."""
+
+from collections.abc import Sequence
+from math import nan
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.rule import RankRule, Violation
+from ragcontract.core.run import ListedResult, Result, RunRow
+from ragcontract.core.scores import QueryScore
+from ragcontract.evaluation.fold import fold
+from ragcontract.evaluation.side import Side
+from ragcontract.files.events import Batch
+from ragcontract.registry import BUILT_IN
+from ragcontract.runs.stored import ComparedQuery, StoredBatch
+from tests.evaluation.test_fold import plan_of, rows
+from tests.records import query
+from tests.toys import REGISTRY, MustSay
+
+
+def held(side: Side) -> dict[str, list[str]]:
+    return {query_id: [one.doc_id for one in results] for query_id, results in side.retrieved.items()}
+
+
+def test_only_the_results_of_broken_queries_are_held() -> None:
+    plan = plan_of(query("fine", "A"), query("lost", "A"), query("low", "A", must_rank_at_most=1))
+    side = fold(plan, [rows(("fine", ["A"]), ("lost", ["x"]), ("low", ["y", "A"]))])
+    assert held(side) == {"lost": ["x"], "low": ["y", "A"]}
+
+
+def test_scores_and_chunks_are_held_where_the_run_has_them_and_no_more_than_the_top_k() -> None:
+    results = [
+        Result(doc_id=7, score=0.5, chunk_id=3),
+        Result(doc_id="x", score=nan),
+        *[Result(doc_id="y")] * 9,
+    ]
+    side = fold(plan_of(query("q", "A")), [Batch("run.jsonl", 1, [RunRow(query_id="q", results=results)])])
+    assert side.retrieved["q"][:2] == (ListedResult(doc_id="7", score=0.5, chunk_id="3"), ListedResult(doc_id="x"))
+    assert len(side.retrieved["q"]) == 5
+
+
+def test_where_ranks_count_documents_each_is_listed_once() -> None:
+    plan = plan_of(query("q", "A"))
+    plan.ranking.by_document = True
+    assert held(fold(plan, [rows(("q", ["x", "x", "x", "y", "z"]))])) == {"q": ["x", "y", "z"]}
+
+
+def test_a_query_without_a_row_retrieved_nothing() -> None:
+    assert held(fold(plan_of(query("q", "A"), query("p", "A")), [rows(("p", ["A"]))])) == {"q": []}
+
+
+def test_of_several_rows_the_first_that_breaks_a_rule_is_held() -> None:
+    plan = plan_of(query("q", "A"), repeats=True)
+    assert held(fold(plan, [rows(("q", ["A"]), ("q", ["x"]), ("q", ["y"]))])) == {"q": ["x"]}
+
+
+def test_a_row_that_breaks_a_rule_of_rows_is_held() -> None:
+    asked = replace(query("q", "A"), rules=(MustSay(phrase="yes"),))
+    row = plan_of(asked, registry=REGISTRY).row_type(query_id="q", results=[Result(doc_id="A")], response="no")
+    plan = replace(plan_of(asked, registry=REGISTRY), families=())
+    assert held(fold(plan, [Batch("run.jsonl", 1, [row])])) == {"q": ["A"]}
+
+
+class NeverFirst(RankRule, frozen=True, kw_only=True, gc=False, tag="never_first"):
+    """A rule that clean ranks can break, for all queries."""
+
+    in_rows: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, query: GoldenQuery, settings: object) -> "Sequence[NeverFirst]":  # noqa: ARG003 (the seam's)
+        """Apply to every query."""
+        return [cls()]
+
+    def violations(self, query: GoldenQuery, score: QueryScore) -> "Sequence[Violation]":  # type: ignore[override]  # noqa: ARG002
+        """Return one if the document is the first."""
+        return [Violation(rule="never_first", expected=("x",), found=("y",))] if score.ranks == (1,) else []
+
+
+def test_a_rule_without_the_shortcut_is_asked_about_every_row() -> None:
+    plan = plan_of(query("q", "A"), registry=replace(BUILT_IN, rules=(*BUILT_IN.rules, NeverFirst)))
+    assert held(fold(plan, [rows(("q", ["A"]))])) == {"q": ["A"]}
+
+
+def test_a_baseline_holds_the_queries_that_are_broken_in_the_run_and_no_others() -> None:
+    plan = plan_of(query("q", "A"), query("p", "A"), repeats=True).for_baseline(["q"])
+    assert held(fold(plan, [rows(("q", ["A", "x"]), ("p", ["y"]), ("q", ["z"]))])) == {"q": ["A", "x"]}
+    batch = StoredBatch(
+        [ComparedQuery(id=one, query=f"What about {one}?", doc_ids=[1, "x"], repeats=[["z"]]) for one in ("q", "p")]
+    )
+    assert held(fold(plan, [batch])) == {"q": ["1", "x"]}
+
+
+def test_nothing_is_held_where_nothing_is_judged() -> None:
+    plan = replace(plan_of(query("q", "A")), rank_rules=())
+    assert fold(plan, [rows(("q", ["x"]))]).retrieved == {}
