@@ -58,8 +58,8 @@ def test_markdown_has_the_same_in_tables() -> None:
     page = Page(diff("--format", "md").out)
     assert page.text.startswith("Since the baseline: 2 worse, 1 better, 0 the same")
     worse, better, versions, metrics = page.tables
-    assert worse[1:] == [["lost", "A 1 → missing"], ["slipped", "A 1 → 2"]]
-    assert better[1:] == [["better", "A 2 → 1"]]
+    assert worse[1:] == [["What about lost?lost", "A 1 → missing"], ["What about slipped?slipped", "A 1 → 2"]]
+    assert better[1:] == [["What about better?better", "A 2 → 1"]]
     assert page.retrieved == [[["", "Before", "Now"], ["1", "✅ A", "x"], ["2", "", "y"]]]
     assert versions[1:] == [["index version", "1", "2"]]
     assert metrics[0] == ["Metric", "Baseline", "Current", "Change"]
