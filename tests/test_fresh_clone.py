@@ -38,7 +38,8 @@ def test_the_demo_shows_a_good_run_and_one_that_breaks_as_many_queries_as_the_re
     good, _, broken = shown.out.partition("# 2. A broken run")
     assert "\nPASS  nothing broken in 25 queries" in good
     assert "FAIL" not in good
-    assert "\nFAIL phi-allowed (new)\n  Expected hipaa_baa in top 2\n  Found: missing from top 5 (was rank 1)\n" in broken
+    lost = "FAIL phi-allowed (new)\n  Expected hipaa_baa in top 2\n  Found: missing from top 5 (was rank 1)"
+    assert f"\n{lost}\n" in broken
     assert "6 of 25 queries broken, all new" in broken
     for run, count in (("good", 0), ("broken", 6)):
         assert f"{tmp_path}/{run}/report.html" in broken
