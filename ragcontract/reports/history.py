@@ -8,10 +8,11 @@ from datetime import datetime
 
 from ragcontract.core import bounds
 from ragcontract.core.contract_change import ChangedItem, ChangeKind, ContractChange, Value
-from ragcontract.core.numbers import SAME, count, decimals, digits_for, fixed, milliseconds, ms_digits
+from ragcontract.core.numbers import SAME, count, digits_for, fixed
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten, visible
-from ragcontract.judging.gates import GateReport
+from ragcontract.judging.gates import COMPARING, GateReport
+from ragcontract.reports.limit_text import limited_by, written
 from ragcontract.reports.report import Report
 from ragcontract.reports.report_inputs import BaselineInput
 from ragcontract.runs.past import Replaced
@@ -43,7 +44,6 @@ SAID: dict[ChangeKind, tuple[str, str]] = {
     "waivers_removed": ("waiver", "{} removed"),
     "waivers_shortened": ("waiver", "{} shortened"),
 }
-LIMITED = {"minimum": "minimum of ", "maximum": "maximum of ", "latency": "allowed "}
 Gates = dict[str, GateReport]
 
 
@@ -173,21 +173,14 @@ def _limit(item: ChangedItem, gate: GateReport | None) -> Iterator[str | Name]:
     if gate is None:
         yield Name(item.id)
     else:
-        about = LIMITED.get(gate.kind, "allowed drop of " if gate.kind.endswith("drop") else "allowed increase of ")
-        yield f"{about}{shorten(visible(gate.label), bounds.NAME)}"
+        allowed = "allowed " if gate.kind in COMPARING or gate.unit == "ms" else ""
+        yield f"{allowed}{shorten(visible(limited_by(gate)), bounds.NAME)}"
         if gate.tag is not None:
             yield " of "
             yield Name(gate.tag)
-    numbers = [value for value in (item.before, item.after) if isinstance(value, int | float)]
-    is_time = gate is not None and gate.unit == "ms"
-    digits = max(map(decimals, numbers), default=0)
+    unit = gate.unit if gate else "points"
     shown = [
-        _shown(value)
-        if not isinstance(value, int | float)
-        else milliseconds(value, ms_digits(value, value))
-        if is_time
-        else fixed(value, digits)
-        for value in (item.before, item.after)
+        written(value, unit) if isinstance(value, int | float) else _shown(value) for value in (item.before, item.after)
     ]
     yield f" {' → '.join(shown)}"
 
