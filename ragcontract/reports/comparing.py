@@ -106,7 +106,7 @@ def _against_first(delta: float, noise: Noise | None, shared: int) -> AgainstFir
 def disagreements(evaluations: Sequence[Evaluation]) -> list[Disagreement]:
     """Return the queries whose metrics differ between runs, those with the largest spread first."""
     contract = evaluations[0].contract
-    largest = [metric for metric in contract.metrics if metric.k in {None, contract.k}]
+    largest = contract.metrics_at_largest_k
     spreads: list[tuple[list[float], GoldenQuery]] = []
     for query in contract.queries.values():
         scores = [evaluation.run.scores[query.id] for evaluation in evaluations]

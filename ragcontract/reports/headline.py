@@ -12,6 +12,8 @@ from ragcontract.reports.limit_text import limited_by
 from ragcontract.reports.metric_table import differs, table_rows
 from ragcontract.reports.report import Report
 
+VERDICTS = {"pass": "holds", "fail": "broken"}  # what a contract does
+
 
 def headline(report: Report, name: Quote = str, text: Quote = str) -> str:
     """Return the reason for the verdict as one line; ``name`` and ``text`` escape names and other text."""

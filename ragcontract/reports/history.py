@@ -13,6 +13,7 @@ from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten, visible
 from ragcontract.judging.gates import COMPARING, GateReport
 from ragcontract.reports.limit_text import limited_by, written
+from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import Report
 from ragcontract.reports.report_inputs import BaselineInput
 from ragcontract.runs.past import Replaced
@@ -91,12 +92,11 @@ def _day(time: str) -> str:
 
 def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Iterable[str]:
     """Yield which means were worse at once, over the queries that both baselines have."""
-    k = max(report.k)
     worse: list[tuple[float, str]] = []
     compared = 0
-    for key, metric in report.metrics.items():
+    for key, metric in at_largest_k(report).items():
         before, now = replaced.metrics.get(key), replaced.metrics_shared.get(key)
-        if metric.k not in {None, k} or before is None or now is None:
+        if before is None or now is None:
             continue
         compared += 1
         change = before - now if metric.better == "higher" else now - before

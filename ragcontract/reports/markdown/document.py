@@ -10,7 +10,7 @@ from ragcontract.core.phrase import render as say
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, sizes_since
 from ragcontract.reports.drift import drift, likely_mistakes
-from ragcontract.reports.headline import headline
+from ragcontract.reports.headline import VERDICTS, headline
 from ragcontract.reports.history import history_notes
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, line, table, text
@@ -22,7 +22,6 @@ from ragcontract.reports.scope_note import scope_note
 
 ICONS = {"pass": "✅", "fail": "❌"}
 ACCEPTED = "☑️"
-VERDICTS = {"pass": "holds", "fail": "broken"}
 
 
 class Layout(Struct, frozen=True, kw_only=True):
