@@ -14,7 +14,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 from ragcontract.labelling.labels import NOT_RELEVANT, Candidate, Labels, Question, labels_of
-from ragcontract.labelling.questions import read_text
+from ragcontract.labelling.question_list import read_text
 
 NOTHING = "(nothing answers it)"
 HEAD = f"""\

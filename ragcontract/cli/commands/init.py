@@ -19,13 +19,14 @@ from ragcontract.contract.golden_file import PLACEHOLDER
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count, mebibytes
+from ragcontract.core.questions import unique_slugs
 from ragcontract.core.text import visible
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import check_existing, check_outputs, write_files
 from ragcontract.labelling.checklist import checklist
 from ragcontract.labelling.golden_rows import GoldenRows, read_golden_rows
 from ragcontract.labelling.pool import read_pool
-from ragcontract.labelling.questions import read_questions, unique_slugs
+from ragcontract.labelling.question_list import read_questions
 from ragcontract.labelling.sheet import left_out, nothing_to_label, sheet_of
 
 CANDIDATES = "candidates.txt"

@@ -19,7 +19,7 @@ from ragcontract.labelling.checklist import read_checklist
 from ragcontract.labelling.golden_rows import GoldenRows, read_golden_rows
 from ragcontract.labelling.interview import Interview
 from ragcontract.labelling.pool import read_pool
-from ragcontract.labelling.questions import read_questions
+from ragcontract.labelling.question_list import read_questions
 from ragcontract.labelling.sheet import Sheet, left_out, nothing_to_label, sheet_of
 
 
