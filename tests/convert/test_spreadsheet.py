@@ -147,7 +147,7 @@ MISTAKES = {
     "line ends of old Macs": ("question,doc_ids\rWhy?,a\r", "csv:1: has the line ends of old Macs (CR)"),
     "Latin-1": (f"{HEAD}Über?,a\n".encode("latin-1"), "csv:2: is not UTF-8 (byte 0xdc at column 1); save the file as"),
     "UTF-16": (HEAD.encode("utf-16"), "csv:1: is UTF-16 or UTF-32; save the file as UTF-8"),
-    "a spreadsheet": (b"PK\x03\x04\x00\x00", "csv:1: is binary data; expected CSV as UTF-8 text"),
+    "a spreadsheet": (b"PK\x03\x04\x00\x00", "csv:1: is a ZIP archive, as Excel files are too; expected CSV"),
     "a column twice": ("question,question,doc_ids\na,b,c\n", 'csv:1: has several columns "question"; give each a name'),
     "a long id": (f"{HEAD}Why?,{'x' * 2_001}\n", "csv:2: an id has at most 2,000 characters, found"),
     "a long question": (f"{HEAD}{'x' * 20_001},a\n", "csv:2: question: expected text of 1 to 20,000 characters"),
