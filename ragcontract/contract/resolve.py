@@ -87,12 +87,6 @@ class Contract(Struct, frozen=True, kw_only=True):
             not_judged=frozenset(self.scope.queries if self.scope else ()),
         )
 
-    def rank_rules(self, query: GoldenQuery) -> Iterator[RankRule]:
-        """Yield the rank rules of a query."""
-        for rule in self.rules:
-            if issubclass(rule, RankRule):
-                yield from rule.of(query, self.settings)
-
     def without_gates(self) -> "Contract":
         """Return the contract with its rules alone."""
         return replace(self, gates=(), limit_problems=Problems(), judged=False)
