@@ -11,9 +11,9 @@ from ragcontract.core.phrase import render
 from ragcontract.core.run import Latency
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, not_failing_queries, since
+from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import changed_versions, drift, likely_mistakes, not_compared
 from ragcontract.reports.headline import headline, shared_note
-from ragcontract.reports.history import history_notes
 from ragcontract.reports.metric_table import table_rows
 from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_step, rank, rank_changes
 from ragcontract.reports.repeats_note import repeats_note
@@ -53,7 +53,7 @@ def verdict_text(report: Report) -> str:
     lines = [f"{_coloured(STATUS[report.verdict])}  {headline(report, visible, visible)}"]
     if note := scope_note(report, visible, visible):
         lines.append(note)
-    lines += [render(phrase, visible, visible) for phrase in history_notes(report)]
+    lines += [render(phrase, visible, visible) for phrase in change_notes(report)]
     return "\n".join(lines) + "\n"
 
 

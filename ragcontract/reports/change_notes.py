@@ -48,7 +48,7 @@ SAID: dict[ChangeKind, tuple[str, str]] = {
 Gates = dict[str, GateReport]
 
 
-def history_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:
+def change_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:
     """Yield the notes; ``replaced_here``: whether this pull request changes the baseline's file, None if not known."""
     yield from replaced_notes(report, replaced_here=replaced_here)
     if (baseline := report.inputs.baseline) and baseline.contract_changes:
