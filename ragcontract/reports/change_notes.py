@@ -9,7 +9,7 @@ from datetime import datetime
 from ragcontract.core import bounds
 from ragcontract.core.contract_change import ChangedItem, ChangeKind, ContractChange, Value
 from ragcontract.core.numbers import SAME, count, digits_for, fixed
-from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.core.text import shorten, visible
 from ragcontract.judging.gates import COMPARING, GateReport
 from ragcontract.reports.limit_text import limited_by, written
@@ -121,26 +121,18 @@ def _reason(baseline: BaselineInput, replaced: Replaced) -> str:
     return f"; accepted: {shorten(visible(baseline.accepted[-1].reason), bounds.NOTE_REASON)}"
 
 
-def _changes(changes: Sequence[ContractChange], report: Report) -> Iterator[str | Name]:
+def _changes(changes: Sequence[ContractChange], report: Report) -> Phrase:
     gates = {gate.id: gate for gate in report.gates}
-    for number, change in enumerate(changes):
-        if number:
-            yield ", "
-        if change.kind in SAID:
-            noun, said = SAID[change.kind]
-            yield said.format(count(change.count, noun))
-            yield from _named(change)
-        else:
-            yield from _bare(change, gates)
+    return joined(_named(change) if change.kind in SAID else _bare(change, gates) for change in changes)
 
 
 def _named(change: ContractChange) -> Iterator[str | Name]:
-    """Yield the names in brackets, with what changed if that is a number or a date: ``(q1: 3 → 5, q2: 1 → 2)``."""
-    for number, item in enumerate(change.items[: bounds.LISTED]):
-        yield ", " if number else " ("
-        yield Name(item.id)
-        yield _values(change.kind, item)
+    """Yield how many changed, and their names with a changed number or date: ``(q1: 3 → 5, q2: 1 → 2)``."""
+    noun, said = SAID[change.kind]
+    yield said.format(count(change.count, noun))
     if change.items:
+        yield " ("
+        yield from joined((Name(one.id), _values(change.kind, one)) for one in change.items[: bounds.LISTED])
         rest = len(change.items) - bounds.LISTED
         yield f" and {rest:,} more in report.json)" if rest > 0 else ")"
 
@@ -158,13 +150,9 @@ def _values(kind: ChangeKind, item: ChangedItem) -> str:
 
 def _bare(change: ContractChange, gates: Gates) -> Iterator[str | Name]:
     """Yield changed limits or settings: ``minimum of Recall@5 0.90 → 0.80``, ``missing_queries error → zero``."""
-    for number, item in enumerate(change.items[: bounds.LISTED]):
-        if number:
-            yield ", "
-        if change.kind.startswith("limits"):
-            yield from _limit(item, gates.get(item.id))
-        else:
-            yield from _setting(item)
+    is_limit = change.kind.startswith("limits")
+    first = change.items[: bounds.LISTED]
+    yield from joined(_limit(item, gates.get(item.id)) if is_limit else _setting(item) for item in first)
     if (rest := len(change.items) - bounds.LISTED) > 0:
         yield f" and {count(rest, change.kind.partition('s_')[0])} more in report.json"
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Rank
-from ragcontract.core.phrase import Name, Phrase, listed
+from ragcontract.core.phrase import Name, Phrase, joined, listed
 from ragcontract.core.rule import RankRule, Rule, RuleSettings, Violation
 from ragcontract.core.scores import QueryScore, RanksById, ranks_by_id
 
@@ -158,10 +158,6 @@ def located(
         return (one(doc_ids[0]),)
     if before is None and not any(map(ranks.get, doc_ids)):
         return (f"all missing from top {depth}",)
-    phrase: list[str | Name] = []
-    for doc_id in doc_ids[: bounds.LISTED]:
-        phrase += [", "] if phrase else []
-        phrase += [Name(doc_id), f" {one(doc_id)}"]
-    if len(doc_ids) > bounds.LISTED:
-        phrase.append(f", {len(doc_ids) - bounds.LISTED} more")
-    return tuple(phrase)
+    return joined(
+        ((Name(doc_id), f" {one(doc_id)}") for doc_id in doc_ids[: bounds.LISTED]), len(doc_ids) - bounds.LISTED
+    )
