@@ -14,7 +14,7 @@ from ragcontract.contract.golden_file import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.convert.collection import Collection, Files, Part, Query
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, as_id, some
-from ragcontract.core.nearest import nearest
+from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.core.questions import same_question, unique_slugs
 from ragcontract.files.lines import UnreadableError, lines_of
@@ -183,8 +183,7 @@ def _no_column(column: str, name: str | None, header: Sequence[str]) -> str:
     there = f"the header has {', '.join(map(shown, header[: bounds.LISTED]))}{', …' if header[bounds.LISTED :] else ''}"
     if name is None:
         return f"no column for {MEANING[column]} is recognized; name it with {OPTIONS[column]}; {there}"
-    near = nearest(name, header)
-    return f"no column {shown(name)} for {MEANING[column]}{f'; did you mean {near!r}?' if near else f'; {there}'}"
+    return f"no column {shown(name)} for {MEANING[column]}; {NearNames(header).advice(name, there)}"
 
 
 def _separator(rows: Sequence[_Row], problems: Collector) -> str:

@@ -77,9 +77,8 @@ def _refuse_unknown(golden: Sequence[str], query: str) -> None:
     found = read_golden(golden, BUILT_IN)
     found.problems.raise_if_any()
     if query not in found.queries:
-        near = NearNames(found.queries).nearest(query)
-        meant = f"; did you mean {near!r}?" if near else ""
-        raise InputError([f"{found.files[0].path}: no golden query has the id {query!r}{meant}"])
+        advice = NearNames(found.queries).advice(query, "waivers name the id of a golden query")
+        raise InputError([f"{found.files[0].path}: no golden query has the id {query!r}; {advice}"])
 
 
 def _add(path: str, waiver: Mapping[str, str], *, exists: bool) -> None:
