@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ragcontract.core.errors import InputError, OutputError
     from ragcontract.core.golden import GoldenQuery
     from ragcontract.core.version import __version__ as __version__
-    from ragcontract.reports.result import ContractBroken, Report
+    from ragcontract.reports.api_report import ContractBroken, Report
     from ragcontract.runs.writer import RunWriter
 
 __all__ = [
@@ -28,11 +28,11 @@ __all__ = [
 
 _HOMES = {
     "__version__": "ragcontract.core.version",
-    "ContractBroken": "ragcontract.reports.result",
+    "ContractBroken": "ragcontract.reports.api_report",
     "GoldenQuery": "ragcontract.core.golden",
     "InputError": "ragcontract.core.errors",
     "OutputError": "ragcontract.core.errors",
-    "Report": "ragcontract.reports.result",
+    "Report": "ragcontract.reports.api_report",
     "RunWriter": "ragcontract.runs.writer",
     "check": "ragcontract.api",
     "load_golden": "ragcontract.api",

@@ -13,7 +13,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.evaluation.source import Local
 from ragcontract.files.problems import Problems
 from ragcontract.registry import BUILT_IN
-from ragcontract.reports.result import Report
+from ragcontract.reports.api_report import Report
 from ragcontract.runs.doc_ids import read_doc_ids
 from ragcontract.runs.readers import InMemory, RunMapping, open_baseline, open_run
 

@@ -20,7 +20,7 @@ from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.text import visible
 from ragcontract.registry import BUILT_IN
-from ragcontract.reports.result import Report
+from ragcontract.reports.api_report import Report
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike] | None

@@ -10,7 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from ragcontract.pytest_cases import Case
-    from ragcontract.reports.result import Report
+    from ragcontract.reports.api_report import Report
 
 MARKER = (
     "rag_contract(golden, run, baseline, config, k, tags, repeats, folder): what the fixtures rag_contract and "

@@ -182,10 +182,18 @@ def test_a_tag_compares_only_its_queries() -> None:
     assert ", tag odd; changes" in compare(*ALL, "--tag", "odd").out
 
 
+def test_with_a_tag_runs_need_only_the_queries_that_have_it_as_in_a_check() -> None:
+    for name in ("first", "second"):
+        write_run(name, each(IDS[1::2], "A"))
+    assert rag_contract("check", "--run", "first.jsonl", "--tag", "odd").code == 0
+    assert rag_contract("compare", *ALL[:2]).code == 2
+    assert [one["missing"] for one in compared(*ALL[:2], "--tag", "odd")["runs"]] == [[], []]
+
+
 def test_a_tag_that_no_query_has_is_refused_with_the_nearest_one() -> None:
     ended = rag_contract("compare", *ALL, "--tag", "evne")
     assert ended.code == 2
-    assert "--tag: no golden query has the tag 'evne'; did you mean 'even'?" in ended.err
+    assert "tag 'evne': no golden query has it; did you mean 'even'?" in ended.err
 
 
 def test_the_configs_k_and_an_option_decide_how_many_results_count(workspace: Path) -> None:

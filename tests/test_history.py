@@ -269,7 +269,7 @@ CONFIGS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a minimum raised": (
         {"minimums": {"recall_at_k": 0.8}},
         {"minimums": {"recall_at_k": 0.925}},
-        "stricter: minimum of Recall@5 0.800 → 0.925",
+        "stricter: minimum of Recall@5 0.80 → 0.925",
     ),
     "of a tag called minimums": (
         {"tags": {"minimums": {"fail_on": {"mrr_drop_gt": 0.1}}}},

@@ -12,7 +12,7 @@ from ragcontract.api import Path, named, named_tags, valid_k
 from ragcontract.cluster.frames import Rows
 from ragcontract.cluster.spark_source import OnSpark
 from ragcontract.evaluation.source import Local, Source
-from ragcontract.reports.result import Report
+from ragcontract.reports.api_report import Report
 from ragcontract.runs.readers import is_run, open_stored
 
 RunOnCluster = Path | Sequence[Path] | DataFrame

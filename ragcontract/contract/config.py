@@ -155,7 +155,7 @@ def config_record(registry: Registry, keys: Sequence[LimitKey]) -> type[Config]:
     switches = dict.fromkeys(f"enforce_{switch_of(rule)}" for rule in registry.rules)
     per_query = _extended(PerQuery, dict.fromkeys(switches, (Switch, True)))
     about_tags = Meta(description="Limits for the queries with a tag, by the tag.")
-    about_waivers = Meta(description="Known failures that are accepted until a date.")
+    about_waivers = Meta(description="Failures that are accepted until a date.")
     made = _extended(
         Config,
         {

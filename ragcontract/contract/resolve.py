@@ -67,6 +67,11 @@ class Contract(Struct, frozen=True, kw_only=True):
         """All metrics, family by family."""
         return [metric for family in (self.ranking, *self.families) for metric in family.metrics]
 
+    @property
+    def metrics_at_largest_k(self) -> list[Metric]:
+        """The metrics at the largest cut-off, and those without one."""
+        return [metric for metric in self.metrics if metric.k in {None, self.k}]
+
     def plan(self, *, repeats: bool = False, keep_ids: bool = False) -> Plan:
         """Return the plan for scoring the rows of a run."""
         return Plan(
@@ -81,12 +86,6 @@ class Contract(Struct, frozen=True, kw_only=True):
             tags=frozenset(self.scope.tags if self.scope else ()),
             not_judged=frozenset(self.scope.queries if self.scope else ()),
         )
-
-    def rank_rules(self, query: GoldenQuery) -> Iterator[RankRule]:
-        """Yield the rank rules of a query."""
-        for rule in self.rules:
-            if issubclass(rule, RankRule):
-                yield from rule.of(query, self.settings)
 
     def without_gates(self) -> "Contract":
         """Return the contract with its rules alone."""

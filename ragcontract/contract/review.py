@@ -3,7 +3,6 @@
 Pure: takes the golden queries and a summary of the exports, returns findings.
 """
 
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Literal
@@ -19,6 +18,7 @@ from ragcontract.core.id_forms import Match, difference, matches, most_common
 from ragcontract.core.nearest import NearNames, is_typo
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
+from ragcontract.core.questions import same_question
 from ragcontract.rules.ranks import MustRankAtMost
 
 Name = Literal[
@@ -95,12 +95,6 @@ def review(queries: Queries, config: Config, k: int, exports: Exports | None = N
     found = [(order[query.id], query, rule, message) for rule, find in rules.items() for query, message in find()]
     found.sort(key=lambda one: one[0])
     return [ReviewNote(location=query.location, rule=rule, message=message) for _, query, rule, message in found]
-
-
-def same_question(question: str) -> str:
-    """Return a key that is equal for questions that differ only in case, spaces, character width or final stop."""
-    folded = " ".join(unicodedata.normalize("NFKC", question).casefold().split())
-    return folded.rstrip("?!. ") or folded
 
 
 def _placeholders(queries: Queries) -> Found:

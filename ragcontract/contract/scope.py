@@ -58,5 +58,4 @@ def unknown_tags(golden: Golden, scope: Scope | None) -> Iterator[tuple[str, str
     near = NearNames(known)
     for tag in scope.tags:
         if tag not in known:
-            hint = near.nearest(tag)
-            yield tag, f"no golden query has it; {f'did you mean {hint!r}?' if hint else 'name a tag that one has'}"
+            yield tag, f"no golden query has it; {near.advice(tag, 'name a tag that one has')}"

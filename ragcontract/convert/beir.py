@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.convert import trec
-from ragcontract.convert.collection import BOM, Collection, Files, First, Pairs, Part, judged, some
+from ragcontract.convert.collection import BOM, Collection, Files, First, Pairs, Part, judged
 from ragcontract.convert.text_columns import as_grade, rows, whole_grade
-from ragcontract.core.ids import Id, as_id
+from ragcontract.core.ids import Id, as_id, some
 from ragcontract.files.events import located
 from ragcontract.files.jsonl import read_jsonl
 from ragcontract.files.opening import Progress

@@ -1,13 +1,11 @@
 """The intermediate form of all conversions: questions with graded documents, and rankings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
 
-from ragcontract.core import bounds
-from ragcontract.core.numbers import count
-from ragcontract.core.text import shorten
+from ragcontract.core.ids import some
 from ragcontract.files.problems import Collector
 
 Value = TypeVar("Value")
@@ -79,13 +77,6 @@ class Pairs(Generic[Value]):
         if self._first.is_new((query_id, doc_id), location, self._field, f"{doc_id!r} of query {query_id!r}"):
             self.locations.setdefault(query_id, location)
             self.values.setdefault(query_id, {})[doc_id] = value
-
-
-def some(ids: Iterable[str], noun: str = "query") -> str:
-    """Format a count with the first few ids, for example ``3 queries ('a', 'b', 'c')``."""
-    every = list(ids)
-    named = [repr(shorten(one, bounds.NAME)) for one in every[: bounds.NAMES]]
-    return f"{count(len(every), noun)} ({', '.join([*named, '…'] if len(every) > bounds.NAMES else named)})"
 
 
 def judged(judgments: Pairs[float], texts: Mapping[str, str], problems: Collector) -> dict[str, Query]:

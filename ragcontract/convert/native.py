@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ragcontract.contract.golden_file import Golden, read_golden
-from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved, some
+from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import as_id
+from ragcontract.core.ids import as_id, some
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.files.events import located
 from ragcontract.files.opening import Progress

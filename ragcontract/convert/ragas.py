@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.contract.golden_file import RELEVANT_GRADE
-from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved, some
+from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved
 from ragcontract.convert.samples import Samples
-from ragcontract.core.ids import Id, as_id, as_ids, unique_ids
+from ragcontract.core.ids import Id, as_id, as_ids, some, unique_ids
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 

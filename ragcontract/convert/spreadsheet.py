@@ -11,18 +11,17 @@ import msgspec
 from msgspec import Struct
 
 from ragcontract.contract.golden_file import PLACEHOLDER, RELEVANT_GRADE
-from ragcontract.contract.review import same_question
-from ragcontract.convert.collection import Collection, Files, Part, Query, some
+from ragcontract.convert.collection import Collection, Files, Part, Query
 from ragcontract.core import bounds
-from ragcontract.core.ids import Id, as_id
-from ragcontract.core.nearest import nearest
+from ragcontract.core.ids import Id, as_id, some
+from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
+from ragcontract.core.questions import same_question, unique_slugs
 from ragcontract.files.lines import UnreadableError, lines_of
 from ragcontract.files.malformed import malformed
 from ragcontract.files.opening import READ_ERRORS, InputFile, Progress, read_problem
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
-from ragcontract.labelling.questions import unique_slugs
 
 DELIMITERS = ",;\t"
 SEPARATORS = (";", "|", ",", "\n")
@@ -184,8 +183,7 @@ def _no_column(column: str, name: str | None, header: Sequence[str]) -> str:
     there = f"the header has {', '.join(map(shown, header[: bounds.LISTED]))}{', …' if header[bounds.LISTED :] else ''}"
     if name is None:
         return f"no column for {MEANING[column]} is recognized; name it with {OPTIONS[column]}; {there}"
-    near = nearest(name, header)
-    return f"no column {shown(name)} for {MEANING[column]}{f'; did you mean {near!r}?' if near else f'; {there}'}"
+    return f"no column {shown(name)} for {MEANING[column]}; {NearNames(header).advice(name, there)}"
 
 
 def _separator(rows: Sequence[_Row], problems: Collector) -> str:

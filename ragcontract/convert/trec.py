@@ -19,10 +19,10 @@ from ragcontract.convert.collection import (
     Ranking,
     Retrieved,
     judged,
-    some,
 )
 from ragcontract.convert.text_columns import Row, as_grade, rows, whole_grade
 from ragcontract.convert.trec_order import in_trec_evals_order, scores_in_order
+from ragcontract.core.ids import some
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown

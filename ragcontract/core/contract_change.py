@@ -1,11 +1,12 @@
 """Changes of a contract: what golden files and configuration ask now that they did not ask when a baseline was made."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
 Effect = Literal["weaker", "changed", "stricter"]
-ChangeKind = Literal[
+# In the order of reports.
+Weaker = Literal[
     "queries_removed",
     "rules_removed",
     "relabelled_with_fewer",
@@ -18,6 +19,8 @@ ChangeKind = Literal[
     "settings_weakened",
     "waivers_added",
     "waivers_extended",
+]
+Changed = Literal[
     "relabelled",
     "rules_changed",
     "forbidden_changed",
@@ -26,6 +29,8 @@ ChangeKind = Literal[
     "grades_changed",
     "limits_changed",
     "settings_changed",
+]
+Stricter = Literal[
     "rules_added",
     "must_include_any_removed",
     "rank_lowered",
@@ -37,40 +42,12 @@ ChangeKind = Literal[
     "waivers_removed",
     "waivers_shortened",
 ]
+ChangeKind: TypeAlias = Literal[Weaker, Changed, Stricter]
 Value: TypeAlias = bool | int | float | str | None
-
-# In the order of reports: weaker first.
 EFFECT: dict[ChangeKind, Effect] = {
-    "queries_removed": "weaker",
-    "rules_removed": "weaker",
-    "relabelled_with_fewer": "weaker",
-    "must_include_any_added": "weaker",
-    "rank_raised": "weaker",
-    "forbidden_fewer": "weaker",
-    "severity_lowered": "weaker",
-    "limits_removed": "weaker",
-    "limits_weakened": "weaker",
-    "settings_weakened": "weaker",
-    "waivers_added": "weaker",
-    "waivers_extended": "weaker",
-    "relabelled": "changed",
-    "rules_changed": "changed",
-    "forbidden_changed": "changed",
-    "weights_changed": "changed",
-    "tags_changed": "changed",
-    "grades_changed": "changed",
-    "limits_changed": "changed",
-    "settings_changed": "changed",
-    "rules_added": "stricter",
-    "must_include_any_removed": "stricter",
-    "rank_lowered": "stricter",
-    "forbidden_more": "stricter",
-    "severity_raised": "stricter",
-    "limits_added": "stricter",
-    "limits_tightened": "stricter",
-    "settings_tightened": "stricter",
-    "waivers_removed": "stricter",
-    "waivers_shortened": "stricter",
+    **dict.fromkeys(get_args(Weaker), "weaker"),
+    **dict.fromkeys(get_args(Changed), "changed"),
+    **dict.fromkeys(get_args(Stricter), "stricter"),
 }
 
 

@@ -1,10 +1,13 @@
 """Identifiers: non-empty text; an integer is accepted and is the same id as its decimal digits."""
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from msgspec import Meta
 
 from ragcontract.core import bounds
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten
 
 _TEXT = f"text of 1 to {bounds.ID:,} characters"
 TextId = Annotated[str, Meta(min_length=1, max_length=bounds.ID, title=_TEXT)]
@@ -35,3 +38,10 @@ def unique_ids(values: list[str | int] | None) -> tuple[str, ...]:
         return ()
     ids = as_ids(values)
     return tuple(ids) if len(ids) == 1 else tuple(dict.fromkeys(ids))
+
+
+def some(ids: Iterable[str], noun: str = "query") -> str:
+    """Format a count with the first few ids, for example ``3 queries ('a', 'b', 'c')``."""
+    every = list(ids)
+    named = [repr(shorten(one, bounds.NAME)) for one in every[: bounds.NAMES]]
+    return f"{count(len(every), noun)} ({', '.join([*named, '…'] if len(every) > bounds.NAMES else named)})"

@@ -46,6 +46,11 @@ class NearNames:
         close = difflib.get_close_matches(plain, self._candidates(plain), n=1, cutoff=CUTOFF)
         return self._names[close[0]] if close else None
 
+    def advice(self, word: str, otherwise: str = "") -> str:
+        """Return ``did you mean 'name'?``, or ``otherwise`` if no known name is near."""
+        near = self.nearest(word)
+        return f"did you mean {near!r}?" if near else otherwise
+
     def _candidates(self, plain: str) -> list[str]:
         """Return the names that share most of the rarest pairs with a name; all names if they are few."""
         if len(self._names) <= bounds.NEAR_COMPARED:

@@ -4,7 +4,7 @@ A name (of a document, a tag or a query) comes from a file. Each output quotes a
 escapes the text around them, because a downloaded report is untrusted input.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -38,11 +38,17 @@ def render(phrase: Phrase, name: Quote = str, text: Quote = str) -> str:
     return "".join([*rendered, text(plain)] if plain else rendered)
 
 
+def joined(phrases: Iterable[Iterable[str | Name]], more: int = 0) -> Phrase:
+    """Return phrases with commas between them, and after them the number of others as ``3 more``, if it is positive."""
+    shown = [*phrases, *([[f"{more:,} more"]] if more > 0 else [])]
+    return tuple([part for number, phrase in enumerate(shown) for part in ([", "] if number else []) + [*phrase]])
+
+
 def listed(names: Sequence[str], conjunction: str) -> Phrase:
     """Return ``a, b and c``; for a long list, the first five names and the number of the others."""
     items: list[str | Name] = [Name(name) for name in names[: bounds.LISTED]]
     if len(names) > bounds.LISTED:
-        items.append(f"{len(names) - bounds.LISTED} more")
+        items.append(f"{len(names) - bounds.LISTED:,} more")
     phrase: list[str | Name] = []
     for number, item in enumerate(items):
         if number:

@@ -13,7 +13,7 @@ from ragcontract.core.ids import Id, as_id
 from ragcontract.core.run import ListedResult, Result, RunRow
 from ragcontract.core.scores import QueryScore
 from ragcontract.evaluation.plan import Plan
-from ragcontract.rules.ranks import may_be_violated
+from ragcontract.rules.ranks import RankRules
 
 
 class ListedResults:
@@ -27,7 +27,7 @@ class ListedResults:
         """Hold nothing yet; the plan says what breaks a rule."""
         self.held: dict[str, tuple[ListedResult, ...]] = {}
         self._plan = plan
-        self._no_shortcut = any(not rule.shortcut and not rule.in_rows for rule in plan.rank_rules)
+        self._rules = RankRules(plan.rank_rules, plan.settings)
 
     def note(self, rows: Iterable[RunRow], queries: Iterable[GoldenQuery], scores: Iterable[QueryScore]) -> None:
         """Hold the results of those rows that break a rule about ranks, or, in a baseline, are of a listed query."""
@@ -48,11 +48,8 @@ class ListedResults:
 
     def breaks(self, query: GoldenQuery, score: QueryScore) -> bool:
         """Return whether the ranks of a row violate a rule."""
-        if not self._no_shortcut and not may_be_violated(query, score):
-            return False
-        plan = self._plan
-        rules = (rule for rules in plan.rank_rules for rule in rules.of(query, plan.settings))
-        return any(True for rule in rules for _ in rule.violations(query, score))
+        rules = self._rules
+        return rules.may_be_violated(query, score) and any(True for _ in rules.violations(query, score))
 
     def hold(self, query_id: str, results: Iterable[Result]) -> None:
         """Hold the top k of a row, unless another row of the query is held already."""

@@ -136,10 +136,8 @@ def deliver(
     def draft(client: "Client", pull_request: PullRequest) -> Draft:
         report = delivery.report
         here = replaces_baseline(client, pull_request, report, context)
-        when = checked(report, world.clock())
-        return draft_of(
-            delivery.state, delivery.render, context, settings, when=when, report=report, replaced_here=here
-        )
+        render, when = partial(delivery.render, replaced_here=here), checked(report, world.clock())
+        return draft_of(delivery.state, render, context, settings, when=when, report=report)
 
     return post_comment(
         lambda client: find(context, client, settings.pull_request),
@@ -221,24 +219,19 @@ def draft_of(
     *,
     when: str,
     report: Report | ErrorReport | None,
-    replaced_here: bool | None = None,
 ) -> Draft:
     """Return the comment on a verdict, which ends with ``when`` it was made and by which run."""
     tail = foot(context, when)
 
     def body(max_bytes: int, before: State | None) -> str:
         recovered = state == "pass" and before in {"fail", "error"}
-
-        def in_layout(layout: Layout) -> str:
-            return render(layout, recovered=recovered, replaced_here=replaced_here)
-
-        return fitting(in_layout, max_bytes - len(tail.encode())) + tail
+        return fitting(partial(render, recovered=recovered), max_bytes - len(tail.encode())) + tail
 
     return Draft(
         name=settings.name,
         state=state,
         run=context.run,
-        content=render(Layout(inputs=False), replaced_here=replaced_here),
+        content=render(Layout(inputs=False)),
         contract=contract_of(context, settings, report),
         body=body,
     )

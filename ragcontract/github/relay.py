@@ -6,6 +6,7 @@ in it is executed.
 """
 
 import stat
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,7 @@ def relay(context: Context, settings: Settings, world: World) -> int:
     def draft(client: "Client", pull_request: PullRequest) -> Draft:
         # The paths in the report are those of the first workflow, so a file that is not found may still be changed.
         here = replaces_baseline(client, pull_request, report, context) or None
-        return draft_of(report.verdict, render, origin, settings, when=when, report=report, replaced_here=here)
+        return draft_of(report.verdict, partial(render, replaced_here=here), origin, settings, when=when, report=report)
 
     commented = post_comment(
         lambda client: _pull_request(context, client, settings, report),

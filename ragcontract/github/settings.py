@@ -6,7 +6,7 @@ from typing import Literal, TypeVar, get_args
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.nearest import nearest
+from ragcontract.core.nearest import NearNames
 from ragcontract.reports.report import Detail
 
 Mode = Literal["check", "post-comment"]
@@ -119,8 +119,8 @@ class _Inputs:
     def choice(self, name: str, choices: Mapping[str, T], default: D) -> T | D:
         value = self.text(name)
         if value and value not in choices:
-            near = nearest(value, choices)
-            self._wrong(name, " or ".join(choices), f"; did you mean {near!r}?" if near else "")
+            advice = NearNames(choices).advice(value)
+            self._wrong(name, " or ".join(choices), advice and f"; {advice}")
         return choices.get(value, default)
 
     def all_problems(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ragcontract.core.id_forms import Match, difference, named
 from ragcontract.core.numbers import count
-from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.phrase import Phrase, joined
 from ragcontract.evaluation.unseen_ids import UnseenIds
 from ragcontract.judging.evaluated import Evaluation
 
@@ -50,10 +50,8 @@ def _in_another_form(unseen: UnseenIds, example: Match) -> Phrase:
 
 
 def _other_ids(unseen: UnseenIds) -> Phrase:
-    ids: list[str | Name] = []
-    for doc_id in unseen.retrieved:
-        ids += [", ", named(doc_id)] if ids else [" ", named(doc_id)]
-    has = (", which has", *ids) if ids else ()
+    ids = joined([named(doc_id)] for doc_id in unseen.retrieved)
+    has = (", which has ", *ids) if ids else ()
     return (_never(unseen), *has, ": does it name documents by other ids than the contract?")
 
 

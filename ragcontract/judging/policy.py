@@ -180,8 +180,7 @@ class _Strangers:
         what, name, _ = _target(waiver)
         if name in self._known[what]:
             return None
-        near = self._near[what].nearest(name)
-        return f"no {NAMED_BY[what]} {name!r}; {f'did you mean {near!r}?' if near else 'delete the waiver'}"
+        return f"no {NAMED_BY[what]} {name!r}; {self._near[what].advice(name, 'delete the waiver')}"
 
 
 def _described(waiver: Waiver) -> str:

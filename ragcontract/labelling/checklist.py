@@ -14,7 +14,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 from ragcontract.labelling.labels import NOT_RELEVANT, Candidate, Labels, Question, labels_of
-from ragcontract.labelling.questions import read_text
+from ragcontract.labelling.question_list import read_text
 
 NOTHING = "(nothing answers it)"
 HEAD = f"""\
@@ -107,8 +107,7 @@ class _Reader:
         if query_id is None:
             return
         if query_id not in self._queries:
-            near = self._near.nearest(query_id)
-            advice = f"did you mean {near!r}?" if near else "the ids have to stay as they were written"
+            advice = self._near.advice(query_id, "the ids have to stay as they were written")
             self._problems.problem(location, f"no golden query has the id {shown(query_id)}; {advice}")
         elif query_id in self._first:
             self._problems.problem(location, f"duplicate id {query_id!r}, first at {self._first[query_id]}")

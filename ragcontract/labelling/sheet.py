@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from ragcontract.contract.review import same_question
-from ragcontract.convert.collection import some
+from ragcontract.core.ids import some
+from ragcontract.core.questions import same_question, unique_slugs
 from ragcontract.labelling.golden_rows import GoldenRows
 from ragcontract.labelling.labels import Labels, Question, labels_of
 from ragcontract.labelling.pool import Pool
-from ragcontract.labelling.questions import unique_slugs
 
 
 class Sheet(Struct, frozen=True, kw_only=True):

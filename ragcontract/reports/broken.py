@@ -79,6 +79,11 @@ def tolerated_queries(report: Report) -> list[QueryReport]:
     return sorted((query for query in report.queries if query.id in tolerated), key=worst_first_key)
 
 
+def not_failing_queries(report: Report) -> list[QueryReport]:
+    """Return the queries with findings none of which fails, worst first."""
+    return [query for query in tolerated_queries(report) if query.status != "fail"]
+
+
 def worst_first_key(query: QueryReport) -> tuple[bool, bool, float]:
     """Return a sort key: new first, then forbidden documents, then the largest loss of rank since the baseline."""
     forbidden = any(doc_id in query.forbidden_ranks for broken in query.violations for doc_id in broken.doc_ids)

@@ -255,8 +255,7 @@ def _p_values_of_tags(evaluation: Evaluation) -> dict[str, dict[str, float]]:
 
     A tag that did not get worse is not tested, but counts as one of the tests with p-value 1.
     """
-    contract, aggregates = evaluation.contract, evaluation.aggregates
-    largest = [metric for metric in contract.metrics if metric.k in {None, contract.k}]
+    aggregates, largest = evaluation.aggregates, evaluation.contract.metrics_at_largest_k
     gains = {
         tag: {metric.key: _gain(metric, means[metric.key]) for metric in largest}
         for tag, means in aggregates.tags.items()

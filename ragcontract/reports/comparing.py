@@ -11,7 +11,6 @@ from ragcontract.core.numbers import SAME
 from ragcontract.core.run import SourceFile
 from ragcontract.core.scores import ranks_by_id
 from ragcontract.core.text import encodable
-from ragcontract.evaluation.aggregates import Aggregates
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.reports.build import TOOL
 from ragcontract.reports.run_comparison import (
@@ -30,14 +29,12 @@ def comparison_of(
     evaluations: Sequence[Evaluation],
     names: Sequence[str],
     *,
-    tag: str | None,
     warnings: Sequence[str],
     now: datetime,
 ) -> RunComparison:
     """Compare runs; each evaluation but the first has the first run as its baseline. ``names`` are their paths."""
     contract = evaluations[0].contract
-    queries = [query for query in contract.queries.values() if tag is None or tag in query.tags]
-    found = disagreements(evaluations, queries)
+    found = disagreements(evaluations)
     labels = distinct_labels(list(map(encodable, names)))
     return RunComparison(
         tool=TOOL,
@@ -45,13 +42,13 @@ def comparison_of(
         k=sorted(contract.config_file.cutoffs),
         golden=_files(contract.golden.files),
         config=_files(contract.config_file.files),
-        tag=tag,
-        queries=len(queries),
+        tag=contract.scope.tags[0] if contract.scope else None,
+        queries=len(contract.queries),
         metrics={
             metric.key: ComparedMetric(label=metric.label, k=metric.k, better=metric.better, scale=metric.scale)
             for metric in contract.metrics
         },
-        runs=[_run(one, label, tag) for one, label in zip(evaluations, labels, strict=True)],
+        runs=[_run(one, label) for one, label in zip(evaluations, labels, strict=True)],
         disagreements=found[: bounds.DISAGREEMENTS],
         more_disagreements=max(0, len(found) - bounds.DISAGREEMENTS),
         warnings=[encodable(warning) for warning in warnings],
@@ -74,22 +71,21 @@ def _files(files: Sequence[SourceFile]) -> list[SourceFile]:
     return [SourceFile(path=encodable(file.path), sha256=file.sha256) for file in files]
 
 
-def _run(evaluation: Evaluation, label: str, tag: str | None) -> ComparedRun:
+def _run(evaluation: Evaluation, label: str) -> ComparedRun:
     run, aggregates = evaluation.run, evaluation.aggregates
-    noise = aggregates.noise if tag is None else _noise_of_tag(aggregates, tag)
     metrics: dict[str, RunMean] = {}
     for family in aggregates.families:
-        groups = [one for one in family.of(tag) if one.now]
+        groups = [one for one in family.groups if one.now]
         for column, metric in enumerate(family.metrics):
             values = [(one.weight, one.now[column], one.count) for one in groups]
-            compared = aggregates.comparison(metric.key, tag)
+            compared = aggregates.comparisons[metric.key]
             shared = sum(one.count for one in groups if one.before)
             metrics[metric.key] = RunMean(
                 mean=compared.current,
                 interval=mean_interval(values, metric.scale),
                 against_first=None
                 if evaluation.baseline is None or compared.delta is None
-                else _against_first(compared.delta, noise.get(metric.key), shared),
+                else _against_first(compared.delta, aggregates.noise.get(metric.key), shared),
             )
     return ComparedRun(
         label=label,
@@ -101,23 +97,18 @@ def _run(evaluation: Evaluation, label: str, tag: str | None) -> ComparedRun:
     )
 
 
-def _noise_of_tag(aggregates: Aggregates, tag: str) -> dict[str, Noise]:
-    keys = [key for family in aggregates.families for key in family.keys]
-    return aggregates.noise_of_tags({tag: keys})[tag]
-
-
 def _against_first(delta: float, noise: Noise | None, shared: int) -> AgainstFirst:
     if noise is None:  # nothing changed
         return AgainstFirst(delta=0.0, interval=None, wins=0, ties=shared, losses=0)
     return AgainstFirst(delta=delta, interval=noise.interval, wins=noise.wins, ties=noise.ties, losses=noise.losses)
 
 
-def disagreements(evaluations: Sequence[Evaluation], queries: Sequence[GoldenQuery]) -> list[Disagreement]:
+def disagreements(evaluations: Sequence[Evaluation]) -> list[Disagreement]:
     """Return the queries whose metrics differ between runs, those with the largest spread first."""
     contract = evaluations[0].contract
-    largest = [metric for metric in contract.metrics if metric.k in {None, contract.k}]
+    largest = contract.metrics_at_largest_k
     spreads: list[tuple[list[float], GoldenQuery]] = []
-    for query in queries:
+    for query in contract.queries.values():
         scores = [evaluation.run.scores[query.id] for evaluation in evaluations]
         if not contract.families and all(score is scores[0] or score == scores[0] for score in scores):
             continue

@@ -1,6 +1,6 @@
 """The comparison of runs as rows of text, which the formats for people share."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -13,7 +13,8 @@ from ragcontract.reports.run_comparison import (
     Disagreement,
     Interval,
     RunComparison,
-    largest_k,
+    RunMean,
+    at_largest_k,
 )
 
 DIGITS = 4
@@ -24,11 +25,12 @@ METHOD = (
 
 
 class MeanRow(Struct, frozen=True, kw_only=True):
-    """The mean of one metric in one run, and its change since the first run; empty where there is none."""
+    """The mean of a metric in one run, and its change since the first run; empty where there is none.
 
-    key: str
-    metric: ComparedMetric
-    run: int
+    ``numbers`` are the same, unrounded.
+    """
+
+    numbers: RunMean
     mean: str
     interval: str
     change: str
@@ -36,22 +38,29 @@ class MeanRow(Struct, frozen=True, kw_only=True):
     counts: str
 
 
-def mean_rows(made: RunComparison) -> Iterator[MeanRow]:
-    """Yield a row for each metric at the largest cut-off and each run, metric by metric."""
-    for key, metric in largest_k(made).items():
-        for number, run in enumerate(made.runs):
-            found = run.metrics[key]
-            change = found.against_first
-            yield MeanRow(
-                key=key,
-                metric=metric,
-                run=number,
-                mean=fixed(found.mean, DIGITS),
-                interval=_interval(found.interval),
-                change=signed(change.delta, DIGITS) if change else "",
-                change_interval=_change_interval(change) if change else "",
-                counts=f"{change.wins:,} / {change.ties:,} / {change.losses:,}" if change else "",
-            )
+class MeanTable(Struct, frozen=True, kw_only=True):
+    """One metric, with a row for each run in their order."""
+
+    metric: ComparedMetric
+    rows: Sequence[MeanRow]
+
+
+def mean_tables(made: RunComparison) -> Iterator[MeanTable]:
+    """Yield a table for each metric at the largest cut-off."""
+    for key, metric in at_largest_k(made).items():
+        yield MeanTable(metric=metric, rows=[_row(run.metrics[key]) for run in made.runs])
+
+
+def _row(numbers: RunMean) -> MeanRow:
+    change = numbers.against_first
+    return MeanRow(
+        numbers=numbers,
+        mean=fixed(numbers.mean, DIGITS),
+        interval=_interval(numbers.interval),
+        change=signed(change.delta, DIGITS) if change else "",
+        change_interval=_change_interval(change) if change else "",
+        counts=f"{change.wins:,} / {change.ties:,} / {change.losses:,}" if change else "",
+    )
 
 
 def _interval(interval: Interval | None) -> str:
@@ -64,10 +73,10 @@ def _change_interval(change: AgainstFirst) -> str:
     return " to ".join(signed(end, DIGITS) for end in change.interval)
 
 
-def label(made: RunComparison, run: int) -> str:
-    """Return the name of a run, with control characters visible, shortened from the left: paths differ at the end."""
-    text = visible(made.runs[run].label)
-    return text if len(text) <= bounds.RUN_LABEL else "…" + text[1 - bounds.RUN_LABEL :]
+def labels(made: RunComparison) -> list[str]:
+    """Return the names of the runs, with control characters visible, shortened from the left: paths end differently."""
+    texts = [visible(run.label) for run in made.runs]
+    return [text if len(text) <= bounds.RUN_LABEL else "…" + text[1 - bounds.RUN_LABEL :] for text in texts]
 
 
 def ranks(ranks_of_run: Mapping[str, int | None]) -> str:

@@ -1,10 +1,10 @@
 """What may explain a result: mistakes in the input, and what else changed between baseline and run."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.core.phrase import Name, Phrase, Quote, render
+from ragcontract.core.phrase import Name, Phrase, Quote, joined, render
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.text import encodable
 from ragcontract.reports.report import Report
@@ -22,12 +22,14 @@ def drift_phrases(report: Report) -> Iterator[Phrase]:
     run, baseline = report.inputs.run.versions, report.inputs.baseline
     mixed = {field: run[field] for field in VERSION_FIELDS if len(run.get(field, ())) > 1}
     for field, values in mixed.items():
-        yield (f"The run's rows disagree about the {_spoken(field)}: ", *_values(values))
+        first = joined(([Name(value)] for value in values[: bounds.NAMES]), len(values) - bounds.NAMES)
+        yield (f"The run's rows disagree about the {_spoken(field)}: ", *first)
     if baseline is None:
         return
     changed = changed_versions(run, baseline.versions)
     if changed:
-        yield ("Also changed since the baseline: ", *_steps(changed))
+        steps = ((f"{_spoken(field)} ", Name(old), " → ", Name(new)) for field, (old, new) in changed.items())
+        yield ("Also changed since the baseline: ", *joined(steps))
     if baseline.too_old:
         age = f"The baseline is {count(baseline.age_days or 0, 'day')} old, more than max_baseline_age allows"
         yield (f"{age}; update it with `rag-contract baseline --update`",)
@@ -54,23 +56,6 @@ def other_warnings(report: Report) -> list[str]:
 
 def _spoken(field: str) -> str:
     return field.replace("_", " ")
-
-
-def _steps(changed: Mapping[str, tuple[str, str]]) -> Iterator[str | Name]:
-    for number, (field, (old, new)) in enumerate(changed.items()):
-        yield f"{', ' if number else ''}{_spoken(field)} "
-        yield Name(old)
-        yield " → "
-        yield Name(new)
-
-
-def _values(values: Sequence[str]) -> Iterator[str | Name]:
-    for number, value in enumerate(values[: bounds.NAMES]):
-        if number:
-            yield ", "
-        yield Name(value)
-    if len(values) > bounds.NAMES:
-        yield f", {len(values) - bounds.NAMES} more"
 
 
 def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[str]]) -> dict[str, tuple[str, str]]:

@@ -1,16 +1,19 @@
 """The headline of the reports for people, and the note on which queries are compared."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count, fixed
-from ragcontract.core.phrase import Name, Phrase, Quote, render
+from ragcontract.core.phrase import Name, Phrase, Quote, joined, render
+from ragcontract.judging.gates import GateReport
 from ragcontract.reports.broken import IN_BASELINE, broken_gates, sizes_since
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.limit_text import limited_by
 from ragcontract.reports.metric_table import differs, table_rows
 from ragcontract.reports.report import Report
+
+VERDICTS = {"pass": "holds", "fail": "broken"}  # what a contract does
 
 
 def headline(report: Report, name: Quote = str, text: Quote = str) -> str:
@@ -36,21 +39,19 @@ def headline_phrase(report: Report) -> Phrase:
     return (*phrase, f"{tolerated(report)}{_within_noise(report)}")
 
 
-def _other_gates(report: Report, ids: Sequence[str]) -> Iterator[str | Name]:
-    """Yield the other broken gates in brackets: the first by what they limit, the rest counted."""
+def _other_gates(report: Report, ids: Sequence[str]) -> Phrase:
+    """Return the other broken gates in brackets: the first by what they limit, the rest counted."""
+    if not ids:
+        return ()
     by_id = {gate.id: gate for gate in report.gates}
-    for number, gate_id in enumerate(ids[: bounds.NAMES]):
-        yield ", " if number else f" (and {count(len(ids), 'more gate')} broken: "
-        gate = by_id.get(gate_id)
-        if gate is None:  # only in a report that somebody else wrote
-            yield Name(gate_id)
-            continue
-        if gate.tag is not None:
-            yield Name(gate.tag)
-            yield ": "
-        yield limited_by(gate)
-    if ids:
-        yield f", {len(ids) - bounds.NAMES} more)" if len(ids) > bounds.NAMES else ")"
+    first = [_gate(by_id.get(gate_id), gate_id) for gate_id in ids[: bounds.NAMES]]
+    return (f" (and {count(len(ids), 'more gate')} broken: ", *joined(first, len(ids) - bounds.NAMES), ")")
+
+
+def _gate(gate: GateReport | None, gate_id: str) -> Phrase:
+    if gate is None:  # only in a report that somebody else wrote
+        return (Name(gate_id),)
+    return (*((Name(gate.tag), ": ") if gate.tag is not None else ()), limited_by(gate))
 
 
 def _within_noise(report: Report) -> str:

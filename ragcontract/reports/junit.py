@@ -15,7 +15,7 @@ from ragcontract.core.phrase import render as say
 from ragcontract.core.text import visible
 from ragcontract.judging.gates import GateReport
 from ragcontract.reports.broken import FindingsByQuery, since
-from ragcontract.reports.history import history_notes
+from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
 from ragcontract.reports.scope_note import scope_note
 
@@ -37,7 +37,7 @@ def render(report: Report) -> Iterator[bytes]:
     listed = [query for query in report.queries if complete or query.violations]
     properties = {key: str(metric.current) for key, metric in report.metrics.items() if metric.current is not None}
     properties |= {"verdict": report.verdict, "k": ",".join(map(str, report.k))}
-    if notes := [say(phrase, visible, visible) for phrase in history_notes(report)]:
+    if notes := [say(phrase, visible, visible) for phrase in change_notes(report)]:
         properties["history"] = "; ".join(notes)
     if note := scope_note(report, visible, visible):
         properties["scope"] = note

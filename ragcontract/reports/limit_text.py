@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from ragcontract.core.gate import Unit
 from ragcontract.core.numbers import (
     MOST_FOR_TABLES,
     as_written,
@@ -31,7 +32,12 @@ def limit_text(gate: GateReport, before: float | None, digits: int) -> str:
 def _written(gate: GateReport) -> str:
     if gate.kind.startswith("relative"):
         return percent_as_written(gate.limit)
-    return ms_as_written(gate.limit) if gate.unit == "ms" else as_written(gate.limit)
+    return written(gate.limit, gate.unit)
+
+
+def written(limit: float, unit: Unit) -> str:
+    """Return an absolute limit as it was written, with its unit."""
+    return ms_as_written(limit) if unit == "ms" else as_written(limit)
 
 
 def _verb(gate: GateReport) -> str:

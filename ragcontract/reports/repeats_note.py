@@ -1,6 +1,7 @@
 """The note on repeated exports in reports for people."""
 
 from ragcontract.core.numbers import fixed
+from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import Report
 
 DIGITS = 4
@@ -16,10 +17,10 @@ def repeats_note(report: Report) -> str | None:
     if not repeats.metrics:
         why = "as a query has one row only" if repeats.fewest == 1 else "as their rows have no order"
         return f"{start}; their spread is not known, {why}."
-    k = max(report.k)
+    largest = at_largest_k(report)
     deviations = ", ".join(
-        f"{report.metrics[key].label} {fixed(spread.deviation, DIGITS)}"
+        f"{largest[key].label} {fixed(spread.deviation, DIGITS)}"
         for key, spread in repeats.metrics.items()
-        if report.metrics[key].k in {None, k}
+        if key in largest
     )
     return f"{start}; standard deviation of one export's means: {deviations}."

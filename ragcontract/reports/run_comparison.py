@@ -97,7 +97,7 @@ class RunComparison(Struct, frozen=True, kw_only=True):
     warnings: list[str]
 
 
-def largest_k(made: RunComparison) -> dict[str, ComparedMetric]:
+def at_largest_k(made: RunComparison) -> dict[str, ComparedMetric]:
     """Return the metrics at the largest cut-off, and those without one."""
     k = max(made.k)
     return {key: metric for key, metric in made.metrics.items() if metric.k in {None, k}}

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.core.phrase import Name, Phrase, Quote, listed, render
+from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
 from ragcontract.reports.report import Report, ScopeReport
 
 
@@ -33,8 +33,6 @@ def _rest(scope: ScopeReport) -> Iterator[str | Name]:
         rest.append(f"{count(len(gates), 'gate')} (")
     if rest:
         yield f". Not judged: {' and '.join(rest)}"
-    for number, gate in enumerate(gates[: bounds.LISTED]):
-        yield ", " if number else ""
-        yield Name(gate)
     if gates:
-        yield f", {len(gates) - bounds.LISTED} more)" if len(gates) > bounds.LISTED else ")"
+        yield from joined(([Name(gate)] for gate in gates[: bounds.LISTED]), len(gates) - bounds.LISTED)
+        yield ")"

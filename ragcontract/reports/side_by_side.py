@@ -5,7 +5,7 @@ from itertools import zip_longest
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.reports.broken import broken_queries, tolerated_queries
+from ragcontract.reports.broken import broken_queries, not_failing_queries
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
 
 OF_SEVERAL_ROWS = "Of several rows, the first that breaks a rule is shown, and the first of the baseline."
@@ -21,8 +21,7 @@ class Pair(Struct, frozen=True):
 
 def listed_queries(report: Report) -> list[QueryReport]:
     """Return the queries whose results are listed: broken ones, worst first, then those that do not fail."""
-    tolerated = [query for query in tolerated_queries(report) if query.status != "fail"]
-    return [query for query in (*broken_queries(report), *tolerated) if query.retrieved is not None]
+    return [query for query in (*broken_queries(report), *not_failing_queries(report)) if query.retrieved is not None]
 
 
 def pairs(query: QueryReport) -> list[Pair]:

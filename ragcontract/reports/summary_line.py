@@ -3,10 +3,8 @@
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports.headline import headline
+from ragcontract.reports.headline import VERDICTS, headline
 from ragcontract.reports.report import ErrorReport, Provenance, Report
-
-VERDICTS = {"pass": "holds", "fail": "broken"}
 
 
 def summary_of(report: Report | ErrorReport) -> str:

@@ -10,10 +10,10 @@ from ragcontract.core.numbers import count, fixed, milliseconds, ms_digits
 from ragcontract.core.phrase import render
 from ragcontract.core.run import Latency
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, tolerated_queries
+from ragcontract.reports.broken import FindingsByQuery, broken_queries, not_failing_queries, since
+from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import changed_versions, drift, likely_mistakes, not_compared
 from ragcontract.reports.headline import headline, shared_note
-from ragcontract.reports.history import history_notes
 from ragcontract.reports.metric_table import table_rows
 from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_step, rank, rank_changes
 from ragcontract.reports.repeats_note import repeats_note
@@ -36,10 +36,9 @@ def without_colours(text: str) -> str:
 def check_text(report: Report, file: str = "") -> str:
     """Render a check: the worst broken queries, the metric table, the verdict; ``file`` is the report with more."""
     findings, most = FindingsByQuery(report), bounds.TERMINAL_QUERIES
-    tolerated = [query for query in tolerated_queries(report) if query.status != "fail"]
-    broken = broken_queries(report)
-    not_failing = [_tolerated(query, findings) for query in tolerated[:most]]
-    parts = ["\n".join([*not_failing, *_more(tolerated, "that do not fail", file)])]
+    broken, not_failing = broken_queries(report), not_failing_queries(report)
+    shown = [_tolerated(query, findings) for query in not_failing[:most]]
+    parts = ["\n".join([*shown, *_more(not_failing, "that do not fail", file)])]
     parts += [_broken(query, findings, since(report, query)) for query in broken[:most]]
     parts += _more(broken, "broken", file)
     parts.append(
@@ -54,7 +53,7 @@ def verdict_text(report: Report) -> str:
     lines = [f"{_coloured(STATUS[report.verdict])}  {headline(report, visible, visible)}"]
     if note := scope_note(report, visible, visible):
         lines.append(note)
-    lines += [render(phrase, visible, visible) for phrase in history_notes(report)]
+    lines += [render(phrase, visible, visible) for phrase in change_notes(report)]
     return "\n".join(lines) + "\n"
 
 

@@ -6,8 +6,8 @@ from typing import ClassVar, Self
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Rank
-from ragcontract.core.phrase import Name, Phrase, listed
-from ragcontract.core.rule import RankRule, RuleSettings, Violation
+from ragcontract.core.phrase import Name, Phrase, joined, listed
+from ragcontract.core.rule import RankRule, Rule, RuleSettings, Violation
 from ragcontract.core.scores import QueryScore, RanksById, ranks_by_id
 
 MISSING, NOT_THERE = "missing", "not there"  # of a document that is wanted, and of one that is not
@@ -101,6 +101,26 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
         )
 
 
+class RankRules:
+    """The rank rules among the rules of a contract."""
+
+    def __init__(self, rules: Iterable[type[Rule]], settings: RuleSettings) -> None:
+        """Select the rank rules."""
+        self._rules = [rule for rule in rules if issubclass(rule, RankRule)]
+        self._settings = settings
+        self._has_shortcut = all(rule.shortcut or rule.in_rows for rule in self._rules)
+
+    def may_be_violated(self, query: GoldenQuery, score: QueryScore) -> bool:
+        """Return False if the query's score shows without asking each rule that none is violated."""
+        return not self._has_shortcut or may_be_violated(query, score)
+
+    def violations(self, query: GoldenQuery, score: QueryScore) -> Iterator[Violation]:
+        """Yield the violations in the ranks of a query."""
+        for rules in self._rules:
+            for rule in rules.of(query, self._settings):
+                yield from rule.violations(query, score)
+
+
 def may_be_violated(query: GoldenQuery, score: QueryScore) -> bool:
     """Return False if the query's score shows that no rank rule can be violated.
 
@@ -138,10 +158,6 @@ def located(
         return (one(doc_ids[0]),)
     if before is None and not any(map(ranks.get, doc_ids)):
         return (f"all missing from top {depth}",)
-    phrase: list[str | Name] = []
-    for doc_id in doc_ids[: bounds.LISTED]:
-        phrase += [", "] if phrase else []
-        phrase += [Name(doc_id), f" {one(doc_id)}"]
-    if len(doc_ids) > bounds.LISTED:
-        phrase.append(f", {len(doc_ids) - bounds.LISTED} more")
-    return tuple(phrase)
+    return joined(
+        ((Name(doc_id), f" {one(doc_id)}") for doc_id in doc_ids[: bounds.LISTED]), len(doc_ids) - bounds.LISTED
+    )

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ragcontract.cli.workflow_file import WORKFLOW, workflow_file
-from ragcontract.convert.collection import some
 from ragcontract.core import nearest
+from ragcontract.core.ids import some
 from ragcontract.files.problems import Problem
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl

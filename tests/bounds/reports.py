@@ -9,6 +9,8 @@ import msgspec
 
 from ragcontract.core.phrase import Name
 from ragcontract.github.body import checked
+from ragcontract.reports.api_report import ContractBroken
+from ragcontract.reports.api_report import Report as Result
 from ragcontract.reports.build import error_report
 from ragcontract.reports.html.cards import cards
 from ragcontract.reports.html.extras import folds
@@ -17,8 +19,6 @@ from ragcontract.reports.html.query_rows import QueryRow, queries
 from ragcontract.reports.html.tags import tags
 from ragcontract.reports.markdown.document import render, render_error
 from ragcontract.reports.report import ErrorReport, Report
-from ragcontract.reports.result import ContractBroken
-from ragcontract.reports.result import Report as Result
 from ragcontract.reports.terminal import aligned, check_text, diff_text
 from ragcontract.reports.update import update_text
 from ragcontract.runs.past import PastContract, Replaced

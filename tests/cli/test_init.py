@@ -298,3 +298,14 @@ def test_the_workflow_is_the_examples_but_for_its_folder() -> None:
     steps = theirs["jobs"]["rag-contract"]["steps"]
     assert steps[4]["with"].pop("baseline") == "rag/baseline.json"
     assert json.loads(json.dumps(theirs).replace("rag/", "")) == json.loads(json.dumps(ours))
+
+
+def test_a_misspelled_field_of_the_run_is_a_warning_as_in_label(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.txt").write_text("What about q1?")
+    write_jsonl(Path("r.jsonl"), [run("what-about-q1", "A", latency_mss=3)])
+    ended = rag_contract("init", "--questions", "q.txt", "--from-run", "r.jsonl")
+    assert ended.code == 0
+    assert ended.err == "warning: r.jsonl:1: unknown field 'latency_mss' is not read; did you mean 'latency_ms'?\n"

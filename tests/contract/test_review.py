@@ -6,8 +6,9 @@ import pytest
 
 from ragcontract import load_golden
 from ragcontract.contract.config_file import config_of
-from ragcontract.contract.review import read_exports, review, same_question
+from ragcontract.contract.review import read_exports, review
 from ragcontract.core import bounds
+from ragcontract.core.questions import same_question
 from ragcontract.registry import BUILT_IN
 from tests.builders import Row, golden, write_jsonl
 

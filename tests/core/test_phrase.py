@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragcontract.core.phrase import Name, listed, render
+from ragcontract.core.phrase import Name, joined, listed, render
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,10 @@ def test_names_and_the_text_around_them_are_written_each_in_its_own_way() -> Non
 def test_a_count_of_further_names_is_no_name() -> None:
     assert [part.name for part in listed("ABCDEFG", "or") if isinstance(part, Name)] == list("ABCDE")
     assert listed([], "and") == ()
+
+
+def test_phrases_are_joined_by_commas_and_others_counted() -> None:
+    first, second = (Name("a"), " rank 1"), (Name("b"),)
+    assert joined([]) == joined([], -2) == ()
+    assert joined([first]) == first
+    assert joined([first, second], 1_200) == (*first, ", ", *second, ", ", "1,200 more")

@@ -11,7 +11,7 @@ from ragcontract.core.phrase import Name, render
 from ragcontract.core.rule import RuleSettings, Violation
 from ragcontract.judging.unjudgeable import unjudgeable
 from ragcontract.judging.violations import violations_of
-from ragcontract.rules.ranks import NOT_THERE, ForbiddenDocs, MustInclude, located, may_be_violated, within
+from ragcontract.rules.ranks import NOT_THERE, ForbiddenDocs, MustInclude, RankRules, located, may_be_violated, within
 from ragcontract.statistics.repeats import averaged
 from tests.records import evaluate, query, score_query
 
@@ -189,9 +189,10 @@ def test_no_query_that_breaks_a_rule_looks_as_if_it_held(
     )
     scores = [score_query(asked, row, k) for row in rows]
     contract = evaluate([asked], {}, config={"k": k, "per_query": {"forbidden_within": forbidden_within}}).contract
-    rules = list(contract.rank_rules(asked))
+    rules = RankRules(contract.rules, contract.settings)
     for score in (*scores, averaged(scores)):
-        if any(violation for rule in rules for violation in rule.violations(asked, score)):
+        if any(rules.violations(asked, score)):
+            assert rules.may_be_violated(asked, score)
             assert may_be_violated(asked, score)
 
 

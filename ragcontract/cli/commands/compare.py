@@ -8,11 +8,8 @@ from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, REPEATS, K, clock, find_paths, refuse_outputs
 from ragcontract.contract.defaults import InputPaths
-from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
-from ragcontract.core.errors import ExitCode, InputError
-from ragcontract.core.nearest import NearNames
-from ragcontract.core.text import encodable
+from ragcontract.core.errors import ExitCode
 from ragcontract.evaluation.aggregates import aggregate
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Local
@@ -102,10 +99,15 @@ def _compared(paths: InputPaths, k: int | None, tag: str | None, *, repeats: boo
     """Read and score all runs; raises :class:`InputError` with the problems of all of them."""
     sources = [Local(open_baseline([path], progress)) for path in paths.run]
     request = pipeline.Request(
-        golden=paths.golden, config=paths.config, run=sources[0], k=k, judge=False, progress=progress
+        golden=paths.golden,
+        config=paths.config,
+        run=sources[0],
+        k=k,
+        tags=[] if tag is None else [tag],
+        judge=False,
+        progress=progress,
     )
     contract = pipeline.load(request, BUILT_IN)
-    _check_tag(contract, tag)
     plan = contract.plan(repeats=repeats)
     sides = [source.evaluate(plan) for source in sources]
     evaluations: list[Evaluation] = []
@@ -118,16 +120,7 @@ def _compared(paths: InputPaths, k: int | None, tag: str | None, *, repeats: boo
         evaluations.append(Evaluation(contract=contract, run=side, baseline=first, aggregates=aggregates))
     _without_repeats(problems).raise_if_any()
     warnings = list(dict.fromkeys(problems.warnings))
-    return comparison_of(evaluations, paths.run, tag=tag, warnings=warnings, now=clock())
-
-
-def _check_tag(contract: Contract, tag: str | None) -> None:
-    tags = dict.fromkeys(tag for query in contract.queries.values() for tag in query.tags)
-    if tag is None or tag in tags or contract.problems:
-        return
-    near = NearNames(tags).nearest(tag)
-    advice = f"; did you mean {near!r}?" if near else ""
-    raise InputError([f"--tag: no golden query has the tag {encodable(tag)!r}{advice}"])
+    return comparison_of(evaluations, paths.run, warnings=warnings, now=clock())
 
 
 def _about_questions(side: Side) -> Problems:

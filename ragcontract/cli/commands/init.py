@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 from msgspec import Struct
-from msgspec.structs import replace
 
-from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.cli.console import say, warn
+from ragcontract.cli.label_sheet import read_sheet
 from ragcontract.cli.options import files_option, refuse_empty, top_option
 from ragcontract.cli.workflow_file import workflow_file
 from ragcontract.contract import defaults
@@ -19,14 +19,11 @@ from ragcontract.contract.golden_file import PLACEHOLDER
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count, mebibytes
+from ragcontract.core.questions import unique_slugs
 from ragcontract.core.text import visible
-from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import check_existing, check_outputs, write_files
 from ragcontract.labelling.checklist import checklist
-from ragcontract.labelling.golden_rows import GoldenRows, read_golden_rows
-from ragcontract.labelling.pool import read_pool
-from ragcontract.labelling.questions import read_questions, unique_slugs
-from ragcontract.labelling.sheet import left_out, nothing_to_label, sheet_of
+from ragcontract.labelling.question_list import read_questions
 
 CANDIDATES = "candidates.txt"
 EXAMPLE = "How many days do customers have to return a product?"
@@ -92,8 +89,8 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, force: 
     }
     _write({name: contents[name] for name in wanted if name not in kept}, from_run)
     if asked.repeated:
-        left_out = f"{count(asked.repeated, 'question')} left out, the same as another but for case, space or a stop"
-        warn([f"{questions}: {left_out}"])
+        repeated = f"{count(asked.repeated, 'question')} left out, the same as another but for case, space or a stop"
+        warn([f"{questions}: {repeated}"])
     for name in wanted:
         what = f" ({count(len(asked.questions), 'question')})" if name == defaults.GOLDEN and name not in kept else ""
         say(f"{'kept' if name in kept else 'wrote'} {visible(name)}{what}\n")
@@ -118,25 +115,15 @@ def _asked(questions: str | None, from_run: Sequence[str], top: int) -> _Asked:
     if not from_run:
         texts = texts or [EXAMPLE]
         return _Asked(questions=dict(zip(unique_slugs(texts), texts, strict=True)), repeated=repeated)
-    golden, found = GoldenRows(defaults.GOLDEN, b"", {}), Problems()
-    if questions is None:
-        golden, found = read_golden_rows(defaults.GOLDEN, must_exist=False)
-    problems = Collector()
-    problems.include(found)
-    with progress_over(from_run) as progress:
-        pool = read_pool(from_run, top, problems, progress)
-    problems.found().raise_if_any()
     # A golden file that exists stays as it is, so only its questions can be labelled.
-    sheet = sheet_of(golden, texts, replace(pool, questions={}) if golden.queries else pool)
-    if problem := nothing_to_label(sheet):
-        raise InputError([f"{from_run[0]}: {problem}"])
+    golden_path = defaults.GOLDEN if questions is None else None
+    _, sheet = read_sheet(golden_path, texts, from_run, top, may_add=False)
     if all(question.is_decided(question.labels) for question in sheet.questions):
         raise InputError([f"{from_run[0]}: every question has labels for all that the run returned; nothing to tick"])
     candidates = "".join(checklist(sheet.questions))
     if len(candidates.encode()) > bounds.TICKED:
         advice = "list fewer documents with --top, or use `rag-contract label`"
         raise InputError([f"{CANDIDATES}: would be larger than {mebibytes(bounds.TICKED)}; {advice}"])
-    warn(left_out(sheet, defaults.GOLDEN))
     ids = dict(zip(unique_slugs(texts), texts, strict=True))
     return _Asked(questions=ids | sheet.texts, repeated=repeated, candidates=candidates)
 

@@ -5,22 +5,21 @@ from collections.abc import Sequence
 
 import click
 
-from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.cli.console import say
 from ragcontract.cli.keyboard import Keyboard
 from ragcontract.cli.label_screen import LabelScreen
+from ragcontract.cli.label_sheet import read_sheet
 from ragcontract.cli.options import files_option, refuse_empty, top_option
 from ragcontract.contract import defaults
-from ragcontract.contract.golden_file import contract_warnings
-from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
 from ragcontract.core.text import visible
 from ragcontract.files.problems import Collector
 from ragcontract.labelling.checklist import read_checklist
 from ragcontract.labelling.golden_rows import GoldenRows, read_golden_rows
 from ragcontract.labelling.interview import Interview
-from ragcontract.labelling.pool import read_pool
-from ragcontract.labelling.questions import read_questions
-from ragcontract.labelling.sheet import Sheet, left_out, nothing_to_label, sheet_of
+from ragcontract.labelling.question_list import read_questions
+from ragcontract.labelling.sheet import Sheet
 
 
 @click.command("label")
@@ -57,7 +56,8 @@ def command(
     if ticked is not None:
         _refuse_others(context)
         return _from_ticked(path, ticked)
-    return _ask(*_read(path, run or [defaults.RUN], questions, top))
+    asked = read_questions(questions)[0] if questions is not None else []
+    return _ask(*read_sheet(path, asked, run or [defaults.RUN], top, may_add=True))
 
 
 def _refuse_others(context: click.Context) -> None:
@@ -78,26 +78,7 @@ def _from_ticked(golden_path: str, ticked: str) -> int:
     return ExitCode.PASS
 
 
-def _read(golden_path: str, runs: Sequence[str], questions: str | None, top: int) -> tuple[GoldenRows, Sheet]:
-    """Read all files; raises InputError with all their problems."""
-    golden, found = read_golden_rows(golden_path, must_exist=False)
-    problems = Collector()
-    problems.include(found)
-    asked = read_questions(questions)[0] if questions is not None else []
-    with progress_over(runs) as progress:
-        pool = read_pool(runs, top, problems, progress)
-    found = problems.found()
-    found.raise_if_any()
-    sheet = sheet_of(golden, asked, pool)
-    if problem := nothing_to_label(sheet):
-        raise InputError([f"{runs[0]}: {problem}"])
-    to_label = set(contract_warnings(golden.queries.values()))
-    warn([warning for warning in found.warnings if warning not in to_label])
-    return golden, sheet
-
-
 def _ask(golden: GoldenRows, sheet: Sheet) -> int:
-    warn(left_out(sheet, golden.path))
     interview = Interview(sheet.questions, lambda labels: golden.save(labels, sheet.texts))
     try:
         with Keyboard(sys.stdin) as keyboard:

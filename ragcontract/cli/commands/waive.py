@@ -15,10 +15,9 @@ from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import names_of
 from ragcontract.core.text import encodable, visible
+from ragcontract.files.opening import UTF8_BOM
 from ragcontract.files.writing import write_files
 from ragcontract.registry import BUILT_IN
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def _text(_context: click.Context, _option: click.Parameter, value: str) -> str:
@@ -78,9 +77,8 @@ def _refuse_unknown(golden: Sequence[str], query: str) -> None:
     found = read_golden(golden, BUILT_IN)
     found.problems.raise_if_any()
     if query not in found.queries:
-        near = NearNames(found.queries).nearest(query)
-        meant = f"; did you mean {near!r}?" if near else ""
-        raise InputError([f"{found.files[0].path}: no golden query has the id {query!r}{meant}"])
+        advice = NearNames(found.queries).advice(query, "waivers name the id of a golden query")
+        raise InputError([f"{found.files[0].path}: no golden query has the id {query!r}; {advice}"])
 
 
 def _add(path: str, waiver: Mapping[str, str], *, exists: bool) -> None:
@@ -89,7 +87,7 @@ def _add(path: str, waiver: Mapping[str, str], *, exists: bool) -> None:
     from ragcontract.files import yaml_tree
 
     data = Path(path).read_bytes() if exists else b""
-    mark = BYTE_ORDER_MARK if data.startswith(BYTE_ORDER_MARK) else b""
+    mark = UTF8_BOM if data.startswith(UTF8_BOM) else b""
     text = with_waiver(data[len(mark) :].decode(), waiver)
     if text is not None:
         old, new = (yaml_tree.load(one, texts={"query"}) for one in (data, text.encode()))

@@ -5,17 +5,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.reports.comparison_rows import (
-    METHOD,
-    MeanRow,
-    disagreements_title,
-    label,
-    mean_rows,
-    question,
-    ranks,
-    rest,
-    title,
-)
+from ragcontract.reports import comparison_rows
+from ragcontract.reports.comparison_rows import MeanRow, MeanTable
 from ragcontract.reports.html.page import asset, digest, environment
 from ragcontract.reports.html.page_text import shown
 from ragcontract.reports.run_comparison import ComparedMetric, Interval, RunComparison
@@ -33,13 +24,9 @@ class RunRow(Struct, frozen=True, kw_only=True):
     """One run in the card of a metric; ``direction`` of its change is ``better``, ``worse`` or empty."""
 
     label: str
-    mean: str
-    interval: str
+    text: MeanRow
     bar: Bar | None
-    change: str
-    change_interval: str
     direction: str
-    counts: str
 
 
 class MetricCard(Struct, frozen=True, kw_only=True):
@@ -79,54 +66,46 @@ class ComparisonPage(Struct, frozen=True, kw_only=True):
 def render(made: RunComparison) -> bytes:
     """Render the page as UTF-8."""
     style = asset("page.css")
-    labels = [label(made, run) for run in range(len(made.runs))]
+    labels = comparison_rows.labels(made)
     page = ComparisonPage(
         policy=f"default-src 'none'; style-src '{digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'",
         style=style,
-        title=title(made),
+        title=comparison_rows.title(made),
         tag="" if made.tag is None else shown(made.tag, bounds.HTML_ID),
         about=shown(f"{made.created_at} · {made.tool.name} {made.tool.version}"),
         first=labels[0],
-        method=METHOD,
-        cards=list(_cards(made, labels)),
-        disagreements=disagreements_title(made),
+        method=comparison_rows.METHOD,
+        cards=[_card(table, labels) for table in comparison_rows.mean_tables(made)],
+        disagreements=comparison_rows.disagreements_title(made),
         labels=labels,
         queries=[
             QueryRow(
                 id=shown(item.id, bounds.HTML_ID),
-                question=question(item, bounds.HTML_QUESTION),
-                ranks=list(map(ranks, item.ranks)),
+                question=comparison_rows.question(item, bounds.HTML_QUESTION),
+                ranks=list(map(comparison_rows.ranks, item.ranks)),
             )
             for item in made.disagreements
         ],
-        rest=rest(made),
+        rest=comparison_rows.rest(made),
         inputs=list(_inputs(made, labels)),
         warnings=list(map(shown, made.warnings)),
     )
     return environment().get_template("comparison.html").render(page=page).encode()
 
 
-def _cards(made: RunComparison, labels: Sequence[str]) -> Iterator[MetricCard]:
-    by_key: dict[str, list[MeanRow]] = {}
-    for row in mean_rows(made):
-        by_key.setdefault(row.key, []).append(row)
-    for key, rows in by_key.items():
-        yield MetricCard(label=shown(rows[0].metric.label), rows=[_run_row(made, key, row, labels) for row in rows])
+def _card(table: MeanTable, labels: Sequence[str]) -> MetricCard:
+    rows = [_run_row(table.metric, label, row) for label, row in zip(labels, table.rows, strict=True)]
+    return MetricCard(label=shown(table.metric.label), rows=rows)
 
 
-def _run_row(made: RunComparison, key: str, row: MeanRow, labels: Sequence[str]) -> RunRow:
-    found = made.runs[row.run].metrics[key]
-    change = found.against_first
-    gained = 0.0 if change is None else change.delta * (1 if row.metric.better == "higher" else -1)
+def _run_row(metric: ComparedMetric, label: str, row: MeanRow) -> RunRow:
+    mean, interval, change = row.numbers.mean, row.numbers.interval, row.numbers.against_first
+    gained = 0.0 if change is None else change.delta * (1 if metric.better == "higher" else -1)
     return RunRow(
-        label=labels[row.run],
-        mean=row.mean,
-        interval=row.interval,
-        bar=None if found.mean is None or found.interval is None else _bar(found.mean, found.interval, row.metric),
-        change=row.change,
-        change_interval=row.change_interval,
+        label=label,
+        text=row,
+        bar=None if mean is None or interval is None else _bar(mean, interval, metric),
         direction="better" if gained > 0 else "worse" if gained < 0 else "",
-        counts=row.counts,
     )
 
 

@@ -7,8 +7,8 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count, percent
 from ragcontract.core.run import SourceFile
+from ragcontract.reports.change_notes import about_baseline
 from ragcontract.reports.drift import not_compared, other_warnings
-from ragcontract.reports.history import about_baseline
 from ragcontract.reports.html.page_text import Part, code, shown
 from ragcontract.reports.report import Report
 from ragcontract.reports.report_inputs import BaselineInput

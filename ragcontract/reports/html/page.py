@@ -17,9 +17,9 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.judging.decision import Verdict
+from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import drift_phrases
 from ragcontract.reports.headline import headline_phrase, shared_note
-from ragcontract.reports.history import history_notes
 from ragcontract.reports.html import data
 from ragcontract.reports.html.cards import Cards, cards
 from ragcontract.reports.html.extras import Fold, folds
@@ -116,7 +116,7 @@ def _page(report: Report) -> Page:
         about=_about(report),
         drift=[
             *map(sentence, report.likely_mistakes),
-            *map(sentence, history_notes(report)),
+            *map(sentence, change_notes(report)),
             *map(with_code, drift_phrases(report)),
         ],
         cards=cards(report),

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, signed
-from ragcontract.reports.broken import FindingsByQuery, broken_queries, tolerated_queries, why_and_since
+from ragcontract.reports.broken import FindingsByQuery, broken_queries, not_failing_queries, why_and_since
 from ragcontract.reports.html.page_text import Badge, Part, badge, sentence, shown
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import rank
@@ -62,8 +62,7 @@ def queries(report: Report) -> Queries:
     """Return the rows of the first broken queries, and of tolerated ones."""
     findings = FindingsByQuery(report)
     key, metric = next(iter(at_largest_k(report).items()))
-    tolerated = [query for query in tolerated_queries(report) if query.status != "fail"]
-    listed = [*broken_queries(report), *tolerated][: bounds.HTML_QUERIES]
+    listed = [*broken_queries(report), *not_failing_queries(report)][: bounds.HTML_QUERIES]
     hidden, left_out = len(report.queries) - len(listed), report.inputs.golden.queries - len(report.queries)
     neither = "that neither broke a rule nor changed are not listed."
     return Queries(

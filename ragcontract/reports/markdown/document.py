@@ -9,9 +9,9 @@ from ragcontract.core.numbers import count
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, sizes_since
+from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import drift, likely_mistakes
-from ragcontract.reports.headline import headline
-from ragcontract.reports.history import history_notes
+from ragcontract.reports.headline import VERDICTS, headline
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, line, table, text
 from ragcontract.reports.markdown.metrics import metric_tables
@@ -22,7 +22,6 @@ from ragcontract.reports.scope_note import scope_note
 
 ICONS = {"pass": "✅", "fail": "❌"}
 ACCEPTED = "☑️"
-VERDICTS = {"pass": "holds", "fail": "broken"}
 
 
 class Layout(Struct, frozen=True, kw_only=True):
@@ -108,7 +107,7 @@ def _contract(name: str) -> str:
 
 def _notes(report: Report, *, replaced_here: bool | None) -> list[str]:
     notes = list(likely_mistakes(report, code, line))
-    notes += [say(phrase, code, inline) for phrase in history_notes(report, replaced_here=replaced_here)]
+    notes += [say(phrase, code, inline) for phrase in change_notes(report, replaced_here=replaced_here)]
     notes += drift(report, code)
     return ["\n".join(f"- {note}" for note in notes)] if notes else []
 

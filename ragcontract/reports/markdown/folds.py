@@ -9,8 +9,8 @@ from ragcontract.core.numbers import count, fixed, percent, signed
 from ragcontract.core.phrase import render
 from ragcontract.core.run import SourceFile
 from ragcontract.reports.broken import FindingsByQuery, tolerated_queries, waived_gates
+from ragcontract.reports.change_notes import about_baseline
 from ragcontract.reports.drift import not_compared, other_warnings
-from ragcontract.reports.history import about_baseline
 from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, line, table, text
 from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.metric_table import at_largest_k

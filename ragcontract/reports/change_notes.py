@@ -8,10 +8,12 @@ from datetime import datetime
 
 from ragcontract.core import bounds
 from ragcontract.core.contract_change import ChangedItem, ChangeKind, ContractChange, Value
-from ragcontract.core.numbers import SAME, count, decimals, digits_for, fixed, milliseconds, ms_digits
-from ragcontract.core.phrase import Name, Phrase
+from ragcontract.core.numbers import SAME, count, digits_for, fixed
+from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.core.text import shorten, visible
-from ragcontract.judging.gates import GateReport
+from ragcontract.judging.gates import COMPARING, GateReport
+from ragcontract.reports.limit_text import limited_by, written
+from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import Report
 from ragcontract.reports.report_inputs import BaselineInput
 from ragcontract.runs.past import Replaced
@@ -43,11 +45,10 @@ SAID: dict[ChangeKind, tuple[str, str]] = {
     "waivers_removed": ("waiver", "{} removed"),
     "waivers_shortened": ("waiver", "{} shortened"),
 }
-LIMITED = {"minimum": "minimum of ", "maximum": "maximum of ", "latency": "allowed "}
 Gates = dict[str, GateReport]
 
 
-def history_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:
+def change_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:
     """Yield the notes; ``replaced_here``: whether this pull request changes the baseline's file, None if not known."""
     yield from replaced_notes(report, replaced_here=replaced_here)
     if (baseline := report.inputs.baseline) and baseline.contract_changes:
@@ -91,12 +92,11 @@ def _day(time: str) -> str:
 
 def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Iterable[str]:
     """Yield which means were worse at once, over the queries that both baselines have."""
-    k = max(report.k)
     worse: list[tuple[float, str]] = []
     compared = 0
-    for key, metric in report.metrics.items():
+    for key, metric in at_largest_k(report).items():
         before, now = replaced.metrics.get(key), replaced.metrics_shared.get(key)
-        if metric.k not in {None, k} or before is None or now is None:
+        if before is None or now is None:
             continue
         compared += 1
         change = before - now if metric.better == "higher" else now - before
@@ -121,26 +121,18 @@ def _reason(baseline: BaselineInput, replaced: Replaced) -> str:
     return f"; accepted: {shorten(visible(baseline.accepted[-1].reason), bounds.NOTE_REASON)}"
 
 
-def _changes(changes: Sequence[ContractChange], report: Report) -> Iterator[str | Name]:
+def _changes(changes: Sequence[ContractChange], report: Report) -> Phrase:
     gates = {gate.id: gate for gate in report.gates}
-    for number, change in enumerate(changes):
-        if number:
-            yield ", "
-        if change.kind in SAID:
-            noun, said = SAID[change.kind]
-            yield said.format(count(change.count, noun))
-            yield from _named(change)
-        else:
-            yield from _bare(change, gates)
+    return joined(_named(change) if change.kind in SAID else _bare(change, gates) for change in changes)
 
 
 def _named(change: ContractChange) -> Iterator[str | Name]:
-    """Yield the names in brackets, with what changed if that is a number or a date: ``(q1: 3 → 5, q2: 1 → 2)``."""
-    for number, item in enumerate(change.items[: bounds.LISTED]):
-        yield ", " if number else " ("
-        yield Name(item.id)
-        yield _values(change.kind, item)
+    """Yield how many changed, and their names with a changed number or date: ``(q1: 3 → 5, q2: 1 → 2)``."""
+    noun, said = SAID[change.kind]
+    yield said.format(count(change.count, noun))
     if change.items:
+        yield " ("
+        yield from joined((Name(one.id), _values(change.kind, one)) for one in change.items[: bounds.LISTED])
         rest = len(change.items) - bounds.LISTED
         yield f" and {rest:,} more in report.json)" if rest > 0 else ")"
 
@@ -158,13 +150,9 @@ def _values(kind: ChangeKind, item: ChangedItem) -> str:
 
 def _bare(change: ContractChange, gates: Gates) -> Iterator[str | Name]:
     """Yield changed limits or settings: ``minimum of Recall@5 0.90 → 0.80``, ``missing_queries error → zero``."""
-    for number, item in enumerate(change.items[: bounds.LISTED]):
-        if number:
-            yield ", "
-        if change.kind.startswith("limits"):
-            yield from _limit(item, gates.get(item.id))
-        else:
-            yield from _setting(item)
+    is_limit = change.kind.startswith("limits")
+    first = change.items[: bounds.LISTED]
+    yield from joined(_limit(item, gates.get(item.id)) if is_limit else _setting(item) for item in first)
     if (rest := len(change.items) - bounds.LISTED) > 0:
         yield f" and {count(rest, change.kind.partition('s_')[0])} more in report.json"
 
@@ -173,21 +161,14 @@ def _limit(item: ChangedItem, gate: GateReport | None) -> Iterator[str | Name]:
     if gate is None:
         yield Name(item.id)
     else:
-        about = LIMITED.get(gate.kind, "allowed drop of " if gate.kind.endswith("drop") else "allowed increase of ")
-        yield f"{about}{shorten(visible(gate.label), bounds.NAME)}"
+        allowed = "allowed " if gate.kind in COMPARING or gate.unit == "ms" else ""
+        yield f"{allowed}{shorten(visible(limited_by(gate)), bounds.NAME)}"
         if gate.tag is not None:
             yield " of "
             yield Name(gate.tag)
-    numbers = [value for value in (item.before, item.after) if isinstance(value, int | float)]
-    is_time = gate is not None and gate.unit == "ms"
-    digits = max(map(decimals, numbers), default=0)
+    unit = gate.unit if gate else "points"
     shown = [
-        _shown(value)
-        if not isinstance(value, int | float)
-        else milliseconds(value, ms_digits(value, value))
-        if is_time
-        else fixed(value, digits)
-        for value in (item.before, item.after)
+        written(value, unit) if isinstance(value, int | float) else _shown(value) for value in (item.before, item.after)
     ]
     yield f" {' → '.join(shown)}"
 

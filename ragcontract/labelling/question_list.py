@@ -1,13 +1,9 @@
-"""Questions as people write them down, one per line, and the ids that are made from them."""
+"""Reads text that people write: questions, one per line."""
 
-import re
-import unicodedata
-from collections.abc import Collection, Iterable
-
-from ragcontract.contract.review import same_question
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import mebibytes
+from ragcontract.core.questions import same_question
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
 from ragcontract.files.patterns import not_readable
 
@@ -56,35 +52,3 @@ def _no_question(line: str) -> str | None:
     if len(line) > bounds.QUESTION:
         return f"has more than {bounds.QUESTION:,} characters, the limit for a question"
     return "is binary data; expected plain text, one question per line" if "\0" in line else None
-
-
-def unique_slugs(questions: Iterable[str], others: Collection[str] = ()) -> list[str]:
-    """Return a unique id for each question: its first words, as in ``how-many-days``, with a number if taken.
-
-    ``others`` are ids that are taken already.
-    """
-    taken = set(others)
-    slugs = []
-    for number, question in enumerate(questions, start=1):
-        base = name = _slug(question) or f"question-{number}"
-        more = 1
-        while name in taken:
-            more += 1
-            name = f"{base}-{more}"
-        taken.add(name)
-        slugs.append(name)
-    return slugs
-
-
-def _slug(question: str) -> str:
-    plain = "".join(
-        char for char in unicodedata.normalize("NFKD", question.casefold()) if not unicodedata.combining(char)
-    )
-    words = re.findall(r"[a-z0-9]+", plain)
-    slug = ""
-    for word in words:
-        longer = f"{slug}-{word}" if slug else word[: bounds.SLUG]
-        if len(longer) > bounds.SLUG:
-            break
-        slug = longer
-    return slug

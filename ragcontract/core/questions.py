@@ -1,0 +1,45 @@
+"""Questions: which of them are the same, and the ids that are made from them."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable
+
+from ragcontract.core import bounds
+
+
+def same_question(question: str) -> str:
+    """Return a key that is equal for questions that differ only in case, spaces, character width or final stop."""
+    folded = " ".join(unicodedata.normalize("NFKC", question).casefold().split())
+    return folded.rstrip("?!. ") or folded
+
+
+def unique_slugs(questions: Iterable[str], others: Collection[str] = ()) -> list[str]:
+    """Return a unique id for each question: its first words, as in ``how-many-days``, with a number if taken.
+
+    ``others`` are ids that are taken already.
+    """
+    taken = set(others)
+    slugs = []
+    for number, question in enumerate(questions, start=1):
+        base = name = _slug(question) or f"question-{number}"
+        more = 1
+        while name in taken:
+            more += 1
+            name = f"{base}-{more}"
+        taken.add(name)
+        slugs.append(name)
+    return slugs
+
+
+def _slug(question: str) -> str:
+    plain = "".join(
+        char for char in unicodedata.normalize("NFKD", question.casefold()) if not unicodedata.combining(char)
+    )
+    words = re.findall(r"[a-z0-9]+", plain)
+    slug = ""
+    for word in words:
+        longer = f"{slug}-{word}" if slug else word[: bounds.SLUG]
+        if len(longer) > bounds.SLUG:
+            break
+        slug = longer
+    return slug
