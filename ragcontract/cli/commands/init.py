@@ -39,8 +39,8 @@ Next:
   2. Run `rag-contract label`: it asks which of the documents found answer each question. Or write their ids into
      {{golden}} in place of "{PLACEHOLDER}", or an empty list if none does. Until then `rag-contract check` fails.
   3. Run `rag-contract lint`, then `rag-contract check`.
-  4. Once the retriever is good, run `rag-contract baseline`, and paste what `rag-contract suggest` proposes into
-     {{config}}. A pull request that changes retrieval on purpose runs `rag-contract baseline --update`.
+  4. Once the retriever is good, paste what `rag-contract suggest` proposes into {{config}}, then run
+     `rag-contract baseline`. A pull request that changes retrieval on purpose runs `rag-contract baseline --update`.
   5. In {{workflow}}, put the commands of your project into the steps marked "Replace".
   6. Commit these files and {defaults.BASELINE}. Let .gitignore have {defaults.RUN}, report.md, report.json, junit.xml.
 """
