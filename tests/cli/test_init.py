@@ -251,7 +251,7 @@ def test_a_contract_that_is_not_filled_in_fails_and_says_why(tmp_path: Path, mon
     assert ended.code == 1
     assert ended.err == (
         "warning: golden.jsonl:1: relevant_doc_ids still holds the placeholder 'TODO' (and 2 more such rows); "
-        "write the ids of the documents that answer the question, or [] if nothing does\n"
+        "run `rag-contract label`, or write the ids of the documents that answer the question, or [] if nothing does\n"
     )
     assert "Expected TODO in top 5" in ended.out
     assert "3 of 3 queries broken" in ended.out
