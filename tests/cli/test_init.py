@@ -148,7 +148,8 @@ def test_from_a_run_and_questions_to_candidates_to_tick(tmp_path: Path, monkeypa
     assert (ended.code, ended.err) == (0, "warning: 1 query ('why') without a result in the run: left out\n")
     assert "wrote golden.jsonl (2 questions)\n" in ended.out
     assert "wrote candidates.txt\n" in ended.out
-    assert "rag-contract label --ticked candidates.txt" in ended.out
+    steps = ("label --ticked candidates.txt", "lint", "suggest", "baseline", 'marked "Replace"', "Commit these files")
+    assert all(step in ended.out for step in steps)
     candidates = Path("candidates.txt").read_text()
     assert candidates.endswith("\n## how\nQ: How?\n- [ ] a\n- [ ] b\n- [ ] (nothing answers it)\n")
     Path("candidates.txt").write_text(candidates.replace("[ ] b", "[x] b"))
