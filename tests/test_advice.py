@@ -61,6 +61,21 @@ def test_whoever_says_how_to_set_limits_says_suggest(path: Path) -> None:
     assert "today's" not in text
 
 
+CHOOSING = ROOT / "docs" / "choosing-limits.md"
+
+
+@pytest.mark.parametrize(
+    ("path", "start"),
+    [(INIT, "THEN ="), (README, "## Your own contract"), (CHOOSING, "## From an")],
+    ids=["init", "README", "choosing-limits"],
+)
+def test_limits_are_set_before_the_baseline_is_stored_so_that_no_report_calls_them_a_change(
+    path: Path, start: str
+) -> None:
+    steps = path.read_text().partition(start)[2].partition("\n## ")[0]
+    assert 0 < steps.index("rag-contract suggest") < steps.index("`rag-contract baseline")
+
+
 EXPORTERS = sorted((ROOT / "examples").rglob("*export*.py"))
 
 

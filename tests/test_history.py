@@ -149,9 +149,34 @@ def test_what_was_accepted_with_the_baseline_is_said_under_the_verdict() -> None
 
 
 def test_a_baseline_that_is_no_worse_says_so_and_has_no_reason() -> None:
+    returned(run("q1", "doc1", "x"), run("q2", "doc2"))
+    assert rag_contract("baseline", "--update").code == 0
+    assert notes_everywhere() == [f"The baseline was replaced on {made_on()}: no mean fell against the older one"]
+
+
+def test_a_second_update_does_not_hide_what_was_accepted_with_the_first() -> None:
     accept()
+    returned(run("q1", "x", "doc1", "y"), run("q2", "doc2"))
+    assert rag_contract("baseline", "--update").code == 0
+    fell = f"The baseline was replaced on {made_on()}: no mean fell against the older one"
+    before = f"accepted with a baseline before it, on {made_on()}"
+    assert notes_everywhere() == [f"{fell}; {before}: the new chunking"]
+    returned(run("q1", "x"), run("q2", "doc2"))
+    assert rag_contract("baseline", "--update", "--accept-regressions", "cheaper").code == 0
+    assert notes_everywhere()[0].endswith(f"; accepted: cheaper; {before}: the new chunking")
     returned(run("q1", "doc1"), run("q2", "doc2"))
     assert rag_contract("baseline", "--update").code == 0
+    assert notes_everywhere() == [f"{fell}; {before}: cheaper (and 1 more in report.json)"]
+
+
+@pytest.mark.parametrize("at", ["2026-01-01T00:00:00+00:00", "2026-01-01", "once"])
+def test_what_was_accepted_long_ago_or_at_no_known_time_is_not_said_again(at: str) -> None:
+    accept()
+    returned(run("q1", "x", "doc1", "y"), run("q2", "doc2"))
+    assert rag_contract("baseline", "--update").code == 0
+    found = stored()
+    found["accepted"][0]["at"] = at
+    Path("baseline.json").write_text(json.dumps(found))
     assert notes_everywhere() == [f"The baseline was replaced on {made_on()}: no mean fell against the older one"]
 
 

@@ -553,11 +553,18 @@ def test_a_baseline_shorter_than_k_is_said_beside_the_metrics() -> None:
     assert note in rag_contract("check").out.splitlines()
 
 
+def test_whoever_decided_on_rank_by_is_not_asked_again() -> None:
+    write_jsonl(Path("current_run.jsonl"), [run(f"q{n}", f"doc_{n}", f"doc_{n}", "x") for n in range(QUERIES)])
+    for choice in ("results", "documents"):
+        Path("ragcontract.yml").write_text(f"{CONFIG}rank_by: {choice}\n")
+        assert "as chunks do" not in rag_contract("check").out
+
+
 def test_many_chunks_of_a_document_point_at_rank_by() -> None:
     write_jsonl(Path("current_run.jsonl"), [run(f"q{n}", f"doc_{n}", f"doc_{n}", "x") for n in range(QUERIES)])
     note = (
         "33% of the results in the top 3 repeat a document of the same row, as chunks do; "
-        "rank_by: documents in the config gives each document one rank."
+        "set rank_by in the config: documents gives each document one rank, results each chunk."
     )
     assert note in rag_contract("check").out.splitlines()
     Path("ragcontract.yml").write_text(CONFIG + "rank_by: documents\n")

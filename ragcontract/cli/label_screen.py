@@ -27,8 +27,8 @@ KEYS = {
 HELP = "".join(f"  {key}  {meaning}\n" for key, meaning in KEYS.items())
 RELEVANT = "Relevant? [y]es, [n]o, [s]kip, [x] no to the rest, [a]dd id, [b]ack, [q]uit"
 NOTHING = (
-    "No document is relevant so far. Does nothing in the index answer this question? "
-    "[y]es, [n]o, [a]dd id, [b]ack, [q]uit"
+    "No document is relevant so far. Is it right that no document answers this question? "
+    "[y]es, [n]o (ask again another time), [a]dd id, [b]ack, [q]uit"
 )
 
 

@@ -25,6 +25,7 @@ Question = Annotated[
 ]
 RELEVANT_GRADE = 1
 PLACEHOLDER = "TODO"  # what `rag-contract init` writes in place of the relevant documents
+FILL_IN = "run `rag-contract label`, or write the ids of the documents that answer the question, or [] if nothing does"
 
 # The bounds keep sums from overflowing and products from underflowing to 0.
 Weight = Annotated[float, Meta(ge=bounds.WEIGHT_LEAST, le=bounds.WEIGHT, title="a number from 1e-9 to a billion")]
@@ -194,8 +195,7 @@ def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
     """Yield a warning if placeholders are left: such queries can be judged but always fail."""
     if unnamed := [query for query in queries if PLACEHOLDER in query.relevant_doc_ids]:
         others = f" (and {len(unnamed) - 1} more such rows)" if len(unnamed) > 1 else ""
-        advice = "write the ids of the documents that answer the question, or [] if nothing does"
-        yield f"{unnamed[0].location}: relevant_doc_ids still holds the placeholder {PLACEHOLDER!r}{others}; {advice}"
+        yield f"{unnamed[0].location}: relevant_doc_ids still holds the placeholder {PLACEHOLDER!r}{others}; {FILL_IN}"
 
 
 def _relevant(row: GoldenRow) -> tuple[str, ...] | Mismatch:

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ragcontract.contract.config import Config, enforced
-from ragcontract.contract.golden_file import PLACEHOLDER
+from ragcontract.contract.golden_file import FILL_IN, PLACEHOLDER
 from ragcontract.contract.unsatisfiable import contradictions, more_than_k
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
@@ -98,10 +98,9 @@ def review(queries: Queries, config: Config, k: int, exports: Exports | None = N
 
 
 def _placeholders(queries: Queries) -> Found:
-    advice = "write the ids of the documents that answer the question, or [] if nothing does"
     for query in queries.values():
         if PLACEHOLDER in query.relevant_doc_ids:
-            yield query, f"{query.id!r} has {PLACEHOLDER!r} for a relevant document, so it fails; {advice}"
+            yield query, f"{query.id!r} has {PLACEHOLDER!r} for a relevant document, so it fails; {FILL_IN}"
 
 
 def _duplicates(queries: Queries) -> Found:

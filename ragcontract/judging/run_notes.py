@@ -14,10 +14,11 @@ def run_notes(evaluation: Evaluation) -> Iterator[str]:
     run, contract = evaluation.run, evaluation.contract
     if run.distances:
         yield "The scores look like distances: they rise in every row. Ranks are the order of the results, as always."
-    if contract.config.rank_by == "results" and run.duplicates.rate >= REPEATED:
+    decided = contract.config.rank_by == "documents" or contract.config_file.locations.of("rank_by")
+    if not decided and run.duplicates.rate >= REPEATED:
         yield (
             f"{percent(run.duplicates.rate, 0)} of the results in the top {contract.k} repeat a document of the same "
-            "row, as chunks do; rank_by: documents in the config gives each document one rank."
+            "row, as chunks do; set rank_by in the config: documents gives each document one rank, results each chunk."
         )
 
 

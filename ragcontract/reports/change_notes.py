@@ -5,6 +5,7 @@ A pull request that replaces the baseline, or weakens the contract, otherwise lo
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from math import inf
 
 from ragcontract.core import bounds
 from ragcontract.core.contract_change import ChangedItem, ChangeKind, ContractChange, Value
@@ -17,6 +18,7 @@ from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import Report
 from ragcontract.reports.report_inputs import BaselineInput
 from ragcontract.runs.past import Replaced
+from ragcontract.runs.stored import Accepted
 
 # What changed, with the number of rules, queries or waivers.
 SAID: dict[ChangeKind, tuple[str, str]] = {
@@ -46,6 +48,7 @@ SAID: dict[ChangeKind, tuple[str, str]] = {
     "waivers_shortened": ("waiver", "{} shortened"),
 }
 Gates = dict[str, GateReport]
+SECONDS_A_DAY = 24 * 60 * 60
 
 
 def change_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:
@@ -115,10 +118,30 @@ def _means(baseline: BaselineInput, replaced: Replaced, report: Report) -> Itera
 
 
 def _reason(baseline: BaselineInput, replaced: Replaced) -> str:
-    """Return why regressions were accepted with this very baseline, if they were."""
-    if not (baseline.accepted and replaced.accepted):
-        return ""
-    return f"; accepted: {shorten(visible(baseline.accepted[-1].reason), bounds.NOTE_REASON)}"
+    """Return why regressions were accepted with this very baseline, or with one that it soon replaced.
+
+    A second update in a pull request would otherwise hide what was accepted with the first.
+    """
+    earlier = [*baseline.accepted]
+    now = earlier.pop() if earlier and replaced.accepted else None
+    said = f"; accepted: {_short(now)}" if now else ""
+    recent = [one for one in earlier if _days_between(one.at, baseline.created_at or "") <= bounds.REPLACED_DAYS]
+    if recent:
+        more = f" (and {len(recent) - 1} more in report.json)" if len(recent) > 1 else ""
+        said += f"; accepted with a baseline before it, on {_day(recent[-1].at)}: {_short(recent[-1])}{more}"
+    return said
+
+
+def _short(accepted: Accepted) -> str:
+    return shorten(visible(accepted.reason), bounds.NOTE_REASON)
+
+
+def _days_between(earlier: str, later: str) -> float:
+    """Return the days between two times; infinity if one of them is none, as hand-made baselines may have it."""
+    try:
+        return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds() / SECONDS_A_DAY
+    except (ValueError, TypeError):  # TypeError: only one of them has a time zone
+        return inf
 
 
 def _changes(changes: Sequence[ContractChange], report: Report) -> Phrase:

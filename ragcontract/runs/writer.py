@@ -99,8 +99,9 @@ class RunWriter:
     def write(self, query_id: Id, results: Iterable[Result], latency_ms: float | None = None) -> None:
         """Write the results for one query, best first: document ids, or mappings with a ``doc_id``.
 
-        A mapping may also have ``score``, ``chunk_id`` and ``metadata``. Raises :class:`InputError` if the row could
-        not be read back, or if the query was already written and ``repeats`` is false; the row is then not written.
+        A mapping may also have ``score``, ``chunk_id``, ``metadata`` and the ``text`` that labelling shows. Raises
+        :class:`InputError` if the row could not be read back, or if the query was already written and ``repeats`` is
+        false; the row is then not written.
         """
         if not self._streams:
             raise RuntimeError("write() belongs in the block of `with RunWriter(…) as run:`")

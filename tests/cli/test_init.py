@@ -148,7 +148,8 @@ def test_from_a_run_and_questions_to_candidates_to_tick(tmp_path: Path, monkeypa
     assert (ended.code, ended.err) == (0, "warning: 1 query ('why') without a result in the run: left out\n")
     assert "wrote golden.jsonl (2 questions)\n" in ended.out
     assert "wrote candidates.txt\n" in ended.out
-    assert "rag-contract label --ticked candidates.txt" in ended.out
+    steps = ("label --ticked candidates.txt", "lint", "suggest", "baseline", 'marked "Replace"', "Commit these files")
+    assert all(step in ended.out for step in steps)
     candidates = Path("candidates.txt").read_text()
     assert candidates.endswith("\n## how\nQ: How?\n- [ ] a\n- [ ] b\n- [ ] (nothing answers it)\n")
     Path("candidates.txt").write_text(candidates.replace("[ ] b", "[x] b"))
@@ -251,7 +252,7 @@ def test_a_contract_that_is_not_filled_in_fails_and_says_why(tmp_path: Path, mon
     assert ended.code == 1
     assert ended.err == (
         "warning: golden.jsonl:1: relevant_doc_ids still holds the placeholder 'TODO' (and 2 more such rows); "
-        "write the ids of the documents that answer the question, or [] if nothing does\n"
+        "run `rag-contract label`, or write the ids of the documents that answer the question, or [] if nothing does\n"
     )
     assert "Expected TODO in top 5" in ended.out
     assert "3 of 3 queries broken" in ended.out

@@ -41,6 +41,13 @@ def test_answers_become_golden_rows_that_can_be_checked(tmp_path: Path) -> None:
     assert spawn("check", cwd=tmp_path).code == 0
 
 
+def test_where_nothing_is_relevant_it_asks_whether_that_is_right(tmp_path: Path) -> None:
+    ended = label(fill(tmp_path, queries=1), "xn")
+    prompt = ended.out.partition("No document is relevant so far. ")[2].split()
+    assert " ".join(prompt).startswith("Is it right that no document answers this question? [y]es, [n]o (ask again")
+    assert ended.out.endswith("\n0 of 1 question decided; 1 question changed in golden.jsonl\n")
+
+
 def test_only_what_was_not_decided_is_asked_again(tmp_path: Path) -> None:
     label(fill(tmp_path), "yns")
     ended = label(tmp_path, "")

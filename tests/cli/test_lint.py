@@ -94,7 +94,7 @@ def test_what_readers_warn_of_is_said_once(tmp_path: Path, monkeypatch: pytest.M
     ]
     check = rag_contract("check", "--config", "none.yml")
     assert "golden.jsonl:1: 'q1' wants and forbids doc1, so it can never pass; take one out" in check.err
-    assert "golden.jsonl:2: relevant_doc_ids still holds the placeholder 'TODO'; write the ids" in check.err
+    assert "golden.jsonl:2: relevant_doc_ids still holds the placeholder 'TODO'; run `rag-contract label`" in check.err
 
 
 def test_input_that_cannot_be_read_exits_2_with_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

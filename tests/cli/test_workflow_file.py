@@ -56,6 +56,8 @@ def test_all_steps_of_that_workflow_work_in_the_folder(tmp_path: Path, monkeypat
     assert job["defaults"] == {"run": {"working-directory": "services/search"}}
     _, python, _, _, check, upload = job["steps"]
     assert python["with"]["cache-dependency-path"] == "services/search/requirements.txt"
+    assert list(python["with"])[-2:] == ["cache", "cache-dependency-path"]  # "the last two lines" of its comment
+    assert "# It stops if the file of the last line does not exist" in (root / WORKFLOW).read_text()
     assert check["with"]["working-directory"] == "services/search"
     assert upload["with"]["path"].split() == [
         f"services/search/{name}" for name in ("report.md", "report.json", "junit.xml")

@@ -57,7 +57,7 @@ def test_a_placeholder_is_found_also_among_others_and_takes_no_other_rule(tmp_pa
     found = findings(tmp_path, rows, ["a", "todo"])
     assert [one[:2] for one in found] == [("2", "todo-placeholder"), ("4", "todo-placeholder")]
     assert found[1][2].startswith(
-        "'q4' has 'TODO' for a relevant document, so it fails; write the ids of the documents"
+        "'q4' has 'TODO' for a relevant document, so it fails; run `rag-contract label`, or write the ids"
     )
 
 

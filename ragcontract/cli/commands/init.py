@@ -28,25 +28,25 @@ from ragcontract.labelling.question_list import read_questions
 CANDIDATES = "candidates.txt"
 EXAMPLE = "How many days do customers have to return a product?"
 
-NEXT = f"""
+EXPORT = f"""
 Next:
   1. Have your retriever write {defaults.RUN}, in Python with RunWriter:
      `with ragcontract.RunWriter("{defaults.RUN}") as run: run.write(query_id, doc_ids)`.
      In other languages, write one JSON line per question; see `rag-contract schema run`.
   2. Run `rag-contract label`: it asks which of the documents found answer each question. Or write their ids into
-     {{golden}} in place of "{PLACEHOLDER}", or an empty list if none does. Until then `rag-contract check` fails.
-  3. Run `rag-contract lint`, then `rag-contract check`.
-  4. Once the retriever is good, run `rag-contract baseline`, and paste what `rag-contract suggest` proposes into
-     {{config}}. A pull request that changes retrieval on purpose runs `rag-contract baseline --update`.
-  5. In {{workflow}}, put the commands of your project into the steps marked "Replace".
-  6. Commit these files and {defaults.BASELINE}. Let .gitignore have {defaults.RUN}, report.md, report.json, junit.xml.
+     {defaults.GOLDEN} in place of "{PLACEHOLDER}", or an empty list if none does. Until then, `check` fails.
 """
-
 TICK = f"""
 Next:
   1. In {CANDIDATES}, tick the documents that answer each question.
   2. Run `rag-contract label --ticked {CANDIDATES}`, which writes the labels into {defaults.GOLDEN}.
+"""
+THEN = f"""\
   3. Run `rag-contract lint`, then `rag-contract check`.
+  4. Once the retriever is good, paste what `rag-contract suggest` proposes into {{config}}, then run
+     `rag-contract baseline`. A pull request that changes retrieval on purpose runs `rag-contract baseline --update`.
+  5. In {{workflow}}, put the commands of your project into the steps marked "Replace".
+  6. Commit these files and {defaults.BASELINE}. Let .gitignore have {defaults.RUN}, report.md, report.json, junit.xml.
 """
 
 
@@ -94,7 +94,7 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, force: 
     for name in wanted:
         what = f" ({count(len(asked.questions), 'question')})" if name == defaults.GOLDEN and name not in kept else ""
         say(f"{'kept' if name in kept else 'wrote'} {visible(name)}{what}\n")
-    say(TICK if from_run else NEXT.format(golden=defaults.GOLDEN, config=config, workflow=visible(workflow.path)))
+    say((TICK if from_run else EXPORT) + THEN.format(config=config, workflow=visible(workflow.path)))
     return ExitCode.PASS
 
 

@@ -8,9 +8,10 @@ from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, REPEATS, K, clock, files_option, find_paths
 from ragcontract.contract import defaults
+from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError
-from ragcontract.core.metric import Metric
+from ragcontract.core.metric import Direction, Metric
 from ragcontract.core.numbers import count, fixed
 from ragcontract.evaluation.source import Local
 from ragcontract.files.patterns import existing_files
@@ -22,6 +23,8 @@ from ragcontract.runs.readers import open_run
 from ragcontract.statistics.detectable import Detectable, detectable, round_up
 
 Suggestions = Mapping[Metric, Detectable]
+BOUNDS: dict[str, Direction] = {"minimums": "higher", "maximums": "lower"}
+NO_CONFIG = ConfigFile()
 
 
 @click.command("suggest")
@@ -39,7 +42,7 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: in
     paths = find_paths(golden, run, config)
     evaluations = list(good_runs(paths, k, repeats=repeats))
     found = suggestions(evaluations)
-    say(render(found, runs=len(evaluations)))
+    say(render(found, runs=len(evaluations), config_file=evaluations[0].contract.config_file))
     if advice := list(label_advice(evaluations)):
         say("\n" + "\n".join(advice) + "\n")
     return ExitCode.PASS
@@ -100,11 +103,11 @@ def suggestions(evaluations: Sequence[Evaluation]) -> dict[Metric, Detectable]:
     return found
 
 
-def render(found: Suggestions, *, runs: int) -> str:
-    """Render the table, its explanation, and a configuration to start from."""
+def render(found: Suggestions, *, runs: int, config_file: ConfigFile = NO_CONFIG) -> str:
+    """Render the table, its explanation, and a configuration to start from, or to add to the existing one."""
     cutoffs = sorted({metric.k for metric in found if metric.k is not None}, reverse=True)
     largest = {metric: one for metric, one in found.items() if metric.k in {None, cutoffs[0]}}
-    parts = [_table(found), _explained(largest, runs), _config(largest, cutoffs)]
+    parts = [_table(found), _explained(largest, runs), _config(largest, cutoffs, config_file)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
@@ -128,9 +131,16 @@ def _explained(found: Suggestions, runs: int) -> Iterator[str]:
         yield "One run cannot show how much the retriever's own results vary; if they do, give several good runs."
 
 
-def _config(found: Suggestions, k: Sequence[int]) -> Iterator[str]:
+def _config(found: Suggestions, k: Sequence[int], config_file: ConfigFile) -> Iterator[str]:
+    """Yield the configuration; pasted at the end of the existing one, it repeats no key without saying so."""
     limited = {metric: one for metric, one in found.items() if metric.suggested}
-    yield f"k: {k[0] if len(k) == 1 else list(k)}"
+    has_k = config_file.locations.of("k") and config_file.config.cutoffs == tuple(k)
+    keys = {"k": not has_k, "fail_on": True} | {name: any(_of(limited, better)) for name, better in BOUNDS.items()}
+    there = [f"{name} ({where})" for name in keys if keys[name] and (where := config_file.locations.of(name))]
+    if there:
+        yield f"# exists already, so change it there: {', '.join(there)}"
+    if not has_k:
+        yield f"k: {k[0] if len(k) == 1 else list(k)}"
     yield "fail_on:  # two metrics are enough to start with: every further limit makes the others less sensitive"
     yield "  mode: significant"
     for metric, one in limited.items():
@@ -138,9 +148,13 @@ def _config(found: Suggestions, k: Sequence[int]) -> Iterator[str]:
         change = "drop" if metric.better == "higher" else "rise"
         if 0 < one.change_limit < metric.scale.high - metric.scale.low:
             yield f"  {name}_{change}_gt: {one.change_limit}  # with mode: strict, {round_up(one.noise)}"
-    for section, better in (("minimums", "higher"), ("maximums", "lower")):
-        bounds = [f"  {_name(metric)}: {one.bound}" for metric, one in limited.items() if metric.better == better]
+    for section, better in BOUNDS.items():
+        bounds = [f"  {_name(metric)}: {one.bound}" for metric, one in _of(limited, better)]
         yield from [f"{section}:", *bounds] if bounds else []
+
+
+def _of(found: Suggestions, better: Direction) -> list[tuple[Metric, Detectable]]:
+    return [(metric, one) for metric, one in found.items() if metric.better == better]
 
 
 def _name(metric: Metric) -> str:
