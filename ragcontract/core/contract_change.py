@@ -8,6 +8,7 @@ Effect = Literal["weaker", "changed", "stricter"]
 # In the order of reports.
 Weaker = Literal[
     "queries_removed",
+    "questions_changed",
     "rules_removed",
     "relabelled_with_fewer",
     "must_include_any_added",

@@ -23,6 +23,7 @@ from ragcontract.runs.stored import Accepted
 # What changed, with the number of rules, queries or waivers.
 SAID: dict[ChangeKind, tuple[str, str]] = {
     "queries_removed": ("query", "{} removed"),
+    "questions_changed": ("question", "{} changed"),
     "rules_removed": ("rule", "{} removed"),
     "relabelled_with_fewer": ("query", "{} relabelled with fewer relevant documents"),
     "must_include_any_added": ("query", "must_include_any added to {}"),
@@ -47,6 +48,7 @@ SAID: dict[ChangeKind, tuple[str, str]] = {
     "waivers_removed": ("waiver", "{} removed"),
     "waivers_shortened": ("waiver", "{} shortened"),
 }
+UNSAID = "The baseline was changed in this pull request and names no older one, so how it differs is not known"
 Gates = dict[str, GateReport]
 SECONDS_A_DAY = 24 * 60 * 60
 
@@ -65,7 +67,11 @@ def replaced_notes(report: Report, *, replaced_here: bool | None = None) -> Iter
     """
     baseline = report.inputs.baseline
     replaced = baseline.replaces if baseline else None
-    if baseline is None or replaced is None:
+    if baseline is None:
+        return
+    if replaced is None:
+        if replaced_here:
+            yield (UNSAID,)
         return
     is_recent = baseline.age_days is None or baseline.age_days <= bounds.REPLACED_DAYS
     if not (is_recent if replaced_here is None else replaced_here):
