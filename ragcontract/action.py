@@ -170,14 +170,13 @@ def _numbers(report: Report) -> dict[str, str]:
     """Return the outputs on the result: the verdict, all metrics as JSON, and the metrics that action.yml names."""
     metrics = {key: metric.current for key, metric in report.metrics.items()}
     fixed = {name: metrics.get(f"{name}_at_{max(report.k)}") for name in FIXED_OUTPUTS}
-    failed = [query for query in report.queries if query.status == "fail"]
     return {
         "verdict": report.verdict,
         "summary": report.summary_line,
         "metrics": msgspec.json.encode(metrics).decode(),
         **{name: "" if mean is None else str(mean) for name, mean in fixed.items()},
-        "failed-queries": str(len(failed)),
-        "new-failed-queries": str(sum(not query.in_baseline for query in failed)),
+        "failed-queries": str(report.broken.queries),
+        "new-failed-queries": str(report.broken.new),
     }
 
 
