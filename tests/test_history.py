@@ -371,6 +371,25 @@ def test_the_order_of_rows_documents_and_tags_is_no_change() -> None:
     assert report["inputs"]["baseline"]["contract_changes"] == []
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ({"recall_at_k": 0.8}, {"recall_at_5": 0.8}, []),
+        ({"recall_at_5": 0.8}, {"recall_at_k": 0.7}, ["minimum of Recall@5 0.80 → 0.70"]),
+        ({"recall_at_k": 0.8}, {"recall_at_1": 0.8}, ["1 limit removed (", "1 limit added ("]),
+    ],
+)
+def test_a_limit_under_its_other_key_is_the_same_limit(
+    before: dict[str, float], now: dict[str, float], said: list[str]
+) -> None:
+    Path("ragcontract.yml").write_text(json.dumps({"k": [1, 5], "minimums": before}))
+    assert rag_contract("baseline", "--force").code == 0
+    Path("ragcontract.yml").write_text(json.dumps({"k": [1, 5], "minimums": now}))
+    found = [note for note in notes_everywhere() if note.startswith("Contract changed since")]
+    assert bool(found) is bool(said)
+    assert all(part in found[0] for part in said)
+
+
 def test_a_reworded_question_does_not_hide_that_its_rule_is_gone() -> None:
     write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1", must_rank_at_most=1), golden("q2", "doc2")])
     assert rag_contract("baseline", "--force").code == 0

@@ -1,5 +1,6 @@
 """How the contract changed since a stored baseline was made: in golden rows, limits, settings and waivers. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
@@ -55,7 +56,7 @@ def contract_changes(evaluation: Evaluation) -> list[ContractChange] | None:
             for query_id, expected in baseline.expected.items()
             for step in _of_query(query_id, expected, expected_of(queries[query_id]))
         ),
-        *_of_limits(before.limits, now.limits),
+        *_of_limits(_named_as_now(before.limits, max(stored.k), now.limits, evaluation.contract.k), now.limits),
         *_of_settings(before.settings, now.settings, default_settings(config_file.config)),
         *_of_waivers(before.waivers, now.waivers),
     ]
@@ -140,6 +141,22 @@ def _of_forbidden(query_id: str, before: Documents | None, now: Documents | None
 
 def _size(documents: Documents | None) -> int:
     return documents.count if documents else 0
+
+
+def _named_as_now(
+    before: Mapping[str, float | str], k: int, now: Mapping[str, float | str], k_now: int
+) -> dict[str, float | str]:
+    """Return the limits before under today's keys: at k = 5, ``recall_at_k`` and ``recall_at_5`` are the same limit."""
+    new = {_without_largest(gate_id, k_now): gate_id for gate_id in now if gate_id not in before}
+    return {
+        gate_id if gate_id in now else new.get(_without_largest(gate_id, k), gate_id): limit
+        for gate_id, limit in before.items()
+    }
+
+
+def _without_largest(gate_id: str, k: int) -> str:
+    section, _, name = gate_id.rpartition(".")
+    return f"{section}.{re.sub(rf'_at_(k|{k})(?=_|$)', '', name)}"
 
 
 def _of_limits(before: Mapping[str, float | str], now: Mapping[str, float | str]) -> Iterator[Step]:
