@@ -504,14 +504,21 @@ def test_an_old_baseline_is_said_where_an_old_pull_request_replaces_it(
     assert notes(result.summary) == []
 
 
-def test_github_is_not_asked_about_a_baseline_that_replaced_none(
-    tmp_path: Path, github: GitHub, workspace: Path
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_baseline_made_after_the_older_file_was_deleted_is_said_to_replace_it(
+    is_new: bool, tmp_path: Path, github: GitHub, workspace: Path
 ) -> None:
+    Path("baseline.json").unlink()
+    returned(run("q1", "x", "doc1"), run("q2", "doc2"))
+    assert rag_contract("baseline").code == 0
     runner = InProcess(tmp_path / "job", github)
     in_a_job(runner, workspace)
-    runner.run(IN_FOLDER)
-    assert len(github.comments) == 1
-    assert not [request for request in github.requests if "/files" in request]
+    github.files = ["rag/baseline.json"]
+    github.added = github.files if is_new else []
+    result = runner.run(IN_FOLDER)
+    said = "The baseline was replaced in this pull request, and does not say which one it replaced"
+    assert notes(github.bodies()[0]) == ([] if is_new else [said])
+    assert notes(result.summary) == []
 
 
 def test_a_second_workflow_says_it_too(tmp_path: Path) -> None:

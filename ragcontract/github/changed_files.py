@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 def replaces_baseline(
     client: "Client", pull_request: PullRequest, report: Report | ErrorReport | None, context: Context
 ) -> bool | None:
-    """Return whether the pull request changes the file of a baseline that replaced another one; None if not known.
+    """Return whether the pull request replaces the baseline; None if that is not known.
 
-    GitHub is only asked about such a baseline, and each page once: a comment without the answer is better than none.
+    Of a baseline that replaced another one, the file is among the changed ones. Any other baseline, such as one that
+    was made after the older file had been deleted, replaces one if the file existed before. Each page is asked for
+    once: a comment without the answer is better than none.
     """
     baseline = report.inputs.baseline if isinstance(report, Report) else None
-    if baseline is None or baseline.replaces is None or not baseline.files:
+    if baseline is None or not baseline.files:
         return None
     wanted = in_repository(baseline.files[0].path, context)
     listed = 0
@@ -29,7 +31,7 @@ def replaces_baseline(
         for file in client.files_of(pull_request.number):
             listed += 1
             if text_at(file, "filename") == wanted:
-                return True
+                return baseline.replaces is not None or text_at(file, "status") == "modified"
             if listed >= bounds.PULL_REQUEST_FILES:
                 return None
     except GitHubError:

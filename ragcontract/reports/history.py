@@ -62,6 +62,8 @@ def replaced_notes(report: Report, *, replaced_here: bool | None = None) -> Iter
     baseline = report.inputs.baseline
     replaced = baseline.replaces if baseline else None
     if baseline is None or replaced is None:
+        if baseline and replaced_here:
+            yield ("The baseline was replaced in this pull request, and does not say which one it replaced",)
         return
     is_recent = baseline.age_days is None or baseline.age_days <= bounds.REPLACED_DAYS
     if not (is_recent if replaced_here is None else replaced_here):

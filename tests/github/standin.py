@@ -63,6 +63,7 @@ class GitHub:
         self.events: list[dict[str, Any]] = []  # of pull requests, whose number is in their address
         self.activities: dict[str, list[dict[str, Any]]] = {}  # by repository, newest first
         self.files: list[str] = []  # what each pull request changes
+        self.added: list[str] = []  # which of these it adds
         self.requests: list[str] = []
         self.refused: list[str] = []
         self.faults: list[Fault] = []
@@ -225,7 +226,7 @@ class GitHub:
             (r"/issues/comments/(\d+)", lambda number: self._comment(method, int(number), body)),
             (r"/issues/(\d+)/events", lambda issue: (200, _page(self._events_of(issue), query))),
             (r"/commits/(\w+)/pulls", lambda sha: (200, _page(self._pulls(sha=sha), query))),
-            (r"/pulls/\d+/files()", lambda _: (200, _page([{"filename": name} for name in self.files], query))),
+            (r"/pulls/\d+/files()", lambda _: (200, _page(list(map(self._changed, self.files)), query))),
             (r"/pulls/(\d+)", lambda number: _first(self._pulls(number=int(number)))),
             (r"/pulls()", lambda _: (200, _page(self._pulls(label=query["head"][0], state=query["state"][0]), query))),
         ]
@@ -235,6 +236,9 @@ class GitHub:
         if match := re.fullmatch("/repos/([^/]+/[^/]+)/activity", path):
             return self._activity(match[1], query["ref"][0], query)
         return 404, {"message": "Not Found"}
+
+    def _changed(self, name: str) -> dict[str, str]:
+        return {"filename": name, "status": "added" if name in self.added else "modified"}
 
     def _events_of(self, issue: str) -> list[dict[str, Any]]:
         return [event for event in self.events if f"/issues/{issue}/events/" in event["url"]]
