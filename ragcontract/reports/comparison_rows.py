@@ -70,6 +70,13 @@ def label(made: RunComparison, run: int) -> str:
     return text if len(text) <= bounds.RUN_LABEL else "…" + text[1 - bounds.RUN_LABEL :]
 
 
+def notes(made: RunComparison) -> Iterator[tuple[str, str]]:
+    """Yield the label of a run and a sentence that explains its metrics, with control characters visible, shortened."""
+    for number, run in enumerate(made.runs):
+        for note in run.notes:
+            yield label(made, number), shorten(visible(note), bounds.MARKDOWN_LINE)
+
+
 def ranks(ranks_of_run: Mapping[str, int | None]) -> str:
     """Return the ranks of the relevant documents, a dash for one that was not retrieved: ``1, –``."""
     listed = [str(rank or "–") for rank in list(ranks_of_run.values())[: bounds.LISTED]]

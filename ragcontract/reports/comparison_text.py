@@ -9,6 +9,7 @@ from ragcontract.reports.comparison_rows import (
     disagreements_title,
     label,
     mean_rows,
+    notes,
     question,
     ranks,
     rest,
@@ -21,7 +22,9 @@ from ragcontract.reports.terminal import aligned
 def render(made: RunComparison) -> str:
     """Render the means of all runs, and where the runs disagree."""
     tag = "" if made.tag is None else f", tag {visible(made.tag)}"
-    parts = [f"{title(made)}{tag}; changes are since {label(made, 0)}", "\n".join(_means(made)), METHOD]
+    parts = [f"{title(made)}{tag}; changes are since {label(made, 0)}", "\n".join(_means(made))]
+    parts += ["\n".join(f"{name}: {note}" for name, note in notes(made)), METHOD]
+    parts = [part for part in parts if part]
     return "\n\n".join([*parts, "\n".join(_disagreements(made))]) + "\n"
 
 

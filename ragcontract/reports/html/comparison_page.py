@@ -11,6 +11,7 @@ from ragcontract.reports.comparison_rows import (
     disagreements_title,
     label,
     mean_rows,
+    notes,
     question,
     ranks,
     rest,
@@ -67,6 +68,7 @@ class ComparisonPage(Struct, frozen=True, kw_only=True):
     about: str
     first: str
     method: str
+    notes: Sequence[tuple[str, str]]
     cards: Sequence[MetricCard]
     disagreements: str
     labels: Sequence[str]
@@ -88,6 +90,7 @@ def render(made: RunComparison) -> bytes:
         about=shown(f"{made.created_at} · {made.tool.name} {made.tool.version}"),
         first=labels[0],
         method=METHOD,
+        notes=list(notes(made)),
         cards=list(_cards(made, labels)),
         disagreements=disagreements_title(made),
         labels=labels,

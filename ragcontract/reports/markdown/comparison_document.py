@@ -10,12 +10,13 @@ from ragcontract.reports.comparison_rows import (
     disagreements_title,
     label,
     mean_rows,
+    notes,
     question,
     ranks,
     rest,
     title,
 )
-from ragcontract.reports.markdown.gfm import breaking_code, code, table, text
+from ragcontract.reports.markdown.gfm import breaking_code, code, inline, table, text
 from ragcontract.reports.run_comparison import RunComparison
 
 BELOW = "<br>"
@@ -29,6 +30,7 @@ def render(made: RunComparison) -> str:
         f"Changes are since {code(label(made, 0))}.",
         "Below a mean or a change is its interval, then how many queries are better / the same / worse.",
         *_means(made),
+        *(["\n".join(said)] if (said := [f"- {code(name)}: {inline(note)}" for name, note in notes(made)]) else []),
         METHOD,
         f"**{disagreements_title(made)}**",
     ]
