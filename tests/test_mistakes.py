@@ -208,6 +208,17 @@ REFUSED: dict[str, tuple[Setup, str]] = {
         text("baseline.json", ""),
         "baseline.json: is empty; make it with `rag-contract baseline --force`",
     ),
+    "CSV as the baseline": (
+        text("baseline.json", "query_id,doc_id\nq0,doc_0\n"),
+        "baseline.json: is CSV, not a baseline; give what `rag-contract baseline` writes here",
+    ),
+    "a Git LFS pointer as the baseline": (
+        text("baseline.json", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"),
+        (
+            "baseline.json: is a Git LFS pointer, not the file itself; fetch that with `git lfs pull`, "
+            "or `lfs: true` in the workflow"
+        ),
+    ),
     "UTF-16": (
         text("golden.jsonl", as_jsonl(*GOLDEN).encode("utf-16")),
         "golden.jsonl:1: is UTF-16 or UTF-32; save the file as UTF-8",

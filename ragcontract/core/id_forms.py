@@ -85,6 +85,11 @@ def most_common(found: Iterable[Match]) -> tuple[Match | None, int]:
     return None, 0
 
 
+def same_form(one: Match, other: Match) -> bool:
+    """Return whether two matches have the same additional parts on the same side."""
+    return (one.parts, one.longer_found) == (other.parts, other.longer_found)
+
+
 def difference(match: Match) -> Phrase:
     """Return how an id was found, as ``without the suffix #n of the run's ids (doc_sso#3 for doc_sso)``."""
     parts = [part for part in match.parts if part != "case"]
