@@ -180,6 +180,19 @@ def test_with_the_contract_that_a_new_baseline_brings_its_changes_are_said() -> 
     assert notes_everywhere()[1:] == ["Contract changed with that baseline: 1 query relabelled (q2)"]
 
 
+@pytest.mark.parametrize(("before", "now"), [(3, 5), (5, 3)])
+def test_another_k_is_said_with_the_baseline_that_brings_it(before: int, now: int) -> None:
+    """As long as the baseline has the older k, a note of its own says so."""
+    Path("ragcontract.yml").write_text(f"k: {before}\n")
+    assert rag_contract("baseline", "--force").code == 0
+    Path("ragcontract.yml").write_text(f"k: {now}\n")
+    out = check().out
+    assert f"The baseline was made with k = {before} and is compared here at k = {now}" in out
+    assert "Contract changed since" not in out
+    assert rag_contract("baseline", "--update").code == 0
+    assert notes_everywhere()[1:] == [f"Contract changed with that baseline: k {before} → {now}"]
+
+
 def test_a_reason_cannot_act_in_any_output() -> None:
     reason = "".join(NASTY) if isinstance(NASTY, list | tuple) else str(NASTY)
     accept(f"{reason}\x1b[31m</script>\n::error::x")

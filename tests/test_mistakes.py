@@ -554,6 +554,16 @@ def test_a_run_shorter_than_the_baseline_is_said_beside_its_metrics() -> None:
     assert note in rag_contract("check").out.splitlines()
 
 
+def test_a_run_of_mostly_shorter_rows_than_the_baselines_is_said_beside_its_metrics() -> None:
+    rows = [run(f"q{n}", f"doc_{n}", *("bc" if n == 0 else "")) for n in range(QUERIES)]
+    write_jsonl(Path("current_run.jsonl"), rows)
+    note = (
+        "Half of the run's rows have at most 1 result, where the baseline's typically have 3: a document that fell "
+        "below the end of its row reads as missing."
+    )
+    assert note in rag_contract("check").out.splitlines()
+
+
 def test_a_baseline_shorter_than_k_is_said_beside_the_metrics() -> None:
     Path("ragcontract.yml").write_text(CONFIG.replace("k: 3", "k: 5"))
     write_jsonl(Path("current_run.jsonl"), [run(f"q{n}", f"doc_{n}", *"abcd") for n in range(QUERIES)])

@@ -42,8 +42,11 @@ class Step(NamedTuple):
     number: int = 1
 
 
-def contract_changes(evaluation: Evaluation) -> list[ContractChange] | None:
-    """Return how the contract differs from the one of the baseline, weaker first; None if that is not known."""
+def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[ContractChange] | None:
+    """Return how the contract differs from the one of the baseline, weaker first; None if that is not known.
+
+    ``cutoff`` says whether the largest k is a part of it. A report says that elsewhere, as long as they differ.
+    """
     baseline = evaluation.baseline
     stored = baseline.stored if baseline else None
     if baseline is None or stored is None or stored.contract is None:
@@ -57,6 +60,7 @@ def contract_changes(evaluation: Evaluation) -> list[ContractChange] | None:
             for step in _of_query(query_id, expected, expected_of(queries[query_id]))
         ),
         *_of_limits(_named_as_now(before.limits, max(stored.k), now.limits, evaluation.contract.k), now.limits),
+        *(_of_cutoff(max(stored.k), evaluation.contract.k) if cutoff else ()),
         *_of_settings(before.settings, now.settings, default_settings(config_file.config)),
         *_of_waivers(before.waivers, now.waivers),
     ]
@@ -184,6 +188,14 @@ def _effect(old: Comparable | None, new: Comparable | None, *, lower_is_weaker: 
     if old is None or new is None or old[0] != new[0]:
         return "changed"
     return "weaker" if (new[1] < old[1]) == lower_is_weaker else "stricter"
+
+
+def _of_cutoff(before: int, now: int) -> Iterator[Step]:
+    """Yield a change of the largest k: with a higher one, rules accept lower ranks."""
+    if before != now:
+        yield Step(
+            "settings_weakened" if now > before else "settings_tightened", ChangedItem(id="k", before=before, after=now)
+        )
 
 
 def _of_settings(
