@@ -126,15 +126,17 @@ def test_a_broken_contract_exits_1_after_posting(runner: Runner, github: GitHub)
     assert "`doc2` in top 5" in github.bodies()[0]
 
 
-def test_the_outputs_count_broken_queries_as_the_headline_does_where_only_new_ones_fail(runner: Runner) -> None:
-    folder = runner.workspace
-    write_jsonl(folder / "golden.jsonl", [golden(name, "A") for name in ("q1", "q2", "q3")])
-    write_jsonl(folder / "good.jsonl", [run("q1", "x"), run("q2", "A"), run("q3", "A")])
-    write_jsonl(folder / "current_run.jsonl", [run("q1", "x"), run("q2", "x"), run("q3", "A")])
-    (folder / "ragcontract.yml").write_text("per_query: {fail_on: new}\n")
-    result = runner.run({"baseline": "good.jsonl"})
-    assert "2 of 3 queries broken: 1 new, 1 already in the baseline" in result.outputs["summary"]
+def test_all_formats_count_the_same_broken_queries_where_only_new_ones_fail(runner: Runner) -> None:
+    """One query that the baseline breaks already, and one that is new."""
+    scenarios.passing(runner.workspace)
+    write_jsonl(runner.workspace / "base.jsonl", [run("refunds", "doc9"), run("sso", "doc2")])
+    write_jsonl(runner.workspace / "current_run.jsonl", [run("refunds", "doc9"), run("sso", "doc9")])
+    (runner.workspace / "ragcontract.yml").write_text("per_query:\n  fail_on: new\n")
+    result = runner.run({"baseline": "base.jsonl"})
     assert (result.outputs["failed-queries"], result.outputs["new-failed-queries"]) == ("2", "1")
+    assert result.outputs["summary"].endswith("2 of 2 queries broken: 1 new, 1 already in the baseline")
+    assert "**1 of 2 broken queries fails, new**\n" in (runner.workspace / "report.md").read_text()
+    assert [one.title for one in result.annotations] == ["Broken query sso (new)"]
 
 
 def test_enforce_false_reports_a_broken_contract_and_exits_0(runner: Runner, github: GitHub) -> None:

@@ -1,6 +1,7 @@
 """``rag-contract compare``: several runs over one golden set, side by side."""
 
 import json
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,21 @@ def test_markdown_has_a_table_for_each_metric() -> None:
     assert page.tables[0][2][0] == "second"
     assert page.tables[0][2][2] == "-0.1250too few changed0 / 6 / 2"
     assert page.tables[-1][:2] == [["Query", "first", "second", "third"], ["q0What about q0?", "1", "2", "–"]]
+
+
+def test_what_explains_the_metrics_of_a_run_is_said_once_in_every_format() -> None:
+    """Chunk ids for document ids in one run, fewer results than k in both."""
+    write_run("chunks", each(IDS, "A#1", "B#2"))
+    runs = ("first.jsonl", "chunks.jsonl")
+    chunk_ids = "1 of 1 relevant id never occurs in the run; 1 does without the suffix #n of the run's ids (A#1 for A)"
+    short = "The run has at most 2 results a query, so Recall@5 is Recall@2; export at least 5, or lower k."
+    compare(*runs, "--format", "html", "--out", "page.html")
+    for shown in (compare(*runs).out, unescape(Path("page.html").read_text())):
+        assert [shown.count(f"chunks: {chunk_ids}"), shown.count(f"chunks: {short}")] == [1, 1]
+    items = Page(compare(*runs, "--format", "md").out).items
+    assert [item.replace("\u200b", "").partition(":")[0] for item in items] == ["first", "chunks", "chunks"]
+    first, chunks = compared(*runs)["runs"]
+    assert [len(first["notes"]), len(chunks["notes"])] == [1, 2]
 
 
 def test_json_fits_its_schema() -> None:

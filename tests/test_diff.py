@@ -96,6 +96,19 @@ def test_no_text_in_printed_json_acts_on_a_terminal_or_a_runner(command: str, wo
     assert hostile in json.dumps(json.loads(ended.out), ensure_ascii=False)
 
 
+def test_notes_on_the_run_are_in_every_format() -> None:
+    note = "The run has at most 2 results a query, so Recall@5 is Recall@2; export at least 5, or lower k."
+    assert note in diff().out
+    assert note in Page(diff("--format", "md").out).text
+    assert json.loads(diff("--format", "json").out)["run_notes"] == [note]
+
+
+def test_likely_mistakes_come_first_in_markdown(workspace: Path) -> None:
+    write_jsonl(workspace / "current_run.jsonl", [run(name, "A#1") for name in ("lost", "slipped", "better", "new")])
+    (said,) = Page(diff("--format", "md").out).items
+    assert said.startswith("1 of 1 relevant id never occurs in the run; 1 does without the suffix #n")
+
+
 def test_a_diff_gives_no_verdict_although_rules_are_broken_and_limits_cannot_be_judged(workspace: Path) -> None:
     (workspace / "ragcontract.yml").write_text("minimums: {mrr_at_k: 0.99}\n")
     for form in ("text", "md", "json"):

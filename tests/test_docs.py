@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection
+from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 
@@ -169,6 +170,16 @@ def test_every_link_inside_a_document_leads_somewhere(document: Path) -> None:
             leads_to = document.parent / path if path else document
             assert leads_to.exists(), target
             assert not anchor or anchor in anchors_of(leads_to), target
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda page: str(page.relative_to(docs.ROOT)))
+def test_a_blank_line_or_a_comment_stands_around_every_table(document: Path) -> None:
+    """Without it, GitHub shows the next paragraph as a row of the table."""
+    text = re.sub(r"^ *```.*?^ *```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    lines = ["", *text.splitlines(), ""]
+    edges = [pair for pair in pairwise(lines) if pair[0].startswith("|") != pair[1].startswith("|")]
+    besides = {before if after.startswith("|") else after for before, after in edges}
+    assert [line for line in besides if line and not line.startswith("<!--")] == []
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:

@@ -205,6 +205,19 @@ def test_with_the_contract_that_a_new_baseline_brings_its_changes_are_said() -> 
     assert notes_everywhere()[1:] == ["Contract changed with that baseline: 1 query relabelled (q2)"]
 
 
+@pytest.mark.parametrize(("before", "now"), [(3, 5), (5, 3)])
+def test_another_k_is_said_with_the_baseline_that_brings_it(before: int, now: int) -> None:
+    """As long as the baseline has the older k, a note of its own says so."""
+    Path("ragcontract.yml").write_text(f"k: {before}\n")
+    assert rag_contract("baseline", "--force").code == 0
+    Path("ragcontract.yml").write_text(f"k: {now}\n")
+    out = check().out
+    assert f"The baseline was made with k = {before} and is compared here at k = {now}" in out
+    assert "Contract changed since" not in out
+    assert rag_contract("baseline", "--update").code == 0
+    assert notes_everywhere()[1:] == [f"Contract changed with that baseline: k {before} → {now}"]
+
+
 def test_a_reason_cannot_act_in_any_output() -> None:
     reason = "".join(NASTY) if isinstance(NASTY, list | tuple) else str(NASTY)
     accept(f"{reason}\x1b[31m</script>\n::error::x")
@@ -394,6 +407,25 @@ def test_the_order_of_rows_documents_and_tags_is_no_change() -> None:
     assert [note for note in notes_everywhere() if "since" in note] == []
     report = json.loads(Path("report.json").read_bytes())
     assert report["inputs"]["baseline"]["contract_changes"] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ({"recall_at_k": 0.8}, {"recall_at_5": 0.8}, []),
+        ({"recall_at_5": 0.8}, {"recall_at_k": 0.7}, ["minimum of Recall@5 0.80 → 0.70"]),
+        ({"recall_at_k": 0.8}, {"recall_at_1": 0.8}, ["1 limit removed (", "1 limit added ("]),
+    ],
+)
+def test_a_limit_under_its_other_key_is_the_same_limit(
+    before: dict[str, float], now: dict[str, float], said: list[str]
+) -> None:
+    Path("ragcontract.yml").write_text(json.dumps({"k": [1, 5], "minimums": before}))
+    assert rag_contract("baseline", "--force").code == 0
+    Path("ragcontract.yml").write_text(json.dumps({"k": [1, 5], "minimums": now}))
+    found = [note for note in notes_everywhere() if note.startswith("Contract changed since")]
+    assert bool(found) is bool(said)
+    assert all(part in found[0] for part in said)
 
 
 def test_a_reworded_question_does_not_hide_that_its_rule_is_gone() -> None:

@@ -208,6 +208,17 @@ REFUSED: dict[str, tuple[Setup, str]] = {
         text("baseline.json", ""),
         "baseline.json: is empty; make it with `rag-contract baseline --force`",
     ),
+    "CSV as the baseline": (
+        text("baseline.json", "query_id,doc_id\nq0,doc_0\n"),
+        "baseline.json: is CSV, not a baseline; give what `rag-contract baseline` writes here",
+    ),
+    "a Git LFS pointer as the baseline": (
+        text("baseline.json", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"),
+        (
+            "baseline.json: is a Git LFS pointer, not the file itself; fetch that with `git lfs pull`, "
+            "or `lfs: true` in the workflow"
+        ),
+    ),
     "UTF-16": (
         text("golden.jsonl", as_jsonl(*GOLDEN).encode("utf-16")),
         "golden.jsonl:1: is UTF-16 or UTF-32; save the file as UTF-8",
@@ -539,6 +550,16 @@ def test_a_run_shorter_than_the_baseline_is_said_beside_its_metrics() -> None:
     note = (
         "The run has at most 1 result a query and the baseline up to 3: "
         "a document that fell below rank 1 reads as missing."
+    )
+    assert note in rag_contract("check").out.splitlines()
+
+
+def test_a_run_of_mostly_shorter_rows_than_the_baselines_is_said_beside_its_metrics() -> None:
+    rows = [run(f"q{n}", f"doc_{n}", *("bc" if n == 0 else "")) for n in range(QUERIES)]
+    write_jsonl(Path("current_run.jsonl"), rows)
+    note = (
+        "Half of the run's rows have at most 1 result, where the baseline's typically have 3: a document that fell "
+        "below the end of its row reads as missing."
     )
     assert note in rag_contract("check").out.splitlines()
 

@@ -14,7 +14,7 @@ from ragcontract.contract.golden_file import FILL_IN, PLACEHOLDER
 from ragcontract.contract.unsatisfiable import contradictions, more_than_k
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.id_forms import Match, difference, matches, most_common
+from ragcontract.core.id_forms import Match, difference, matches, most_common, same_form
 from ragcontract.core.nearest import NearNames, is_typo
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
@@ -132,18 +132,23 @@ def _never_retrieved(queries: Queries, exports: Exports) -> Found:
     """Yield the queries whose documents no run returns; those whose ids are only written in another form, once."""
     in_another_form = {match.wanted: match for match in matches(sorted(exports.never), sorted(exports.doc_ids))}
     example, matched = most_common(in_another_form.values())
+    alike: set[str] = set()
+    if example and matched > 1:
+        alike = {wanted for wanted, match in in_another_form.items() if same_form(match, example)}
     said, explained, retrieved = False, 0, NearNames(sorted(exports.doc_ids))
     for query in queries.values():
         never = [doc_id for doc_id in query.relevant_doc_ids if doc_id in exports.never and doc_id != PLACEHOLDER]
         if not never:
             continue
-        if example and matched > 1 and any(doc_id in in_another_form for doc_id in never):
+        if example and not alike.isdisjoint(never):
             if not said:
                 found = render(difference(example), repr)
                 ids = f"{len(exports.never):,} relevant ids never occur in a run"
                 yield query, f"{ids}; {matched:,} do {found}: write ids the same way in the contract and in the run"
             said = True
-            continue
+            never = [doc_id for doc_id in never if doc_id not in alike]
+            if not never:
+                continue
         explained += 1
         near = _meant(never[0], query, in_another_form, retrieved) if explained <= bounds.LINT_SUGGESTED else None
         advice = f"did you mean {near!r}?" if near else "is the id right, and the document in the index?"

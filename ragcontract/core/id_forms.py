@@ -6,7 +6,7 @@ Two ids match only if they are equal once the parts that the match names are tak
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -19,6 +19,9 @@ _WORDS = ("chunk", "part", "passage", "page", "section", "c", "p")  # before the
 BLANK = "␣"
 _DIGITS, _SEPARATORS = "0123456789", "_-#:/@| "
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
+
+
+Pair: TypeAlias = tuple[str, str, tuple[Part, ...], str]  # longer id, shorter id, the additional parts, their text
 
 
 class Match(Struct, frozen=True, kw_only=True):
@@ -40,14 +43,33 @@ def matches(wanted: Collection[str], found: Iterable[str]) -> list[Match]:
     by_wanted: dict[str, Match] = {}
     found = list(dict.fromkeys(found))
     for longer, shorter, longer_found in ((found, wanted, True), (wanted, found, False)):
-        for one, other, parts, cut in _pairs(longer, shorter):
+        pairs = list(_pairs(longer, shorter))
+        several = _in_several_folders(pairs)
+        forms = set() if longer_found or not pairs else _forms(found)
+        for one, other, parts, cut in pairs:
             if not longer_found and set(parts) <= {"blanks", "case"}:
                 continue  # neither is longer, so the other direction has found all of these
+            if other in several or (cut, other) in forms:
+                continue
             here, there = (other, one) if longer_found else (one, other)
             has_parts = there != there.strip() if parts == ("blanks",) else longer_found
             match = Match(wanted=here, found=there, parts=parts, longer_found=has_parts, cut=cut)
             by_wanted.setdefault(here, match)
     return [by_wanted[one] for one in wanted if one in by_wanted]
+
+
+def _forms(names: Iterable[str]) -> set[tuple[str, str]]:
+    """Return what can be taken off ids, and what is left: with faq_3 beside faq in a run, faq_2 is not faq there."""
+    return {(cut, rest) for name in names for _, rest, cut in _shortened(name.strip()) if cut}
+
+
+def _in_several_folders(pairs: Iterable[Pair]) -> set[str]:
+    """Return the ids without a folder that are files of several folders, such as README.md."""
+    folders: dict[str, set[str]] = {}
+    for one, other, parts, _ in pairs:
+        if "folder" in parts:
+            folders.setdefault(other, set()).add(one.replace("\\", "/").rpartition("/")[0])
+    return {other for other, names in folders.items() if len(names) > 1}
 
 
 def most_common(found: Iterable[Match]) -> tuple[Match | None, int]:
@@ -61,6 +83,11 @@ def most_common(found: Iterable[Match]) -> tuple[Match | None, int]:
     for form, number in counts.most_common(1):
         return first[form], number
     return None, 0
+
+
+def same_form(one: Match, other: Match) -> bool:
+    """Return whether two matches have the same additional parts on the same side."""
+    return (one.parts, one.longer_found) == (other.parts, other.longer_found)
 
 
 def difference(match: Match) -> Phrase:
@@ -85,7 +112,7 @@ def named(name: str) -> Name:
     return Name(shorten(BLANK * before + name.strip() + BLANK * after, bounds.VALUE_TEXT))
 
 
-def _pairs(longer: Iterable[str], shorter: Iterable[str]) -> Iterator[tuple[str, str, tuple[Part, ...], str]]:
+def _pairs(longer: Iterable[str], shorter: Iterable[str]) -> Iterator[Pair]:
     """Yield ``(longer, shorter, parts, cut)`` for ids of which the longer one has additional parts."""
     plain, folded = _unique(shorter, str.strip), _unique(shorter, lambda name: name.strip().casefold())
     for name in longer:

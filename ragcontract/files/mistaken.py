@@ -58,6 +58,7 @@ def instead_said(found: str, expected: str) -> str:
 
 def not_json_lines(expected: str, head: bytes) -> str | None:
     """Return what a file is whose first line is not JSON, and the way out; None if that is not known."""
+    right = f"not {BASELINE if expected == BASELINE else 'JSON lines'}"
     lines = [line for line in head.decode(errors="replace").splitlines() if line.strip()]
     first, second = lines[0].strip(), lines[1] if len(lines) > 1 else ""
     words = first.split()
@@ -66,15 +67,15 @@ def not_json_lines(expected: str, head: bytes) -> str | None:
             "is a Git LFS pointer, not the file itself; fetch that with `git lfs pull`, or `lfs: true` in the workflow"
         )
     if first.startswith("<") and not first.startswith("<<<<<<<"):
-        return "is HTML or XML, not JSON lines; was an error page downloaded?"
+        return f"is HTML or XML, {right}; was an error page downloaded?"
     if len(words) in _TREC_COLUMNS and words[1] in _TREC and "," not in first:
         return f"is {_TREC[words[1]]} in the format of TREC; convert it with `rag-contract convert --from trec`"
     if separated := _separated(first, second):
         convert = "convert it with `rag-contract convert --from csv`"
         way = convert if expected == GOLDEN and separated == "CSV" else _as_rows(expected)
-        return f"is {separated}, not JSON lines; {way}"
+        return f"is {separated}, {right}; {way}"
     if _YAML.match(first):
-        return f"is YAML, not JSON lines; {_as_rows(expected)}"
+        return f"is YAML, {right}; {_as_rows(expected)}"
     return None
 
 
@@ -104,7 +105,9 @@ def without_swapped(problems: Problems) -> Problems:
 
 
 def _as_rows(expected: str) -> str:
-    return f"expected one JSON object a line, as {_EXAMPLE[expected]}" if expected in _EXAMPLE else "export JSON lines"
+    if expected in _EXAMPLE:
+        return f"expected one JSON object a line, as {_EXAMPLE[expected]}"
+    return f"give {_RIGHT[expected]} here" if expected in _RIGHT else "export JSON lines"
 
 
 def _names(head: bytes) -> frozenset[str]:

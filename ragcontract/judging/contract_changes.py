@@ -1,5 +1,6 @@
 """How the contract changed since a stored baseline was made: in golden rows, limits, settings and waivers. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
@@ -41,8 +42,11 @@ class Step(NamedTuple):
     number: int = 1
 
 
-def contract_changes(evaluation: Evaluation) -> list[ContractChange] | None:
-    """Return how the contract differs from the one of the baseline, weaker first; None if that is not known."""
+def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[ContractChange] | None:
+    """Return how the contract differs from the one of the baseline, weaker first; None if that is not known.
+
+    ``cutoff`` says whether the largest k is a part of it. A report says that elsewhere, as long as they differ.
+    """
     baseline = evaluation.baseline
     stored = baseline.stored if baseline else None
     if baseline is None or stored is None or stored.contract is None:
@@ -55,7 +59,8 @@ def contract_changes(evaluation: Evaluation) -> list[ContractChange] | None:
             for query_id, expected in baseline.expected.items()
             for step in _of_query(query_id, expected, expected_of(queries[query_id]))
         ),
-        *_of_limits(before.limits, now.limits),
+        *_of_limits(_named_as_now(before.limits, max(stored.k), now.limits, evaluation.contract.k), now.limits),
+        *(_of_cutoff(max(stored.k), evaluation.contract.k) if cutoff else ()),
         *_of_settings(before.settings, now.settings, default_settings(config_file.config)),
         *_of_waivers(before.waivers, now.waivers),
     ]
@@ -144,6 +149,22 @@ def _size(documents: Documents | None) -> int:
     return documents.count if documents else 0
 
 
+def _named_as_now(
+    before: Mapping[str, float | str], k: int, now: Mapping[str, float | str], k_now: int
+) -> dict[str, float | str]:
+    """Return the limits before under today's keys: at k = 5, ``recall_at_k`` and ``recall_at_5`` are the same limit."""
+    new = {_without_largest(gate_id, k_now): gate_id for gate_id in now if gate_id not in before}
+    return {
+        gate_id if gate_id in now else new.get(_without_largest(gate_id, k), gate_id): limit
+        for gate_id, limit in before.items()
+    }
+
+
+def _without_largest(gate_id: str, k: int) -> str:
+    section, _, name = gate_id.rpartition(".")
+    return f"{section}.{re.sub(rf'_at_(k|{k})(?=_|$)', '', name)}"
+
+
 def _of_limits(before: Mapping[str, float | str], now: Mapping[str, float | str]) -> Iterator[Step]:
     for gate_id in dict.fromkeys([*before, *now]):
         old, new = before.get(gate_id), now.get(gate_id)
@@ -169,6 +190,14 @@ def _effect(old: Comparable | None, new: Comparable | None, *, lower_is_weaker: 
     if old is None or new is None or old[0] != new[0]:
         return "changed"
     return "weaker" if (new[1] < old[1]) == lower_is_weaker else "stricter"
+
+
+def _of_cutoff(before: int, now: int) -> Iterator[Step]:
+    """Yield a change of the largest k: with a higher one, rules accept lower ranks."""
+    if before != now:
+        yield Step(
+            "settings_weakened" if now > before else "settings_tightened", ChangedItem(id="k", before=before, after=now)
+        )
 
 
 def _of_settings(

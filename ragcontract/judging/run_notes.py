@@ -38,6 +38,11 @@ def _depth(evaluation: Evaluation) -> Iterator[str]:
         yield f"{has}, so Recall@{k} is Recall@{now.most}{also}; export at least {k}, or lower k."
     elif shorter:
         yield f"{has}: {lost}."
+    elif before is not None and now.typical < min(before.typical, k):
+        yield (
+            f"Half of the run's rows have at most {count(now.typical, 'result')}, where the baseline's typically "
+            f"have {before.typical:,}: a document that fell below the end of its row reads as missing."
+        )
     if before is not None and before.most < min(now.most, k):
         yield (
             f"The baseline has at most {count(before.most, 'result')} a query and the run up to {now.most:,}: "

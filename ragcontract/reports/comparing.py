@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import PurePath
 
+import msgspec
+
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
@@ -12,7 +14,10 @@ from ragcontract.core.run import SourceFile
 from ragcontract.core.scores import ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.evaluated import Evaluation
+from ragcontract.judging.likely_mistakes import likely_mistakes
+from ragcontract.judging.run_notes import run_notes
 from ragcontract.reports.build import TOOL
+from ragcontract.reports.drift import as_warning
 from ragcontract.reports.run_comparison import (
     AgainstFirst,
     ComparedMetric,
@@ -94,7 +99,15 @@ def _run(evaluation: Evaluation, label: str) -> ComparedRun:
         missing=list(run.missing),
         versions=run.versions,
         metrics=metrics,
+        notes=list(_notes(evaluation)),
     )
+
+
+def _notes(evaluation: Evaluation) -> Iterator[str]:
+    """Yield what explains the metrics of a run, whatever the first run is."""
+    alone = msgspec.structs.replace(evaluation, baseline=None)
+    yield from map(as_warning, likely_mistakes(alone))
+    yield from run_notes(alone)
 
 
 def _against_first(delta: float, noise: Noise | None, shared: int) -> AgainstFirst:

@@ -79,6 +79,13 @@ def labels(made: RunComparison) -> list[str]:
     return [text if len(text) <= bounds.RUN_LABEL else "…" + text[1 - bounds.RUN_LABEL :] for text in texts]
 
 
+def notes(made: RunComparison) -> Iterator[tuple[str, str]]:
+    """Yield the label of a run and a sentence that explains its metrics, with control characters visible, shortened."""
+    for label, run in zip(labels(made), made.runs, strict=True):
+        for note in run.notes:
+            yield label, shorten(visible(note), bounds.MARKDOWN_LINE)
+
+
 def ranks(ranks_of_run: Mapping[str, int | None]) -> str:
     """Return the ranks of the relevant documents, a dash for one that was not retrieved: ``1, –``."""
     listed = [str(rank or "–") for rank in list(ranks_of_run.values())[: bounds.LISTED]]

@@ -13,8 +13,14 @@ def render(made: RunComparison) -> str:
     """Render the means of all runs, and where the runs disagree."""
     tag = "" if made.tag is None else f", tag {visible(made.tag)}"
     first = comparison_rows.labels(made)[0]
-    parts = [f"{comparison_rows.title(made)}{tag}; changes are since {first}", "\n".join(_means(made))]
-    return "\n\n".join([*parts, comparison_rows.METHOD, "\n".join(_disagreements(made))]) + "\n"
+    parts = [
+        f"{comparison_rows.title(made)}{tag}; changes are since {first}",
+        "\n".join(_means(made)),
+        "\n".join(f"{name}: {note}" for name, note in comparison_rows.notes(made)),
+        comparison_rows.METHOD,
+        "\n".join(_disagreements(made)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _means(made: RunComparison) -> Iterator[str]:

@@ -46,7 +46,7 @@ class DiffReport(Struct, frozen=True, kw_only=True):
 
     ``worse`` has the worst first, ``better`` the best. ``same`` counts the other queries that both sides have; it is
     null if they were not counted. ``new`` and ``changed`` queries cannot be compared, and ``gone`` ones are only in the
-    baseline. ``metrics`` and ``inputs`` are as in ``report.json``.
+    baseline. ``metrics``, ``inputs`` and ``run_notes`` are as in ``report.json``.
     """
 
     schema_version: Literal[1] = 1
@@ -63,6 +63,7 @@ class DiffReport(Struct, frozen=True, kw_only=True):
     gone: list[str]
     versions: dict[str, ChangedVersion]
     warnings: list[str]
+    run_notes: list[str] = []
 
 
 def diff_report(report: Report) -> DiffReport:
@@ -83,6 +84,7 @@ def diff_report(report: Report) -> DiffReport:
         gone=baseline.gone if baseline else [],
         versions={field: ChangedVersion(before=before, now=now) for field, (before, now) in versions.items()},
         warnings=report.warnings,
+        run_notes=report.run_notes,
     )
 
 

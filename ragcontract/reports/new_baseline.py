@@ -70,7 +70,7 @@ def replaced_by(evaluation: Evaluation, accepted: Sequence[Accepted] = ()) -> Re
     if baseline is None or baseline.stored is None:
         return None
     compared = evaluation.aggregates.comparisons
-    changes = contract_changes(evaluation)
+    changes = contract_changes(evaluation, cutoff=True)
     return Replaced(
         sha256=baseline.files[0].sha256,
         created_at=baseline.stored.created_at,

@@ -51,7 +51,10 @@ class RunMean(Struct, frozen=True, kw_only=True):
 
 
 class ComparedRun(Struct, frozen=True, kw_only=True):
-    """One of the runs; its ``label`` is unique. ``missing`` are golden queries without a row, which score 0."""
+    """One of the runs; its ``label`` is unique. ``missing`` are golden queries without a row, which score 0.
+
+    ``notes`` are sentences that explain its metrics: ids written in another form, fewer results than k, distances.
+    """
 
     label: str
     files: list[SourceFile]
@@ -59,6 +62,7 @@ class ComparedRun(Struct, frozen=True, kw_only=True):
     missing: list[str]
     versions: dict[str, list[str]]
     metrics: dict[str, RunMean]
+    notes: list[str] = []
 
 
 class Disagreement(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from ragcontract.files.events import FileRead
 from ragcontract.files.jsonl import HEAD, UNDECODABLE, explained
 from ragcontract.files.locate import JsonLocator
 from ragcontract.files.malformed import malformed
-from ragcontract.files.mistaken import BASELINE, RUN, instead_of, instead_said
+from ragcontract.files.mistaken import BASELINE, RUN, instead_of, instead_said, not_json_lines
 from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_whole
 from ragcontract.files.problems import MoreProblems, Problem
@@ -193,7 +193,10 @@ def _not_a_baseline(data: bytes, path: str, error: Exception) -> Iterator[Proble
     try:
         fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except UNDECODABLE:
-        yield from _explain(data, path, error)
+        if data.strip()[:1] not in {b"", b"{", b"["} and (other := not_json_lines(BASELINE, data[:HEAD])):
+            yield Problem(path, other)
+        else:
+            yield from _explain(data, path, error)
         return
     if "per_query" in fields:
         message = (

@@ -119,6 +119,15 @@ def test_documents_that_no_row_returns_are_named_once_there_is_a_run(tmp_path: P
     assert "'q4' wants w and v, which" in found[2][2]
 
 
+def test_ids_in_another_form_are_said_once_and_hide_no_other_id(tmp_path: Path) -> None:
+    rows = [golden("q1", "a.md"), golden("q2", "b.md", "gone"), golden("q3", "c#1"), golden("q4", "d.md")]
+    found = findings(tmp_path, rows, ["a", "b", "c", "d"])
+    assert [one[:2] for one in found] == [(line, "never-retrieved") for line in "123"]
+    assert found[0][2].startswith("5 relevant ids never occur in a run; 3 do without their extension '.md'")
+    assert found[1][2].startswith("'q2' wants gone, which no run returns")
+    assert found[2][2].endswith("did you mean 'c'?")
+
+
 def test_a_document_that_another_question_returns_at_any_depth_is_known(tmp_path: Path) -> None:
     assert findings(tmp_path, [golden("q1", "a")], [], [*"bcdefghijklmnop", "a"]) == []
 

@@ -51,6 +51,19 @@ def test_an_id_that_may_stand_for_several_is_left_out() -> None:
     assert [match.wanted for match in matches(["Doc"], ["doc", "DOC"])] == ["Doc"]
 
 
+def test_a_file_name_that_several_folders_have_is_left_out() -> None:
+    assert matches(["pay/README.md", "tax/README.md"], ["README.md"]) == []
+    assert matches(["README.md"], ["pay/README.md", "tax/README.md"]) == []
+    assert [match.wanted for match in matches(["pay/README.md"], ["README.md"])] == ["pay/README.md"]
+    assert [match.wanted for match in matches(["doc"], ["kb/doc#1", "kb/doc#2"])] == ["doc"]
+
+
+def test_an_id_whose_form_the_run_has_itself_is_another_document() -> None:
+    assert matches(["report_2023"], ["report", "report_2022"]) == []
+    assert matches(["guide.v2"], ["guide", "guide.v1"]) == []
+    assert [match.found for match in matches(["doc#3"], ["doc", "doc_3"])] == ["doc"]
+
+
 def test_the_most_frequent_form_is_the_example() -> None:
     match, number = most_common(matches(["a", "b", "c"], ["a.md", "b#1", "c#2"]))
     assert match is not None

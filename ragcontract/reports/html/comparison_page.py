@@ -54,6 +54,7 @@ class ComparisonPage(Struct, frozen=True, kw_only=True):
     about: str
     first: str
     method: str
+    notes: Sequence[tuple[str, str]]
     cards: Sequence[MetricCard]
     disagreements: str
     labels: Sequence[str]
@@ -75,6 +76,7 @@ def render(made: RunComparison) -> bytes:
         about=shown(f"{made.created_at} · {made.tool.name} {made.tool.version}"),
         first=labels[0],
         method=comparison_rows.METHOD,
+        notes=list(comparison_rows.notes(made)),
         cards=[_card(table, labels) for table in comparison_rows.mean_tables(made)],
         disagreements=comparison_rows.disagreements_title(made),
         labels=labels,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports import comparison_rows
-from ragcontract.reports.markdown.gfm import breaking_code, code, table, text
+from ragcontract.reports.markdown.gfm import breaking_code, code, inline, table, text
 from ragcontract.reports.run_comparison import RunComparison
 
 BELOW = "<br>"
@@ -20,12 +20,18 @@ def render(made: RunComparison) -> str:
         f"Changes are since {code(comparison_rows.labels(made)[0])}.",
         "Below a mean or a change is its interval, then how many queries are better / the same / worse.",
         *_means(made),
+        *_notes(made),
         comparison_rows.METHOD,
         f"**{comparison_rows.disagreements_title(made)}**",
     ]
     if made.disagreements:
         parts += ["The ranks of their relevant documents:", _disagreements(made)]
     return "\n\n".join([*parts, *([rest] if rest else [])]) + "\n"
+
+
+def _notes(made: RunComparison) -> list[str]:
+    items = [f"- {code(name)}: {inline(note)}" for name, note in comparison_rows.notes(made)]
+    return ["\n".join(items)] if items else []
 
 
 def _means(made: RunComparison) -> Iterator[str]:

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.reports.drift import changed_versions, not_compared
+from ragcontract.reports.drift import changed_versions, likely_mistakes, not_compared
 from ragcontract.reports.headline import shared_note
 from ragcontract.reports.markdown.folds import moved_table
-from ragcontract.reports.markdown.gfm import code, cut, table, text
+from ragcontract.reports.markdown.gfm import code, cut, line, table, text
 from ragcontract.reports.markdown.retrieved import fold_of
 from ragcontract.reports.metric_table import table_rows
 from ragcontract.reports.rank_changes import rank_changes
@@ -20,6 +20,8 @@ def render(report: Report) -> str:
     """Render the differences in a report that has a baseline: worse, better, not compared, versions, metrics."""
     moved = rank_changes(report)
     parts = [f"### Since the baseline: {sizes(moved)}"]
+    if mistakes := [f"- {mistake}" for mistake in likely_mistakes(report, code, line)]:
+        parts.append("\n".join(mistakes))
     for title, group in (("Worse", moved.worse), ("Better", moved.better)):
         if group:
             parts.append(f"**{title}: {count(len(group), 'query')}**")
@@ -31,6 +33,7 @@ def render(report: Report) -> str:
     body = [[text(row.label), row.baseline, row.current, row.change] for row in table_rows(report)]
     parts.append(table(["Metric", "Baseline", "Current", "Change"], "lrrr", body))
     parts += [text(note) for note in (shared_note(report), repeats_note(report)) if note]
+    parts += map(line, report.run_notes)
     return "\n\n".join(parts) + "\n"
 
 

@@ -127,8 +127,15 @@ def _broken_queries(report: Report, max_rows: int) -> list[str]:
     order = ", worst first" if len(broken) > 1 else ""
     in_baseline = sum(query.in_baseline for query in broken)
     sizes = sizes_since(report, len(broken) - in_baseline, in_baseline)
-    title = f"**{count(len(broken), 'broken query')}{sizes}**{order}"
+    title = f"**{_of_broken(report, len(broken))}{sizes}**{order}"
     return [title, *cut(broken, max_rows, "broken query", as_table)]
+
+
+def _of_broken(report: Report, failing: int) -> str:
+    """Return how many queries are broken; where only some of them fail, how many do, as the headline counts all."""
+    if failing >= report.broken.queries:
+        return count(failing, "broken query")
+    return f"{failing:,} of {count(report.broken.queries, 'broken query')} {'fails' if failing == 1 else 'fail'}"
 
 
 def _broken_rules(query: QueryReport, findings: FindingsByQuery) -> str:
