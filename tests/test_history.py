@@ -428,6 +428,17 @@ def test_a_limit_under_its_other_key_is_the_same_limit(
     assert all(part in found[0] for part in said)
 
 
+def test_grades_that_say_no_more_than_the_relevant_documents_are_no_change() -> None:
+    graded = golden("q1", "doc1", "b", relevance={"doc1": 2, "b": 1, "c": 0})
+    write_jsonl(Path("golden.jsonl"), [graded, golden("q2", "doc2")])
+    assert rag_contract("baseline", "--force").code == 0
+    again = [golden("q1", "doc1", "b", relevance={"b": 1, "doc1": 2}), golden("q2", "doc2", relevance={"doc2": 1})]
+    write_jsonl(Path("golden.jsonl"), again)
+    assert [note for note in notes_everywhere() if "since" in note] == []
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1", "b"), again[1]])
+    assert notes_everywhere()[-1] == "Contract changed since the baseline: grades changed for 1 query (q1)"
+
+
 def test_a_reworded_question_does_not_hide_that_its_rule_is_gone() -> None:
     write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1", must_rank_at_most=1), golden("q2", "doc2")])
     assert rag_contract("baseline", "--force").code == 0

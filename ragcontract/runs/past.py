@@ -26,7 +26,8 @@ class Documents(Struct, frozen=True, gc=False, array_like=True):
 class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What a golden query expected; defaults are left out.
 
-    ``tags`` and ``grades`` are digests, each of ``rules`` a type and a digest.
+    ``tags`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1 for every relevant
+    document are left out.
     """
 
     relevant: Documents | None = None
@@ -83,12 +84,18 @@ def expected_of(query: GoldenQuery) -> Expected:
         forbidden=_documents(query.forbidden_doc_ids) if query.forbidden_doc_ids else None,
         must_rank_at_most=query.must_rank_at_most,
         must_include_any=query.must_include_any,
-        grades=digest(query.relevance) if query.relevance else "",
+        grades=_grades(query),
         weight=None if query.weight == 1 else query.weight,
         tags=_tags(query.tags) if query.tags else "",
         severity=query.severity,
         rules=_rules(query.rules) if query.rules else (),
     )
+
+
+def _grades(query: GoldenQuery) -> str:
+    """Return a digest of the grades; empty where they say no more than the relevant documents, which grade 1 each."""
+    grades = {doc_id: grade for doc_id, grade in (query.relevance or {}).items() if grade}
+    return digest(grades) if grades and grades != dict.fromkeys(query.relevant_doc_ids, 1) else ""
 
 
 def digest(value: Any) -> str:
