@@ -375,7 +375,20 @@ def test_a_reworded_question_does_not_hide_that_its_rule_is_gone() -> None:
     write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1", must_rank_at_most=1), golden("q2", "doc2")])
     assert rag_contract("baseline", "--force").code == 0
     write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1") | {"query": "Reworded?"}, golden("q2", "doc2")])
-    assert notes_everywhere()[-1] == "Contract changed since the baseline: 1 rule removed (q1)"
+    assert notes_everywhere()[-1] == "Contract changed since the baseline: 1 question changed (q1), 1 rule removed (q1)"
+
+
+def test_a_question_with_one_more_blank_does_not_leave_the_comparison_unseen() -> None:
+    Path("ragcontract.yml").write_text("fail_on: {mrr_drop_gt: 0.1}\nper_query: {enforce_must_include: false}\n")
+    assert rag_contract("baseline", "--force").code == 0
+    returned(run("q1", "x", "y", "doc1"), run("q2", "doc2"))
+    assert rag_contract("check").code == 1
+    asked = golden("q1", "doc1")
+    write_jsonl(Path("golden.jsonl"), [asked | {"query": asked["query"] + " "}, golden("q2", "doc2")])
+    returned(run("q1", "x", "y", "doc1"), run("q2", "doc2"))
+    assert notes_everywhere()[-1] == "Contract changed since the baseline: 1 question changed (q1)"
+    (change,) = json.loads(Path("report.json").read_bytes())["inputs"]["baseline"]["contract_changes"]
+    assert (change["kind"], change["effect"]) == ("questions_changed", "weaker")
 
 
 def test_an_update_with_a_changed_contract_writes_it_and_the_note_is_gone() -> None:

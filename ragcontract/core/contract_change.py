@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 Effect = Literal["weaker", "changed", "stricter"]
 ChangeKind = Literal[
     "queries_removed",
+    "questions_changed",
     "rules_removed",
     "relabelled_with_fewer",
     "must_include_any_added",
@@ -42,6 +43,7 @@ Value: TypeAlias = bool | int | float | str | None
 # In the order of reports: weaker first.
 EFFECT: dict[ChangeKind, Effect] = {
     "queries_removed": "weaker",
+    "questions_changed": "weaker",
     "rules_removed": "weaker",
     "relabelled_with_fewer": "weaker",
     "must_include_any_added": "weaker",

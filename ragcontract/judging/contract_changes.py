@@ -62,6 +62,8 @@ def contract_changes(evaluation: Evaluation) -> list[ContractChange] | None:
     found = list(_grouped(steps))
     if removed := len(baseline.unknown) + baseline.more_unknown:
         found.append(ContractChange(kind="queries_removed", effect="weaker", count=removed))
+    if changed := tuple(ChangedItem(id=query_id) for query_id in baseline.changed):  # they are no longer compared
+        found.append(ContractChange(kind="questions_changed", effect="weaker", count=len(changed), items=changed))
     return sorted(found, key=lambda change: ORDER[change.kind])
 
 

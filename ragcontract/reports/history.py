@@ -19,6 +19,7 @@ from ragcontract.runs.past import Replaced
 # What changed, with the number of rules, queries or waivers.
 SAID: dict[ChangeKind, tuple[str, str]] = {
     "queries_removed": ("query", "{} removed"),
+    "questions_changed": ("question", "{} changed"),
     "rules_removed": ("rule", "{} removed"),
     "relabelled_with_fewer": ("query", "{} relabelled with fewer relevant documents"),
     "must_include_any_added": ("query", "must_include_any added to {}"),
