@@ -1,6 +1,7 @@
 """``rag-contract diff``: what changed since the baseline, as text, Markdown and JSON."""
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -80,6 +81,19 @@ def test_json_has_the_same_and_fits_its_schema() -> None:
     assert (found["new"], found["gone"], found["same"]) == (["new"], ["gone"], 0)
     assert found["versions"] == {"index_version": {"before": "1", "now": "2"}}
     assert found["metrics"]["mrr_at_5"]["delta"] == pytest.approx(-1 / 3)
+
+
+@pytest.mark.parametrize("command", ["diff", "compare", "score"])
+def test_no_text_in_printed_json_acts_on_a_terminal_or_a_runner(command: str, workspace: Path) -> None:
+    hostile = "a\x9b31m\x9d0;title\x9c\x7f\u202e##[error]"
+    write_jsonl(workspace / "golden.jsonl", [golden(hostile, "A", tags=[hostile])])
+    for name, doc_id in (("good.jsonl", "A"), ("current_run.jsonl", "B")):
+        write_jsonl(workspace / name, [run(hostile, doc_id)])
+    argv = {"diff": ["--baseline", "good.jsonl"], "compare": ["good.jsonl", "current_run.jsonl"], "score": []}
+    ended = rag_contract(command, *argv[command], "--format", "json")
+    assert ended.code == 0, ended
+    assert not re.search("[\x7f-\x9f\u202e]|##\\[", ended.out)
+    assert hostile in json.dumps(json.loads(ended.out), ensure_ascii=False)
 
 
 def test_a_diff_gives_no_verdict_although_rules_are_broken_and_limits_cannot_be_judged(workspace: Path) -> None:

@@ -10,7 +10,7 @@ import click
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import OutputError
-from ragcontract.core.text import printable, visible
+from ragcontract.core.text import printable, printable_json, visible
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.streams import reader_may_leave
@@ -29,6 +29,11 @@ def say(text: str, *, err: bool = False) -> None:
     except OSError as error:
         if not err:
             raise OutputError([f"standard output: cannot be written ({error.strerror or error})"]) from error
+
+
+def say_json(document: str) -> None:
+    """Print JSON in which nothing acts on a terminal or a CI runner; it stays equal as JSON."""
+    say(printable_json(document))
 
 
 def warn(warnings: Sequence[str]) -> None:

@@ -45,3 +45,14 @@ def printable(lines: str) -> str:
     """Escape what a CI runner would read as a command in its log: ``::`` at the start of a line, ``##[`` anywhere."""
     lines = re.sub(rf"^({_BLANKS}):(?=(?:{_COLOUR})*:)", r"\1\\x3a", lines, flags=re.MULTILINE)
     return re.sub(rf"(#(?:{_COLOUR})*#(?:{_COLOUR})*)\[", r"\1\\x5b", lines)
+
+
+def printable_json(document: str) -> str:
+    """Escape in JSON what would act on a terminal or a CI runner; the document stays equal as JSON."""
+    escaped = re.sub(_INVISIBLE, lambda match: match[0] if match[0] == "\n" else _in_json(match[0]), document)
+    return escaped.replace("##[", r"##\u005b")
+
+
+def _in_json(char: str) -> str:
+    units = char.encode("utf-16-be", errors="surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -1,5 +1,6 @@
 """Text from files, made visible, so that it cannot act in a log."""
 
+import json
 import re
 import sys
 import unicodedata
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.core import text as module
-from ragcontract.core.text import encodable, printable, shorten, visible
+from ragcontract.core.text import encodable, printable, printable_json, shorten, visible
 
 anything = st.text(st.characters(), max_size=40)  # with lone surrogates
 
@@ -104,3 +105,12 @@ def test_blank_lines_before_a_command_are_not_searched_again_for_each_of_them() 
     blank = "\n \t" * 100_000  # in time quadratic in the lines, this would not end
     assert printable(f"{blank}::error::") == f"{blank}\\x3a:error::"
     assert printable(f"{blank}x") == f"{blank}x"
+
+
+@given(st.lists(st.sampled_from(["#", "[", "\x9b31m", "\x7f", "\x1b", "\n", "\u202e", "\U000e0041", "ü"]), max_size=9))
+def test_nothing_in_json_acts_and_it_stays_equal(parts: list[str]) -> None:
+    document = json.dumps({"id": "".join(parts)}, ensure_ascii=False, indent=2)
+    shown = printable_json(document)
+    assert json.loads(shown) == json.loads(document)
+    assert "##[" not in shown
+    assert visible(shown.replace("\n", "")) == shown.replace("\n", "")

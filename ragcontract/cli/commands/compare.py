@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import click
 
 from ragcontract import pipeline
-from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.cli.console import progress_over, say, say_json, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, REPEATS, K, clock, find_paths, refuse_outputs
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.contract.resolve import Contract
@@ -92,7 +92,7 @@ def command(
         write_files({out: FORMATS[form](made)})
         say(comparison_text.render(made), err=goes_to_stdout(out))
     elif form == "json":
-        say(b"".join(run_comparison.render(made)).decode().replace("##[", r"##\u005b"))  # no runner command
+        say_json(b"".join(run_comparison.render(made)).decode())
     else:
         say(comparison_text.render(made) if form == "text" else _markdown(made).decode())
     return ExitCode.PASS

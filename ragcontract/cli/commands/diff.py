@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from ragcontract.cli.console import say
+from ragcontract.cli.console import say, say_json
 from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, K, find_paths, measure
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
@@ -42,7 +42,7 @@ def command(
         raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")
     report = measure(paths, k, repeats=repeats, rules=True)
     if form == "json":
-        say(diff_report.render(report).replace("##[", r"##\u005b"))  # no runner command; equal as JSON
+        say_json(diff_report.render(report))
     elif form == "md":
         say(diff_document.render(report))
     else:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from ragcontract.cli.console import say
+from ragcontract.cli.console import say, say_json
 from ragcontract.cli.options import CONFIG, ENGINE, GOLDEN, REPEATS, RUN, K, find_paths, measure
 from ragcontract.core.errors import ExitCode
 from ragcontract.reports import json_report, terminal
@@ -33,7 +33,7 @@ def command(
     """Print the metrics of one run, overall and by tag."""
     report = measure(find_paths(golden, run, config), k, repeats=repeats, engine=engine)
     if form == "json":
-        say(json_report.render_score(report).replace("##[", r"##\u005b"))  # no runner command; equal as JSON
+        say_json(json_report.render_score(report))
     else:
         say(terminal.score_text(report))
     return ExitCode.PASS
