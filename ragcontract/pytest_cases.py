@@ -18,7 +18,7 @@ from ragcontract.contract.resolve import Contract, resolve
 from ragcontract.core.errors import InputError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.text import visible
+from ragcontract.core.text import printable, visible
 from ragcontract.registry import BUILT_IN
 from ragcontract.reports.result import Report
 
@@ -73,10 +73,11 @@ class Target(Struct, frozen=True):
 
     @property
     def test_id(self) -> str:
-        """The part of the test's id in square brackets, different for every target of a contract."""
+        """The part of the test's id in square brackets, different for every target; it is in the log of a runner."""
+        name = printable(self.id)
         if self.kind == "gate":
-            return GATE + self.id
-        return QUERY + self.id if self.id.startswith((GATE, QUERY)) else self.id
+            return GATE + name
+        return QUERY + name if name.startswith((GATE, QUERY)) else name
 
 
 class Case:
@@ -96,19 +97,19 @@ class Case:
         if failing := [finding for finding in self._findings if finding.status == "fail"]:
             pytest.fail(self._message(failing), pytrace=False)
         if self._findings:
-            pytest.xfail("; ".join(f"{visible(one.why)}: {_sentence(one)}" for one in self._findings))
+            pytest.xfail(printable("; ".join(f"{visible(one.why)}: {_sentence(one)}" for one in self._findings)))
             pytest.fail(self._message(self._findings), pytrace=False)  # with --runxfail, the line above does nothing
 
     def __repr__(self) -> str:
         """Return what the case is about."""
-        return f"<rag_contract_case {self.kind} {visible(self.id)}>"
+        return printable(f"<rag_contract_case {self.kind} {visible(self.id)}>")
 
     def _message(self, findings: Sequence[Finding]) -> str:
         lines = [_sentence(finding) for finding in findings]
         if self.query:
             lines.append(f"question: {visible(self.query.query)}")
         lines.append(f"defined at {visible(findings[0].location)}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 class Judged:
@@ -184,7 +185,7 @@ def _judge(options: Options, folder: Path, run: Any) -> Judged:
         repeats=options.repeats,
     )
     for warning in report.warnings:
-        warnings.warn(visible(warning), stacklevel=1)
+        warnings.warn(printable(visible(warning)), stacklevel=1)
     return Judged(report, contract)
 
 
@@ -228,4 +229,5 @@ def _sentence(finding: Finding) -> str:
 
 def _explained(error: InputError) -> str:
     """Return the message on input that cannot be judged."""
-    return "\n".join(["the retrieval contract cannot be judged:", *(f"  {visible(line)}" for line in error.lines())])
+    lines = ["the retrieval contract cannot be judged:", *(f"  {visible(line)}" for line in error.lines())]
+    return printable("\n".join(lines))

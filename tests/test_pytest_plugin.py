@@ -257,6 +257,22 @@ def test_hostile_ids_are_text_and_each_its_own(suite: Suite) -> None:
     assert not re.search("[\x1b\0\u202e]", ended.out)
 
 
+def test_nothing_in_the_output_is_a_command_for_the_runner_that_prints_it(suite: Suite) -> None:
+    ids = ["##[stop-commands]x", "::error::y"]
+    write_jsonl(suite.folder / "golden.jsonl", [golden(one, "##[add-mask]d", tags=[one]) for one in ids])
+    write_jsonl(suite.folder / "current_run.jsonl", [run(one, "x") for one in ids])
+    tags = {one: {"minimums": {"mrr_at_k": 0.5}} for one in ids}
+    waivers = [{"query": ids[1], "reason": "##[debug]", "owner": "ann", "expires": "2099-01-01"}]
+    (suite.folder / "ragcontract.yml").write_text(json.dumps({"tags": tags, "waivers": waivers}))
+    suite.write(test_contract=CASES + WHOLE)
+    ended = suite.run()
+    assert set(outcomes(ended).values()) == {"FAILED", "XFAIL"}
+    assert "error::y" in ended.out
+    assert not re.search(r"##\[|^\s*::", ended.out, re.MULTILINE)
+    write_jsonl(suite.folder / "current_run.jsonl", [run(ids[0], "x")])
+    assert not re.search(r"##\[|^\s*::", suite.run().out, re.MULTILINE)
+
+
 def test_several_workers_collect_the_same_tests(suite: Suite) -> None:
     suite.write(test_contract=CASES)
     out = suite.run("-n", "2").out

@@ -3,7 +3,7 @@
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.numbers import count
-from ragcontract.core.text import visible
+from ragcontract.core.text import printable, visible
 from ragcontract.reports import report as records
 
 
@@ -19,7 +19,7 @@ class ContractBroken(AssertionError):  # noqa: N818 (a verdict, not an error)
         lines = [f"  {described(finding)}" for finding in failing[: bounds.RAISED]]
         if len(failing) > bounds.RAISED:
             lines.append(f"  … and {count(len(failing) - bounds.RAISED, 'more finding')}")
-        super().__init__("\n".join([report.summary(), *lines]))
+        super().__init__(printable("\n".join([report.summary(), *lines])))
         self.report = report
 
     def __reduce__(self) -> tuple[type["ContractBroken"], tuple["Report"]]:
@@ -50,7 +50,7 @@ class Report(records.Report, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Return a short text, because the fields of all queries would fill pages."""
-        return f"<Report: {self.summary()}>"
+        return printable(f"<Report: {self.summary()}>")
 
 
 def described(finding: Finding) -> str:
