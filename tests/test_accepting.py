@@ -216,6 +216,15 @@ def test_returning_to_an_accepted_commit_by_force_needs_a_new_label(runner: Runn
     refused(runner, "it was set before the newest push", event=event(sha))
 
 
+def test_a_label_for_a_merge_into_another_base_branch_does_not_count(runner: Runner, github: GitHub) -> None:
+    github.set_label(LABEL, at=T2)
+    github.change_base("release", at=T3)
+    refused(runner, "it was set before the pull request got another base branch")
+    github.remove_label(LABEL, at="2026-01-01T10:04:00Z")
+    github.set_label(LABEL, at="2026-01-01T10:04:01Z")
+    assert ran(runner).exit_code == 0
+
+
 def test_a_list_of_pushes_that_lags_behind_a_forced_one_accepts_nothing(runner: Runner, github: GitHub) -> None:
     github.set_label(LABEL, at=T2)
     github.push("c" * 40, at="2026-01-01T10:02:30Z")

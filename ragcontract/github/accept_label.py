@@ -31,6 +31,11 @@ SET_AGAIN = "Remove the label and set it again."
 PULLS = "The job needs `permissions: pull-requests: read`."
 CONTENTS = "The job needs `permissions: contents: read`, and cannot read the pushes to a private fork."
 RUN_AGAIN = "Run the job again."
+OUTDATED_BY = {
+    "head_ref_force_pushed": "it was set before the newest push",
+    # The author may change it, and the commit stays the same: what was accepted is a merge into another branch.
+    "base_ref_changed": "it was set before the pull request got another base branch",
+}
 
 T = TypeVar("T")
 
@@ -87,8 +92,9 @@ def _set(events: "Sequence[Any]", label: str) -> tuple[datetime, str]:
         raise _NoLabelError("a bot or an app set it", "A person has to remove the label and set it again.")
     if text_at(event, "actor", "type") != "User" or not LOGIN.fullmatch(login):
         raise _NoLabelError("no person set it", "A person has to remove the label and set it again.")
-    if any(_time(one, "created_at") >= when for one in events if text_at(one, "event") == "head_ref_force_pushed"):
-        raise _NoLabelError("it was set before the newest push", SET_AGAIN)
+    for name, reason in OUTDATED_BY.items():
+        if any(_time(one, "created_at") >= when for one in events if text_at(one, "event") == name):
+            raise _NoLabelError(reason, SET_AGAIN)
     return when, login
 
 

@@ -63,6 +63,7 @@ class GitHub:
         self.events: list[dict[str, Any]] = []  # of pull requests, whose number is in their address
         self.activities: dict[str, list[dict[str, Any]]] = {}  # by repository, newest first
         self.files: list[str] = []  # what each pull request changes
+        self.added: list[str] = []  # those of them that are new
         self.requests: list[str] = []
         self.refused: list[str] = []
         self.faults: list[Fault] = []
@@ -143,6 +144,11 @@ class GitHub:
         head["sha"] = sha
         if activity == "force_push":
             self._add_event(number, "head_ref_force_pushed", "ann", at)
+
+    def change_base(self, branch: str, *, at: str, number: int = 7) -> None:
+        """Let somebody choose another base branch for a pull request."""
+        next(pull["base"] for pull in self.pulls if pull["number"] == number)["ref"] = branch
+        self._add_event(number, "base_ref_changed", "ann", at)
 
     def set_label(self, name: str, *, at: str, by: str = "ann", number: int = 7, **fields: Any) -> None:
         """Let somebody set a label on a pull request; ``fields`` replace those of the event."""
@@ -225,7 +231,7 @@ class GitHub:
             (r"/issues/comments/(\d+)", lambda number: self._comment(method, int(number), body)),
             (r"/issues/(\d+)/events", lambda issue: (200, _page(self._events_of(issue), query))),
             (r"/commits/(\w+)/pulls", lambda sha: (200, _page(self._pulls(sha=sha), query))),
-            (r"/pulls/\d+/files()", lambda _: (200, _page([{"filename": name} for name in self.files], query))),
+            (r"/pulls/\d+/files()", lambda _: (200, _page(list(map(self._file, self.files)), query))),
             (r"/pulls/(\d+)", lambda number: _first(self._pulls(number=int(number)))),
             (r"/pulls()", lambda _: (200, _page(self._pulls(label=query["head"][0], state=query["state"][0]), query))),
         ]
@@ -235,6 +241,9 @@ class GitHub:
         if match := re.fullmatch("/repos/([^/]+/[^/]+)/activity", path):
             return self._activity(match[1], query["ref"][0], query)
         return 404, {"message": "Not Found"}
+
+    def _file(self, name: str) -> dict[str, str]:
+        return {"filename": name, "status": "added" if name in self.added else "modified"}
 
     def _events_of(self, issue: str) -> list[dict[str, Any]]:
         return [event for event in self.events if f"/issues/{issue}/events/" in event["url"]]
