@@ -498,14 +498,33 @@ def test_an_old_baseline_is_said_where_an_old_pull_request_replaces_it(
     assert notes(result.summary) == []
 
 
-def test_github_is_not_asked_about_a_baseline_that_replaced_none(
+UNSAID = "The baseline was changed in this pull request and names no older one, so how it differs is not known"
+
+
+def test_a_baseline_that_was_deleted_and_made_again_does_not_pass_for_the_older_one(
     tmp_path: Path, github: GitHub, workspace: Path
+) -> None:
+    returned(run("q1", "x", "doc1"), run("q2", "doc2"))
+    Path("baseline.json").unlink()
+    assert rag_contract("baseline").code == 0
+    runner = InProcess(tmp_path / "job", github)
+    in_a_job(runner, workspace)
+    github.files = ["rag/baseline.json"]
+    result = runner.run(IN_FOLDER)
+    assert result.exit_code == 0
+    assert notes(github.bodies()[0]) == [UNSAID]
+    assert notes(result.summary) == []
+
+
+@pytest.mark.parametrize("files", [["rag/golden.jsonl"], ["rag/baseline.json"]])
+def test_a_first_baseline_and_one_that_is_left_as_it_is_need_no_note(
+    files: list[str], tmp_path: Path, github: GitHub, workspace: Path
 ) -> None:
     runner = InProcess(tmp_path / "job", github)
     in_a_job(runner, workspace)
+    github.files, github.added = files, ["rag/baseline.json"]
     runner.run(IN_FOLDER)
-    assert len(github.comments) == 1
-    assert not [request for request in github.requests if "/files" in request]
+    assert notes(github.bodies()[0]) == []
 
 
 def test_a_second_workflow_says_it_too(tmp_path: Path) -> None:

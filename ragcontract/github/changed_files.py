@@ -16,19 +16,21 @@ if TYPE_CHECKING:
 def replaces_baseline(
     client: "Client", pull_request: PullRequest, report: Report | ErrorReport | None, context: Context
 ) -> bool | None:
-    """Return whether the pull request changes the file of a baseline that replaced another one; None if not known.
+    """Return whether the pull request changes a file of the baseline; None if that is not known.
 
-    GitHub is only asked about such a baseline, and each page once: a comment without the answer is better than none.
+    A new file counts only if it says itself that it replaced a baseline. What it does not say of itself is found out
+    too: whoever makes a baseline by hand, or deletes the older one first, makes one that replaced none. Each page is
+    asked for once: a comment without the answer is better than none.
     """
     baseline = report.inputs.baseline if isinstance(report, Report) else None
-    if baseline is None or baseline.replaces is None or not baseline.files:
+    if baseline is None or not baseline.files:
         return None
-    wanted = in_repository(baseline.files[0].path, context)
+    wanted = {in_repository(file.path, context) for file in baseline.files}
     listed = 0
     try:
         for file in client.files_of(pull_request.number):
             listed += 1
-            if text_at(file, "filename") == wanted:
+            if text_at(file, "filename") in wanted and (baseline.replaces or text_at(file, "status") != "added"):
                 return True
             if listed >= bounds.PULL_REQUEST_FILES:
                 return None

@@ -45,6 +45,7 @@ SAID: dict[ChangeKind, tuple[str, str]] = {
     "waivers_shortened": ("waiver", "{} shortened"),
 }
 LIMITED = {"minimum": "minimum of ", "maximum": "maximum of ", "latency": "allowed "}
+UNSAID = "The baseline was changed in this pull request and names no older one, so how it differs is not known"
 Gates = dict[str, GateReport]
 
 
@@ -62,7 +63,11 @@ def replaced_notes(report: Report, *, replaced_here: bool | None = None) -> Iter
     """
     baseline = report.inputs.baseline
     replaced = baseline.replaces if baseline else None
-    if baseline is None or replaced is None:
+    if baseline is None:
+        return
+    if replaced is None:
+        if replaced_here:
+            yield (UNSAID,)
         return
     is_recent = baseline.age_days is None or baseline.age_days <= bounds.REPLACED_DAYS
     if not (is_recent if replaced_here is None else replaced_here):
