@@ -398,6 +398,16 @@ def test_changes_of_one_pull_request_are_one_sentence_weaker_first() -> None:
     assert changes[2]["items"] == [{"id": "minimums.recall_at_k", "before": 0.9, "after": 0.8}]
 
 
+def test_labels_that_were_searched_for_to_have_the_same_short_digest_are_a_change() -> None:
+    # The first 48 bits of their digests are equal, which takes a minute to find.
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc_a", "n8354696", must_include_any=True), golden("q2", "doc2")])
+    returned(run("q1", "doc_a"), run("q2", "doc2"))
+    assert rag_contract("baseline", "--force").code == 0
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "doc_b", "n4702687", must_include_any=True), golden("q2", "doc2")])
+    returned(run("q1", "doc_b"), run("q2", "doc2"))
+    assert notes_everywhere()[-1] == "Contract changed since the baseline: 1 query relabelled (q1)"
+
+
 def test_the_order_of_rows_documents_and_tags_is_no_change() -> None:
     rows = [golden("q1", "doc1", "b", tags=["t", "u"], forbidden_doc_ids=["x", "y"]), golden("q2", "doc2")]
     write_jsonl(Path("golden.jsonl"), rows)

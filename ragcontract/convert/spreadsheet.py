@@ -102,7 +102,7 @@ def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) 
 
 def _records(path: str, problems: Collector, progress: Progress) -> Iterator[tuple[int, list[str]]]:
     """Yield each record that is not blank, the header first, with the number of the line on which it begins."""
-    csv.field_size_limit(bounds.CSV_CELL)
+    others = csv.field_size_limit(bounds.CSV_CELL)  # a setting of the whole process
     begin = 1
     try:
         with InputFile(path, progress) as file:
@@ -126,6 +126,8 @@ def _records(path: str, problems: Collector, progress: Progress) -> Iterator[tup
         problems.problem(f"{path}:{begin}", _explained(str(error)))
     except READ_ERRORS as error:
         problems.problem(path, read_problem(error))
+    finally:
+        csv.field_size_limit(others)
 
 
 def _text_lines(file: InputFile, problems: Collector) -> Iterator[str]:

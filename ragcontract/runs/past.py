@@ -13,7 +13,7 @@ from ragcontract.core.golden import GoldenQuery, Severity
 from ragcontract.core.ids import Rank
 from ragcontract.core.scores import Means
 
-DIGEST = 12  # hexadecimal digits: 48 bits
+DIGEST = 32  # hexadecimal digits: 128 bits, so that nobody finds two contracts with the same digest
 
 
 class Documents(Struct, frozen=True, gc=False, array_like=True):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders import golden, run, write_jsonl
-from tests.process import COMMAND, AtATerminal, Ended, files_in, rag_contract, spawn
+from tests.process import COMMAND, AtATerminal, Ended, files_in, rag_contract, shell, spawn
 
 CTRL_C, CTRL_D = "\x03", "\x04"
 HOSTILE = "a\x1b[31m\u202e\x07\r\n::error::b ##[c]"
@@ -246,6 +246,15 @@ def test_no_signal_loses_an_answer(number: int, tmp_path: Path) -> None:
         person.interrupt(number)
         assert person.end() != 0
     assert labels(tmp_path)["q1"] == {"a": 1}
+
+
+def test_an_answer_that_could_not_be_written_does_not_count_as_changed(tmp_path: Path) -> None:
+    before = (fill(tmp_path) / "golden.jsonl").read_bytes()
+    ended = shell("ulimit -f 0; echo y | rag-contract label", cwd=tmp_path)
+    assert ended.code == 2
+    assert ended.out.endswith("\n0 of 2 questions decided; golden.jsonl is as it was\n")
+    assert "golden.jsonl: cannot be written" in ended.err
+    assert (tmp_path / "golden.jsonl").read_bytes() == before
 
 
 def test_lines_fit_into_a_narrow_terminal(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """``rag-contract label``: writes golden rows from what a person says about what a run returned."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -18,6 +18,7 @@ from ragcontract.files.problems import Collector
 from ragcontract.labelling.checklist import read_checklist
 from ragcontract.labelling.golden_rows import GoldenRows, read_golden_rows
 from ragcontract.labelling.interview import Interview
+from ragcontract.labelling.labels import Labels
 from ragcontract.labelling.question_list import read_questions
 from ragcontract.labelling.sheet import Sheet
 
@@ -79,12 +80,18 @@ def _from_ticked(golden_path: str, ticked: str) -> int:
 
 
 def _ask(golden: GoldenRows, sheet: Sheet) -> int:
-    interview = Interview(sheet.questions, lambda labels: golden.save(labels, sheet.texts))
+    saved = 0
+
+    def save(labels: Mapping[str, Labels]) -> None:
+        nonlocal saved
+        golden.save(labels, sheet.texts)
+        saved = len(labels)
+
+    interview = Interview(sheet.questions, save)
     try:
         with Keyboard(sys.stdin) as keyboard:
             interview.run(LabelScreen(keyboard))
     finally:
-        said = count(len(interview.changed), "question")
-        saved = f"{said} changed in {golden.path}" if interview.changed else f"{golden.path} is as it was"
-        say(f"\n{interview.decided:,} of {count(len(sheet.questions), 'question')} decided; {visible(saved)}\n")
+        written = f"{count(saved, 'question')} changed in {golden.path}" if saved else f"{golden.path} is as it was"
+        say(f"\n{interview.decided:,} of {count(len(sheet.questions), 'question')} decided; {visible(written)}\n")
     return ExitCode.PASS
