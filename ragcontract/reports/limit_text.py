@@ -18,6 +18,15 @@ from ragcontract.judging.gates import COMPARING, GateReport
 from ragcontract.reports.report import MetricReport
 
 
+def limits_text(gates: Sequence[GateReport], before: float | None, digits: int) -> str:
+    """Return the limits of one mean; where some hold and others do not, those that are broken are marked."""
+    mixed = len({gate.status for gate in gates}) > 1
+    texts = (
+        limit_text(gate, before, digits) + (" (broken)" if mixed and gate.status == "fail" else "") for gate in gates
+    )
+    return ", ".join(texts)
+
+
 def limit_text(gate: GateReport, before: float | None, digits: int) -> str:
     """Return a limit as it was written: ``minimum 0.80``, ``allowed drop 10% (0.08)``.
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ragcontract.core.numbers import SAME, fixed, milliseconds, ms_digits, signed
 from ragcontract.judging.gates import COMPARING, GateReport, Status, worst
-from ragcontract.reports.limit_text import limit_text, table_digits
+from ragcontract.reports.limit_text import limits_text, table_digits
 from ragcontract.reports.report import MetricReport, Report
 
 NO_VALUE = "no value"
@@ -148,7 +148,7 @@ def _row(mean: Mean, digits: int) -> Row:
         baseline=NO_VALUE if metric.delta is None else fixed(metric.baseline, digits),
         current=NO_VALUE if current is None else fixed(current, digits),
         change=NO_VALUE if metric.delta is None else signed(metric.delta, digits),
-        limits=", ".join(limit_text(gate, metric.baseline, digits) for gate in mean.gates),
+        limits=limits_text(mean.gates, metric.baseline, digits),
         status=worst(mean.gates),
         digits=digits,
     )
@@ -171,6 +171,6 @@ def _quantity_rows(report: Report) -> Iterator[Row]:
             baseline=NO_VALUE if before is None else milliseconds(before, digits),
             current=milliseconds(now, digits),
             change=NO_VALUE if before is None else milliseconds(now - before, digits, sign=True),
-            limits=", ".join(limit_text(gate, before, digits) for gate in gates),
+            limits=limits_text(gates, before, digits),
             status=worst(gates),
         )

@@ -32,10 +32,17 @@ def test_without_a_baseline_there_is_no_change_and_no_status_without_a_gate() ->
 def test_every_limit_of_a_metric_is_named() -> None:
     config = {"fail_on": {"mrr_drop_gt": "10%", "recall_drop_gt": 0.05}, "minimums": {"mrr_at_k": 0.5}}
     found = found_at([1, 2], [1, 1], **config)
-    assert row(found).limits == "allowed drop 10% (0.10), minimum 0.50"
+    assert row(found).limits == "allowed drop 10% (0.10) (broken), minimum 0.50"
     assert row(found).status == "fail"
     assert (row(found, "Recall@5").limits, row(found, "Recall@5").status) == ("allowed drop 0.05", "pass")
     assert (row(found, "HitRate@5").limits, row(found, "HitRate@5").status) == ("", "none")
+
+
+def test_of_several_limits_the_broken_ones_are_marked_unless_all_are() -> None:
+    limits = {"fail_on": {"mrr_drop_gt": 0.1}, "minimums": {"mrr_at_k": 0.8}}
+    assert row(found_at([1, 2], [1, 1], **limits)).limits == "allowed drop 0.10, minimum 0.80"
+    assert row(found_at([1, 1], [1, 1], **limits)).limits == "allowed drop 0.10, minimum 0.80"
+    assert row(found_at([2, 2], [2, 2], **limits)).limits == "allowed drop 0.10, minimum 0.80 (broken)"
 
 
 def test_a_percentage_is_also_given_in_points() -> None:

@@ -56,7 +56,10 @@ def elements(page: Parsed, name: str) -> list[dict[str, Any]]:
 
 def test_a_rise_of_what_should_be_low_is_worse() -> None:
     page = parsed(cluttered(now=4, before=1))
-    assert "Clutter ✕ fail before 15.00 → now 45.00 (+30.00) Limit allowed increase 10.00, maximum 45.00" in card(page)
+    assert (
+        "Clutter ✕ fail before 15.00 → now 45.00 (+30.00) Limit allowed increase 10.00 (broken), maximum 45.00"
+        in card(page)
+    )
     assert "Change +8.75 to +36.25 (95 %) Chance p = 0.016 of an increase" in card(page)
     assert "Queries 0 better, 0 the same, 6 worse Scale 5 to 55" in card(page)
     assert len(elements(page, "worse")) > 0
