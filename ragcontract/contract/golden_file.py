@@ -195,7 +195,8 @@ def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
     """Yield a warning if placeholders are left: such queries can be judged but always fail."""
     if unnamed := [query for query in queries if PLACEHOLDER in query.relevant_doc_ids]:
         others = f" (and {len(unnamed) - 1} more such rows)" if len(unnamed) > 1 else ""
-        yield f"{unnamed[0].location}: relevant_doc_ids still holds the placeholder {PLACEHOLDER!r}{others}; {FILL_IN}"
+        field = "relevant_doc_ids" if unnamed[0].relevance is None else "relevance"
+        yield f"{unnamed[0].location}: {field} still holds the placeholder {PLACEHOLDER!r}{others}; {FILL_IN}"
 
 
 def _relevant(row: GoldenRow) -> tuple[str, ...] | Mismatch:

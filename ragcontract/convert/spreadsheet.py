@@ -16,7 +16,7 @@ from ragcontract.core import bounds
 from ragcontract.core.ids import Id, as_id, some
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
-from ragcontract.core.questions import same_question, unique_slugs
+from ragcontract.core.questions import COLUMNS, column_name, same_question, unique_slugs
 from ragcontract.files.lines import UnreadableError, lines_of
 from ragcontract.files.malformed import malformed
 from ragcontract.files.opening import READ_ERRORS, InputFile, Progress, read_problem
@@ -27,7 +27,7 @@ DELIMITERS = ",;\t"
 SEPARATORS = (";", "|", ",", "\n")
 # The names that are recognized, ignoring case, blanks, hyphens and underscores; the first that is there counts.
 NAMES: Mapping[str, tuple[str, ...]] = {
-    "question": ("question", "query", "user input", "prompt", "input", "text"),
+    "question": COLUMNS,
     "ids": (
         "relevant doc ids",
         "expected doc ids",
@@ -162,10 +162,10 @@ def _found(path: str, header: Sequence[str], columns: Columns, problems: Collect
     if not header:
         return None
     given = {"question": columns.question, "ids": columns.ids, "id": columns.id}
-    plain = [_plain(name) for name in header]
+    plain = [column_name(name) for name in header]
     found: dict[str, int] = {}
     for column, name in given.items():
-        wanted = NAMES[column] if name is None else (_plain(name),)
+        wanted = NAMES[column] if name is None else (column_name(name),)
         at = next((plain.index(one) for one in wanted if one in plain), None)
         if at is not None:
             found[column] = at
@@ -175,10 +175,6 @@ def _found(path: str, header: Sequence[str], columns: Columns, problems: Collect
     if repeated:
         problems.problem(f"{path}:1", f"has several columns {shown(repeated[0])}; give each a name of its own")
     return found if {"question", "ids"} <= set(found) and not repeated else None
-
-
-def _plain(name: str) -> str:
-    return " ".join(re.split(r"[\s_-]+", name.strip().casefold()))
 
 
 def _no_column(column: str, name: str | None, header: Sequence[str]) -> str:
@@ -264,9 +260,9 @@ def _warn(questions: _Questions, names: Mapping[str, str], problems: Collector) 
         )
         problems.warning(f"{questions.repeated[0]}: {message}")
     if empty := [key for key, doc_ids in questions.ids.items() if not doc_ids and key not in questions.unanswerable]:
-        advice = (
-            f"{PLACEHOLDER} is written for it; use `rag-contract label`, or write [] if nothing answers the question"
-        )
+        each = "it" if len(empty) == 1 else "each of them"
+        way = "use `rag-contract label`, or write [] if nothing answers the question"
+        advice = f"{PLACEHOLDER} is written for {each}; {way}"
         named = some(names[key] for key in empty)
         problems.warning(f"{questions.locations[empty[0]]}: {named} without an expected id: {advice}")
 

@@ -6,11 +6,19 @@ from collections.abc import Collection, Iterable
 
 from ragcontract.core import bounds
 
+# The headers of a column of questions, ignoring case, blanks, hyphens and underscores.
+COLUMNS = ("question", "query", "user input", "prompt", "input", "text")
+
 
 def same_question(question: str) -> str:
     """Return a key that is equal for questions that differ only in case, spaces, character width or final stop."""
     folded = " ".join(unicodedata.normalize("NFKC", question).casefold().split())
     return folded.rstrip("?!. ") or folded
+
+
+def column_name(header: str) -> str:
+    """Return the name of a column as it is recognized: without case, hyphens and underscores."""
+    return " ".join(re.split(r"[\s_-]+", header.strip().casefold()))
 
 
 def unique_slugs(questions: Iterable[str], others: Collection[str] = ()) -> list[str]:

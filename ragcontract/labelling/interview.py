@@ -48,7 +48,7 @@ class Interview:
 
     def __init__(self, questions: Sequence[Question], save: Callable[[Mapping[str, Labels]], None]) -> None:
         """Store the questions; ``labels`` starts with those that they have."""
-        self._questions = questions
+        self._questions = sorted(questions, key=_is_only_incomplete)
         self._save = save
         self.labels = {question.id: question.labels for question in questions}
         self._skipped: dict[str, frozenset[str | None]] = {}
@@ -159,3 +159,8 @@ class Interview:
         self.labels[question.id] = before.labels
         self._skipped[question.id] = before.skipped
         self._save(self.changed)
+
+
+def _is_only_incomplete(question: Question) -> bool:
+    """Return whether some documents are undecided, but one that is relevant is known: it is asked about last."""
+    return bool(question.labels.relevant) and not question.is_decided(question.labels)

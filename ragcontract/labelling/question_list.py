@@ -3,7 +3,7 @@
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import mebibytes
-from ragcontract.core.questions import same_question
+from ragcontract.core.questions import COLUMNS, column_name, same_question
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
 from ragcontract.files.patterns import not_readable
 
@@ -35,6 +35,9 @@ def read_questions(path: str) -> tuple[list[str], int]:
     """
     text = read_text(path, bounds.QUESTIONS, "a list of questions")
     lines = [line.strip() for line in text.splitlines()]
+    if _is_table(lines):
+        way = "convert it with `rag-contract convert --from csv`, or list one question per line, without a header"
+        raise InputError([f"{path}: is CSV, not a list of questions; {way}"])
     if problems := [f"{path}:{n}: {problem}" for n, line in enumerate(lines, 1) if (problem := _no_question(line))]:
         raise InputError(problems[: bounds.QUESTION_PROBLEMS], more=len(problems[bounds.QUESTION_PROBLEMS :]))
     asked = [line for line in lines if line]
@@ -44,6 +47,15 @@ def read_questions(path: str) -> tuple[list[str], int]:
     for question in asked:
         once.setdefault(same_question(question), question)
     return list(once.values()), len(asked) - len(once)
+
+
+def _is_table(lines: list[str]) -> bool:
+    """Return whether the first line is a header of several columns, one of them for questions."""
+    first = next(filter(None, lines), "").removeprefix("\ufeff")
+    return "?" not in first and any(
+        len(cells := first.split(mark)) > 1 and any(column_name(cell.strip('" ')) in COLUMNS for cell in cells)
+        for mark in ",;\t"
+    )
 
 
 def _no_question(line: str) -> str | None:

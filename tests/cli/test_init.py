@@ -197,9 +197,19 @@ def test_a_run_with_its_questions_needs_nothing_else(tmp_path: Path, monkeypatch
     assert list(files_in(tmp_path)) == ["r.jsonl"]
 
 
+def test_a_question_with_a_comma_is_not_taken_for_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert [row["query"] for row in ask("Query, or prompt?\nrefund, delay\n")] == ["Query, or prompt?", "refund, delay"]
+
+
 NO_QUESTIONS = {
     "nothing": (b" \n\n", "q.txt: is empty; expected one question per line"),
     "JSON lines": (b'How?\n{"id": 1}\n', "q.txt:2: is JSON; expected plain text, one question per line"),
+    "CSV": (
+        b'id,Question,Expected\n1,"How, and why?",doc1\n',
+        "q.txt: is CSV, not a list of questions; convert it with `rag-contract convert --from csv`",
+    ),
+    "CSV of Excel": (b"\xef\xbb\xbfUser-Input;Owner\nHow?;Ana\n", "q.txt: is CSV, not a list of questions"),
     "binary data": (b"\0\1", "q.txt:1: is binary data"),
     "another encoding": ("How?\nÜber?\n".encode("latin-1"), "q.txt:2: is not UTF-8"),
     "a long question": (b"?" * 20_001, "q.txt:1: has more than 20,000 characters, the limit for a question"),

@@ -97,6 +97,12 @@ def test_what_readers_warn_of_is_said_once(tmp_path: Path, monkeypatch: pytest.M
     assert "golden.jsonl:2: relevant_doc_ids still holds the placeholder 'TODO'; run `rag-contract label`" in check.err
 
 
+def test_a_placeholder_is_named_with_the_field_that_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good_workspace(tmp_path))
+    Path("golden.jsonl").write_text('{"id": "q1", "query": "How?", "relevance": {"TODO": 1}}\n')
+    assert "golden.jsonl:1: relevance still holds the placeholder 'TODO'; run" in rag_contract("check").err
+
+
 def test_input_that_cannot_be_read_exits_2_with_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
     Path("golden.jsonl").write_text(as_jsonl(golden("q1", weight=0)))

@@ -33,6 +33,7 @@ def test_it_says_what_is_noise_and_prints_a_configuration() -> None:
     assert "HitRate@5: with 40 queries a drop under 0.13 is noise; one of 0.19 is found 4 times in 5\n" in ended.out
     assert "MRR@5        0.9500  " in ended.out
     assert "give several good runs" in ended.out
+    assert "mode: significant  # limits from three fifths of the noise, because a test tells the rest" in ended.out
     limits = yaml.safe_load(configuration(ended.out))
     assert limits["k"] == 5
     assert limits["fail_on"] == {"mode": "significant", "mrr_drop_gt": 0.05, "recall_drop_gt": 0.075}

@@ -120,6 +120,12 @@ def test_an_empty_cell_is_still_to_be_labelled_and_an_empty_list_is_nothing(tmp_
     }
 
 
+def test_several_empty_cells_are_said_once(tmp_path: Path) -> None:
+    _, problems = read(tmp_path, f"{HEAD}Why?,\nWhen?,\n")
+    [warning] = problems.warnings
+    assert "csv:2: 2 queries ('why', 'when') without an expected id: TODO is written for each of them; use" in warning
+
+
 def test_rows_with_one_question_are_put_together_with_a_warning(tmp_path: Path) -> None:
     collection, problems = read(tmp_path, f"{HEAD}Why?,a\nWhen?,b\nwhy,c\nWhy?,\n")
     assert list((collection.queries or {})["why"].grades) == ["a", "c"]

@@ -17,8 +17,16 @@ def test_every_document_of_every_question_is_asked_with_the_progress() -> None:
 def test_what_is_decided_is_not_asked() -> None:
     labelled = question("q1", "a", "b", "c", labels=Labels(grades={"a": 2, "c": 0}))
     interview, person, _ = interviewed(labelled, question("q2", labels=Labels(unanswerable=True)), answers="n")
-    assert person.asked == ["1/2, 1 decided: q1 b"]
+    assert person.asked == ["2/2, 1 decided: q1 b"]
     assert interview.changed == {"q1": Labels(grades={"a": 2, "c": 0, "b": 0})}
+
+
+def test_questions_without_a_relevant_document_come_before_those_that_have_one() -> None:
+    labelled = question("labelled", "a", "b", labels=Labels(grades={"a": 1}))
+    started = question("started", "c", "d", labels=Labels(grades={"c": 0}))
+    nothing = question("nothing", labels=Labels(unanswerable=True))
+    _, person, _ = interviewed(labelled, started, question("open", "e"), nothing, answers="yyn")
+    assert person.asked == ["1/4, 1 decided: started d", "2/4, 2 decided: open e", "4/4, 3 decided: labelled b"]
 
 
 def test_every_answer_is_saved_before_the_next_one_is_asked() -> None:

@@ -142,7 +142,7 @@ def _config(found: Suggestions, k: Sequence[int], config_file: ConfigFile) -> It
     if not has_k:
         yield f"k: {k[0] if len(k) == 1 else list(k)}"
     yield "fail_on:  # two metrics are enough to start with: every further limit makes the others less sensitive"
-    yield "  mode: significant"
+    yield "  mode: significant  # limits from three fifths of the noise, because a test tells the rest from chance"
     for metric, one in limited.items():
         name = _name(metric).removesuffix("_at_k")
         change = "drop" if metric.better == "higher" else "rise"
