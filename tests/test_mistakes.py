@@ -505,7 +505,10 @@ def test_the_terminal_shows_20_broken_queries_and_says_where_the_others_are() ->
 
 
 NOWHERE = ("--report-json", "", "--junit", "")
-DISTANCES = "The scores look like distances: they rise in every row. Ranks are the order of the results, as always."
+DISTANCES = (
+    "The scores look like distances: they rise in every row where they differ. "
+    "Ranks are the order of the results, as always."
+)
 
 
 def scored(*scores: float) -> list[Row]:

@@ -13,7 +13,8 @@ def run_notes(evaluation: Evaluation) -> Iterator[str]:
     yield from _depth(evaluation)
     run, contract = evaluation.run, evaluation.contract
     if run.distances:
-        yield "The scores look like distances: they rise in every row. Ranks are the order of the results, as always."
+        rise = "they rise in every row where they differ"
+        yield f"The scores look like distances: {rise}. Ranks are the order of the results, as always."
     decided = contract.config.rank_by == "documents" or contract.config_file.locations.of("rank_by")
     if not decided and run.duplicates.rate >= REPEATED:
         yield (

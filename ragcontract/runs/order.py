@@ -1,6 +1,7 @@
 """Checks the order of scores. The order of results is the ranking: scores never reorder them.
 
-Where scores rise in every row, they are distances, of which the smallest is the best; otherwise a warning says so.
+Where scores rise in every row in which they differ, they are distances, of which the smallest is the best; otherwise a
+warning says so.
 """
 
 from ragcontract.core.numbers import count
