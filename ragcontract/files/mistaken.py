@@ -60,6 +60,8 @@ def not_json_lines(expected: str, head: bytes) -> str | None:
     """Return what a file is whose first line is not JSON, and the way out; None if that is not known."""
     right = f"not {BASELINE if expected == BASELINE else 'JSON lines'}"
     lines = [line for line in head.decode(errors="replace").splitlines() if line.strip()]
+    if not lines:  # a blank that is none in ASCII, such as a no-break space
+        return None
     first, second = lines[0].strip(), lines[1] if len(lines) > 1 else ""
     words = first.split()
     if first.startswith("version https://git-lfs."):
