@@ -213,7 +213,7 @@ def _is_fraction(schema: dict[str, Any], definitions: dict[str, Any]) -> bool:
 def _is_json_scalar(text: str) -> bool:
     try:
         return math.isfinite(json.loads(text))
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return False
 
 
