@@ -1,8 +1,11 @@
 """Waivers as YAML, and how one is added to the text of a configuration without changing anything else in it."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import yaml
+
+from ragcontract.core.text import visible
 
 ITEM = "  "  # the indentation of an item in a list of our own
 
@@ -14,9 +17,7 @@ def as_yaml(waivers: Sequence[Mapping[str, str]]) -> str:
 
 def in_braces(waiver: Mapping[str, str]) -> str:
     """Return a waiver in one line."""
-    return yaml.safe_dump(
-        dict(waiver), sort_keys=False, allow_unicode=True, width=10**9, default_flow_style=True
-    ).strip()
+    return _dumped(waiver, flow=True).strip()
 
 
 def with_waiver(text: str, waiver: Mapping[str, str]) -> str | None:
@@ -43,9 +44,15 @@ def with_waiver(text: str, waiver: Mapping[str, str]) -> str | None:
     return _after(text, _end(node.value[-1]), _item(waiver, node.start_mark.column), newline)
 
 
+def _dumped(waiver: Mapping[str, str], *, flow: bool = False) -> str:
+    """Return a waiver as YAML, in ASCII if a value has characters that a person cannot see."""
+    plain = all(visible(value) == value for value in waiver.values())
+    options: dict[str, Any] = {"sort_keys": False, "width": 10**9, "default_flow_style": flow}
+    return yaml.safe_dump(dict(waiver), allow_unicode=plain, **options)
+
+
 def _item(waiver: Mapping[str, str], indent: int) -> list[str]:
-    written = yaml.safe_dump(dict(waiver), sort_keys=False, allow_unicode=True, width=10**9)
-    first, *others = written.splitlines()
+    first, *others = _dumped(waiver).splitlines()
     return [f"{' ' * indent}- {first}", *(f"{' ' * indent}  {line}" for line in others)]
 
 

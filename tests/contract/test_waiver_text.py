@@ -68,3 +68,11 @@ def test_what_cannot_be_added_to_is_left_alone(text: str) -> None:
 def test_waivers_to_paste_are_a_key_of_the_configuration() -> None:
     text = as_yaml([WAIVER, {**WAIVER, "query": "007"}])
     assert yaml_tree.load(text.encode()).value == {"waivers": [WAIVER, {**WAIVER, "query": "007"}]}
+
+
+def test_characters_that_nobody_sees_are_escaped_and_mean_the_same() -> None:
+    hidden = {**WAIVER, "query": "a\u202eb", "reason": "caf\u00e9"}
+    text = as_yaml([hidden])
+    assert "\u202e" not in text
+    assert yaml_tree.load(text.encode()).value == {"waivers": [hidden]}
+    assert "caf\u00e9" in as_yaml([{**WAIVER, "reason": "caf\u00e9"}])
