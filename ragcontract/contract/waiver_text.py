@@ -48,7 +48,7 @@ def _dumped(waiver: Mapping[str, str], *, flow: bool = False) -> str:
     """Return a waiver as YAML, in ASCII if a value has characters that a person cannot see."""
     plain = all(visible(value) == value for value in waiver.values())
     options: dict[str, Any] = {"sort_keys": False, "width": 10**9, "default_flow_style": flow}
-    return yaml.safe_dump(dict(waiver), allow_unicode=plain, **options)
+    return str(yaml.safe_dump(dict(waiver), allow_unicode=plain, **options))
 
 
 def _item(waiver: Mapping[str, str], indent: int) -> list[str]:
