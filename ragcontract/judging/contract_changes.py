@@ -45,7 +45,7 @@ class Step(NamedTuple):
 def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[ContractChange] | None:
     """Return how the contract differs from the one of the baseline, weaker first; None if that is not known.
 
-    ``cutoff`` says whether the largest k is a part of it. A report says that elsewhere, as long as they differ.
+    ``cutoff`` says whether the largest k is a part of it. A report has another note on that, as long as they differ.
     """
     baseline = evaluation.baseline
     stored = baseline.stored if baseline else None
