@@ -1,6 +1,7 @@
 """Keys and lines from a person: single keys on a terminal, lines where standard input is a pipe or a file."""
 
 import os
+import select
 import sys
 from contextlib import suppress
 from typing import Any, Self, TextIO
@@ -14,6 +15,7 @@ except ImportError:  # Windows
     termios = tty = None  # type: ignore[assignment]
 
 END_OF_INPUT, ESCAPE = "\x04", "\x1b"
+SOON = 0.2  # s; how late a Ctrl-C can be noticed
 TYPED_AHEAD = 1024  # bytes that are read at once
 
 
@@ -64,6 +66,7 @@ class Keyboard:
             return click.getchar()
         # Before every key: after Ctrl-Z and `fg`, the terminal may be as the shell wants it.
         tty.setcbreak(self._descriptor, termios.TCSADRAIN)
+        self._wait()
         try:
             keys = os.read(self._descriptor, TYPED_AHEAD)
         except OSError as error:  # the terminal was closed
@@ -87,7 +90,14 @@ class Keyboard:
             with suppress(termios.error):  # the terminal was closed
                 termios.tcsetattr(self._descriptor, termios.TCSADRAIN, self._before)
 
+    def _wait(self) -> None:
+        """Wait for input. A Ctrl-C just before a read that blocks would be noticed only after the next key."""
+        if termios and self._descriptor is not None:
+            while not select.select([self._descriptor], [], [], SOON)[0]:
+                pass
+
     def _line(self) -> str:
+        self._wait()
         line = self._stdin.readline() if self._stdin is not None else ""
         if not line:
             raise EOFError
