@@ -13,7 +13,7 @@ from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings
-from ragcontract.core.rule import RankRule, RowRule, Rule, RuleSettings
+from ragcontract.core.rule import RankRule, RowRule, Rule, RuleSettings, names_of
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.metrics.ranking import Ranking
@@ -26,8 +26,8 @@ NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or l
 class Contract(Struct, frozen=True, kw_only=True):
     """Everything that a run is judged by. ``rules`` are the enforced rule classes.
 
-    Violations of the rules in ``only_new`` count only if the baseline does not have them already. With a ``scope``,
-    ``golden`` and ``gates`` have only what it judges.
+    Violations of the rules named in ``only_new`` count only if the baseline does not have them already. With a
+    ``scope``, ``golden`` and ``gates`` have only what it judges.
 
     ``problems`` are problems of the files. ``limit_problems`` are limits that cannot be judged for any run; the ids of
     their gates are in ``impossible``.
@@ -38,7 +38,7 @@ class Contract(Struct, frozen=True, kw_only=True):
     ranking: Ranking
     families: tuple[Family, ...]
     rules: tuple[type[Rule], ...]
-    only_new: frozenset[type[Rule]] = frozenset()
+    only_new: frozenset[str] = frozenset()
     gates: tuple[Gate, ...]
     settings: RuleSettings
     problems: Problems = Problems()
@@ -142,7 +142,7 @@ def resolve(
         ranking=ranking,
         families=tuple(family for family in families if family is not ranking),
         rules=rules,
-        only_new=frozenset(rule for rule in rules if only_new(config, rule)),
+        only_new=frozenset(name for rule in rules if only_new(config, rule) for name in names_of(rule)),
         gates=gates,
         settings=RuleSettings(k=ranking.k, forbidden_within=config.per_query.forbidden_within),
         problems=problems.found(),

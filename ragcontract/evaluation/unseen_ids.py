@@ -46,7 +46,7 @@ class UnseenIdSearch:
 
     def hold(self, query: GoldenQuery, doc_ids: list[str]) -> None:
         """Hold a row that lacks a relevant document, to compare its ids with it, as long as there is room."""
-        if self._room > 0:
+        if self._unseen and self._room > 0:
             self._held.append((query, doc_ids))
             self._room -= len(doc_ids)
 

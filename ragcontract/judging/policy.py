@@ -16,7 +16,7 @@ from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.nearest import NearNames
-from ragcontract.core.rule import Violation, names_of
+from ragcontract.core.rule import Violation
 from ragcontract.evaluation.aggregates import Aggregates
 from ragcontract.judging.gates import GateReport, Significance
 from ragcontract.judging.violations import Violations
@@ -70,15 +70,14 @@ def excuse_rules(contract: Contract, violations: Violations, today: date) -> tup
 
     Also returns the indexes of the waivers that match any violation, counting or not.
     """
-    only_new = {name for rule in contract.only_new for name in names_of(rule)}
-    if not contract.config.waivers and not only_new:
+    if not contract.config.waivers and not contract.only_new:
         return violations, frozenset()
     waivers = _Waivers(contract.config.waivers, today)
 
     def excused(query: GoldenQuery, violation: Violation) -> Violation:
         if reason := waivers.reason(_targets(query, violation.rule)):
             return replace(violation, waived=reason)
-        return replace(violation, known=violation.in_baseline and violation.rule in only_new)
+        return replace(violation, known=violation.in_baseline and violation.rule in contract.only_new)
 
     marked = {
         query_id: tuple(excused(contract.queries[query_id], one) for one in found)

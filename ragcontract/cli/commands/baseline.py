@@ -25,7 +25,6 @@ from ragcontract.contract import defaults
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count
-from ragcontract.core.rule import names_of
 from ragcontract.core.text import visible
 from ragcontract.evaluation.source import Local
 from ragcontract.files.writing import goes_to_stdout, write_files
@@ -110,7 +109,7 @@ def command(
     queries = count(len(contract.queries), "query")
     known = already_broken_text(
         outcome.report,
-        only_new={name for rule in contract.only_new for name in names_of(rule)},
+        only_new=contract.only_new,
         config=paths.config or defaults.CONFIG,
         today=clock().date(),
     )
