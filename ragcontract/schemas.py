@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from ragcontract.contract.config import DEFAULT_K, config_record
-from ragcontract.contract.golden_file import golden_record
+from ragcontract.contract.golden_row import golden_record
 from ragcontract.contract.limits import AT_K, limit_keys
 from ragcontract.core.gate import LimitKey
 from ragcontract.core.metric import MetricSettings

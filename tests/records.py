@@ -13,6 +13,7 @@ from ragcontract.contract.locations import Locations
 from ragcontract.contract.resolve import resolve
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Gain, RankBy
+from ragcontract.core.rule import Rule
 from ragcontract.core.run import VERSION_FIELDS, Latency, Result, RunRow, SourceFile
 from ragcontract.core.scores import QueryScore
 from ragcontract.evaluation.aggregates import aggregate
@@ -41,6 +42,19 @@ def query(query_id: str = "q1", *relevant: str, **fields: Any) -> GoldenQuery:
     """Return a golden query that wants ``relevant`` documents, none if none is named."""
     given = {"query": f"What about {query_id}?", "location": f"golden.jsonl:{query_id}", **fields}
     return GoldenQuery(id=query_id, relevant_doc_ids=relevant, **given)
+
+
+def golden_of(queries: Sequence[GoldenQuery], files: tuple[SourceFile, ...] = ()) -> Golden:
+    """Return the golden set of these queries, as it is read from a file."""
+    given = [one.answer for one in queries if one.answer]
+    names = {name for one in given for name in one.__struct_fields__ if getattr(one, name) is not None}
+    return Golden(
+        queries={one.id: one for one in queries},
+        files=files,
+        answer_fields=frozenset(names),
+        rule_types=frozenset(type(rule) for one in queries for rule in one.rules if isinstance(rule, Rule)),
+        all_documents=all(one.names_documents for one in queries),
+    )
 
 
 class Rows(Struct, frozen=True, kw_only=True):
@@ -116,7 +130,7 @@ def evaluate(
     registry: Registry = BUILT_IN,
 ) -> Evaluation:
     """Evaluate both sides as the pipeline does; every limit of a config stands in line 7 of ``ragcontract.yml``."""
-    golden = Golden(queries={query.id: query for query in queries}, files=(SourceFile(path=path, sha256="cd" * 32),))
+    golden = golden_of(queries, files=(SourceFile(path=path, sha256="cd" * 32),))
     contract = resolve(golden, _config(config, registry), registry, has_baseline=baseline is not None)
     plan = contract.plan()
     rows = run if isinstance(run, Rows) else Rows(docs=run, name="run.jsonl")

@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("evaluation",),
     ("rules", "metrics"),
     ("statistics",),
+    ("answers",),
     ("runs",),
     ("files",),
     ("core",),

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from ragcontract.contract.config import config_record
-from ragcontract.contract.golden_file import golden_record
+from ragcontract.contract.golden_row import golden_record
 from ragcontract.contract.limits import limit_keys
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import mismatches

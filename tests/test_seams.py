@@ -297,6 +297,7 @@ class Sometimes:
     metrics = (Metric(key="one", label="One"), Metric(key="two", label="Two"))
     needs: frozenset[str] = frozenset()
     from_ids = True
+    switch = ""
 
     def __init__(self, *having: str) -> None:
         """Take the ids of the queries that have them."""

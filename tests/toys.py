@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale
 from ragcontract.core.phrase import Name
-from ragcontract.core.rule import RowRule, Violation
+from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 from ragcontract.registry import BUILT_IN
@@ -24,6 +24,7 @@ class Toxicity:
     )
     needs = frozenset({"scores"})
     from_ids = False
+    switch = ""
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:  # noqa: ARG002 (the seam's)
         """Return the row's score."""
@@ -36,6 +37,7 @@ class Judged:
 
     needs = frozenset({"results"})
     from_ids = True
+    switch = ""
 
     def __init__(self, k: int) -> None:
         """Look at the top k."""
@@ -66,7 +68,7 @@ class MustSay(RowRule, frozen=True, kw_only=True, gc=False, tag="must_say"):
     needs: ClassVar[frozenset[str]] = frozenset({"response"})
     phrase: str
 
-    def violations(self, query: GoldenQuery, row: RunRow) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
         """Yield a violation where it does not."""
         if self.phrase not in (row.response or ""):
             found = (Name(row.response),) if row.response else ("no answer",)

@@ -37,7 +37,7 @@ from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import RunRow
 from ragcontract.evaluation.duplicates import DuplicateCounter
 from ragcontract.evaluation.listed_results import ListedResults
-from ragcontract.evaluation.plan import Plan, RowOutcome, valid_values
+from ragcontract.evaluation.plan import Plan, RowOutcome
 from ragcontract.files.arrow import Columns
 from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.opening import UTF8_BOM
@@ -164,13 +164,11 @@ class _Counts:
         score = plan.ranking.score(query, doc_ids)
         if not plan.families and not plan.row_rules:
             return RowOutcome(score=score)
-        found = [valid_values(family, query, row) for family in plan.families]
-        wrong = [values for values in found if isinstance(values, str)]
-        if wrong:
-            self.bad(_location(file, query.id), [Mismatch((), why) for why in wrong])
+        found = plan.beside_ranks(query, row)
+        if isinstance(found, list):
+            self.bad(_location(file, query.id), [Mismatch((), why) for why in found])
             return None
-        values = tuple([one for one in found if not isinstance(one, str)])
-        return RowOutcome(score=score, values=values, violations=tuple(plan.violations(query, row)))
+        return RowOutcome(score=score, values=found.values, violations=found.violations)
 
     def bad(self, location: str, mismatches: Iterable[Mismatch]) -> None:
         """Count the problems of an invalid row; the first ``bounds.PROBLEMS`` of each part of a run are described."""

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.gate import LimitKey
 from ragcontract.core.ids import Id, Rank, Tag
 from ragcontract.core.metric import Gain, RankBy
@@ -109,6 +110,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["error", "zero"],
         Meta(description="A golden query without a run row: refuse the run, or score it 0."),
     ] = "error"
+
+    answers: AnswerSettings = AnswerSettings()
 
     schema_extra: ClassVar[dict[str, Any]] = {}
 

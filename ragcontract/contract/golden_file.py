@@ -1,16 +1,16 @@
 """Reads ``golden.jsonl``: the golden queries."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
-from operator import or_
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Any
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
+from ragcontract.contract.answer_fields import NO_FIELDS, AnswerFields, answer_fields, present
+from ragcontract.contract.golden_row import GoldenRow, golden_record
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import Id, Rank, Tag, TextId, as_id, unique_ids
+from ragcontract.core.ids import as_id, unique_ids
+from ragcontract.core.rule import Rule
 from ragcontract.core.run import SourceFile
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.opening import Progress, no_progress
@@ -20,83 +20,25 @@ from ragcontract.files.rows import read_rows
 from ragcontract.files.schema import Mismatch
 from ragcontract.registry import Registry
 
-Question = Annotated[
-    str, Meta(min_length=1, max_length=bounds.QUESTION, title=f"text of 1 to {bounds.QUESTION:,} characters")
-]
 RELEVANT_GRADE = 1
 PLACEHOLDER = "TODO"  # what `rag-contract init` writes in place of the relevant documents
 FILL_IN = "run `rag-contract label`, or write the ids of the documents that answer the question, or [] if nothing does"
-
-# The bounds keep sums from overflowing and products from underflowing to 0.
-Weight = Annotated[float, Meta(ge=bounds.WEIGHT_LEAST, le=bounds.WEIGHT, title="a number from 1e-9 to a billion")]
-Grade = Annotated[float, Meta(ge=0, le=bounds.GRADE, title="a number of at least 0, at most a billion")]
-
-
-class GoldenRow(Struct, frozen=True, kw_only=True):
-    """A line of the golden file."""
-
-    id: Annotated[Id, Meta(description="Stable id of the query; runs refer to it.")]
-    query: Annotated[Question, Meta(description="The question.")]
-    relevant_doc_ids: Annotated[
-        list[Id] | None,
-        Meta(description="The documents that must be found. Empty: nothing answers the question."),
-    ] = None
-    must_rank_at_most: Annotated[
-        Rank | None, Meta(description="At least one relevant document must be at this rank or better.")
-    ] = None
-    must_include_any: Annotated[
-        bool | None, Meta(description="One relevant document in the top k is enough, instead of all.")
-    ] = None
-    forbidden_doc_ids: Annotated[list[Id] | None, Meta(description="Documents that must not be retrieved.")] = None
-    weight: Annotated[Weight | None, Meta(description="Importance of the query in the means; 1 by default.")] = None
-    tags: Annotated[list[Tag] | None, Meta(description="Labels to report metrics by.")] = None
-    severity: Annotated[
-        Literal["error", "warn"] | None, Meta(description="With warn, broken rules are reported but do not fail.")
-    ] = None
-    metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; not read.")] = None
-    relevance: Annotated[
-        dict[TextId, Grade] | None,
-        Meta(description="Grades of documents; with it, relevant_doc_ids may be left out: those of grade 1 or more."),
-    ] = None
-
-    schema_extra: ClassVar[dict[str, Any]] = {
-        "anyOf": [
-            {"required": ["relevant_doc_ids"], "properties": {"relevant_doc_ids": {"type": "array"}}},
-            {"required": ["relevance"], "properties": {"relevance": {"type": "object"}}},
-        ]
-    }
-
-
-def golden_record(registry: Registry) -> type[GoldenRow]:
-    """Return the record of a line; it has a field ``rules`` if the registry has rules that are defined in rows."""
-    written = [rule for rule in registry.rules if rule.in_rows]
-    if not written:
-        return GoldenRow
-    union = reduce(or_, written[1:], cast("Any", written[0]))
-    about = Meta(description="Further rules of this query, each an object with its `type`.")
-    field = ("rules", Annotated[list[union] | None, about], None)  # type: ignore[valid-type]
-    return cast(
-        "type[GoldenRow]",
-        msgspec.defstruct(
-            GoldenRow.__name__,
-            [field],
-            bases=(GoldenRow,),
-            namespace={"__doc__": GoldenRow.__doc__},
-            frozen=True,
-            kw_only=True,
-        ),
-    )
 
 
 class Golden(Struct, frozen=True, kw_only=True):
     """The golden set by query id, in the order of the files.
 
-    ``metadata`` is the location of the first row with metadata (which is not retained), or None.
+    ``metadata`` is the location of the first row with metadata (which is not retained), or None. ``answer_fields`` are
+    the fields about the answer that any row has, and ``rule_types`` the classes of all rules about rows. Every row
+    names documents if ``all_documents`` is true.
     """
 
     queries: dict[str, GoldenQuery]
     files: tuple[SourceFile, ...] = ()
     metadata: str | None = None
+    answer_fields: frozenset[str] = frozenset()
+    rule_types: frozenset[type[Rule]] = frozenset()
+    all_documents: bool = True
     problems: Problems = Problems()
 
 
@@ -130,11 +72,15 @@ class _Builder:
         self._metadata: str | None = None
         self.misspelled: Warned | None = None  # the field of the relevant documents: a row without it says so
         self._explained = False
+        self._answer_fields: set[str] = set()
+        self._rule_types: set[type[Rule]] = set()
+        self._all_documents = True
 
     def row(self, row: GoldenRow, location: str) -> None:
         if row.metadata and self._metadata is None:
             self._metadata = location
-        relevant = _relevant(row)
+        given = present(row)
+        relevant = _relevant(row, given)
         if isinstance(relevant, Mismatch):
             if self.misspelled and row.relevance is None:
                 self._explained = True
@@ -143,18 +89,25 @@ class _Builder:
             return
         if row.must_rank_at_most is not None and not relevant:
             self.problems.problem(f"{location}: must_rank_at_most", "needs at least one relevant document to rank")
-        query = self._query(row, location, relevant)
+        fields = answer_fields(row) if given or row.tier or row.as_evaluated else NO_FIELDS
+        for mismatch in fields.mismatches:
+            self.problems.mismatch(location, mismatch)
+        self._answer_fields.update(given)
+        query = self._query(row, location, relevant, fields)
         if query.id in self._queries:
             first = self._queries[query.id].location
             self.problems.problem(f"{location}: id", f"duplicate id {query.id!r}, first defined at {first}")
         else:
             self._queries[query.id] = query
 
-    def _query(self, row: GoldenRow, location: str, relevant: tuple[str, ...]) -> GoldenQuery:
+    def _query(self, row: GoldenRow, location: str, relevant: tuple[str, ...], fields: AnswerFields) -> GoldenQuery:
         tags = tuple(dict.fromkeys(row.tags)) if row.tags else ()
         if tags and tags not in self._shared:
             tags = self._noted(tags, location)
-        rules = tuple(getattr(row, "rules", None) or ())
+        rules = fields.rules
+        self._rule_types.update(map(type, rules))
+        names_documents = row.relevant_doc_ids is not None or row.relevance is not None
+        self._all_documents = self._all_documents and names_documents
         return GoldenQuery(
             id=as_id(row.id),
             query=row.query,
@@ -168,6 +121,8 @@ class _Builder:
             relevance=row.relevance,
             severity=row.severity or "error",
             rules=self._shared.setdefault(rules, rules) if rules else (),
+            answer=fields.answer,
+            names_documents=names_documents,
         )
 
     def _noted(self, tags: tuple[str, ...], location: str) -> tuple[str, ...]:
@@ -187,7 +142,13 @@ class _Builder:
         for warning in contract_warnings(self._queries.values()):
             self.problems.warning(warning)
         return Golden(
-            queries=self._queries, files=tuple(self.files), metadata=self._metadata, problems=self.problems.found()
+            queries=self._queries,
+            files=tuple(self.files),
+            metadata=self._metadata,
+            answer_fields=frozenset(self._answer_fields),
+            rule_types=frozenset(self._rule_types),
+            all_documents=self._all_documents,
+            problems=self.problems.found(),
         )
 
 
@@ -199,9 +160,11 @@ def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
         yield f"{unnamed[0].location}: {field} still holds the placeholder {PLACEHOLDER!r}{others}; {FILL_IN}"
 
 
-def _relevant(row: GoldenRow) -> tuple[str, ...] | Mismatch:
+def _relevant(row: GoldenRow, answer_fields: Sequence[str]) -> tuple[str, ...] | Mismatch:
     """Return the ids of the relevant documents, or the mismatch if the row is invalid."""
     if row.relevance is None:
+        if row.relevant_doc_ids is None and answer_fields:
+            return ()
         if row.relevant_doc_ids is None:
             message = "is missing; give the documents to be found, or [] if nothing answers it"
             return Mismatch(("relevant_doc_ids",), message)

@@ -78,9 +78,12 @@ class Contract(Struct, frozen=True, kw_only=True):
             golden=self.queries,
             ranking=self.ranking,
             families=self.families,
-            row_rules=tuple(rule for rule in self.rules if issubclass(rule, RowRule)),
+            row_rules=tuple(
+                rule for rule in self.rules if issubclass(rule, RowRule) and rule in self.golden.rule_types
+            ),
             rank_rules=tuple(rule for rule in self.rules if issubclass(rule, RankRule)),
             settings=self.settings,
+            results_required=self.golden.all_documents,
             repeats=repeats,
             keep_ids=keep_ids,
             tags=frozenset(self.scope.tags if self.scope else ()),
@@ -115,6 +118,7 @@ def resolve(
         cutoffs=config_file.cutoffs,
         rank_by=config.rank_by,
         gain="linear" if steep else config.gain,  # so that the remaining problems can be found
+        answers=config.answers,
     )
     families = [family for provider in registry.metrics for family in provider(settings)]
     ranking = next(family for family in families if isinstance(family, Ranking))
@@ -140,16 +144,24 @@ def resolve(
         golden=golden,
         config_file=config_file,
         ranking=ranking,
-        families=tuple(family for family in families if family is not ranking),
+        families=tuple(family for family in families if family is not ranking and _is_on(family, golden, config_file)),
         rules=rules,
         only_new=frozenset(name for rule in rules if only_new(config, rule) for name in names_of(rule)),
         gates=gates,
-        settings=RuleSettings(k=ranking.k, forbidden_within=config.per_query.forbidden_within),
+        settings=RuleSettings(k=ranking.k, forbidden_within=config.per_query.forbidden_within, answers=config.answers),
         problems=problems.found(),
         limit_problems=_limit_problems(why_not),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
     )
+
+
+def _is_on(family: Family, golden: Golden, config_file: ConfigFile) -> bool:
+    """Return whether a family is computed: a golden row asks for it, or the configuration limits one of its metrics."""
+    if not family.switch or family.switch in golden.answer_fields:
+        return True
+    named = {gate.quantity.key for gate in config_file.gates}
+    return any(metric.key in named for metric in family.metrics)
 
 
 def _impossible(

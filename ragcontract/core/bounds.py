@@ -8,6 +8,7 @@ A comment above a group is its heading, and further lines are its reasons. docs/
 ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
 TAG = 200  # characters; a tag; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
+ANSWER = 1 << 20  # characters; `response` and `error` of a run row, where a rule reads it; exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
@@ -97,6 +98,7 @@ TERMINAL_WHY = 200  # characters; why a broken rule does not count, in the termi
 TERMINAL_QUESTION = 80  # characters; a question in the terminal; cut, with an ellipsis
 TERMINAL_RESULT = 60  # characters; a result of a broken query in `diff`; cut, with an ellipsis
 TERMINAL_REASON = 500  # characters; why regressions are accepted, in the terminal; cut, with an ellipsis
+EXCERPT = 80  # characters; the part of an answer that a message quotes; cut, with ellipses
 
 # Markdown: `report.md`, the comment and the summary
 ROWS = 100  # rows; a table or a list; the others are counted

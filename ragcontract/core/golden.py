@@ -5,14 +5,36 @@ from typing import Literal
 from msgspec import Struct
 
 Severity = Literal["error", "warn"]
+Mode = Literal["trustworthy", "disputed", "abstain"]
+
+
+class ExpectedAnswer(Struct, frozen=True, kw_only=True, gc=False):
+    """What a golden query expects of the answer, apart from its rules.
+
+    ``reference`` is a good answer, ``reference_claims`` what it says, one statement each; ``reference_contexts`` are
+    the texts that must be retrieved. ``reference_tool_calls`` are the calls that must be made; an empty tuple means
+    that no tool may be called. None is a field that the row does not have. ``as_evaluated`` names the benchmark whose
+    own matching applies to the row.
+    """
+
+    reference: str | None = None
+    reference_claims: tuple[str, ...] | None = None
+    reference_contexts: tuple[str, ...] | None = None
+    reference_tool_calls: tuple[Struct, ...] | None = None
+    expected_mode: Mode | None = None
+    expected_label: str | None = None
+    turns: tuple[Struct, ...] | None = None
+    tier: str | None = None
+    as_evaluated: str | None = None
 
 
 class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     """A question and its expectations, with defaults filled in and ids as text.
 
     ``location`` is the file and line of the row, such as ``golden.jsonl:17``. A query without relevant documents is
-    unanswerable. ``rules`` holds the entries of the row's ``rules`` field; rules configured by other fields read those
-    fields directly.
+    unanswerable. ``rules`` holds the entries of the row's ``rules`` field and the rules made from fields about the
+    answer (``answer_must_include``); rules about documents read their fields directly. ``answer`` is None for a row
+    about documents only. A row without ``relevant_doc_ids`` does not name documents: retrieval is not judged.
     """
 
     id: str
@@ -27,6 +49,8 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     relevance: dict[str, float] | None = None
     severity: Severity = "error"
     rules: tuple[Struct, ...] = ()
+    answer: ExpectedAnswer | None = None
+    names_documents: bool = True
 
     @property
     def answerable(self) -> bool:

@@ -4,11 +4,12 @@ All other code (configuration, gates, tags, suggestions, reports) works with sin
 module with a class and a provider, and register the provider in ``ragcontract.registry``.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
@@ -60,6 +61,7 @@ class Family(Protocol):
 
     ``needs`` names the fields of the run row that the family reads; other fields may not be decoded. If ``from_ids`` is
     true, the metrics are recomputed from the document ids of a stored baseline; otherwise its stored values are used.
+    A family is computed if a golden row has the field ``switch``, or if the configuration names one of its metrics.
     """
 
     @property
@@ -74,16 +76,25 @@ class Family(Protocol):
     def from_ids(self) -> bool:
         """Whether the metrics can be computed from document ids alone."""
 
+    @property
+    def switch(self) -> str:
+        """The golden field that switches the family on; empty if it is always on, ``-`` if none does."""
+
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
         """Return the values for a query; an empty tuple if the metrics do not apply to it."""
 
 
 class MetricSettings(Struct, frozen=True, kw_only=True):
-    """Metric settings from the configuration: the cut-offs, largest first, and how ranks and grades count."""
+    """Metric settings from the configuration: the cut-offs, largest first, and how ranks, grades and answers count.
+
+    ``declared`` are the entries of its section ``metrics``, by metric.
+    """
 
     cutoffs: tuple[int, ...]
     rank_by: RankBy = "results"
     gain: Gain = "linear"
+    declared: Mapping[str, Struct] = {}
+    answers: AnswerSettings = AnswerSettings()
 
 
 Provider: TypeAlias = Callable[[MetricSettings], Iterable[Family]]

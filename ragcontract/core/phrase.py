@@ -12,10 +12,14 @@ from msgspec import Struct
 from ragcontract.core import bounds
 
 
-class Name(Struct, frozen=True, gc=False):
-    """A name from a file; each output quotes it in its own way."""
+class Name(Struct, frozen=True, gc=False, omit_defaults=True):
+    """A name or a short text from a file; each output quotes it in its own way.
+
+    ``said`` marks a part of what the application answered, which ``--no-answers`` leaves out.
+    """
 
     name: str
+    said: bool = False
 
 
 Phrase: TypeAlias = tuple[str | Name, ...]  # in JSON: ["no ", {"name": "doc_a"}, " in top 5"]

@@ -5,11 +5,12 @@ some are read from fields of their own (``must_rank_at_most: 3``). To add one, a
 register it in ``ragcontract.registry``.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, Self
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
+from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import RunRow
@@ -22,7 +23,7 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     ``doc_ids`` are the documents involved and ``limit`` is the rank for rules about ranks. ``causes`` are the single
     things that are wrong, for a rule where these are not the documents involved. ``in_baseline`` says that the baseline
     violates the rule already, for the same causes; ``known`` that this violation does not count therefore. ``waived``
-    is the reason of the waiver, if there is one.
+    is the reason of the waiver, if there is one. With ``warns``, it is reported and does not fail the check.
     """
 
     rule: str
@@ -34,6 +35,7 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     in_baseline: bool = False
     known: bool = False
     waived: str | None = None
+    warns: bool = False
 
     @property
     def counts(self) -> bool:
@@ -47,10 +49,21 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RuleSettings(Struct, frozen=True, kw_only=True):
-    """Rule settings from the configuration: the largest cut-off, and the depth to which documents can be forbidden."""
+    """Rule settings from the configuration.
+
+    The largest cut-off, the depth to which documents can be forbidden, and how answers are compared.
+    """
 
     k: int
     forbidden_within: int | None = None
+    answers: AnswerSettings = AnswerSettings()
+
+
+class RowContext(Struct, frozen=True, kw_only=True):
+    """What a rule sees beside the row: the settings, and the row's metrics by key, if the rule ``needs_metrics``."""
+
+    settings: RuleSettings
+    metrics: Mapping[str, float] = {}
 
 
 class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid_unknown_fields=True):
@@ -71,11 +84,23 @@ class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid
 
 
 class RowRule(Rule, frozen=True, kw_only=True, gc=False):
-    """A rule that is checked against the run row; ``needs`` names the fields of the row that it reads."""
+    """A rule that is checked against the run row: an entry in the ``rules`` of its golden query.
+
+    ``needs`` names the fields of the row that it reads. ``about_answer`` says that the query must be answered, too.
+    """
 
     needs: ClassVar[frozenset[str]] = frozenset()
+    needs_metrics: ClassVar[bool] = False
+    about_answer: ClassVar[bool] = False
 
-    def violations(self, query: GoldenQuery, row: RunRow) -> Iterator[Violation]:
+    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (used by subclasses)
+        """Return what the row lacks, which makes it impossible to judge; it completes "query 'q1' …"."""
+        for field in sorted(self.needs):
+            if "." not in field and getattr(row, field) is UNSET:
+                return f"has no {field}, which {names_of(type(self))[0]} needs; export it"
+        return None
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
         """Yield the violations in the row."""
         raise NotImplementedError
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Annotated, Any, TypeAlias, cast
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, as_ids
@@ -17,10 +17,24 @@ RESULT_ALWAYS = frozenset({"doc_id", "score", "chunk_id", "metadata"})
 _ABOUT_RESULTS = "What was retrieved, best first."
 
 Json: TypeAlias = dict[str, Any]
+AnswerText = Annotated[str, Meta(max_length=bounds.ANSWER, title=f"text of at most {bounds.ANSWER:,} characters")]
 
 
 class Skipped(Struct, frozen=True, gc=False):
     """An object whose fields are skipped when decoding; rows may contain megabytes of text."""
+
+
+_ABSENT: list["Result"] = []
+
+
+def no_results() -> list["Result"]:
+    """Return the results of a row without that field; :func:`lacks_results` tells them from an empty list."""
+    return _ABSENT
+
+
+def lacks_results(row: "RunRow") -> bool:
+    """Return whether the row has no field ``results``, which is only allowed if the query names no documents."""
+    return row.results is _ABSENT
 
 
 # These records hold all fields that an application can export; readers decode the `row_type` with the fields that are
@@ -47,7 +61,7 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     """A line of the run file. The order of ``results`` is the ranking."""
 
     query_id: Annotated[Id, Meta(description="The id of a golden query.")]
-    results: Annotated[list[Result], Meta(description=_ABOUT_RESULTS)]
+    results: Annotated[list[Result], Meta(description=_ABOUT_RESULTS)] = msgspec.field(default_factory=no_results)
     latency_ms: Annotated[
         Annotated[float, Meta(ge=0, le=bounds.MILLISECONDS, title="a number from 0 to a billion")] | None,
         Meta(description="How long the retrieval took, in milliseconds."),
@@ -61,8 +75,10 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
         | None,
         Meta(description="The question; read by `label` and `init --from-run` only."),
     ] = None
-    response: Annotated[str | None, Meta(description="What the application answered.")] = None
-    error: Annotated[str | None, Meta(description="Why there is no answer.")] = None
+    response: Annotated[
+        AnswerText | UnsetType | None, Meta(description="What the application answered; null if it did not.")
+    ] = UNSET
+    error: Annotated[AnswerText | None, Meta(description="Why there is no answer.")] = None
     retrieved_contexts: Annotated[list[str] | None, Meta(description="The texts that the model saw.")] = None
     tool_calls: Annotated[list[Json] | None, Meta(description="The tools that were called.")] = None
     messages: Annotated[list[Json] | None, Meta(description="A conversation of several turns.")] = None
@@ -82,26 +98,33 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
 
 
 @lru_cache(maxsize=64)
-def row_type(needs: frozenset[str] = frozenset()) -> type[RunRow]:
+def row_type(needs: frozenset[str] = frozenset(), *, results_required: bool = True) -> type[RunRow]:
     """Return a record type with the fields that every check reads and those in ``needs``, and no others.
 
     ``needs`` names fields of a row, such as ``response``, and of a result, such as ``results.text``. Reading any other
-    field raises AttributeError, so a metric that does not declare a field fails in its first test.
+    field raises AttributeError, so a metric that does not declare a field fails in its first test. Only a contract with
+    queries that name no documents accepts rows without ``results``.
     """
     result = _narrow(Result, RESULT_ALWAYS | {name.removeprefix("results.") for name in needs if "." in name}, {})
-    row = _narrow(RunRow, ALWAYS | needs, {"results": Annotated[list[result], Meta(description=_ABOUT_RESULTS)]})  # type: ignore[valid-type]
-    return cast("type[RunRow]", row)
+    results = Annotated[list[result], Meta(description=_ABOUT_RESULTS)]  # type: ignore[valid-type]
+    return cast("type[RunRow]", _narrow(RunRow, ALWAYS | needs, {"results": results}, required=results_required))
 
 
-def _narrow(record: type[Struct], names: Iterable[str], replaced: dict[str, Any]) -> type[Struct]:
+def _narrow(
+    record: type[Struct], names: Iterable[str], replaced: dict[str, Any], *, required: bool = True
+) -> type[Struct]:
     included = set(names)
-    fields = [
-        (field.name, replaced.get(field.name, record.__annotations__[field.name]), field.default)
-        if not field.required
-        else (field.name, replaced.get(field.name, record.__annotations__[field.name]))
-        for field in msgspec.structs.fields(record)
-        if field.name in included
-    ]
+    fields: list[Any] = []
+    for field in msgspec.structs.fields(record):
+        if field.name not in included:
+            continue
+        kind = replaced.get(field.name, record.__annotations__[field.name])
+        if field.required or (required and field.name in replaced):
+            fields.append((field.name, kind))
+        elif field.name in replaced:
+            fields.append((field.name, kind, msgspec.field(default_factory=no_results)))
+        else:
+            fields.append((field.name, kind, field.default))
     namespace: dict[str, Any] = {"__doc__": record.__doc__}
     if record is RunRow:
         namespace["doc_ids"] = RunRow.doc_ids

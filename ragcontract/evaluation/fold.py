@@ -10,7 +10,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, as_ids
 from ragcontract.core.metric import Family, Metric
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile
+from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile, lacks_results
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import DepthCounter
@@ -91,6 +91,7 @@ class _Builder:
             self._paths.append(event.path)
         first = (len(self._paths) - 1 << FILE_BITS) + event.line
         needs_row = bool(self._plan.families or self._plan.row_rules)
+        results_optional = not self._plan.results_required
         order = self._order
         falling = order.falling
         known: list[RunRow] = []
@@ -111,6 +112,10 @@ class _Builder:
                 self._refuse_second_row(query_id, location_of(event, index))
                 continue
             lines[query.id] = first + index  # the golden query's id, so that the row's copy can be freed
+            if results_optional and lacks_results(row) and query.names_documents:
+                where = location_of(event, index)
+                self.problems.problem(f"{where}: results", f"is missing, and query {shown(query.id)} names documents")
+                continue
             known.append(row)
             doc_ids = row.doc_ids
             retrieved.append((query, doc_ids))
@@ -168,15 +173,17 @@ class _Builder:
 
     def _note_row(self, query: GoldenQuery, row: RunRow, location: str, *, is_repeat: bool) -> None:
         """Store the values and violations that need the row itself."""
-        for family, column in zip(self._plan.families, self._columns, strict=True):
-            values = valid_values(family, query, row)
-            if isinstance(values, str):
-                self.problems.problem(location, f"query {shown(query.id)} {values}")
-            else:
-                (column.repeat if is_repeat else column.note)(query.id, values)
-        if violations := tuple(self._plan.violations(query, row)):
-            self._violations[query.id] = merged(self._violations.get(query.id, ()), violations)
-            self._listed.hold(query.id, row.results)
+        outcome = self._plan.beside_ranks(query, row)
+        if isinstance(outcome, list):
+            for why in outcome:
+                self.problems.problem(location, f"query {shown(query.id)} {why}")
+            return
+        for column, values in zip(self._columns, outcome.values, strict=True):
+            (column.repeat if is_repeat else column.note)(query.id, values)
+        if outcome.violations:
+            self._violations[query.id] = merged(self._violations.get(query.id, ()), outcome.violations)
+            if not self._plan.is_baseline:
+                self._listed.hold(query.id, row.results)
 
     def _recompute(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
         """Compute the metrics of a stored query again, from the document ids of each of its rows."""

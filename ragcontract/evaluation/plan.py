@@ -1,16 +1,24 @@
 """How to evaluate each row of a run; the same plan is used for run and baseline, locally and on a cluster."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, Missing
-from ragcontract.core.rule import RankRule, RowRule, RuleSettings, Violation
+from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Violation
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.metrics.ranking import Ranking
+from ragcontract.runs.past import digest
+
+
+class BesideRanks(Struct, frozen=True, kw_only=True, gc=False):
+    """The values of a row for each family but the ranking metrics, and the rules of rows that it violates."""
+
+    values: tuple[Values, ...] = ()
+    violations: tuple[Violation, ...] = ()
 
 
 class RowOutcome(Struct, frozen=True, kw_only=True, gc=False):
@@ -25,12 +33,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     """The metrics, rules and options for the evaluation of rows.
 
     ``ranking`` is the family whose ranks are stored for rules; ``families`` are the others. ``row_rules`` are the rule
-    classes that need the row, and ``rank_rules`` those that need its ranks: they say which rows break the contract, so
-    that their results can be listed. ``listed`` are the queries whose results a baseline holds. With ``repeats``, a
-    query may have several rows; with ``keep_ids``, the document ids of all rows are stored. With ``tags``, means are
-    computed for these tags only, and rows for the golden queries that are ``not_judged`` are skipped. A run is scored
-    as if nothing was retrieved for a golden query without a row (whether that is allowed, ``judging.unjudgeable``
-    says); a baseline may lack rows, because golden queries may be new.
+    classes in use that need the row, and ``rank_rules`` those that need its ranks: they say which rows break the
+    contract, so that their results can be listed. ``listed`` are the queries whose results a baseline holds. Rows may
+    lack ``results`` unless ``results_required``. With ``repeats``, a query may have several rows; with ``keep_ids``,
+    the document ids of all rows are stored. With ``tags``, means are computed for these tags only, and rows for the
+    golden queries that are ``not_judged`` are skipped. A run is scored as if nothing was retrieved for a golden query
+    without a row (whether that is allowed, ``judging.unjudgeable`` says); a baseline may lack rows, because golden
+    queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
@@ -40,6 +49,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     rank_rules: tuple[type[RankRule], ...] = ()
     listed: frozenset[str] = frozenset()
     settings: RuleSettings
+    results_required: bool = True
     repeats: bool = False
     keep_ids: bool = False
     is_baseline: bool = False
@@ -60,31 +70,68 @@ class Plan(Struct, frozen=True, kw_only=True):
     @property
     def row_type(self) -> type[RunRow]:
         """The record type with which rows are decoded."""
-        return row_type(self.needs)
+        return row_type(self.needs, results_required=self.results_required)
 
     def for_baseline(self, listed: Collection[str] = ()) -> "Plan":
         """Return the plan for the other side: a baseline is not judged, and need not have every query.
 
-        Its results are held for the queries that are ``listed``.
+        What it violates is only compared, so its rows may lack what rules need. Its results are held for the queries
+        that are ``listed``.
         """
-        return replace(self, row_rules=(), rank_rules=(), keep_ids=False, is_baseline=True, listed=frozenset(listed))
+        return replace(self, rank_rules=(), keep_ids=False, is_baseline=True, listed=frozenset(listed))
 
-    def violations(self, query: GoldenQuery, row: RunRow) -> Iterator[Violation]:
-        """Yield what a row violates, but for rules of ranks."""
-        for rules in self.row_rules:
-            for rule in rules.of(query, self.settings):
-                yield from rule.violations(query, row)
+    def beside_ranks(self, query: GoldenQuery, row: RunRow) -> BesideRanks | list[str]:
+        """Return the outcome of a row but for its ranks, or what is wrong with it; completes "query 'q1' …"."""
+        found = [valid_values(family, query, row) for family in self.families]
+        wrong = [values for values in found if isinstance(values, str)]
+        values = tuple([one for one in found if not isinstance(one, str)])
+        if wrong:
+            return wrong
+        violations: tuple[Violation, ...] = ()
+        if self.row_rules and query.rules:
+            context = self._context(values)
+            rules = [rule for rule in query.rules if isinstance(rule, self.row_rules)]
+            lacking = [why for rule in rules if (why := rule.lacking(query, row, context))]
+            if lacking and not self.is_baseline:
+                return list(dict.fromkeys(lacking))
+            if not lacking:
+                violations = tuple([one for rule in rules for one in _violations(rule, query, row, context)])
+        return BesideRanks(values=values, violations=violations)
 
     def missing(self, query: GoldenQuery) -> RowOutcome:
         """Return the outcome of a query without a row, as of an empty row: nothing found, the worst of what it has.
 
         A query that has no part in a family's metrics has none here either.
         """
-        row = self.row_type(query_id=query.id, results=[])
+        unanswered = {"response": None} if "response" in self.needs else {}
+        row = self.row_type(query_id=query.id, results=[], **unanswered)
         values = [() if family.values(query, row) == () else worst_values(family.metrics) for family in self.families]
-        return RowOutcome(
-            score=self.ranking.score(query, ()), values=tuple(values), violations=tuple(self.violations(query, row))
-        )
+        context = self._context(values)
+        rules = [rule for rule in query.rules if isinstance(rule, self.row_rules)]
+        violations = [one for rule in rules for one in _violations(rule, query, row, context)]
+        return RowOutcome(score=self.ranking.score(query, ()), values=tuple(values), violations=tuple(violations))
+
+    def _context(self, values: Sequence[Values]) -> RowContext:
+        """Return what the rules of a row see, given the values of all families but the ranking metrics."""
+        if not any(rule.needs_metrics for rule in self.row_rules):
+            return RowContext(settings=self.settings)
+        metrics = {
+            metric.key: value
+            for family, of_family in zip(self.families, values, strict=True)
+            for metric, value in zip(family.metrics, of_family, strict=False)  # not strict: () if none applies
+        }
+        return RowContext(settings=self.settings, metrics=metrics)
+
+
+def _violations(rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
+    """Yield the violations of a rule, with digests of the rule and of each thing that is wrong as their causes.
+
+    A query may have several rules of one class, and a stored baseline has no texts: only a digest tells whether it
+    violates the same rule for the same reason.
+    """
+    for one in rule.violations(query, row, context):
+        causes = one.causes or one.doc_ids or ("",)
+        yield replace(one, causes=tuple([digest([rule, cause]) for cause in causes]))
 
 
 def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | str:

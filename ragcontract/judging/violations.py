@@ -31,13 +31,14 @@ def _compared(
 ) -> tuple[Violation, ...]:
     """Mark the violations that the baseline has already; a query that the baseline lacks has only new ones.
 
-    Violations of row rules are new, because the rows of a stored baseline are not known.
+    Violations of row rules are known of a baseline that is a run.
     """
     baseline = evaluation.baseline
     if baseline is None or query.id not in baseline.scores:
         return violations
     before: dict[str, frozenset[str]] = {}
-    for one in _of_ranks(rules, query, baseline.scores[query.id]):
+    of_rows = baseline.violations.get(query.id, ())
+    for one in (*_of_ranks(rules, query, baseline.scores[query.id]), *of_rows):
         before[one.rule] = before.get(one.rule, frozenset()) | one.wrong
     return tuple(
         replace(one, in_baseline=True) if one.rule in before and one.wrong <= before[one.rule] else one

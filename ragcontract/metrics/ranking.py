@@ -28,6 +28,7 @@ class Ranking:
 
     needs = frozenset({"results"})
     from_ids = True
+    switch = ""
 
     def __init__(
         self,

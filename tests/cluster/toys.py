@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale
 from ragcontract.core.phrase import Name
-from ragcontract.core.rule import RowRule, Violation
+from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 from ragcontract.registry import BUILT_IN
@@ -35,10 +35,14 @@ class Answer(Struct, frozen=True):
     def from_ids(self) -> bool:
         return False
 
+    @property
+    def switch(self) -> str:
+        return ""
+
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
         if UNASKED in query.tags:
             return ()
-        if row.response is None:
+        if not isinstance(row.response, str):
             return Missing("has no response")
         return len(row.response), float(row.response.endswith("."))
 
@@ -58,6 +62,10 @@ class Quoted(Struct, frozen=True):
     def from_ids(self) -> bool:
         return False
 
+    @property
+    def switch(self) -> str:
+        return ""
+
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:  # noqa: ARG002
         found = [result.text in (row.response or "") for result in row.results if result.text]
         return (sum(found) / len(found) if found else 0.0,)
@@ -70,7 +78,7 @@ class MustSay(RowRule, frozen=True, kw_only=True, gc=False, tag="must_say"):
 
     needs: ClassVar[frozenset[str]] = frozenset({"response", "mode"})
 
-    def violations(self, query: GoldenQuery, row: RunRow) -> Iterator[Violation]:  # noqa: ARG002
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield what the answer lacks."""
         if self.text not in (row.response or ""):
             found = (f"{row.mode or 'no mode'}",)

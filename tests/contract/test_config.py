@@ -271,6 +271,7 @@ class Toy:
 
     needs: frozenset[str] = frozenset()
     from_ids = True
+    switch = ""
 
     def __init__(self, metric: Metric) -> None:
         self.metrics = (metric,)

@@ -1,17 +1,16 @@
 """What is resolved from golden queries and configuration."""
 
 from ragcontract.contract.config_file import config_of
-from ragcontract.contract.golden_file import Golden
 from ragcontract.contract.resolve import Contract, resolve
 from ragcontract.registry import BUILT_IN
-from tests.records import query
+from tests.records import golden_of, query
 from tests.work import work
 
 
 def resolved(size: int) -> tuple[Contract, int]:
     """Return a contract with as many limits on tags as golden queries, each of which has its own tag."""
     queries = [query(f"q{number}", "A", tags=(f"tag {number}",)) for number in range(size)]
-    golden = Golden(queries={one.id: one for one in queries})
+    golden = golden_of(queries)
     limits = {f"tag {number}": {"minimums": {"mrr_at_k": 0.5}} for number in range(1, size + 1)}
     config = config_of({"tags": limits}, BUILT_IN, location="ragcontract.yml:7")
     made: list[Contract] = []

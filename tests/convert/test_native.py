@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ragcontract.contract.golden_file import GoldenRow
+from ragcontract.contract.golden_row import GoldenRow
 from ragcontract.convert.collection import Collection
 from ragcontract.files.problems import Problems
 from tests.builders import as_jsonl, golden, run

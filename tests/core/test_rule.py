@@ -11,7 +11,7 @@ from ragcontract import pipeline
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.finding import sentence
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.rule import RowRule, Violation, names_of, switch_of
+from ragcontract.core.rule import RowContext, RowRule, Violation, names_of, switch_of
 from ragcontract.core.run import RunRow
 from ragcontract.evaluation.source import Local
 from ragcontract.judging.decision import decide
@@ -28,7 +28,7 @@ class MostResults(RowRule, frozen=True, kw_only=True, gc=False, tag="most_result
     needs = frozenset({"results"})
     count: int
 
-    def violations(self, query: GoldenQuery, row: RunRow) -> Iterator[Violation]:  # noqa: ARG002
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         if len(row.results) > self.count:
             yield Violation(
                 rule="most_results", expected=(f"at most {self.count} results",), found=(f"{len(row.results)}",)

@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.contract.config_file import ConfigFile
-from ragcontract.contract.golden_file import Golden
 from ragcontract.contract.resolve import resolve
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
@@ -23,11 +22,11 @@ from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.runs.readers import RunEvent
 from ragcontract.runs.stored import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead, Tool
 from ragcontract.statistics.means import Comparison
-from tests.records import NOW, Rows, evaluate, query
+from tests.records import NOW, Rows, evaluate, golden_of, query
 
 
 def plan_of(*queries: GoldenQuery, registry: Registry = BUILT_IN, repeats: bool = False) -> Plan:
-    golden = Golden(queries={one.id: one for one in queries})
+    golden = golden_of(queries)
     return resolve(golden, ConfigFile(), registry, has_baseline=False).plan(repeats=repeats)
 
 
@@ -126,11 +125,12 @@ class Answered:
 
     def __init__(self, *, from_ids: bool = False) -> None:
         self.from_ids = from_ids
+        self.switch = ""
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
         if not query.answerable:
             return ()
-        if row.response is None:
+        if not isinstance(row.response, str):
             return Missing("has no response")
         return float(len(row.response)), float((row.latency_ms or 0) < 10)
 
@@ -140,6 +140,7 @@ class Longest:
 
     needs = frozenset({"results"})
     from_ids = True
+    switch = ""
     metrics = (Metric(key="results", label="Results", better="lower", scale=Scale(0, 10), fingerprint="v1"),)
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:  # noqa: ARG002

@@ -230,6 +230,7 @@ class Waiting:
 
     needs = frozenset({"results"})
     from_ids = True
+    switch = ""
     metrics = (Metric(key="seconds", label="Seconds", better="lower", scale=Scale(0, 10), aliases=("wait_at_k",)),)
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from ragcontract.contract.config_file import ConfigFile, config_of
-from ragcontract.contract.golden_file import Golden
 from ragcontract.contract.resolve import resolve
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
@@ -18,7 +17,7 @@ from ragcontract.files.events import Event, located
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.runs.readers import Reader, open_run
-from tests.records import query
+from tests.records import golden_of, query
 
 Pairs = list[tuple[str, list[str]]]
 
@@ -27,7 +26,7 @@ def plan_of(
     queries: Iterable[GoldenQuery], config: dict[str, Any] | None = None, registry: Registry = BUILT_IN, **options: Any
 ) -> Plan:
     """Return the plan of a check of these golden queries."""
-    golden = Golden(queries={query.id: query for query in queries})
+    golden = golden_of([*queries])
     config_file = ConfigFile(config=config_of(config or {}, registry).config)
     return resolve(golden, config_file, registry, has_baseline=False).plan(**options)
 

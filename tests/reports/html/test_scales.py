@@ -25,6 +25,7 @@ class Clutter:
 
     needs = frozenset({"results"})
     from_ids = True
+    switch = ""
     metrics: Sequence[Metric] = (Metric(key="clutter", label="Clutter", better="lower", scale=Scale(5, 55)),)
 
     def values(self, query: GoldenQuery, row: RunRow) -> tuple[float, ...]:

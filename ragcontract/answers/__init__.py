@@ -1,0 +1,1 @@
+"""Answers: their texts, patterns in them, refusals, tool calls and turns. Pure."""

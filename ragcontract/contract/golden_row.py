@@ -1,0 +1,123 @@
+"""The record of a line of ``golden.jsonl``."""
+
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.golden import Mode
+from ragcontract.core.ids import Id, Rank, Tag, TextId
+from ragcontract.core.run import AnswerText
+from ragcontract.registry import Registry
+
+Question = Annotated[
+    str, Meta(min_length=1, max_length=bounds.QUESTION, title=f"text of 1 to {bounds.QUESTION:,} characters")
+]
+Text = Annotated[AnswerText, Meta(min_length=1, title=f"text of 1 to {bounds.ANSWER:,} characters")]
+# A row needs any of these: the documents that it wants, or what it expects of the answer.
+ANSWER_FIELDS = (
+    "rules",
+    "answer_must_include",
+    "forbidden_claims",
+    "required_elements",
+    "forbidden_elements",
+    "expected_mode",
+    "expected_label",
+    "reference",
+    "reference_claims",
+    "reference_contexts",
+    "reference_tool_calls",
+    "turns",
+)
+ENOUGH = ("relevant_doc_ids", "relevance", *ANSWER_FIELDS)
+
+# The bounds keep sums from overflowing and products from underflowing to 0.
+Weight = Annotated[float, Meta(ge=bounds.WEIGHT_LEAST, le=bounds.WEIGHT, title="a number from 1e-9 to a billion")]
+Grade = Annotated[float, Meta(ge=0, le=bounds.GRADE, title="a number of at least 0, at most a billion")]
+
+
+class GoldenRow(Struct, frozen=True, kw_only=True):
+    """A line of the golden file."""
+
+    id: Annotated[Id, Meta(description="Stable id of the query; runs refer to it.")]
+    query: Annotated[Question, Meta(description="The question.")]
+    relevant_doc_ids: Annotated[
+        list[Id] | None,
+        Meta(description="The documents that must be found. Empty: nothing answers the question."),
+    ] = None
+    must_rank_at_most: Annotated[
+        Rank | None, Meta(description="At least one relevant document must be at this rank or better.")
+    ] = None
+    must_include_any: Annotated[
+        bool | None, Meta(description="One relevant document in the top k is enough, instead of all.")
+    ] = None
+    forbidden_doc_ids: Annotated[list[Id] | None, Meta(description="Documents that must not be retrieved.")] = None
+    weight: Annotated[Weight | None, Meta(description="Importance of the query in the means; 1 by default.")] = None
+    tags: Annotated[list[Tag] | None, Meta(description="Labels to report metrics by.")] = None
+    severity: Annotated[
+        Literal["error", "warn"] | None, Meta(description="With warn, broken rules are reported but do not fail.")
+    ] = None
+    metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; not read.")] = None
+    relevance: Annotated[
+        dict[TextId, Grade] | None,
+        Meta(description="Grades of documents; with it, relevant_doc_ids may be left out: those of grade 1 or more."),
+    ] = None
+    answer_must_include: Annotated[list[Text] | None, Meta(description="Texts that the answer must contain.")] = None
+    forbidden_claims: Annotated[
+        list[Any] | None, Meta(description="What the answer must not claim: patterns (RE2), or matchers.")
+    ] = None
+    allowed_phrases: Annotated[
+        list[Any] | None, Meta(description="Patterns within which a forbidden claim is allowed.")
+    ] = None
+    required_elements: Annotated[
+        list[Any] | None, Meta(description="What the answer must contain: texts, or matchers.")
+    ] = None
+    min_required: Annotated[
+        Rank | None, Meta(description="How many of the required elements are enough; all by default.")
+    ] = None
+    forbidden_elements: Annotated[
+        list[Any] | None, Meta(description="What the answer must not contain: texts, or matchers.")
+    ] = None
+    expected_mode: Annotated[Mode | None, Meta(description="How the application must answer.")] = None
+    expected_label: Annotated[Text | None, Meta(description="The class that the application must choose.")] = None
+    reference: Annotated[Text | None, Meta(description="A good answer.")] = None
+    reference_claims: Annotated[list[Text] | None, Meta(description="What the reference says, one statement each.")] = (
+        None
+    )
+    reference_contexts: Annotated[list[Text] | None, Meta(description="Texts that must be retrieved.")] = None
+    reference_tool_calls: Annotated[
+        list[Any] | None, Meta(description="The tool calls that must be made; empty: no tool may be called.")
+    ] = None
+    turns: Annotated[list[Any] | None, Meta(description="The turns of a conversation, each with its rules.")] = None
+    tier: Annotated[Tag | None, Meta(description="The tier of the query; `tiers` in the config has its limit.")] = None
+    as_evaluated: Annotated[
+        Literal["fitz-gov-4.1.0"] | None, Meta(description="Match as this benchmark does, for comparison with it.")
+    ] = None
+
+    schema_extra: ClassVar[dict[str, Any]] = {
+        "anyOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in ENOUGH]
+    }
+
+
+def golden_record(registry: Registry) -> type[GoldenRow]:
+    """Return the record of a line; it has a field ``rules`` if the registry has rules that are defined in rows."""
+    written = [rule for rule in registry.rules if rule.in_rows]
+    if not written:
+        return GoldenRow
+    union = reduce(or_, written[1:], cast("Any", written[0]))
+    about = Meta(description="Further rules of this query, each an object with its `type`.")
+    field = ("rules", Annotated[list[union] | None, about], None)  # type: ignore[valid-type]
+    return cast(
+        "type[GoldenRow]",
+        msgspec.defstruct(
+            GoldenRow.__name__,
+            [field],
+            bases=(GoldenRow,),
+            namespace={"__doc__": GoldenRow.__doc__},
+            frozen=True,
+            kw_only=True,
+        ),
+    )

@@ -1,0 +1,34 @@
+"""How answers are compared: the section ``answers`` of the configuration."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+
+class Composite(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A mean of several metrics that each query must reach; a metric of which lower is better counts reversed."""
+
+    minimum: Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0.5")]
+    metrics: Annotated[list[str], Meta(min_length=1, description="The metrics, by their keys.")]
+
+
+class AnswerSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How answers are compared, and what counts as a refusal."""
+
+    normalise: Annotated[
+        bool, Meta(description="Compare texts regardless of case, quotes, dashes, Markdown emphasis and blanks.")
+    ] = True
+    refusal_phrases: Annotated[
+        list[Annotated[str, Meta(min_length=1)]],
+        Meta(description="Sentences with which the application refuses, beside the built-in English ones."),
+    ] = []
+    only_these: Annotated[bool, Meta(description="Do not use the built-in English refusals.")] = False
+    refusal: Annotated[
+        Literal["evidence", "phrases"],
+        Meta(description="Whether a missing refusal that only built-in phrases could show fails the check (phrases)."),
+    ] = "evidence"
+    missing_modes: Annotated[
+        Literal["error", "fail"],
+        Meta(description="A row without a mode where one is expected: refuse the run, or count it as wrong."),
+    ] = "error"
+    composite: Composite | None = None
