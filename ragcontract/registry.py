@@ -10,6 +10,7 @@ from ragcontract.core.gate import LimitKey
 from ragcontract.core.metric import Provider
 from ragcontract.core.rule import Rule
 from ragcontract.metrics.ranking import ranking
+from ragcontract.metrics.scores import scores
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
 from ragcontract.statistics.quantities import LATENCY
 
@@ -27,4 +28,4 @@ class Registry(Struct, frozen=True, kw_only=True):
     options: dict[str, type[Struct]] = {}
 
 
-BUILT_IN = Registry(metrics=(ranking,), rules=(ForbiddenDocs, MustRankAtMost, MustInclude), quantities=LATENCY)
+BUILT_IN = Registry(metrics=(ranking, scores), rules=(ForbiddenDocs, MustRankAtMost, MustInclude), quantities=LATENCY)
