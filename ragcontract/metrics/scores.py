@@ -18,7 +18,7 @@ _End = Annotated[
 ]
 
 
-class DeclaredScore(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DeclaredScore(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A score that another tool computes and that run rows or scores files carry."""
 
     source: Literal["scores"] = msgspec.field(name="from")
