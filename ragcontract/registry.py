@@ -9,8 +9,8 @@ from msgspec import Struct
 from ragcontract.core.gate import LimitKey
 from ragcontract.core.metric import Provider
 from ragcontract.core.rule import Rule
+from ragcontract.metrics.named_scores import scores
 from ragcontract.metrics.ranking import ranking
-from ragcontract.metrics.scores import scores
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
 from ragcontract.statistics.quantities import LATENCY
 

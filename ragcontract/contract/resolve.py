@@ -12,7 +12,7 @@ from ragcontract.contract.scope import Scope, gates_within, golden_within, scope
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings
+from ragcontract.core.metric import Family, Gain, Metric, MetricSettings
 from ragcontract.core.rule import RankRule, RowRule, Rule, RuleSettings, names_of
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
@@ -114,13 +114,7 @@ def resolve(
     scope = scope_of(golden, config_file.gates, tags)
     all_golden, golden = golden, golden_within(golden, scope)
     steep = list(_too_steep(golden.queries.values(), config))
-    settings = MetricSettings(
-        cutoffs=config_file.cutoffs,
-        rank_by=config.rank_by,
-        gain="linear" if steep else config.gain,  # so that the remaining problems can be found
-        declared=config_file.declared,
-        answers=config.answers,
-    )
+    settings = _settings(config_file, gain="linear" if steep else config.gain)  # so that other problems can be found
     families = [family for provider in registry.metrics for family in provider(settings)]
     ranking = next(family for family in families if isinstance(family, Ranking))
     gates = gates_within(config_file.gates, scope)
@@ -131,9 +125,8 @@ def resolve(
         problems.problem(f"tag {tag!r}", problem)
     for query in steep:
         problems.problem(f"{query.location}: relevance", TOO_STEEP)
-    known = {metric.key for family in families for metric in family.metrics} | {
-        key.quantity.key for key in registry.quantities
-    }
+    known = {metric.key for family in families for metric in family.metrics}
+    known |= {key.quantity.key for key in registry.quantities}
     # With invalid golden rows, which may have any tag, the tags are not known.
     known_tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
     why_not = {
@@ -154,6 +147,17 @@ def resolve(
         limit_problems=_limit_problems(why_not),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
+    )
+
+
+def _settings(config_file: ConfigFile, gain: Gain) -> MetricSettings:
+    config = config_file.config
+    return MetricSettings(
+        cutoffs=config_file.cutoffs,
+        rank_by=config.rank_by,
+        gain=gain,
+        declared=config_file.declared,
+        answers=config.answers,
     )
 
 
