@@ -88,7 +88,9 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     label: Annotated[str | None, Meta(description="The class that the application chose.")] = None
     refusal: Annotated[str | None, Meta(description="The model's refusal.")] = None
     finish_reason: Annotated[str | None, Meta(description="Why the model stopped.")] = None
-    scores: Annotated[dict[str, float | None] | None, Meta(description="Metrics that something else computed.")] = None
+    scores: Annotated[
+        dict[str, float | None] | None, Meta(description="Numbers that other tools computed, by name.")
+    ] = None
     checks: Annotated[dict[str, bool | Json] | None, Meta(description="Checks that something else made.")] = None
     llm_model: Annotated[Id | None, Meta(description="The language model and its version.")] = None
     prompt_version: Annotated[Id | None, Meta(description="The version of the prompt.")] = None
