@@ -133,12 +133,7 @@ def resolve(
     known = {metric.key for family in families for metric in family.metrics} | {
         key.quantity.key for key in registry.quantities
     }
-    # With invalid golden rows, which may have any tag, the tags are not known.
-    known_tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
-    why_not = {
-        gate: list(_impossible(gate, known, known_tags, config_file.cutoffs, has_baseline=has_baseline))
-        for gate in gates
-    }
+    why_not = _why_not(gates, golden, known, config_file.cutoffs, has_baseline=has_baseline)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
     return Contract(
         golden=golden,
@@ -162,6 +157,15 @@ def _is_on(family: Family, golden: Golden, config_file: ConfigFile) -> bool:
         return True
     named = {gate.quantity.key for gate in config_file.gates}
     return any(metric.key in named for metric in family.metrics)
+
+
+def _why_not(
+    gates: Iterable[Gate], golden: Golden, known: set[str], cutoffs: Sequence[int], *, has_baseline: bool
+) -> dict[Gate, list[str]]:
+    """Return the reasons why each gate cannot be judged for any run; ``known`` are the quantities that exist."""
+    # With invalid golden rows, which may have any tag, the tags are not known.
+    tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
+    return {gate: list(_impossible(gate, known, tags, cutoffs, has_baseline=has_baseline)) for gate in gates}
 
 
 def _impossible(

@@ -8,7 +8,7 @@ A comment above a group is its heading, and further lines are its reasons. docs/
 ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
 TAG = 200  # characters; a tag; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
-ANSWER = 1 << 20  # characters; `response` and `error` of a run row, where a rule reads it; exit code 2
+ANSWER = 1 << 20  # characters; a text of a golden row about the answer, and `response` and `error`; exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
@@ -151,7 +151,7 @@ RUN_AHEAD = 10**9  # ; how far the run in a comment's marker may be above our ow
 AUTHORS = 100  # authors; those of comments with our marker whom GitHub is asked about; the others are strangers
 PULL_REQUEST_FILES = 3_000  # files; a pull request, searched for the baseline; whether it changed counts as unknown
 PAGE = 100  # items; a page of GitHub's lists; the next page is read
-ANSWER = 200  # characters; GitHub's reason for refusing a call; cut, with an ellipsis
+REFUSAL = 200  # characters; GitHub's reason for refusing a call; cut, with an ellipsis
 
 # Time that GitHub gets
 TIMEOUT = 3_600  # s; the input `github-timeout`; exit code 2

@@ -121,7 +121,8 @@ class _Builder:
             retrieved.append((query, doc_ids))
             note_duplicates(query.id, doc_ids)
             if needs_row:
-                self._note_row(query, row, location_of(event, index), is_repeat=is_repeat)
+                where = event.location(index) if event.line else event.path  # the message names the query
+                self._note_row(query, row, where, is_repeat=is_repeat)
         self._listed.note(known, [query for query, _ in retrieved], self._score(retrieved))
         latencies = [row.latency_ms for row in known if row.latency_ms is not None]
         self._latencies.extend(latencies)
