@@ -151,7 +151,7 @@ RUN_AHEAD = 10**9  # ; how far the run in a comment's marker may be above our ow
 AUTHORS = 100  # authors; those of comments with our marker whom GitHub is asked about; the others are strangers
 PULL_REQUEST_FILES = 3_000  # files; a pull request, searched for the baseline; whether it changed counts as unknown
 PAGE = 100  # items; a page of GitHub's lists; the next page is read
-REFUSAL = 200  # characters; GitHub's reason for refusing a call; cut, with an ellipsis
+GITHUB_ANSWER = 200  # characters; GitHub's reason for refusing a call; cut, with an ellipsis
 
 # Time that GitHub gets
 TIMEOUT = 3_600  # s; the input `github-timeout`; exit code 2
