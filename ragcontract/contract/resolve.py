@@ -118,6 +118,7 @@ def resolve(
         cutoffs=config_file.cutoffs,
         rank_by=config.rank_by,
         gain="linear" if steep else config.gain,  # so that the remaining problems can be found
+        declared=config_file.declared,
         answers=config.answers,
     )
     families = [family for provider in registry.metrics for family in provider(settings)]
@@ -152,10 +153,10 @@ def resolve(
 
 
 def _is_on(family: Family, golden: Golden, config_file: ConfigFile) -> bool:
-    """Return whether a family is computed: a golden row asks for it, or the configuration limits one of its metrics."""
+    """Return whether a family is computed: a golden row asks for it, or the configuration names one of its metrics."""
     if not family.switch or family.switch in golden.answer_fields:
         return True
-    named = {gate.quantity.key for gate in config_file.gates}
+    named = {*config_file.declared, *(gate.quantity.key for gate in config_file.gates)}
     return any(metric.key in named for metric in family.metrics)
 
 

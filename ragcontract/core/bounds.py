@@ -26,6 +26,12 @@ MILLISECONDS = 1_000_000_000  # ms; `latency_ms` of a run row, and a limit on la
 ALPHA_LEAST = 0.001  # ; `fail_on.alpha`, at least; exit code 2
 PERCENT_DIGITS = 5  # digits; a percentage that may be over 100, before the point; exit code 2
 PERCENT_DECIMALS = 9  # digits; a percentage that may be over 100, after the point; exit code 2
+SCORE = 1_000_000_000  # ; the end of a score's `scale`, above or below 0; exit code 2
+SCORES = 100  # scores; those declared under `metrics`; exit code 2
+SCORE_NAME = 100  # characters; the name of such a score; exit code 2
+SCORED_BY = 100  # values; the different `scored_by` of scores files; the others are left out
+REASONS = 20  # reasons; those of the worst values of a score that are held; the others are left out
+REASON = 300  # characters; such a reason; cut, with an ellipsis
 
 # Sizes of input files
 LINE = 64 << 20  # bytes; a line of JSON lines; exit code 2
