@@ -56,4 +56,4 @@ async def answers(cases: list[dict[str, Any]]) -> list[object]:
     return [await kinds[case.pop("kind")](case) for case in cases]
 
 
-print(json.dumps(asyncio.run(answers(json.load(sys.stdin)))))
+json.dump(asyncio.run(answers(json.load(sys.stdin))), sys.stdout)

@@ -10,4 +10,5 @@ from rouge_score.rouge_scorer import RougeScorer
 
 scorer = RougeScorer(["rougeL"], use_stemmer=False)
 pairs = json.load(sys.stdin)
-print(json.dumps([scorer.score(reference, response)["rougeL"].fmeasure for reference, response in pairs]))
+values = [scorer.score(reference, response)["rougeL"].fmeasure for reference, response in pairs]
+json.dump(values, sys.stdout)
