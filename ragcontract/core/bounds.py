@@ -9,6 +9,10 @@ ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
 TAG = 200  # characters; a tag; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
 ANSWER = 1 << 20  # characters; `response` and `error` of a run row, where a rule reads it; exit code 2
+CALLS = 1_000  # calls; `tool_calls` of a run row, where a metric or a rule reads them; exit code 2
+REFERENCE_CALLS = 100  # calls; `reference_tool_calls` of a golden row; exit code 2
+ARGUMENTS = 1_000  # arguments; all `reference_tool_calls` of a golden row; exit code 2
+ARGUMENT_LEVELS = 100  # levels; nesting of a call's arguments; a run's count as invalid; in golden rows, exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
@@ -82,6 +86,10 @@ FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others 
 COMPARED_IDS = 10_000  # ids; those of rows without a relevant document, to find its id in another form; not compared
 UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
+
+# Time grows with these products: a second for texts at the limit.
+DISTANCE = 10**10  # ; characters of a query's contexts times those of `reference_contexts`, for a distance; exit code 2
+SUBSEQUENCE = 10**9  # ; words of a response times words of its `reference`, for `rouge_l`; exit code 2
 
 # All reports
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
