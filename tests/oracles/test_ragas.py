@@ -60,11 +60,9 @@ def made_texts(chance: random.Random) -> Case:
         wanted = [chance.choice(document) for _ in range(chance.randint(1, 4))]
         return {"retrieved_contexts": chance.sample(found, min(4, len(found))), "reference_contexts": wanted}
     characters = "abAB é😀\u0301漢"
-    one = lambda: "".join(chance.choices(characters, k=chance.randint(0, 9)))  # noqa: E731
-    return {
-        "retrieved_contexts": [one() for _ in range(chance.randint(1, 5))],
-        "reference_contexts": [one() for _ in range(chance.randint(1, 5))],
-    }
+    texts = ["".join(chance.choices(characters, k=chance.randint(0, 9))) for _ in range(chance.randint(2, 10))]
+    cut = chance.randint(1, len(texts) - 1)
+    return {"retrieved_contexts": texts[:cut], "reference_contexts": texts[cut:]}
 
 
 def test_recall_by_each_distance_is_that_of_ragas() -> None:
