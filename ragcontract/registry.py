@@ -15,11 +15,16 @@ from ragcontract.statistics.quantities import LATENCY
 
 
 class Registry(Struct, frozen=True, kw_only=True):
-    """Providers of metrics, rule classes in the order in which reports show them, and limits on other quantities."""
+    """Providers of metrics, rule classes in the order in which reports show them, and limits on other quantities.
+
+    ``options`` are the records of the entries that built-in metrics have under ``metrics`` in the configuration, by
+    metric. Every field of such a record has a default.
+    """
 
     metrics: tuple[Provider, ...]
     rules: tuple[type[Rule], ...]
     quantities: tuple[LimitKey, ...]
+    options: dict[str, type[Struct]] = {}
 
 
 BUILT_IN = Registry(metrics=(ranking,), rules=(ForbiddenDocs, MustRankAtMost, MustInclude), quantities=LATENCY)
