@@ -1,7 +1,8 @@
 """Texts as sequences of words."""
 
 import re
-from unicodedata import normalize
+
+from ragcontract.answers.composing import composed
 
 # Scripts that are written without blanks: Han, Hiragana, Katakana and Thai, by their letters, marks and digits.
 _UNSPACED = (
@@ -22,4 +23,4 @@ def tokens(text: str) -> list[str]:
     """
     if text.isascii():  # the same at a fifth of the time
         return text.translate(_ASCII).split()
-    return _TOKEN.findall(normalize("NFKC", text).casefold())
+    return _TOKEN.findall(composed(text, "NFKC").casefold())
