@@ -74,28 +74,26 @@ def arguments(called: Sequence[ToolCall], wanted: Sequence[ToolCall], *, lenient
 
 
 def _paired(made: Sequence[Arguments], wanted: Sequence[Arguments], *, strict: bool) -> float:
-    """Return the sum of the fractions of the pairs, of calls of one tool."""
-    scored = [
-        (-_equal(given, expected, strict=strict), number, other)
-        for number, expected in enumerate(wanted)
-        for other, given in enumerate(made)
-    ]
+    """Return the sum of the fractions of the pairs, of calls of one tool.
+
+    Of equal fractions, that with more equal arguments and fewer others is taken first, so that the same calls in
+    another order are paired with each other; then that of the earlier calls.
+    """
+    pairs = []
+    for number, expected in enumerate(wanted):
+        for other, given in enumerate(made):
+            if given is not None and expected is not None:
+                equal = sum(name in given and given[name] == value for name, value in expected.items())
+                more = len(given.keys() - expected.keys())
+                counted = len(expected) + (more if strict else 0)
+                pairs.append((-equal / counted if counted else -1.0, -equal, more, number, other))
     left, free, total = set(range(len(wanted))), set(range(len(made))), 0.0
-    for score, number, other in sorted(scored):  # ties: in the order of the wanted calls, then of those made
+    for score, _, _, number, other in sorted(pairs):
         if number in left and other in free:
             left.remove(number)
             free.remove(other)
             total -= score
     return total
-
-
-def _equal(made: Arguments, wanted: Arguments, *, strict: bool) -> float:
-    """Return the fraction of the wanted arguments that a call has; 0 for a call with invalid ones."""
-    if made is None or wanted is None:
-        return 0.0
-    extra = len(made.keys() - wanted.keys()) if strict else 0
-    counted = len(wanted) + extra
-    return sum(name in made and made[name] == value for name, value in wanted.items()) / counted if counted else 1.0
 
 
 def order(called: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> float | None:

@@ -87,6 +87,20 @@ def test_calls_of_one_tool_are_paired_by_their_arguments() -> None:
     assert tool_scores.arguments(called[:1], wanted, lenient=False, strict=False) == 0.25
 
 
+traces = st.lists(
+    st.builds(lambda name, args: {"name": name, "args": args}, st.sampled_from("abc"), st.dictionaries(
+        st.sampled_from("xy"), st.sampled_from([1, "1", True, None, [1], {"k": 2}]))), max_size=5,
+)  # fmt: skip
+
+
+@given(st.data())
+def test_the_same_calls_in_another_order_have_all_arguments(data: st.DataObject) -> None:
+    wanted = data.draw(traces)
+    called = tool_calls(data.draw(st.permutations(wanted)))
+    for strict in (False, True):
+        assert tool_scores.arguments(called, tool_calls(wanted), lenient=False, strict=strict) == 1
+
+
 def test_invalid_arguments_match_by_name_only() -> None:
     called = (ToolCall("f", None),)
     for wanted in tool_calls([call(x=1)]), tool_calls([call()]):
@@ -99,12 +113,6 @@ def test_invalid_arguments_match_by_name_only() -> None:
 @pytest.mark.parametrize(("called", "wanted", "value"), [(0, 0, 1), (0, 2, 1), (3, 0, 0), (4, 2, 0.5), (1, 2, 1)])
 def test_step_efficiency_is_lost_by_calls_beyond_those_wanted(called: int, wanted: int, value: float) -> None:
     assert tool_scores.step_efficiency(tool_calls([call()] * called), tool_calls([call()] * wanted)) == value
-
-
-traces = st.lists(
-    st.builds(lambda name, args: {"name": name, "args": args}, st.sampled_from("abc"), st.dictionaries(
-        st.sampled_from("xy"), st.sampled_from([1, "1", True, None, [1], {"k": 2}]))), max_size=5,
-)  # fmt: skip
 
 
 @given(traces, traces)
@@ -123,6 +131,6 @@ def test_the_metrics_relate_to_each_other_and_to_those_of_ragas(called: Calls, w
     arguments = tool_scores.arguments(made, expected, lenient=False, strict=False)
     strict = tool_scores.arguments(made, expected, lenient=False, strict=True)
     assert (arguments is None) == (strict is None) == (tool_scores.order(made, expected) is None)
-    assert arguments is None or strict is None or strict <= arguments <= 1
+    assert all(value is None or 0 <= value <= 1 for value in (arguments, strict))
     if ragas_tools.accuracy(called, wanted, in_order=True) == 1:
         assert (tool_scores.order(made, expected), tool_scores.f1(made, expected, "name", lenient=False)) == (1, 1)
