@@ -9,10 +9,21 @@ ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
 TAG = 200  # characters; a tag; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
 ANSWER = 1 << 20  # characters; a text of a golden row about the answer, and `response` and `error`; exit code 2
+PATTERN = 2_000  # characters; a pattern or a text that answers are searched for; exit code 2
+COMPILED = 4_000_000  # instructions; compiled patterns that are kept for further rows; compiled again
+CLEARED = 100  # matches; those of a forbidden claim within allowed phrases, in one answer; the next one is forbidden
+ALLOWED_PHRASE = 200  # characters; what an allowed phrase covers; it does not count
+MATCHES = 10_000  # matches; those of a pattern in one answer, with `as_evaluated`; further ones are not looked at
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
 NESTING = 100  # levels; nesting of a baseline, and of the report of `mode: post-comment`; exit code 2
+
+# Tool calls in input files
+CALLS = 1_000  # calls; `tool_calls` of a run row, where a metric or a rule reads them; exit code 2
+REFERENCE_CALLS = 100  # calls; `reference_tool_calls` of a golden row; exit code 2
+ARGUMENTS = 1_000  # arguments; all `reference_tool_calls` of a golden row; exit code 2
+ARGUMENT_LEVELS = 100  # levels; nesting of a call's arguments; a run's count as invalid; in golden rows, exit code 2
 
 # Numbers in input files
 # Far above any real value, and below 2^53, the largest integer that every JSON reader can represent exactly.
@@ -88,6 +99,10 @@ FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others 
 COMPARED_IDS = 10_000  # ids; those of rows without a relevant document, to find its id in another form; not compared
 UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
+
+# Time grows with these products: a second for texts at the limit.
+DISTANCE = 10**10  # ; characters of a query's contexts times those of `reference_contexts`, for a distance; exit code 2
+SUBSEQUENCE = 10**9  # ; words of a response times words of its `reference`, for `rouge_l`; exit code 2
 
 # All reports
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
