@@ -37,6 +37,7 @@ UNPACKED_TOTAL = 64 << 20  # bytes; all lines of a gzip file that is smaller tha
 UNPACKED_TOTAL_RATIO = 100  # times the gzip file's size; all lines of a larger gzip file; exit code 2
 QUESTIONS = 16 << 20  # bytes; the list of questions for `init`; exit code 2
 TICKED = 64 << 20  # bytes; the candidates that `init --from-run` writes and `label --ticked` reads; exit code 2
+CASES = 64 << 20  # bytes; a file of fitz-gov's cases that `convert` reads; exit code 2
 CSV_CELL = 1_000_000  # characters; a cell of CSV; exit code 2
 PROGRESS = 16 << 20  # bytes; input that a terminal shows no progress of; a progress bar is shown
 EXPLAINED = 4 << 20  # bytes; a row whose errors are all reported; of a larger one, only the first is
