@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from ragcontract.contract.golden_file import Question
+from ragcontract.contract.golden_row import Question
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, Tag
 from ragcontract.core.numbers import mebibytes
@@ -74,14 +74,19 @@ class _CaseFile(Struct, frozen=True, kw_only=True):
 
 
 class LocatedCase(Struct, frozen=True, kw_only=True):
-    """A case with its location, such as ``grounding.json:12: cases[0]``, and what its file and folder say about it."""
+    """A case with its location, such as ``grounding.json:12``, and what its file and folder say about it."""
 
     location: str
+    index: int
     case: Case
     category: Category
     subcategory: str
     tier: str | None
     file_settings: Settings
+
+    def field(self, name: str) -> str:
+        """Return a field's path within the file."""
+        return f"cases[{self.index}].{name}"
 
 
 def in_folders(patterns: Sequence[str], problems: Collector) -> list[str]:
@@ -99,7 +104,7 @@ def in_folders(patterns: Sequence[str], problems: Collector) -> list[str]:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield the files that fitz-gov reads from its data folder, or from one of a tier or of a category, in its order."""
+    """Yield what fitz-gov reads from its data folder, or from that of a tier or a category, in its order."""
     if tiers := [folder / tier for tier in TIERS if (folder / tier).is_dir()]:
         for tier in tiers:
             yield from _files_in(tier)
@@ -134,11 +139,15 @@ def read_cases(paths: Sequence[str], problems: Collector, progress: Progress) ->
 
 
 def _explain(path: str, data: bytes, error: Exception, problems: Collector) -> None:
-    """Add all problems of a file that cannot be decoded; ``error`` is the first."""
-    try:
-        found = mismatches(msgspec.json.decode(data), _CaseFile) or [Mismatch((), str(error))]
-    except UNDECODABLE as undecodable:
-        line, message = malformed(data, error if isinstance(error, RecursionError) else undecodable)
+    """Add all problems of a file that cannot be decoded; ``error`` is the first, and of a large file the only one."""
+    found: list[Mismatch] = []
+    if isinstance(error, msgspec.ValidationError) and len(data) <= bounds.EXPLAINED:
+        try:
+            found = mismatches(msgspec.json.decode(data), _CaseFile)
+        except UNDECODABLE as undecodable:
+            error = undecodable
+    if not found:
+        line, message = malformed(data, error)
         problems.problem(f"{path}:{line}", message)
         return
     locate = JsonLocator(data.decode())
@@ -151,10 +160,11 @@ def _located(path: Path, file: _CaseFile, locate: JsonLocator, problems: Collect
     if not file.cases:
         problems.problem(str(path), "has no cases in it")
     for index, case in enumerate(file.cases):
-        location = f"{path}:{locate.line(('cases', index))}: cases[{index}]"
+        location = f"{path}:{locate.line(('cases', index))}"
         if category := named or file.category or case.category:
             yield LocatedCase(
                 location=location,
+                index=index,
                 case=case,
                 category=category,
                 subcategory=case.subcategory or path.stem,
@@ -162,4 +172,4 @@ def _located(path: Path, file: _CaseFile, locate: JsonLocator, problems: Collect
                 file_settings=file.evaluation_config,
             )
         else:
-            problems.problem(f"{location}.category", f"is missing; expected {', '.join(CATEGORIES)}")
+            problems.problem(f"{location}: cases[{index}].category", f"is missing; expected {', '.join(CATEGORIES)}")

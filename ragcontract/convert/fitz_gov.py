@@ -6,12 +6,12 @@ elements (``relevance``), and nothing else. Read as a contract, everything that 
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import UNSET, Struct
 
-from ragcontract.convert.case_files import Case, LocatedCase, read_cases
+from ragcontract.convert.case_files import LocatedCase, read_cases
 from ragcontract.convert.collection import Collection, Files, First, Part, Query
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id, some
@@ -42,7 +42,7 @@ def reader(*, as_evaluated: bool = True) -> Callable[[Files, set[Part], Collecto
         queries = {}
         for found in read_cases(files["cases"], problems, progress):
             query_id = as_id(found.case.id)
-            if first.is_new(query_id, found.location, "id", repr(query_id)):
+            if first.is_new(query_id, found.location, found.field("id"), repr(query_id)):
                 row = converted.row(found)
                 text = found.case.query
                 queries[query_id] = Query(id=query_id, text=text, grades={}, location=found.location, answer=row)
@@ -77,10 +77,14 @@ class _Converted:
         if found.category == "grounding":
             return {"forbidden_claims": [], **self._claims(found, settings)}
         if found.category == "relevance":
-            # Not even "all of none" holds in fitz-gov, whose default is at least one.
-            least = 1 if settings.min_required is None else settings.min_required
-            return {"required_elements": [], **self._elements(found, settings), "min_required": least}
+            return self._relevance(found, settings)
         return mode
+
+    def _relevance(self, found: LocatedCase, settings: Evaluation) -> dict[str, Any]:
+        """Return the elements as fitz-gov counts them: one is enough by default, and of none there is never one."""
+        least = 1 if settings.min_required is None else settings.min_required
+        elements = {"required_elements": [], **self._elements(found, settings), "min_required": least}
+        return elements if least else {"forbidden_elements": elements.get("forbidden_elements", [])}
 
     def _claims(self, found: LocatedCase, settings: Evaluation) -> dict[str, Any]:
         claims = self._matchers(found, "forbidden_claims", settings)
@@ -90,22 +94,26 @@ class _Converted:
     def _elements(self, found: LocatedCase, settings: Evaluation) -> dict[str, Any]:
         required = self._matchers(found, "required_elements", settings)
         least = settings.min_required
-        if least is not None and required and least > len(required) and not self._as_evaluated:
+        if least and least > len(found.case.required_elements) > 0 and not self._as_evaluated:
             message = f"{least} of {len(required)} elements can never be found; lower min_required"
-            self._problems.problem(f"{found.location}.required_elements", message)
+            self._problem(found, "required_elements", message)
         return {
-            **_without_empty(required_elements=required),
-            **({"min_required": least} if required and least is not None else {}),
+            **_without_empty(required_elements=required if least != 0 else []),
+            **({"min_required": min(least, len(required))} if required and least else {}),
             **_without_empty(forbidden_elements=self._matchers(found, "forbidden_elements", settings)),
         }
 
     def _matchers(self, found: LocatedCase, field: str, settings: Evaluation) -> list[dict[str, Any]]:
-        values = list(getattr(found.case, field))
-        if settings.use_regex:
-            for index, value in enumerate(values):
-                if fault := pattern_fault(value):
-                    advice = "escape what is meant literally, or set use_regex to false"
-                    self._problems.problem(f"{found.location}.{field}[{index}]", f"{fault}; {advice}")
+        """Return texts or regexes; in a contract, one that repeats another is written once."""
+        values: list[str] = getattr(found.case, field)
+        for index, value in enumerate(values):
+            if settings.use_regex and (fault := pattern_fault(value)):
+                advice = "escape what is meant literally, or set use_regex to false"
+                self._problem(found, f"{field}[{index}]", f"{fault}; {advice}")
+            elif not value and not self._as_evaluated:
+                self._problem(found, f"{field}[{index}]", "is empty, and therefore in every answer; leave it out")
+        if not self._as_evaluated:
+            values = list({value if settings.use_regex else normalised(value): value for value in values}.values())
         return [_matcher("regex" if settings.use_regex else "text", value, settings) for value in values]
 
     def _allowed(self, found: LocatedCase, settings: Evaluation) -> list[dict[str, Any]]:
@@ -116,7 +124,7 @@ class _Converted:
             if not fault:
                 kept.append(_matcher("regex", phrase, settings))
             elif _compiles(phrase):
-                self._problems.problem(f"{found.location}.evaluation_config.allowed_phrases[{index}]", fault)
+                self._problem(found, f"evaluation_config.allowed_phrases[{index}]", fault)
             else:
                 self._dropped.append(phrase)
                 self._dropped_first = self._dropped_first or found.location
@@ -129,8 +137,11 @@ class _Converted:
         for tag in tags:
             if len(tag) > bounds.TAG:
                 message = f"becomes a tag of more than {bounds.TAG:,} characters: {shown(tag)}; shorten it"
-                self._problems.problem(f"{found.location}.{tag.partition(':')[0]}", message)
+                self._problem(found, tag.partition(":")[0], message)
         return tags
+
+    def _problem(self, found: LocatedCase, field: str, message: str) -> None:
+        self._problems.problem(f"{found.location}: {found.field(field)}", message)
 
     def warn(self) -> None:
         """Warn of all allowed phrases that were left out."""
@@ -152,7 +163,7 @@ def _matcher(kind: str, value: str, settings: Evaluation) -> dict[str, Any]:
     return {kind: value} if settings.case_insensitive else {kind: value, "ignore_case": False}
 
 
-def _without_empty(**fields: list[dict[str, Any]]) -> Mapping[str, Any]:
+def _without_empty(**fields: list[dict[str, Any]]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 

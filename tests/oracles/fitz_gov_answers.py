@@ -6,7 +6,8 @@ from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser as sre_parser  # type: ignore[attr-defined]
 from typing import Any
 
-Text = Callable[[Any], str]  # the answer to a fitz_gov.FitzGovCase
+Case = Mapping[str, Any]  # as fitz-gov loads it: with the settings of its file
+Text = Callable[[Case], str]
 MODES = ("trustworthy", "disputed", "abstain")
 REFUSAL = "The context does not specify this information."
 NATURAL = "From what the documents say, the matter is settled, but they leave the details open."
@@ -53,28 +54,32 @@ def _one_of(members: Sequence[tuple[Any, Any]]) -> str:
     return chr(value)
 
 
-def claims(case: Any) -> list[str]:
+def claims(case: Case) -> list[str]:
     """Return a text for each forbidden claim."""
-    return [example(pattern) for pattern in case.forbidden_claims]
+    return [example(pattern) for pattern in case.get("forbidden_claims", [])]
 
 
 def _sentences(texts: Sequence[str], sentence: str = "It is said that {} in this case.") -> str:
     return " ".join(sentence.format(text) for text in texts) or NATURAL
 
 
-def _allowed(case: Any) -> str:
+def _allowed(case: Case) -> str:
     """Return an answer in which each claim stands within what an allowed phrase may match, and once more outside."""
-    phrases = [example(phrase) for phrase in case.evaluation_config.get("allowed_phrases", [])]
+    phrases = [example(phrase) for phrase in case["evaluation_config"].get("allowed_phrases", [])]
     inside = " ".join(f"No {claim} is mentioned." for claim in claims(case))
     return f"{inside} {'. '.join(phrases)}. {_sentences(claims(case)[:1])}"
 
 
-def _least(case: Any) -> int:
-    return int(case.evaluation_config.get("min_required", 1))
+def _required(case: Case) -> list[str]:
+    return list(case.get("required_elements", []))
 
 
-def _best(case: Any) -> str:
-    return _sentences(case.required_elements, "That is {}.") if case.required_elements else REFUSAL
+def _least(case: Case) -> int:
+    return int(case["evaluation_config"].get("min_required", 1))
+
+
+def _best(case: Case) -> str:
+    return _sentences(_required(case), "That is {}.") if _required(case) else REFUSAL
 
 
 def _other_letters(text: str) -> str:
@@ -89,34 +94,34 @@ def _composed(text: str) -> str:
 TEXTS: Mapping[str, Text] = {
     "nothing": lambda _: "",
     "blanks": lambda _: " \n\t ",
-    "all contexts": lambda case: "\n\n".join(case.contexts),
-    "the first context": lambda case: str(case.contexts[0]),
-    "the question": lambda case: str(case.query),
+    "all contexts": lambda case: "\n\n".join(case["contexts"]),
+    "the first context": lambda case: str(case["contexts"][0]),
+    "the question": lambda case: str(case["query"]),
     "a refusal": lambda _: REFUSAL,
     "a natural sentence": lambda _: NATURAL,
     "a lure": lambda _: LURE,
     "the best": _best,
     "each claim": lambda case: _sentences(claims(case)),
     "each claim in capitals": lambda case: _sentences(claims(case)).upper(),
-    "each claim denied": lambda case: _sentences(claims(case), "The source does not say that {0}; {0} is not mentioned."),
+    "each claim denied": lambda case: _sentences(claims(case), "No source says that {0}; {0} is not mentioned."),
     "each claim on lines": lambda case: "\n".join(claims(case)),
     "claims in allowed phrases": _allowed,
-    "enough elements": lambda case: _sentences(case.required_elements[: _least(case)]),
-    "one element short": lambda case: _sentences(case.required_elements[: max(0, _least(case) - 1)]),
-    "every element": lambda case: _sentences(case.required_elements),
-    "every element in capitals": lambda case: _sentences(case.required_elements).upper(),
-    "one element over and over": lambda case: _sentences(case.required_elements[:1] * 9),
-    "elements and forbidden ones": lambda case: _sentences([*case.required_elements, *case.forbidden_elements]),
-    "other letters": lambda case: _other_letters(_sentences([*claims(case), *case.required_elements])),
-    "marks within words": lambda case: _composed(_sentences([*claims(case), *case.required_elements])),
-    "contexts and claims": lambda case: "\n".join([*case.contexts, *claims(case)]),
+    "enough elements": lambda case: _sentences(_required(case)[: _least(case)]),
+    "one element short": lambda case: _sentences(_required(case)[: max(0, _least(case) - 1)]),
+    "every element": lambda case: _sentences(_required(case)),
+    "every element in capitals": lambda case: _sentences(_required(case)).upper(),
+    "one element over and over": lambda case: _sentences(_required(case)[:1] * 9),
+    "elements and forbidden ones": lambda case: _sentences([*_required(case), *case.get("forbidden_elements", [])]),
+    "other letters": lambda case: _other_letters(_sentences([*claims(case), *_required(case)])),
+    "marks within words": lambda case: _composed(_sentences([*claims(case), *_required(case)])),
+    "contexts and claims": lambda case: "\n".join([*case["contexts"], *claims(case)]),
 }
 
 
 def single_claims(number: int) -> Mapping[str, Text]:
     """Return kinds of answers that make one forbidden claim each, the ``number``th of a case."""
 
-    def one(case: Any) -> str:
+    def one(case: Case) -> str:
         every = claims(case)
         return every[number % len(every)] if every else NATURAL
 
@@ -127,7 +132,7 @@ def single_claims(number: int) -> Mapping[str, Text]:
     }
 
 
-def mode(case: Any, turn: int) -> str | None:
+def mode(case: Case, turn: int) -> str | None:
     """Return a mode: in turns the right one, the two wrong ones, the right one again, and none."""
-    right = case.expected_mode.value
+    right = str(case["expected_mode"])
     return (right, *(other for other in MODES if other != right), right, None)[turn % 5]

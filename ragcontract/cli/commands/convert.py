@@ -165,7 +165,7 @@ def _plan(source: str, target: str, given: Mapping[str, Sequence[str]], outs: Se
     """Return the parts to read; raises UsageError if input and output options do not match."""
     reads, writes = FORMATS[source], FORMATS[target]
     if not reads.names_documents and target != OWN:
-        raise click.UsageError(f"{source} names no documents, of which {target} consists; only --golden-out can be made")
+        raise click.UsageError(f"{source} names no documents, which {target} consists of; it only has a --golden-out")
     _refuse_strangers(given, reads.inputs, f"{source} is read from", "")
     _refuse_strangers(outs, writes.outputs, f"{target} is written to", "-out")
     if not outs:
