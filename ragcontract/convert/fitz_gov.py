@@ -11,6 +11,8 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
+from ragcontract.answers.matchers import pattern_fault
+from ragcontract.answers.normalising import normalised
 from ragcontract.convert.case_files import LocatedCase, read_cases
 from ragcontract.convert.collection import Collection, Files, First, Part, Query
 from ragcontract.core import bounds
@@ -175,15 +177,3 @@ def _compiles(pattern: str) -> bool:
     except (re.error, RecursionError, OverflowError):
         return False
     return True
-
-
-def pattern_fault(pattern: str) -> str | None:
-    import re2
-
-    try:
-        options = re2.Options()
-        options.log_errors = False
-        re2.compile(pattern, options)
-    except re2.error as error:
-        return f"is no RE2 pattern ({error})"
-    return None

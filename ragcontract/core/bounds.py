@@ -9,6 +9,11 @@ ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
 TAG = 200  # characters; a tag; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
 ANSWER = 1 << 20  # characters; `response` and `error` of a run row, where a rule reads it; exit code 2
+PATTERN = 2_000  # characters; a pattern or a text that answers are searched for; exit code 2
+COMPILED = 4_000_000  # instructions; compiled patterns that are kept for further rows; compiled again
+CLEARED = 100  # matches; those of a forbidden claim within allowed phrases, in one answer; the next one is forbidden
+ALLOWED_PHRASE = 200  # characters; what an allowed phrase covers; it does not count
+MATCHES = 10_000  # matches; those of a pattern in one answer, with `as_evaluated`; further ones are not looked at
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
@@ -152,7 +157,7 @@ RUN_AHEAD = 10**9  # ; how far the run in a comment's marker may be above our ow
 AUTHORS = 100  # authors; those of comments with our marker whom GitHub is asked about; the others are strangers
 PULL_REQUEST_FILES = 3_000  # files; a pull request, searched for the baseline; whether it changed counts as unknown
 PAGE = 100  # items; a page of GitHub's lists; the next page is read
-ANSWER = 200  # characters; GitHub's reason for refusing a call; cut, with an ellipsis
+GITHUB_ANSWER = 200  # characters; GitHub's reason for refusing a call; cut, with an ellipsis
 
 # Time that GitHub gets
 TIMEOUT = 3_600  # s; the input `github-timeout`; exit code 2

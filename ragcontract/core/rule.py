@@ -6,7 +6,7 @@ register it in ``ragcontract.registry``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeAlias
 
 from msgspec import UNSET, Struct
 
@@ -15,6 +15,8 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import QueryScore
+
+Fault: TypeAlias = tuple[tuple[str | int, ...], str]  # the path within a value of a file, and what is wrong there
 
 
 class Violation(Struct, frozen=True, kw_only=True, gc=False):
@@ -81,6 +83,10 @@ class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid
     def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (used by subclasses that have fields)
         """Return the rules of this class that apply to a query; by default the entries of its ``rules``."""
         return [rule for rule in query.rules if type(rule) is cls]
+
+    def faults(self) -> Iterable[Fault]:
+        """Return what is wrong with the rule as it is written, although its fields have the right types."""
+        return ()
 
 
 class RowRule(Rule, frozen=True, kw_only=True, gc=False):
