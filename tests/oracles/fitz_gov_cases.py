@@ -9,7 +9,23 @@ from typing import Any
 TIERS = {"tier0_sanity": "t0", "tier1_core": "t1"}
 CATEGORIES = ("abstention", "dispute", "trustworthy_hedged", "trustworthy_direct", "grounding", "relevance")
 MODES = ("trustworthy", "disputed", "abstain")
-WORDS = ("ab", "AB", "a b", "$4", "$499", "no", "said", "Straße", "STRASSE", "é", "e\u0301", "ﬁ", "\u212aab", "ſaid", "٣")
+WORDS = (
+    "ab",
+    "AB",
+    "a b",
+    "$4",
+    "$499",
+    "no",
+    "said",
+    "Straße",
+    "STRASSE",
+    "é",
+    "e\u0301",
+    "ﬁ",
+    "\u212aab",
+    "ſaid",
+    "٣",
+)
 BETWEEN = (" ", " ", "\n", "\t", "\xa0", "\u200b", ". ", "**", "-", "–", "’", "'", "")
 # In a claim or an element, what does not compile would be looked for as a text, which the importer refuses.
 REGEXES = (r"\$\d", r"\$\d+", "ab", "no .* said", r"\w+ab", r"a\sb", "[^a]b", "^ab", "said$", "no|ab", r"\d{2,}", ".+")
