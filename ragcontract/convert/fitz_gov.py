@@ -97,7 +97,7 @@ class _Converted:
         required = self._matchers(found, "required_elements", settings)
         least = settings.min_required
         if least and least > len(found.case.required_elements) > 0 and not self._as_evaluated:
-            message = f"{least} of {len(required)} elements can never be found; lower min_required"
+            message = f"{least} of {len(found.case.required_elements)} elements can never be found; lower min_required"
             self._problem(found, "required_elements", message)
         return {
             **_without_empty(required_elements=required if least != 0 else []),
@@ -115,7 +115,10 @@ class _Converted:
             elif not value and not self._as_evaluated:
                 self._problem(found, f"{field}[{index}]", "is empty, and therefore in every answer; leave it out")
         if not self._as_evaluated:
-            values = list({value if settings.use_regex else normalised(value): value for value in values}.values())
+            first: dict[str, str] = {}
+            for value in values:
+                first.setdefault(value if settings.use_regex else normalised(value), value)
+            values = list(first.values())
         return [_matcher("regex" if settings.use_regex else "text", value, settings) for value in values]
 
     def _allowed(self, found: LocatedCase, settings: Evaluation) -> list[dict[str, Any]]:

@@ -151,6 +151,27 @@ def test_as_a_contract_everything_that_a_case_says_must_hold(tmp_path: Path) -> 
     assert not any("as_evaluated" in row for row in rows)
 
 
+def test_as_a_contract_an_element_counts_once_and_what_cannot_hold_is_refused(tmp_path: Path) -> None:
+    repeated = case(required_elements=["Not said", "not  said", "other"], evaluation_config={"min_required": 3})
+    needless = case(id="none", required_elements=["x"], evaluation_config={"min_required": 0})
+    rows, problems = converted(write(tmp_path / "relevance.json", repeated, needless), as_evaluated=False)
+    assert problems == Problems()
+    assert list(map(expected, rows)) == [
+        {
+            "expected_mode": "trustworthy",
+            "required_elements": [{"text": "Not said"}, {"text": "other"}],
+            "min_required": 2,
+        },
+        {"expected_mode": "trustworthy"},
+    ]
+    hopeless = case(required_elements=["a", ""], evaluation_config={"min_required": 3})
+    _, problems = converted(write(tmp_path / "relevance.json", hopeless), as_evaluated=False)
+    assert lines_of(problems, tmp_path) == [
+        "relevance.json:3: cases[0].required_elements[1]: is empty, and therefore in every answer; leave it out",
+        "relevance.json:3: cases[0].required_elements: 3 of 2 elements can never be found; lower min_required",
+    ]
+
+
 def test_a_row_has_the_tier_the_tags_and_the_contexts_of_its_case(tmp_path: Path) -> None:
     attributes = {name: f"a_{name}" for name in TAGS}
     whole = case(id=7, subcategory="invented_price", **attributes)

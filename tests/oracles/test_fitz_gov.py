@@ -1,8 +1,7 @@
-"""Cases of fitz-gov, converted as evaluated, are judged as fitz-gov 4.1.0 judges them: verdicts, reasons, aggregates."""
+"""Cases of fitz-gov are judged as fitz-gov 4.1.0 judges them: verdicts, reasons and aggregates are the same."""
 
-import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 

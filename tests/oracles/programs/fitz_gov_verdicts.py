@@ -1,8 +1,7 @@
 """Prints fitz-gov's cases, or what its evaluator says of answers to them, without a model.
 
-`cases` prints the folder of the package's data and its cases with their merged settings. `verdicts FOLDER` reads answers
-to the cases in a folder as JSON, each [id, response, mode or null], and prints what is wrong with each that fails, and
-all aggregates.
+`cases` prints the folder of the package's data and its cases with their merged settings. `verdicts FOLDER` reads
+answers to cases in a folder as JSON, each [id, response, mode or null], and prints why cases fail, and all aggregates.
 
 It runs in the environment that `make test-oracles` sets up, and imports nothing of ours.
 """
