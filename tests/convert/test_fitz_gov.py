@@ -78,14 +78,16 @@ def test_of_a_case_about_grounding_only_the_claims_are_compared(tmp_path: Path) 
 
 
 def test_of_a_case_about_relevance_only_the_elements_are_compared(tmp_path: Path) -> None:
-    about = case(forbidden_claims=["x"], required_elements=["30 days", ""], forbidden_elements=["z"])
-    (row,), problems = converted(write(tmp_path / "relevance.json", about))
+    about = case(forbidden_claims=["x"], required_elements=["a", "A", "a", ""], forbidden_elements=["z"])
+    hopeless = case(id="b", required_elements=["a"], evaluation_config={"min_required": 2})
+    (row, other), problems = converted(write(tmp_path / "relevance.json", about, hopeless))
     assert problems == Problems()
     assert expected(row) == {
-        "required_elements": [{"text": "30 days"}, {"text": ""}],
+        "required_elements": [{"text": "a"}, {"text": "A"}, {"text": "a"}, {"text": ""}],
         "min_required": 1,
         "forbidden_elements": [{"text": "z"}],
     }
+    assert expected(other) == {"required_elements": [{"text": "a"}], "min_required": 2}
 
 
 def test_a_case_that_expects_nothing_stays_a_case(tmp_path: Path) -> None:
@@ -192,7 +194,7 @@ def test_the_tier_is_the_folders_or_else_what_the_file_says(tmp_path: Path) -> N
         write(tmp_path / "mine" / "dispute.json", case(id="2"), tier="mine"),
         write(tmp_path / "other" / "dispute.json", case(id="3")),
     )
-    assert [row.get("tier") for row in rows] == ["core", "mine", None]
+    assert [row.get("tier", "none") for row in rows] == ["core", "mine", "none"]
 
 
 def test_the_category_is_that_of_the_folder_the_file_or_the_case(tmp_path: Path) -> None:
@@ -274,6 +276,20 @@ def test_everything_wrong_in_all_files_is_reported_at_once(tmp_path: Path) -> No
         "cut.json:1: is cut off in the middle; was the export stopped before it had finished?",
         "gone.json: cannot be read",
     ]
+
+
+def test_json_that_no_reader_can_take_is_refused(tmp_path: Path) -> None:
+    nested = write(tmp_path / "dispute.json", case(metadata=[[[1]]]))
+    nested.write_text(nested.read_text().replace("1", "[" * bounds.NESTING + "]" * bounds.NESTING))
+    assert lines_of(converted(nested)[1], tmp_path) == ["dispute.json:1: is nested too deeply: more than 100 levels"]
+
+
+def test_of_a_large_file_only_the_first_fault_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "dispute.json", case(query=1), case(query=2))
+    assert len(converted(path)[1].problems) == 2
+    monkeypatch.setattr(bounds, "EXPLAINED", 10)
+    (problem,) = lines_of(converted(path)[1], tmp_path)
+    assert problem.startswith("dispute.json:1: is not what was expected: Expected `str`, got `int`")
 
 
 def test_nothing_that_names_no_documents_becomes_a_format_of_documents(
