@@ -6,7 +6,7 @@ A comment above a group is its heading, and further lines are its reasons. docs/
 
 # Text in input files
 ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
-TAG = 200  # characters; a tag; exit code 2
+TAG = 200  # characters; a tag, a tier, and a label of a golden row or a run row; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
 ANSWER = 1 << 20  # characters; `response` and `error` of a run row, where a rule reads it; exit code 2
 PATTERN = 2_000  # characters; a pattern or a text that answers are searched for; exit code 2
@@ -14,6 +14,7 @@ COMPILED = 4_000_000  # instructions; compiled patterns that are kept for furthe
 CLEARED = 100  # matches; those of a forbidden claim within allowed phrases, in one answer; the next one is forbidden
 ALLOWED_PHRASE = 200  # characters; what an allowed phrase covers; it does not count
 MATCHES = 10_000  # matches; those of a pattern in one answer, with `as_evaluated`; further ones are not looked at
+TIERS = 100  # tiers; `tiers` in the configuration; exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
