@@ -6,7 +6,7 @@ A comment above a group is its heading, and further lines are its reasons. docs/
 
 # Text in input files
 ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
-TAG = 200  # characters; a tag; exit code 2
+TAG = 200  # characters; a tag, a tier, and a label of a golden row or a run row; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
 ANSWER = 1 << 20  # characters; a text of a golden row about the answer, and `response` and `error`; exit code 2
 PATTERN = 2_000  # characters; a pattern or a text that answers are searched for; exit code 2
@@ -14,6 +14,7 @@ COMPILED = 4_000_000  # instructions; compiled patterns that are kept for furthe
 CLEARED = 100  # matches; those of a forbidden claim within allowed phrases, in one answer; the next one is forbidden
 ALLOWED_PHRASE = 200  # characters; what an allowed phrase covers; it does not count
 MATCHES = 10_000  # matches; those of a pattern in one answer, with `as_evaluated`; further ones are not looked at
+TIERS = 100  # tiers; `tiers` in the configuration; exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
@@ -54,6 +55,7 @@ UNPACKED_TOTAL = 64 << 20  # bytes; all lines of a gzip file that is smaller tha
 UNPACKED_TOTAL_RATIO = 100  # times the gzip file's size; all lines of a larger gzip file; exit code 2
 QUESTIONS = 16 << 20  # bytes; the list of questions for `init`; exit code 2
 TICKED = 64 << 20  # bytes; the candidates that `init --from-run` writes and `label --ticked` reads; exit code 2
+CASES = 16 << 20  # bytes; a file of fitz-gov's cases that `convert` reads; exit code 2
 CSV_CELL = 1_000_000  # characters; a cell of CSV; exit code 2
 PROGRESS = 16 << 20  # bytes; input that a terminal shows no progress of; a progress bar is shown
 EXPLAINED = 4 << 20  # bytes; a row whose errors are all reported; of a larger one, only the first is

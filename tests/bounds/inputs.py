@@ -169,6 +169,13 @@ def a_cell(lab: Lab, size: int) -> bool:
     return accepted(rag_contract("convert", *argv), "a cell is longer than")
 
 
+def cases(lab: Lab, size: int) -> bool:
+    case = {"id": "q1", "query": "?", "contexts": [], "expected_mode": "abstain"}
+    (lab.folder / "dispute.json").write_text(json.dumps({"cases": [case]}).ljust(size))
+    argv = ("--from", "fitz-gov", "--cases", "dispute.json", "--golden-out", "out.jsonl", "--force")
+    return accepted(rag_contract("convert", *argv), "dispute.json: is larger than")
+
+
 class _Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -236,6 +243,7 @@ CASES: Cases = {
     "UNPACKED_TOTAL_RATIO": Case(unpacked_in_total_by_size),
     "QUESTIONS": Case(questions, small=100),
     "TICKED": Case(candidates, small=600),
+    "CASES": Case(cases, small=200),
     "CSV_CELL": Case(a_cell),
     "PROGRESS": Case(without_progress, small=100),
     "EXPLAINED": Case(explained, small=1_000),
