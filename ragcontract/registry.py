@@ -12,6 +12,7 @@ from ragcontract.core.rule import Rule
 from ragcontract.metrics.labels import labels
 from ragcontract.metrics.modes import modes
 from ragcontract.metrics.ranking import ranking
+from ragcontract.metrics.scores import scores
 from ragcontract.rules.expected_mode import ExpectedMode
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
 from ragcontract.rules.score_limits import CompositeMinimum, MaxHallucinationRisk, MaxScore, MinScore
@@ -19,11 +20,16 @@ from ragcontract.statistics.quantities import LABELS, LATENCY, PASS_RATES
 
 
 class Registry(Struct, frozen=True, kw_only=True):
-    """Providers of metrics, rule classes in the order in which reports show them, and limits on other quantities."""
+    """Providers of metrics, rule classes in the order in which reports show them, and limits on other quantities.
+
+    ``options`` are the records of the entries that built-in metrics have under ``metrics`` in the configuration, by
+    metric. Every field of such a record has a default.
+    """
 
     metrics: tuple[Provider, ...]
     rules: tuple[type[Rule], ...]
     quantities: tuple[LimitKey, ...]
+    options: dict[str, type[Struct]] = {}
 
 
 BUILT_IN = Registry(
@@ -31,6 +37,7 @@ BUILT_IN = Registry(
         ranking,
         modes,
         labels,
+        scores,
     ),
     rules=(
         ForbiddenDocs,

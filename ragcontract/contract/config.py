@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.contract.declared import Metrics, metrics_record
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.gate import Fraction, LimitKey
@@ -124,6 +125,11 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["error", "zero"],
         Meta(description="A golden query without a run row: refuse the run, or score it 0."),
     ] = "error"
+    missing_scores: Annotated[
+        Literal["error", "zero"],
+        Meta(description="A query without a declared score: refuse the run, or count the score's worst value."),
+    ] = "error"
+    metrics: Metrics = Metrics()
 
     answers: AnswerSettings = AnswerSettings()
 
@@ -143,6 +149,7 @@ SECTIONS = {
         "How long retrieval may take, in milliseconds, over the rows of the run that have ``latency_ms``.",
     ),
 }
+ALWAYS = {"minimums", "maximums"}  # also without keys, because declared scores may be limited there
 DROPS = (
     "Drops",
     'How far a metric may get worse than in the baseline: absolute as 0.10, or of the baseline\'s value as "10%".',
@@ -150,18 +157,18 @@ DROPS = (
 CUTOFFS = "``recall{0}`` is about the largest cut-off; ``recall_at_1{1}`` about another one of ``k``."
 
 
-def config_record(registry: Registry, keys: Sequence[LimitKey]) -> type[Config]:
-    """Return the record of a configuration file with these limit keys."""
+def config_record(registry: Registry, keys: Sequence[LimitKey], declared: Iterable[str] = ()) -> type[Config]:
+    """Return the record of a configuration file with these limit keys and ``declared`` scores."""
     changes = _section(*DROPS, [key for key in keys if key.section == "fail_on"])
     sections = {
         name: _section(title, about, [key for key in keys if key.section == name])
         for name, (title, about) in SECTIONS.items()
-        if any(key.section == name for key in keys)
+        if name in ALWAYS or any(key.section == name for key in keys)
     }
     tagged = {
         name: _section(title, about, of_tag)
         for name, (title, about) in SECTIONS.items()
-        if (of_tag := [key for key in keys if key.section == name and key.by_tag])
+        if (of_tag := [key for key in keys if key.section == name and key.by_tag]) or name in ALWAYS
     }
     tag_limits = _extended(TagLimits, {"fail_on": (changes, changes()), **_fields(tagged)})
     fail_on = msgspec.defstruct(
@@ -177,9 +184,11 @@ def config_record(registry: Registry, keys: Sequence[LimitKey]) -> type[Config]:
     per_query = _extended(PerQuery, dict.fromkeys(switches, (Switch, True)))
     about_tags = Meta(description="Limits for the queries with a tag, by the tag.")
     about_waivers = Meta(description="Failures that are accepted until a date.")
+    metrics = metrics_record(registry, declared)
     made = _extended(
         Config,
         {
+            "metrics": (metrics, metrics()),
             "fail_on": (fail_on, fail_on()),
             **_fields(sections),
             "tags": (Annotated[dict[Tag, tag_limits], about_tags], msgspec.field(default_factory=dict)),  # type: ignore[valid-type]

@@ -121,6 +121,7 @@ def resolve(
         cutoffs=config_file.cutoffs,
         rank_by=config.rank_by,
         gain="linear" if steep else config.gain,  # so that the remaining problems can be found
+        declared=config_file.declared,
         answers=config.answers,
     )
     families = [family for provider in registry.metrics for family in provider(settings)]
@@ -142,21 +143,16 @@ def resolve(
         key.quantity.key for key in registry.quantities
     }
     known.add(TIER_PASS_RATE.key)
-    # With invalid golden rows, which may have any tag, the tags are not known.
-    known_tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
-    why_not = {
-        gate: list(_impossible(gate, known, known_tags, config_file.cutoffs, has_baseline=has_baseline))
-        for gate in gates
-    }
+    why_not = _why_not(gates, golden, known, config_file.cutoffs, has_baseline=has_baseline)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
     named = named_metrics(golden)
-    limited = {gate.quantity.key for gate in config_file.gates}
+    named_in_config = {*config_file.declared, *(gate.quantity.key for gate in config_file.gates)}
     return Contract(
         golden=golden,
         config_file=config_file,
         ranking=ranking,
         families=tuple(
-            family for family in families if family is not ranking and _is_on(family, golden, named | limited)
+            family for family in families if family is not ranking and _is_on(family, golden, named | named_in_config)
         ),
         rules=rules,
         only_new=frozenset(name for rule in rules if only_new(config, rule) for name in names_of(rule)),
@@ -175,10 +171,19 @@ def resolve(
 
 
 def _is_on(family: Family, golden: Golden, named: Container[str]) -> bool:
-    """Return whether a family is computed: a golden row asks for it, or a limit or a rule names one of its metrics."""
+    """Return whether a family is computed: a golden row asks for it, or the configuration or a rule names a metric."""
     if not family.switch or family.switch in golden.answer_fields:
         return True
     return any(metric.key in named for metric in family.metrics)
+
+
+def _why_not(
+    gates: Iterable[Gate], golden: Golden, known: set[str], cutoffs: Sequence[int], *, has_baseline: bool
+) -> dict[Gate, list[str]]:
+    """Return the reasons why each gate cannot be judged for any run; ``known`` are the quantities that exist."""
+    # With invalid golden rows, which may have any tag, the tags are not known.
+    tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
+    return {gate: list(_impossible(gate, known, tags, cutoffs, has_baseline=has_baseline)) for gate in gates}
 
 
 def _nothing_decides(config_file: ConfigFile, gates: Iterable[Gate]) -> Problems:

@@ -8,7 +8,7 @@ A comment above a group is its heading, and further lines are its reasons. docs/
 ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
 TAG = 200  # characters; a tag, a tier, and a label of a golden row or a run row; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
-ANSWER = 1 << 20  # characters; `response` and `error` of a run row, where a rule reads it; exit code 2
+ANSWER = 1 << 20  # characters; a text of a golden row about the answer, and `response` and `error`; exit code 2
 PATTERN = 2_000  # characters; a pattern or a text that answers are searched for; exit code 2
 COMPILED = 4_000_000  # instructions; compiled patterns that are kept for further rows; compiled again
 CLEARED = 100  # matches; those of a forbidden claim within allowed phrases, in one answer; the next one is forbidden
@@ -19,6 +19,12 @@ TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
 NESTING = 100  # levels; nesting of a baseline, and of the report of `mode: post-comment`; exit code 2
+
+# Tool calls in input files
+CALLS = 1_000  # calls; `tool_calls` of a run row, where a metric or a rule reads them; exit code 2
+REFERENCE_CALLS = 100  # calls; `reference_tool_calls` of a golden row; exit code 2
+ARGUMENTS = 1_000  # arguments; all `reference_tool_calls` of a golden row; exit code 2
+ARGUMENT_LEVELS = 100  # levels; nesting of a call's arguments; a run's count as invalid; in golden rows, exit code 2
 
 # Numbers in input files
 # Far above any real value, and below 2^53, the largest integer that every JSON reader can represent exactly.
@@ -32,6 +38,12 @@ MILLISECONDS = 1_000_000_000  # ms; `latency_ms` of a run row, and a limit on la
 ALPHA_LEAST = 0.001  # ; `fail_on.alpha`, at least; exit code 2
 PERCENT_DIGITS = 5  # digits; a percentage that may be over 100, before the point; exit code 2
 PERCENT_DECIMALS = 9  # digits; a percentage that may be over 100, after the point; exit code 2
+SCORE = 1_000_000_000  # ; the end of a score's `scale`, above or below 0; exit code 2
+SCORES = 100  # scores; those declared under `metrics`; exit code 2
+SCORE_NAME = 100  # characters; the name of such a score; exit code 2
+SCORED_BY = 100  # values; the different `scored_by` of scores files; the others are left out
+REASONS = 20  # reasons; those of the worst values of a score that are held; the others are left out
+REASON = 300  # characters; such a reason; cut, with an ellipsis
 
 # Sizes of input files
 LINE = 64 << 20  # bytes; a line of JSON lines; exit code 2
@@ -89,6 +101,10 @@ FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others 
 COMPARED_IDS = 10_000  # ids; those of rows without a relevant document, to find its id in another form; not compared
 UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
+
+# Time grows with these products: a second for texts at the limit.
+DISTANCE = 10**10  # ; characters of a query's contexts times those of `reference_contexts`, for a distance; exit code 2
+SUBSEQUENCE = 10**9  # ; words of a response times words of its `reference`, for `rouge_l`; exit code 2
 
 # All reports
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed

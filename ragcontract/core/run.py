@@ -11,6 +11,8 @@ from ragcontract.core import bounds
 from ragcontract.core.ids import Id, Tag, as_ids
 
 VERSION_FIELDS = ("embedding_model", "index_version", "chunking_version", "retriever_version")
+SCORED_BY = "scored_by"  # of scores files
+COMPARED_VERSIONS = (*VERSION_FIELDS, SCORED_BY)
 # Fields that every check reads. Other fields are decoded only if a metric or a rule of the contract needs them.
 ALWAYS = frozenset({"query_id", "results", "latency_ms", *VERSION_FIELDS})
 RESULT_ALWAYS = frozenset({"doc_id", "score", "chunk_id", "metadata"})

@@ -21,7 +21,8 @@ class Side(Struct, frozen=True, kw_only=True):
     """The evaluated rows of a run or a baseline.
 
     ``scores`` and ``columns`` (one for each family except the ranking metrics) are by query id. ``violations`` are
-    those of rules that need the row. ``missing`` are golden queries without a row. ``unknown`` are the first query ids
+    those of rules that need the row. ``missing`` are golden queries without a row, ``lacking`` those without a score,
+    by its name; ``undeclared`` are the first names of scores that no metric reads. ``unknown`` are the first query ids
     that are not golden queries, and ``more_unknown`` counts those that are not listed. ``unmeasured`` counts the rows
     without a latency. ``modes`` and ``labels`` count the rows by expected and actual mode and label; a stored baseline
     has none. ``depth`` is None if there are no rows. ``distances`` says whether the scores look like
@@ -39,6 +40,8 @@ class Side(Struct, frozen=True, kw_only=True):
     files: tuple[SourceFile, ...] = ()
     versions: dict[str, list[str]] = {}
     missing: tuple[str, ...] = ()
+    lacking: dict[str, tuple[str, ...]] = {}
+    undeclared: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     more_unknown: int = 0
     rows: dict[str, int] = {}

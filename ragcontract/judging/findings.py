@@ -1,12 +1,13 @@
 """Makes the findings: the descriptions of broken rules and gates that all reports share."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, FindingStatus
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import Name, listed
+from ragcontract.core.phrase import Name, Phrase, listed
 from ragcontract.core.rule import Violation
 from ragcontract.core.scores import RanksById, ranks_by_id
 from ragcontract.core.text import encodable
@@ -24,7 +25,7 @@ WHY: dict[FindingStatus, str] = {"counted": "counts in the pass rate", "warn": "
 def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violations: Violations) -> list[Finding]:
     """Return the findings: gates in the order of the configuration, then queries in the order of the golden set."""
     found = [
-        _of_gate(gate, report)
+        _of_gate(gate, report, evaluation)
         for gate, report in zip(evaluation.contract.gates, reports, strict=True)
         if report.status not in {"pass", "skipped"}
     ]
@@ -33,7 +34,7 @@ def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violation
     return found
 
 
-def _of_gate(gate: Gate, report: GateReport) -> Finding:
+def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
     seen, _ = observed_and_allowed(gate, report.observed)
     of = gate.tag if gate.tier is None else gate.tier
     return Finding(
@@ -44,7 +45,17 @@ def _of_gate(gate: Gate, report: GateReport) -> Finding:
         expected=(report.message.removeprefix(f"{seen}, "),),
         found=(seen,) if of is None else (Name(of), f": {seen}"),
         why="" if report.waived is None else f"waived {report.waived}",
+        details=tuple(_reasons(gate, evaluation)),
     )
+
+
+def _reasons(gate: Gate, evaluation: Evaluation) -> Iterator[Phrase]:
+    """Yield why the worst scores are as they are, where the tool that computed them says so."""
+    given, queries = evaluation.given, evaluation.contract.queries
+    reasons = given.reasons.get(gate.quantity.key, ()) if given else ()
+    tagged = (one for one in reasons if gate.tag is None or gate.tag in queries[one.query_id].tags)
+    for one in islice(tagged, bounds.NAMES):
+        yield (f"{gate.quantity.label} of ", Name(one.query_id), f" is {one.value:.4g}: ", Name(one.text, said=True))
 
 
 def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Finding]:

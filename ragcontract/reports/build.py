@@ -31,7 +31,7 @@ from ragcontract.reports.report import (
     ScopeReport,
     TagReport,
 )
-from ragcontract.reports.report_inputs import BaselineInput, ConfigInput, GoldenInput, Inputs, RunInput
+from ragcontract.reports.report_inputs import BaselineInput, ConfigInput, GoldenInput, Inputs, RunInput, ScoresInput
 from ragcontract.reports.summary_line import summary_of
 from ragcontract.runs.stored import Tool
 from ragcontract.statistics.means import Comparison
@@ -167,6 +167,7 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
         ),
         baseline=_baseline_input(baseline, evaluation, now) if baseline else None,
         config=ConfigInput(files=_files(contract.config_file.files)) if contract.config_file.files else None,
+        scores=ScoresInput(files=_files(evaluation.given.files)) if evaluation.given else None,
     )
 
 

@@ -111,7 +111,8 @@ def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase
     elif finding is not None:
         message = sentence(finding, visible, visible)
         if finding.status == "fail":
-            case.add_failure_info(message=message, output=message, failure_type=gate.kind)
+            details = [say(phrase, visible, visible) for phrase in finding.details]
+            case.add_failure_info(message=message, output="\n".join([message, *details]), failure_type=gate.kind)
         else:
             case.add_skipped_info(message=f"{message}; {visible(finding.why)}")
     return case

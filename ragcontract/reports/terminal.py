@@ -19,6 +19,7 @@ from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_ste
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
 from ragcontract.reports.scope_note import scope_note
+from ragcontract.reports.score_reasons import REASONS, score_reasons
 from ragcontract.reports.side_by_side import about, pairs, top
 
 STATUS = {
@@ -61,6 +62,8 @@ def check_text(report: Report, file: str = "") -> str:
     parts.append(
         "\n".join([*likely_mistakes(report, visible, visible), *drift(report, visible), *_metric_table(report)])
     )
+    if reasons := [render(phrase, visible, visible) for phrase in score_reasons(report)]:
+        parts.append("\n".join([f"{REASONS}:", *(f"  {shorten(line, bounds.CELL)}" for line in reasons)]))
     parts.append(verdict_text(report).rstrip("\n"))
     return "\n\n".join(part for part in parts if part) + "\n"
 
