@@ -11,7 +11,16 @@ from ragcontract.core.metric import Provider
 from ragcontract.core.rule import Rule
 from ragcontract.metrics.ranking import ranking
 from ragcontract.metrics.scores import scores
+from ragcontract.rules.answering import Answered
+from ragcontract.rules.checking import Check
+from ragcontract.rules.citing import MustCite
+from ragcontract.rules.containing import MaxChars, MustContain, MustNotContain
+from ragcontract.rules.custom import Custom
+from ragcontract.rules.elements import ForbiddenClaims, ForbiddenElements, RequiredElements
+from ragcontract.rules.json_answer import JsonSchema
+from ragcontract.rules.matching import RegexMustMatch, RegexMustNotMatch
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
+from ragcontract.rules.refusing import MustNotRefuse, MustRefuse
 from ragcontract.statistics.quantities import LATENCY
 
 
@@ -28,4 +37,24 @@ class Registry(Struct, frozen=True, kw_only=True):
     options: dict[str, type[Struct]] = {}
 
 
-BUILT_IN = Registry(metrics=(ranking, scores), rules=(ForbiddenDocs, MustRankAtMost, MustInclude), quantities=LATENCY)
+RULES = (
+    ForbiddenDocs,
+    MustRankAtMost,
+    MustInclude,
+    Answered,
+    MustContain,
+    MustNotContain,
+    RegexMustMatch,
+    RegexMustNotMatch,
+    ForbiddenClaims,
+    RequiredElements,
+    ForbiddenElements,
+    MustRefuse,
+    MustNotRefuse,
+    JsonSchema,
+    MaxChars,
+    MustCite,
+    Check,
+    Custom,
+)
+BUILT_IN = Registry(metrics=(ranking, scores), rules=RULES, quantities=LATENCY)

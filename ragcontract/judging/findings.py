@@ -60,7 +60,11 @@ def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[V
     for in_baseline in (False, True):
         same = [one for one in violations if one.in_baseline is in_baseline]
         counting = [one for one in same if one.counts]
-        yield from _by_cause(evaluation, query, counting, "warn" if warn else "fail", "severity warn" if warn else "")
+        failing = [] if warn else [one for one in counting if not one.warns]
+        warning = counting if warn else [one for one in counting if one.warns]
+        yield from _by_cause(evaluation, query, failing, "fail", "")
+        warned = ", ".join(dict.fromkeys(one.rule for one in warning))
+        yield from _by_cause(evaluation, query, warning, "warn", "severity warn" if warn else f"{warned} only warns")
     known = [one for one in violations if one.known]
     yield from _by_cause(evaluation, query, known, "known", KNOWN)
     waived = [one for one in violations if one.waived is not None]

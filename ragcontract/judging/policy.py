@@ -31,8 +31,8 @@ def status_of(query: GoldenQuery, violations: Sequence[Violation]) -> QueryStatu
     """Return the status of a query: only violations without an excuse count, and severity says how."""
     if not violations:
         return "pass"
-    if any(violation.counts for violation in violations):
-        return "warn" if query.severity == "warn" else "fail"
+    if counting := [violation for violation in violations if violation.counts]:
+        return "warn" if query.severity == "warn" or all(violation.warns for violation in counting) else "fail"
     return "known" if any(violation.known for violation in violations) else "waived"
 
 
