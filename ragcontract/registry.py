@@ -9,7 +9,9 @@ from msgspec import Struct
 from ragcontract.core.gate import LimitKey
 from ragcontract.core.metric import Provider
 from ragcontract.core.rule import Rule
+from ragcontract.metrics import recalled_contexts, similarity, tool_use
 from ragcontract.metrics.ranking import ranking
+from ragcontract.rules.calling import MustCallTool, MustNotCallTool, ToolArgumentsValid
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
 from ragcontract.statistics.quantities import LATENCY
 
@@ -27,4 +29,9 @@ class Registry(Struct, frozen=True, kw_only=True):
     options: dict[str, type[Struct]] = {}
 
 
-BUILT_IN = Registry(metrics=(ranking,), rules=(ForbiddenDocs, MustRankAtMost, MustInclude), quantities=LATENCY)
+BUILT_IN = Registry(
+    metrics=(ranking, recalled_contexts.context_recall, tool_use.tool_use, similarity.similarity),
+    rules=(ForbiddenDocs, MustRankAtMost, MustInclude, MustCallTool, MustNotCallTool, ToolArgumentsValid),
+    quantities=LATENCY,
+    options={**recalled_contexts.OPTIONS, **tool_use.OPTIONS, **similarity.OPTIONS},
+)

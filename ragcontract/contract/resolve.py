@@ -12,7 +12,7 @@ from ragcontract.contract.scope import Scope, gates_within, golden_within, scope
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings
+from ragcontract.core.metric import Demanding, Family, Metric, MetricSettings
 from ragcontract.core.rule import RankRule, RowRule, Rule, RuleSettings, names_of
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
@@ -130,9 +130,7 @@ def resolve(
         problems.problem(f"tag {tag!r}", problem)
     for query in steep:
         problems.problem(f"{query.location}: relevance", TOO_STEEP)
-    known = {metric.key for family in families for metric in family.metrics} | {
-        key.quantity.key for key in registry.quantities
-    }
+    known = _quantities(families, registry)
     # With invalid golden rows, which may have any tag, the tags are not known.
     known_tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
     why_not = {
@@ -140,20 +138,27 @@ def resolve(
         for gate in gates
     }
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
+    beside = tuple(family for family in families if family is not ranking and _is_on(family, golden, config_file))
     return Contract(
         golden=golden,
         config_file=config_file,
         ranking=ranking,
-        families=tuple(family for family in families if family is not ranking and _is_on(family, golden, config_file)),
+        families=beside,
         rules=rules,
         only_new=frozenset(name for rule in rules if only_new(config, rule) for name in names_of(rule)),
         gates=gates,
         settings=RuleSettings(k=ranking.k, forbidden_within=config.per_query.forbidden_within, answers=config.answers),
-        problems=problems.found(),
+        problems=problems.found() + _complaints(beside, golden, config_file),
         limit_problems=_limit_problems(why_not),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
     )
+
+
+def _quantities(families: Iterable[Family], registry: Registry) -> set[str]:
+    """Return the keys of everything that can be limited."""
+    metrics = {metric.key for family in families for metric in family.metrics}
+    return metrics | {key.quantity.key for key in registry.quantities}
 
 
 def _is_on(family: Family, golden: Golden, config_file: ConfigFile) -> bool:
@@ -162,6 +167,22 @@ def _is_on(family: Family, golden: Golden, config_file: ConfigFile) -> bool:
         return True
     named = {gate.quantity.key for gate in config_file.gates}
     return any(metric.key in named for metric in family.metrics)
+
+
+def _complaints(families: Iterable[Family], golden: Golden, config_file: ConfigFile) -> Problems:
+    """Return what is wrong with the contract for the metrics that are computed."""
+    problems = Collector()
+    for family in families:
+        for one in family.complaints(golden.queries.values()) if isinstance(family, Demanding) else ():
+            location = one.location
+            if one.option:
+                named = [part for part in (config_file.locations.of(*one.option), ".".join(one.option)) if part]
+                location = ": ".join(named)
+            if one.warns:
+                problems.warning(f"{location} {one.message}")
+            else:
+                problems.problem(location, one.message)
+    return problems.found()
 
 
 def _impossible(
