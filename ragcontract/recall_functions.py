@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.context_recall import recall_of_ids, recall_of_texts
-from ragcontract.answers.options import Measure, Threshold
+from ragcontract.answers.metric_options import Measure, Threshold
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import Id, as_ids
 from ragcontract.files.problem import Problem

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.options import Measure
+from ragcontract.answers.metric_options import Measure
 from ragcontract.answers.tokens import tokens
 from ragcontract.core import bounds
 

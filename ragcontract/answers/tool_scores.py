@@ -7,7 +7,7 @@ Both empty is a perfect match.
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-from ragcontract.answers.options import Match
+from ragcontract.answers.metric_options import Match
 from ragcontract.answers.subsequence import common_length
 from ragcontract.answers.tool_calls import ToolCall
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from ragcontract.answers.options import NoOptions, TextRecallOptions
+from ragcontract.answers.metric_options import NoOptions, TextRecallOptions
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Complaint, Family, Metric, MetricSettings, Missing
 from ragcontract.core.run import RunRow, lacks_results

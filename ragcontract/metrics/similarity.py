@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import UNSET, Struct
 
-from ragcontract.answers.options import NoOptions
+from ragcontract.answers.metric_options import NoOptions
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing
 from ragcontract.core.run import RunRow

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from msgspec import Struct
 
-from ragcontract.answers.options import NoOptions, ToolArgumentsOptions, ToolMatchOptions
+from ragcontract.answers.metric_options import NoOptions, ToolArgumentsOptions, ToolMatchOptions
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing
 from ragcontract.core.run import RunRow
