@@ -124,6 +124,7 @@ def _check_and_write(job: _Job) -> Delivery:
         config=inputs.config,
         run=Local(open_run(inputs.run)),
         baseline=Local(open_baseline(inputs.baseline)) if inputs.baseline else None,
+        scores=inputs.scores,
         k=settings.k,
         tags=settings.tag,
         repeats=settings.repeats,

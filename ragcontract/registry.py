@@ -10,10 +10,15 @@ from ragcontract.core.gate import LimitKey
 from ragcontract.core.metric import Provider
 from ragcontract.core.rule import Rule
 from ragcontract.metrics import recalled_contexts, similarity, tool_use
+from ragcontract.metrics.labels import labels
+from ragcontract.metrics.modes import modes
 from ragcontract.metrics.ranking import ranking
+from ragcontract.metrics.scores import scores
 from ragcontract.rules.calling import MustCallTool, MustNotCallTool, ToolArgumentsValid
+from ragcontract.rules.expected_mode import ExpectedMode
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
-from ragcontract.statistics.quantities import LATENCY
+from ragcontract.rules.score_limits import CompositeMinimum, MaxHallucinationRisk, MaxScore, MinScore
+from ragcontract.statistics.quantities import LABELS, LATENCY, PASS_RATES
 
 
 class Registry(Struct, frozen=True, kw_only=True):
@@ -30,8 +35,32 @@ class Registry(Struct, frozen=True, kw_only=True):
 
 
 BUILT_IN = Registry(
-    metrics=(ranking, recalled_contexts.context_recall, tool_use.tool_use, similarity.similarity),
-    rules=(ForbiddenDocs, MustRankAtMost, MustInclude, MustCallTool, MustNotCallTool, ToolArgumentsValid),
-    quantities=LATENCY,
+    metrics=(
+        ranking,
+        modes,
+        labels,
+        recalled_contexts.context_recall,
+        tool_use.tool_use,
+        similarity.similarity,
+        scores,
+    ),
+    rules=(
+        ForbiddenDocs,
+        MustRankAtMost,
+        MustInclude,
+        ExpectedMode,
+        MinScore,
+        MaxScore,
+        MaxHallucinationRisk,
+        CompositeMinimum,
+        MustCallTool,
+        MustNotCallTool,
+        ToolArgumentsValid,
+    ),
+    quantities=(
+        *PASS_RATES,
+        *LABELS,
+        *LATENCY,
+    ),
     options={**recalled_contexts.OPTIONS, **tool_use.OPTIONS, **similarity.OPTIONS},
 )

@@ -1,25 +1,33 @@
 """The JSON Schemas of the file formats, generated from the records that read or write them."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from ragcontract.contract.config import DEFAULT_K, config_record
+from ragcontract.contract.declared import NAME
 from ragcontract.contract.golden_row import golden_record
 from ragcontract.contract.limits import AT_K, limit_keys
-from ragcontract.core.gate import LimitKey
+from ragcontract.core.gate import LimitKey, Percentage
 from ragcontract.core.metric import MetricSettings
 from ragcontract.core.rule import RowRule, names_of
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import json_schema
+from ragcontract.metrics.scores import DeclaredScore
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports.diff_report import DiffReport
 from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.reports.run_comparison import RunComparison
+from ragcontract.runs.score_rows import ScoresRow
 from ragcontract.runs.stored import BaselineFile
 
-_SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,))
+# With a declared score, because run rows have a field for them.
+_SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,), declared={"faithfulness": DeclaredScore(source="scores")})
+_NAME = f"^{NAME.pattern}$"
+_NUMBER: dict[str, Any] = {"type": "number"}
+_CHANGE = msgspec.json.schema(Annotated[float, Meta(ge=0)] | Percentage)
 
 _SECTIONS = {"Drops": "fail_on", "FailOn": "fail_on", "Minimums": "minimums", "Maximums": "maximums"}
 
@@ -37,7 +45,23 @@ def _config(registry: Registry) -> dict[str, Any]:
         patterns = _patterns(definition, [key for key in keys if key.section == section])
         if definition in schema["$defs"] and patterns:
             schema["$defs"][definition]["patternProperties"] = patterns
+    _allow_declared(schema["$defs"])
     return schema
+
+
+def _allow_declared(definitions: dict[str, Any]) -> None:
+    """Allow the names that a configuration declares; whether it declares them, only a check knows."""
+    weaker = "A check is stricter: other names must be declared under `metrics`, and within their scale."
+    for name in ("Minimums", "Maximums"):
+        definitions[name]["additionalProperties"] = {**_NUMBER, "description": weaker}
+        definitions[name]["propertyNames"] = {"pattern": _NAME}
+    for name in ("Drops", "FailOn"):
+        change = f"^{NAME.pattern}_(drop|rise)_gt$"
+        patterns = definitions[name].setdefault("patternProperties", {})
+        patterns[change] = {**_CHANGE, "description": weaker}
+    definitions |= msgspec.json.schema(DeclaredScore)["$defs"]
+    definitions["Metrics"]["additionalProperties"] = {"$ref": "#/$defs/DeclaredScore"}
+    definitions["Metrics"]["propertyNames"] = {"pattern": _NAME}
 
 
 def _patterns(definition: str, keys: list[LimitKey]) -> dict[str, Any]:
@@ -71,6 +95,7 @@ def _report(registry: Registry) -> dict[str, Any]:
 SCHEMAS: dict[str, Callable[[Registry], dict[str, Any]]] = {
     "golden": lambda registry: json_schema(golden_record(registry)),
     "run": _run,
+    "scores": lambda _registry: json_schema(ScoresRow),
     "baseline": lambda _registry: json_schema(BaselineFile),
     "config": _config,
     "report": _report,

@@ -18,6 +18,7 @@ from ragcontract.core.text import encodable, shorten, visible
 
 INSTALL = 'pip install "rag-contract[answers]"'
 _MEMORY = 8 << 20  # RE2's default for one pattern
+_END = "ragcontract_end_"  # what the groups are called that stand for $
 _CLASSES = {
     "d": r"\p{Nd}",
     "w": r"\p{L}\p{N}_",
@@ -53,6 +54,7 @@ class Pattern:
     def __init__(self, regexp: Any) -> None:
         """Take what RE2 compiled."""
         self._regexp = regexp
+        self._ends = [group for name, group in regexp.groupindex.items() if name.startswith(_END)]
         self.size = int(regexp.programsize)  # instructions of 16 bytes
 
     def search(self, answer: Answer) -> Span | None:
@@ -63,8 +65,13 @@ class Pattern:
         """Yield the spans of the matches, from left to right, without overlaps; ``within`` a span of the text."""
         start, end = answer.in_bytes(*within) if within else (0, len(answer.utf8))
         at, seen = 0, 0  # the same position in bytes and in characters
+        previous = None
         for match in self._regexp.finditer(answer.utf8, start, end):
-            first, last = match.span()
+            if match.span() == previous:  # RE2 for Python yields an empty match after other text twice
+                continue
+            first, last = previous = match.span()
+            if any(match.end(group) > match.start(group) for group in self._ends):
+                last -= 1  # the line break that follows the match
             before = seen + answer.characters(at, first)
             at, seen = last, before + answer.characters(first, last)
             yield before, seen
@@ -106,7 +113,7 @@ def _compiled(pattern: str, *, ignore_case: bool, dot_all: bool) -> Pattern:
     options = engine.Options()
     options.max_mem = _MEMORY
     options.log_errors = False
-    options.never_capture = True
+    options.never_capture = True  # of groups without a name, which makes a search faster
     options.case_sensitive = not ignore_case
     options.dot_nl = dot_all
     try:
@@ -133,7 +140,7 @@ def _explained(said: str) -> str:
 def translated(pattern: str) -> str:
     r"""Return the pattern as RE2 must be given it to mean what it means in Python; raises :class:`PatternError`."""
     pattern = encodable(pattern)
-    end = "$" if _MULTILINE.search(pattern) else r"(?:\n?\z)"  # Python's $ matches before a last line break, too
+    multiline = _MULTILINE.search(pattern) is not None
     parts: list[str] = []
     at = 0
     while found := _OUTSIDE.search(pattern, at):
@@ -145,8 +152,11 @@ def translated(pattern: str) -> str:
             parts.append(part + members if part[-1] != "]" else part[:-1] + r"\]" + members)
         elif part[0] == "\\":
             parts.append(_escape(part))
+        elif part == "$" and not multiline:
+            # Python's $ matches before a last line break, too; the match then ends where this group begins.
+            parts.append(rf"(?P<{_END}{found.start()}>\n?\z)")
         else:
-            parts.append(end if part == "$" else "{0,")
+            parts.append("$" if part == "$" else "{0,")
     return "".join([*parts, pattern[at:]])
 
 

@@ -1,10 +1,10 @@
 """Limit keys: the keys of ``ragcontract.yml`` that set limits, and the gates made from them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ragcontract.contract.locations import Locations
@@ -12,21 +12,30 @@ from ragcontract.core.gate import Fraction, Gate, Kind, LimitKey, Percentage, Qu
 from ragcontract.core.metric import Metric, MetricSettings, Scale
 from ragcontract.registry import Registry
 
+NOTHING_DECLARED: Mapping[str, Struct] = {}
 AT_K = re.compile(r"_at_([1-9][0-9]*)(?=_|$)")
 
 
-def metrics_at(registry: Registry, cutoffs: Sequence[int]) -> list[Metric]:
-    """Return all metrics of a registry at the given cut-offs."""
-    settings = MetricSettings(cutoffs=tuple(cutoffs))
+def metrics_at(
+    registry: Registry, cutoffs: Sequence[int], declared: Mapping[str, Struct] = NOTHING_DECLARED
+) -> list[Metric]:
+    """Return all metrics of a registry at the given cut-offs, with the ``declared`` entries of a configuration."""
+    settings = MetricSettings(cutoffs=tuple(cutoffs), declared=declared)
     return [metric for provider in registry.metrics for family in provider(settings) for metric in family.metrics]
 
 
-def limit_keys(registry: Registry, cutoffs: Sequence[int], others: Sequence[int] = ()) -> list[LimitKey]:
+def limit_keys(
+    registry: Registry,
+    cutoffs: Sequence[int],
+    others: Sequence[int] = (),
+    declared: Mapping[str, Struct] = NOTHING_DECLARED,
+) -> list[LimitKey]:
     """Return the limit keys at the effective cut-offs, and at ``others``: those of a file that ``--k`` overrides.
 
+    ``declared`` are the entries of the file's section ``metrics``.
     Raises ValueError if two keys of a section have the same name, which is a mistake in the registry.
     """
-    metrics = metrics_at(registry, cutoffs)
+    metrics = metrics_at(registry, cutoffs, declared)
     known = {metric.key for metric in metrics}
     metrics += [replace(one, aliases=()) for one in metrics_at(registry, others or cutoffs) if one.key not in known]
     keys = [key for metric in metrics for key in keys_of(metric)] + list(registry.quantities)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from msgspec import Struct
+import msgspec
+from msgspec import UNSET, Struct
 from msgspec.structs import fields
 
 from ragcontract.contract.config import Config
@@ -52,7 +53,7 @@ def _settings(config_file: ConfigFile) -> Iterator[tuple[str, Value]]:
     limits = {gate.id for gate in config_file.gates}
     defaults = default_settings(config_file.config)
     for key, value in _flat(config_file.config):
-        if key not in limits and value != defaults[key]:
+        if key not in limits and value != defaults.get(key):
             yield key, value
 
 
@@ -62,6 +63,14 @@ def _flat(config: Config) -> Iterator[tuple[str, Value]]:
         if field.name in REMEMBERED_APART:
             continue
         if isinstance(value, Struct):
-            yield from ((f"{field.name}.{inner.name}", getattr(value, inner.name)) for inner in fields(value))
+            inner = ((f"{field.name}.{one.name}", getattr(value, one.name)) for one in fields(value))
+            yield from ((name, _plain(setting)) for name, setting in inner if setting is not UNSET)
         else:
             yield field.name, value
+
+
+def _plain(setting: object) -> Value:
+    """Return a setting as a baseline stores it: a list or an object as JSON text."""
+    if setting is None or isinstance(setting, bool | int | float | str):
+        return setting
+    return msgspec.json.encode(setting).decode()

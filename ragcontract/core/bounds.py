@@ -6,14 +6,15 @@ A comment above a group is its heading, and further lines are its reasons. docs/
 
 # Text in input files
 ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
-TAG = 200  # characters; a tag; exit code 2
+TAG = 200  # characters; a tag, a tier, and a label of a golden row or a run row; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
-ANSWER = 1 << 20  # characters; `response` and `error` of a run row, where a rule reads it; exit code 2
+ANSWER = 1 << 20  # characters; a text of a golden row about the answer, and `response` and `error`; exit code 2
 PATTERN = 2_000  # characters; a pattern or a text that answers are searched for; exit code 2
 COMPILED = 4_000_000  # instructions; compiled patterns that are kept for further rows; compiled again
 CLEARED = 100  # matches; those of a forbidden claim within allowed phrases, in one answer; the next one is forbidden
 ALLOWED_PHRASE = 200  # characters; what an allowed phrase covers; it does not count
 MATCHES = 10_000  # matches; those of a pattern in one answer, with `as_evaluated`; further ones are not looked at
+TIERS = 100  # tiers; `tiers` in the configuration; exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
@@ -37,6 +38,12 @@ MILLISECONDS = 1_000_000_000  # ms; `latency_ms` of a run row, and a limit on la
 ALPHA_LEAST = 0.001  # ; `fail_on.alpha`, at least; exit code 2
 PERCENT_DIGITS = 5  # digits; a percentage that may be over 100, before the point; exit code 2
 PERCENT_DECIMALS = 9  # digits; a percentage that may be over 100, after the point; exit code 2
+SCORE = 1_000_000_000  # ; the end of a score's `scale`, above or below 0; exit code 2
+SCORES = 100  # scores; those declared under `metrics`; exit code 2
+SCORE_NAME = 100  # characters; the name of such a score; exit code 2
+SCORED_BY = 100  # values; the different `scored_by` of scores files; the others are left out
+REASONS = 20  # reasons; those of the worst values of a score that are held; the others are left out
+REASON = 300  # characters; such a reason; cut, with an ellipsis
 
 # Sizes of input files
 LINE = 64 << 20  # bytes; a line of JSON lines; exit code 2
@@ -48,6 +55,7 @@ UNPACKED_TOTAL = 64 << 20  # bytes; all lines of a gzip file that is smaller tha
 UNPACKED_TOTAL_RATIO = 100  # times the gzip file's size; all lines of a larger gzip file; exit code 2
 QUESTIONS = 16 << 20  # bytes; the list of questions for `init`; exit code 2
 TICKED = 64 << 20  # bytes; the candidates that `init --from-run` writes and `label --ticked` reads; exit code 2
+CASES = 16 << 20  # bytes; a file of fitz-gov's cases that `convert` reads; exit code 2
 CSV_CELL = 1_000_000  # characters; a cell of CSV; exit code 2
 PROGRESS = 16 << 20  # bytes; input that a terminal shows no progress of; a progress bar is shown
 EXPLAINED = 4 << 20  # bytes; a row whose errors are all reported; of a larger one, only the first is

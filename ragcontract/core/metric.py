@@ -25,10 +25,29 @@ class Scale(Struct, frozen=True):
     low: float = 0.0
     high: float = 1.0
 
+    def misfit(self, value: float) -> str | None:
+        """Return the message on a score outside the scale, also for NaN; None if it is within."""
+        if self.low <= value <= self.high:
+            return None
+        expected = f"expected a number from {self.low:g} to {self.high:g}, found {repr(value).removesuffix('.0')}"
+        return f"{expected}; say its scale under metrics in ragcontract.yml"
+
 
 class Missing(Struct, frozen=True):
-    """A required value is missing from the row; ``why`` completes "query 'q1' …", for example ``has no response``."""
+    """A required value is missing from the row; ``why`` completes "query 'q1' …", for example ``has no response``.
 
+    With ``metric``, the key of the only metric of the family, the queries that lack it are reported together, and
+    ``missing_scores: zero`` counts its worst value for them.
+    """
+
+    why: str
+    metric: str = ""
+
+
+class Invalid(Struct, frozen=True):
+    """A ``field`` of the row has a value that cannot be used; ``why`` says what was expected, found, and what to do."""
+
+    field: str
     why: str
 
 
@@ -80,7 +99,7 @@ class Family(Protocol):
     def switch(self) -> str:
         """The golden field that switches the family on; empty if it is always on, ``-`` if none does."""
 
-    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
+    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:
         """Return the values for a query; an empty tuple if the metrics do not apply to it."""
 
 

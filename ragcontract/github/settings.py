@@ -35,6 +35,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     mode: Mode = "check"
     golden: tuple[str, ...] = ()
     run: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
     baseline: tuple[str, ...] = ()
     config: str | None = None
     k: int | None = None
@@ -64,6 +65,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             mode=inputs.choice("mode", MODES, "check"),
             golden=inputs.lines("golden"),
             run=inputs.lines("run"),
+            scores=inputs.lines("scores"),
             baseline=inputs.lines("baseline"),
             config=inputs.text("config") or None,
             k=inputs.number("k", bounds.RANK),

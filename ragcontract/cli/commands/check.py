@@ -15,6 +15,7 @@ from ragcontract.cli.options import (
     GOLDEN,
     REPEATS,
     RUN,
+    SCORES,
     TAG,
     K,
     clock,
@@ -42,6 +43,7 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command("check")
 @GOLDEN
 @RUN
+@SCORES
 @BASELINE
 @CONFIG
 @K
@@ -61,6 +63,7 @@ def command(
     *,
     golden: Sequence[str],
     run: Sequence[str],
+    scores: Sequence[str],
     baseline: Sequence[str],
     config: str | None,
     k: int | None,
@@ -78,7 +81,7 @@ def command(
     broken.
     """
     wanted = [(form, out) for form in FORMATS if (out := reports[form.name.replace("-", "_")])]
-    paths = find_paths(golden, run, config, baseline)
+    paths = find_paths(golden, run, config, baseline, scores)
     refuse_outputs([out for _, out in wanted], paths)
     with sources_of(paths, engine) as sources:
         request = sources.request(paths, k=k, repeats=repeats, tags=tags)
