@@ -280,15 +280,14 @@ def test_a_rule_of_ranks_is_asked_about_every_query(folder: Path) -> None:
     assert [[one.rule for one in query.violations] for query in report.queries] == [["every_other"]] * 4
 
 
-def test_a_run_in_memory_lacks_what_a_rule_of_rows_reads(folder: Path) -> None:
-    request = pipeline.Request(
-        golden=[str(folder / "golden.jsonl")],
-        config=None,
-        run=Local(InMemory(run={f"q{n}": ["doc1"] for n in range(1, 5)})),
-    )
-    registry = replace(BUILT_IN, rules=(*BUILT_IN.rules, MustSay))
-    report = pipeline.check(request, now=NOW, registry=registry).report
-    assert [query.status for query in report.queries] == ["fail", "fail", "warn", "pass"]
+def test_a_run_that_lacks_what_a_rule_of_rows_reads_is_refused(folder: Path) -> None:
+    run_of_ids = InMemory(run={f"q{n}": ["doc1"] for n in range(1, 5)})
+    request = pipeline.Request(golden=[str(folder / "golden.jsonl")], config=None, run=Local(run_of_ids))
+    with pytest.raises(InputError) as caught:
+        pipeline.check(request, now=NOW, registry=replace(BUILT_IN, rules=(*BUILT_IN.rules, MustSay)))
+    assert caught.value.problems == [
+        f'(in memory): query "q{n}" has no response, which must_say needs; export it' for n in (1, 2, 3)
+    ]
 
 
 class Sometimes:

@@ -12,6 +12,7 @@ from ragcontract.contract.config import DEFAULT_K, Config, Waiver, config_record
 from ragcontract.contract.declared import declared_in, names_taken, undeclared, why_unknown, written, wrong_scores
 from ragcontract.contract.limits import explained, gates_of, limit_keys
 from ragcontract.contract.locations import Locations
+from ragcontract.contract.tiers import tier_gates, wrong_tiers
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate, LimitKey
@@ -77,7 +78,11 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
         result = _converted(document.value, registry, k, locations)
         if isinstance(result, ConfigFile):
             made = msgspec.structs.replace(result, files=(source,))
-            result = [*_wrong_waivers(made.config.waivers), *wrong_scores(made.declared)]
+            result = [
+                *_wrong_waivers(made.config.waivers),
+                *wrong_tiers(made.config.tiers),
+                *wrong_scores(made.declared),
+            ]
         found += [(document.line(mismatch.path), mismatch) for mismatch in result]
     if not found:
         return made
@@ -131,7 +136,7 @@ def _converted(
     except msgspec.ValidationError as error:
         found = mismatches(value, record)
         return [_explain(mismatch, value, keys, registry, taken) for mismatch in found] or [Mismatch((), str(error))]
-    gates = tuple(gates_of(config, keys, locations))
+    gates = (*gates_of(config, keys, locations), *tier_gates(config.tiers, locations))
     declared = written(config.metrics)
     return ConfigFile(config=config, cutoffs=cutoffs, declared=declared, gates=gates, locations=locations)
 

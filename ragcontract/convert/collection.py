@@ -1,7 +1,7 @@
 """The intermediate form of all conversions: questions with graded documents, and rankings."""
 
 from collections.abc import Mapping, Sequence
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -15,12 +15,16 @@ BOM = "\ufeff"  # removed from the start of every line read
 
 
 class Query(Struct, frozen=True, kw_only=True, gc=False):
-    """A question, its documents' grades (0 or more; relevant from 1), and its location, such as ``qrels.txt:3``."""
+    """A question, its documents' grades (0 or more; relevant from 1), and its location, such as ``qrels.txt:3``.
+
+    A question that names no documents has no grades, and in ``answer`` the other fields of its golden row.
+    """
 
     id: str
     text: str
     grades: dict[str, float]
     location: str
+    answer: Mapping[str, Any] | None = None
 
 
 class Retrieved(Struct, frozen=True, kw_only=True, gc=False):

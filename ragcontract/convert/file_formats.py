@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
-from ragcontract.convert import beir, native, ragas, spreadsheet, trec
+from ragcontract.convert import beir, fitz_gov, native, ragas, spreadsheet, trec
 from ragcontract.convert.collection import Collection, Files, Part
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
@@ -14,6 +14,7 @@ Write = Callable[[Collection, Collector], Iterable[str]]
 
 OWN = "rag-contract"
 CSV = "csv"
+FITZ_GOV = "fitz-gov"
 
 
 class Output(Struct, frozen=True, kw_only=True):
@@ -25,12 +26,16 @@ class Output(Struct, frozen=True, kw_only=True):
 
 
 class Format(Struct, frozen=True, kw_only=True):
-    """A format: its input files with the parts each provides, files that add to another input, and its outputs."""
+    """A format: its input files with the parts each provides, files that add to another input, and its outputs.
+
+    A format that names no documents can only become rag-contract's own.
+    """
 
     read: Read
     gives: Mapping[str, set[Part]]
     outputs: Mapping[str, Output]
     adds_to: Mapping[str, str] = {}
+    names_documents: bool = True
 
     @property
     def inputs(self) -> list[str]:
@@ -74,4 +79,5 @@ FORMATS: dict[str, Format] = {
         outputs={"samples": Output(needs={"golden"}, takes={"run"}, write=ragas.write_samples)},
     ),
     CSV: Format(read=spreadsheet.reader(spreadsheet.Columns()), gives={"csv": {"golden"}}, outputs={}),
+    FITZ_GOV: Format(read=fitz_gov.reader(), gives={"cases": {"golden"}}, outputs={}, names_documents=False),
 }

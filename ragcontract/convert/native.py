@@ -93,6 +93,9 @@ def _lost_from_run(row: RunRow) -> Iterator[str]:
 def write_golden(collection: Collection, _problems: Collector) -> Iterator[str]:
     """Yield golden rows as lines, with all grades in ``relevance``; documents of grade 1 or more are relevant."""
     for query in (collection.queries or {}).values():
+        if query.answer is not None:
+            yield _line({"id": query.id, "query": query.text, **query.answer})
+            continue
         # Write whole grades as integers, which are easier to read.
         relevance = {doc_id: int(grade) if grade == int(grade) else grade for doc_id, grade in query.grades.items()}
         yield _line({"id": query.id, "query": query.text, "relevance": relevance})

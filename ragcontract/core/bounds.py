@@ -6,13 +6,27 @@ A comment above a group is its heading, and further lines are its reasons. docs/
 
 # Text in input files
 ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
-TAG = 200  # characters; a tag; exit code 2
+TAG = 200  # characters; a tag, a tier, and a label of a golden row or a run row; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
-ANSWER = 1 << 20  # characters; `response` and `error` of a run row, where a rule reads it; exit code 2
+ANSWER = 1 << 20  # characters; a text of a golden row about the answer, and `response` and `error`; exit code 2
+PATTERN = 2_000  # characters; a pattern or a text that answers are searched for; exit code 2
+COMPILED = 4_000_000  # instructions; compiled patterns that are kept for further rows; compiled again
+CLEARED = 100  # matches; those of a forbidden claim within allowed phrases, in one answer; the next one is forbidden
+ALLOWED_PHRASE = 200  # characters; what an allowed phrase covers; it does not count
+MATCHES = 10_000  # matches; those of a pattern in one answer, with `as_evaluated`; further ones are not looked at
+SCHEMA = 20_000  # bytes; the schema of a rule `json_schema`; exit code 2
+SCHEMA_STEPS = 1_000_000  # steps; comparing an answer with a schema; the rule is broken
+TIERS = 100  # tiers; `tiers` in the configuration; exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
 NESTING = 100  # levels; nesting of a baseline, and of the report of `mode: post-comment`; exit code 2
+
+# Tool calls in input files
+CALLS = 1_000  # calls; `tool_calls` of a run row, where a metric or a rule reads them; exit code 2
+REFERENCE_CALLS = 100  # calls; `reference_tool_calls` of a golden row; exit code 2
+ARGUMENTS = 1_000  # arguments; all `reference_tool_calls` of a golden row; exit code 2
+ARGUMENT_LEVELS = 100  # levels; nesting of the arguments of a tool call; invalid in a run, exit code 2 in a golden row
 
 # Numbers in input files
 # Far above any real value, and below 2^53, the largest integer that every JSON reader can represent exactly.
@@ -43,6 +57,7 @@ UNPACKED_TOTAL = 64 << 20  # bytes; all lines of a gzip file that is smaller tha
 UNPACKED_TOTAL_RATIO = 100  # times the gzip file's size; all lines of a larger gzip file; exit code 2
 QUESTIONS = 16 << 20  # bytes; the list of questions for `init`; exit code 2
 TICKED = 64 << 20  # bytes; the candidates that `init --from-run` writes and `label --ticked` reads; exit code 2
+CASES = 16 << 20  # bytes; a file of fitz-gov's cases that `convert` reads; exit code 2
 CSV_CELL = 1_000_000  # characters; a cell of CSV; exit code 2
 PROGRESS = 16 << 20  # bytes; input that a terminal shows no progress of; a progress bar is shown
 EXPLAINED = 4 << 20  # bytes; a row whose errors are all reported; of a larger one, only the first is
@@ -88,6 +103,10 @@ FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others 
 COMPARED_IDS = 10_000  # ids; those of rows without a relevant document, to find its id in another form; not compared
 UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
+
+# Time grows with these products: a second for texts at the limit.
+DISTANCE = 10**10  # ; characters of a query's contexts times those of `reference_contexts`, for a distance; exit code 2
+SUBSEQUENCE = 10**9  # ; words of a response times words of its `reference`, for `rouge_l`; exit code 2
 
 # All reports
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
@@ -157,7 +176,7 @@ RUN_AHEAD = 10**9  # ; how far the run in a comment's marker may be above our ow
 AUTHORS = 100  # authors; those of comments with our marker whom GitHub is asked about; the others are strangers
 PULL_REQUEST_FILES = 3_000  # files; a pull request, searched for the baseline; whether it changed counts as unknown
 PAGE = 100  # items; a page of GitHub's lists; the next page is read
-ANSWER = 200  # characters; GitHub's reason for refusing a call; cut, with an ellipsis
+GITHUB_ANSWER = 200  # characters; GitHub's reason for refusing a call; cut, with an ellipsis
 
 # Time that GitHub gets
 TIMEOUT = 3_600  # s; the input `github-timeout`; exit code 2

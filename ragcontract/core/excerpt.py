@@ -9,7 +9,7 @@ def excerpt(text: str, start: int = 0, end: int = 0) -> Name:
 
     It has at most ``bounds.EXCERPT`` characters and one line; of a longer span, it is the beginning.
     """
-    room = bounds.EXCERPT - 2  # for the ellipses
+    room = bounds.EXCERPT if len(text) <= bounds.EXCERPT else bounds.EXCERPT - 2  # for the ellipses
     length = min(max(end - start, 0), room)
     first = max(0, min(start - (room - length) // 2, len(text) - room))
     last = min(len(text), first + room)

@@ -12,6 +12,7 @@ from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile, lacks_results
 from ragcontract.core.scores import QueryScore, Values
+from ragcontract.evaluation.class_counts import ClassCounter
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import DepthCounter
 from ragcontract.evaluation.duplicates import DuplicateCounter
@@ -69,6 +70,7 @@ class _Builder:
         self._repeats: dict[str, list[QueryScore]] = {}
         numbers = {query_id: number for number, query_id in enumerate(plan.golden)} if plan.families else {}
         self._columns = tuple(Column(len(family.metrics), numbers) for family in plan.families)
+        self._classes = ClassCounter(plan.needs)
         self._violations: dict[str, tuple[Violation, ...]] = {}
         self._gaps = ScoreGaps(plan.scores)
         self._reads_scores = bool(plan.scores)
@@ -124,7 +126,8 @@ class _Builder:
             retrieved.append((query, doc_ids))
             note_duplicates(query.id, doc_ids)
             if needs_row:
-                self._note_row(query, row, location_of(event, index), is_repeat=is_repeat)
+                where = event.location(index) if event.line else event.path  # the message names the query
+                self._note_row(query, row, where, is_repeat=is_repeat)
         self._listed.note(known, [query for query, _ in retrieved], self._score(retrieved))
         latencies = [row.latency_ms for row in known if row.latency_ms is not None]
         self._latencies.extend(latencies)
@@ -187,6 +190,7 @@ class _Builder:
             self._gaps.unread(row.scores)
         for column, values in zip(self._columns, outcome.values, strict=True):
             (column.repeat if is_repeat else column.note)(query.id, values)
+        self._classes.note(query, row)
         if outcome.violations:
             self._violations[query.id] = merged(self._violations.get(query.id, ()), outcome.violations)
             if not self._plan.is_baseline:
@@ -240,6 +244,8 @@ class _Builder:
             more_unknown=self._more_unknown,
             latency=stored.latency if stored else summary(self._latencies),
             unmeasured=self._unmeasured,
+            modes=self._classes.modes,
+            labels=self._classes.labels,
             duplicates=self._duplicates.result(),
             depth=self._depths.result(),
             distances=self._order.distances,
@@ -257,6 +263,7 @@ class _Builder:
         """Score golden queries without a row as if nothing was retrieved; other metrics get their worst value."""
         for query_id in missing:
             outcome = self._plan.missing(self._plan.golden[query_id])
+            self._classes.note_missing(self._plan.golden[query_id])
             self._scores[query_id] = outcome.score
             for column, values in zip(self._columns, outcome.values, strict=True):
                 column.note(query_id, values)

@@ -118,7 +118,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         row = merged
         found = [valid_values(family, query, row) for family in self.families]
         if wrong := [one for one in found if isinstance(one, Invalid)]:
-            return wrong
+            return list(dict.fromkeys(wrong))
         lacking = tuple([one.metric for one in found if isinstance(one, Missing)])
         values = tuple([self._values(one, family) for one, family in zip(found, self.families, strict=True)])
         violations: tuple[Violation, ...] = ()

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
+from msgspec import UNSET
+
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
@@ -14,7 +16,8 @@ from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.reports.report import BrokenQueries, Detail, QueryReport, RetrievedReport, ViolationReport
 
-BROKEN = frozenset({"fail", "known"})  # the statuses of broken queries: a known one fails unless only new ones do
+# The statuses of broken queries: known and counted ones fail unless only new ones, or the pass rate, do.
+BROKEN = frozenset({"fail", "known", "counted"})
 
 
 def usual_detail(evaluation: Evaluation) -> Detail:
@@ -110,6 +113,7 @@ def _violation(violation: Violation) -> ViolationReport:
         waived=violation.waived,
         in_baseline=violation.in_baseline,
         known=violation.known,
+        skipped=UNSET if violation.skipped is None else violation.skipped,
     )
 
 

@@ -5,7 +5,9 @@ import json
 
 from ragcontract.cli.console import progress_over
 from ragcontract.core import bounds
+from ragcontract.core.run import row_type
 from ragcontract.files.opening import no_progress
+from ragcontract.runs.readers import RunFiles
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of, packed, row
 from tests.builders import baseline, golden, run, stored_query, write_jsonl
 from tests.process import rag_contract
@@ -31,6 +33,16 @@ def a_key(lab: Lab, size: int) -> bool:
     waiver = f"waivers: [{{gate: {'x' * size}, reason: r, owner: o, expires: 2030-01-01}}]\n"
     of_a_gate = lab.check(config=waiver)
     return all_of(refused not in known.err, "gate: expected text of 1 to" not in of_a_gate.err)
+
+
+def an_answer(lab: Lab, size: int) -> bool:
+    text = "a" * size
+    path = write_jsonl(lab.folder / "run.jsonl", [run(response=text)])
+    events = [*RunFiles(paths=[str(path)]).events(row_type(frozenset({"response"})))]
+    return all_of(
+        accepted(lab.check([golden(reference=text)]), "reference: expected text of 1 to 1,048,576 characters"),
+        not any("expected text of at most 1,048,576 characters" in str(event) for event in events),
+    )
 
 
 def levels_of_the_config(lab: Lab, size: int) -> bool:
@@ -157,6 +169,13 @@ def a_cell(lab: Lab, size: int) -> bool:
     return accepted(rag_contract("convert", *argv), "a cell is longer than")
 
 
+def cases(lab: Lab, size: int) -> bool:
+    case = {"id": "q1", "query": "?", "contexts": [], "expected_mode": "abstain"}
+    (lab.folder / "dispute.json").write_text(json.dumps({"cases": [case]}).ljust(size))
+    argv = ("--from", "fitz-gov", "--cases", "dispute.json", "--golden-out", "out.jsonl", "--force")
+    return accepted(rag_contract("convert", *argv), "dispute.json: is larger than")
+
+
 class _Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -201,6 +220,7 @@ CASES: Cases = {
     "TAG": Case(a_tag),
     "KEY": Case(a_key),
     "QUESTION": Case(a_question),
+    "ANSWER": Case(an_answer),
     "TAGS": Case(tags_of_all, small=10),
     "CONFIG_VALUES": Case(values_of_the_config, small=20),
     "CONFIG_DEPTH": Case(levels_of_the_config),
@@ -223,6 +243,7 @@ CASES: Cases = {
     "UNPACKED_TOTAL_RATIO": Case(unpacked_in_total_by_size),
     "QUESTIONS": Case(questions, small=100),
     "TICKED": Case(candidates, small=600),
+    "CASES": Case(cases, small=200),
     "CSV_CELL": Case(a_cell),
     "PROGRESS": Case(without_progress, small=100),
     "EXPLAINED": Case(explained, small=1_000),

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ragcontract.core.excerpt import excerpt
 from ragcontract.core.phrase import Name
 from ragcontract.github.body import checked
 from ragcontract.reports.api_report import ContractBroken
@@ -254,6 +255,7 @@ CASES: Cases = {
     "DISAGREEMENTS": Case(disagreements),
     "RUN_LABEL": Case(run_label),
     "CELL": Case(lambda _, size: next(iter(aligned([["c" * size]]))) == "c" * size),
+    "EXCERPT": Case(lambda _, size: excerpt("x" * size).name == "x" * size),
     "TERMINAL_QUERIES": Case(lambda _lab, size: "more broken" not in check_text(broken(size))),
     "TERMINAL_WHY": Case(terminal_why),
     "TERMINAL_QUESTION": Case(terminal_question),

@@ -1,5 +1,6 @@
 """Every limit holds: what is at it is accepted or shown whole, and what is one past it is not."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,3 +39,8 @@ def test_what_is_one_past_the_limit_is_not(name: str, lab: Lab) -> None:
 
 def test_every_limit_has_its_trial() -> None:
     assert set(CASES) == {name for name in vars(bounds) if name.isupper()}
+
+
+def test_no_limit_is_defined_twice() -> None:
+    names = re.findall(r"^([A-Z_]+) = ", Path(str(bounds.__file__)).read_text(), re.MULTILINE)
+    assert sorted(names) == sorted(set(names))

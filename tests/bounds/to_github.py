@@ -190,7 +190,7 @@ def a_page(lab: Lab, size: int) -> bool:
     return len(lab.github.requests) == 1
 
 
-def an_answer(lab: Lab, size: int) -> bool:
+def an_answer_of_github(lab: Lab, size: int) -> bool:
     lab.github.faults = [Fault(status=400, message="m" * size)]
     return str(Calls(lab.github).fails()).endswith("m" * size)
 
@@ -272,7 +272,7 @@ CASES: Cases = {
     "RUN_AHEAD": Case(a_run_ahead),
     "AUTHORS": Case(authors, small=3),
     "PAGE": Case(a_page),
-    "ANSWER": Case(an_answer),
+    "GITHUB_ANSWER": Case(an_answer_of_github),
     "TIMEOUT": an_input("github-timeout"),
     "TIMEOUT_DEFAULT": Case(all_calls),
     "CONNECT": Case(lambda lab, seconds: seconds_of_one_call(lab, seconds)[0] == seconds),

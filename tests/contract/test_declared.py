@@ -65,15 +65,15 @@ def test_a_name_may_be_a_word_of_python(tmp_path: Path) -> None:
         (
             "minimums: {faithfulness: 0.7}",
             (
-                "1: minimums.faithfulness: is no built-in metric; if another tool computes it, declare it under metrics: "
-                "`faithfulness: {from: scores}`"
+                "1: minimums.faithfulness: is no built-in metric; if another tool computes it, declare it under "
+                "metrics: `faithfulness: {from: scores}`"
             ),
         ),
         (
             "tags: {t: {fail_on: {faithfulness_drop_gt: 0.7}}}",
             (
-                "1: tags.t.fail_on.faithfulness_drop_gt: is no built-in metric; if another tool computes it, declare it "
-                "under metrics: `faithfulness: {from: scores}`"
+                "1: tags.t.fail_on.faithfulness_drop_gt: is no built-in metric; if another tool computes it, declare "
+                "it under metrics: `faithfulness: {from: scores}`"
             ),
         ),
         (
@@ -104,8 +104,8 @@ def test_a_name_may_be_a_word_of_python(tmp_path: Path) -> None:
         (
             "metrics: {rating: {scale: [1, 5]}}",
             (
-                "1: metrics.rating: is no built-in metric with options; a score that another tool computes needs a source: "
-                "`rating: {from: scores}`"
+                "1: metrics.rating: is no built-in metric with options; a score that another tool computes needs a "
+                "source: `rating: {from: scores}`"
             ),
         ),
         ("metrics: {rating: scores}", "1: metrics.rating: is no built-in metric with options"),

@@ -73,11 +73,18 @@ def test_it_is_switched_off_and_waived_by_its_name(config: Config, status: str) 
     assert decide(evaluation, date(2026, 12, 31)).status(evaluation.contract.queries["q1"]) == status
 
 
-def test_a_baseline_is_not_held_against_it() -> None:
+def test_what_a_baseline_violates_is_known_and_not_held_against_it() -> None:
     evaluation = evaluate([ASKED], {"q1": ["A"]}, MANY, registry=REGISTRY)
     assert evaluation.baseline is not None
-    assert evaluation.baseline.violations == {}
-    assert evaluate([ASKED], MANY, registry=REGISTRY).run.violations != {}
+    assert [one.rule for one in evaluation.baseline.violations["q1"]] == ["most_results"]
+    assert decide(evaluation, NOW.date()).findings == ()
+
+
+def test_a_rule_that_the_baseline_violates_for_the_same_reason_is_marked() -> None:
+    (broken,) = decide(evaluate([ASKED], MANY, MANY, config={"k": 5}, registry=REGISTRY), NOW.date()).violations["q1"]
+    assert (broken.rule, broken.in_baseline) == ("most_results", True)
+    (broken,) = decide(evaluate([ASKED], MANY, config={"k": 5}, registry=REGISTRY), NOW.date()).violations["q1"]
+    assert not broken.in_baseline
 
 
 def test_it_is_read_from_golden_rows_and_holds_for_each_of_several_rows(tmp_path: Path) -> None:
@@ -108,6 +115,7 @@ def test_an_entry_that_is_no_such_rule_is_a_problem(rule: dict[str, object], tmp
 
 def test_without_such_rules_golden_rows_have_no_field_for_them(tmp_path: Path) -> None:
     asked = write_jsonl(tmp_path / "golden.jsonl", [golden("q", "a", rules=[{"type": "most_results", "count": 1}])])
-    found = read_golden([str(asked)], BUILT_IN)
+    without = replace(BUILT_IN, rules=tuple(rule for rule in BUILT_IN.rules if not rule.in_rows))
+    found = read_golden([str(asked)], without)
     assert found.queries["q"].rules == ()
     assert not found.problems

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ragcontract.core.metric import Invalid, MetricSettings, Missing, Scale
+from ragcontract.core.metric import Direction, Invalid, MetricSettings, Missing, Scale
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 from ragcontract.metrics.named_scores import DeclaredScore, Score, scores
@@ -66,9 +66,11 @@ def test_only_queries_with_one_of_its_tags_have_a_score() -> None:
 
 
 def test_numbers_of_another_scale_or_direction_have_another_fingerprint() -> None:
+    directions: tuple[Direction, ...] = ("higher", "lower")
     prints = [
         Score("f", DeclaredScore(source="scores", scale=scale, better=better)).metrics[0].fingerprint
-        for scale, better in (((0, 1), "higher"), ((0, 1), "lower"), ((1, 5), "higher"), ((1, 5), "lower"))
+        for scale in ((0, 1), (1, 5))
+        for better in directions
     ]
     assert prints[0] == ""
     assert len(set(prints)) == 4

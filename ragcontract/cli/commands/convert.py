@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.contract.golden_file import PLACEHOLDER, RELEVANT_GRADE
-from ragcontract.convert import spreadsheet
+from ragcontract.convert import case_files, fitz_gov, spreadsheet
 from ragcontract.convert.collection import Collection, Part
-from ragcontract.convert.file_formats import CSV, FORMATS, OWN, Format
+from ragcontract.convert.file_formats import CSV, FITZ_GOV, FORMATS, OWN, Format
 from ragcontract.core.errors import ExitCode, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.files.opening import Progress
@@ -27,6 +27,7 @@ INPUTS = {
     "corpus": "corpus.jsonl, to warn about documents that are not in it (beir).",
     "samples": "Samples, as JSON lines or a JSON list (ragas).",
     "csv": "Questions and the ids of the documents that answer them, with a header (csv).",
+    "cases": "Cases: the folder of them, or their files (fitz-gov).",
     "run": "What the retriever returned (rag-contract; for trec and beir in TREC's format).",
 }
 OUTPUTS = {
@@ -58,7 +59,7 @@ def _spellings(name: str, suffix: str = "") -> list[str]:
 
 SOURCE = click.Choice(list(FORMATS))
 TARGET = click.Choice([name for name, form in FORMATS.items() if form.outputs])
-OF_CSV = ("question_column", "ids_column", "id_column", "separator")
+OF_ONE = {"question_column": CSV, "ids_column": CSV, "id_column": CSV, "separator": CSV, "as_evaluated": FITZ_GOV}
 
 
 @click.command("convert")
@@ -71,9 +72,14 @@ OF_CSV = ("question_column", "ids_column", "id_column", "separator")
     "--id-column", metavar="NAME", help="The column of the questions' own ids (csv). [id, query_id, …, if any]"
 )
 @click.option("--separator", metavar="TEXT", help="What separates ids in a cell (csv). [; or | or , or a line break]")
+@click.option(
+    "--as-evaluated/--no-as-evaluated",
+    default=None,
+    help="Judge the cases exactly as fitz-gov 4.1.0 does, or as a contract (fitz-gov). [as evaluated]",
+)
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 def command(*, source: str, target: str, force: bool, **options: Any) -> int:
-    """Convert from and to TREC, BEIR and ragas, and from CSV.
+    """Convert from and to TREC, BEIR and ragas, and from CSV and fitz-gov.
 
     Give the files to read, and with the -out options the files to write. Exits 2 and writes nothing if an input has
     problems, or if a file to write exists and --force is not given.
@@ -84,6 +90,8 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     outs = {name: options[f"{name}_out"] for name in OUTPUTS if options[f"{name}_out"] is not None}
     wanted = _plan(source, target, given, list(outs))
     problems = Collector()
+    if "cases" in given:
+        given["cases"] = case_files.in_folders(given["cases"], problems)
     files = {name: _resolved(given.get(name, ()), problems) for name in INPUTS}
     every = [path for paths in files.values() for path in paths]
     if wrong := check_outputs(outs.values(), every) or ([] if force else check_existing(outs.values())):
@@ -101,11 +109,14 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
 
 
 def _format(source: str, options: Mapping[str, Any]) -> Format:
-    """Return the format to read, with the options that CSV has; raises UsageError if they are given without it."""
+    """Return the format to read, with the options that only it has; raises UsageError if they are given without it."""
+    for name, form in OF_ONE.items():
+        if options[name] is not None and source != form:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for --from {form}")
     if source == CSV:
         return replace(FORMATS[CSV], read=spreadsheet.reader(_columns(options)))
-    if given := [name for name in OF_CSV if options[name] is not None]:
-        raise click.UsageError(f"--{given[0].replace('_', '-')} is for --from csv")
+    if options["as_evaluated"] is False:
+        return replace(FORMATS[FITZ_GOV], read=fitz_gov.reader(as_evaluated=False))
     return FORMATS[source]
 
 
@@ -153,6 +164,8 @@ def _refuse_parquet(outs: Iterable[str]) -> None:
 def _plan(source: str, target: str, given: Mapping[str, Sequence[str]], outs: Sequence[str]) -> set[Part]:
     """Return the parts to read; raises UsageError if input and output options do not match."""
     reads, writes = FORMATS[source], FORMATS[target]
+    if not reads.names_documents and target != OWN:
+        raise click.UsageError(f"{source} names no documents, which {target} consists of; it only has a --golden-out")
     _refuse_strangers(given, reads.inputs, f"{source} is read from", "")
     _refuse_strangers(outs, writes.outputs, f"{target} is written to", "-out")
     if not outs:
@@ -188,7 +201,9 @@ def _counts(collection: Collection) -> str:
             any(grade >= RELEVANT_GRADE and doc_id != PLACEHOLDER for doc_id, grade in query.grades.items())
             for query in collection.queries.values()
         )
-        parts.append(f"{count(len(collection.queries), 'query')} ({answerable:,} with relevant documents)")
+        documents = f" ({answerable:,} with relevant documents)"
+        about_answers = all(query.answer is not None for query in collection.queries.values())
+        parts.append(count(len(collection.queries), "query") + ("" if about_answers else documents))
     if collection.rankings is not None:
         results = sum(len(ranking.results) for ranking in collection.rankings.values())
         parts.append(f"a run of {count(len(collection.rankings), 'query')} and {count(results, 'result')}")
