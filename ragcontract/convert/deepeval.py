@@ -80,7 +80,7 @@ def _add(case: TestCase, location: str, rows: ScoreRows, problems: Collector) ->
             question_field="input",
             scores={metric.name: None if metric.error else metric.score for metric in metrics},
             reasons={metric.name: text for metric in metrics if (text := metric.error or metric.reason)},
-            scored_by=", ".join(["deepeval", *judges]),
+            scored_by=f"deepeval ({', '.join(judges)})" if judges else "deepeval",
         )
     )
 

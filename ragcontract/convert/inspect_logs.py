@@ -12,7 +12,9 @@ from msgspec import Struct
 from ragcontract.convert.collection import Collection, Files, Part
 from ragcontract.convert.measured import Measured, ScoreRows, as_number, golden_ids
 from ragcontract.convert.result_files import read_results
+from ragcontract.core import bounds
 from ragcontract.core.ids import Id
+from ragcontract.core.text import shorten
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
@@ -81,12 +83,12 @@ def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progre
 
 def _add(sample: Sample, location: str, tool: str, rows: ScoreRows, problems: Collector) -> None:
     scores: dict[str, float | None] = {}
-    for name, value in _values(sample.scores or {}):
-        try:
-            scores[name] = _number(value)
-        except ValueError as error:
-            problems.problem(f"{location}: scores.{name}.value", f"{error}, or C, I, P or N")
-    found = (sample.scores or {}).items()
+    for scorer, score in (sample.scores or {}).items():
+        for name, value in _values(scorer, score):
+            try:
+                scores[name] = _number(value)
+            except ValueError as error:
+                problems.problem(f"{location}: scores.{shorten(scorer, bounds.NAME)}.value", f"{error}; or C, I, P, N")
     rows.add(
         Measured(
             location=location,
@@ -94,20 +96,26 @@ def _add(sample: Sample, location: str, tool: str, rows: ScoreRows, problems: Co
             question=sample.input if isinstance(sample.input, str) and sample.input else None,
             question_field="input",
             scores=scores,
-            reasons={name: text for name, one in found if (text := one.explanation or one.reason)},
+            reasons=dict(_reasons(sample.scores or {})),
             scored_by=tool,
         )
     )
 
 
-def _values(scores: dict[str, Score]) -> Iterator[tuple[str, object]]:
-    """Yield names and values; the values of a scorer with several of them are named for both."""
-    for name, score in scores.items():
-        if isinstance(score.value, dict):
-            yield from ((f"{name}.{part}", value) for part, value in score.value.items())
-        else:
-            yield name, score.value
+def _values(scorer: str, score: Score) -> Iterator[tuple[str, object]]:
+    """Yield names and values; a scorer with several values gives its name to each, as in ``scorer.part``."""
+    if isinstance(score.value, dict):
+        yield from ((f"{scorer}.{part}", value) for part, value in score.value.items())
+    else:
+        yield scorer, score.value
+
+
+def _reasons(scores: dict[str, Score]) -> Iterator[tuple[str, str]]:
+    for scorer, score in scores.items():
+        if text := score.explanation or score.reason:
+            yield from ((name, text) for name, _ in _values(scorer, score))
 
 
 def _number(value: object) -> float | None:
-    return GRADES[value] if isinstance(value, str) and value in GRADES else as_number(value)
+    grade = GRADES.get(value, GRADES.get(value.lower())) if isinstance(value, str) else None
+    return as_number(value) if grade is None else grade

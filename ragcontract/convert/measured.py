@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.contract.golden_file import read_golden
-from ragcontract.convert.collection import Files
+from ragcontract.convert.collection import Collection, Files
 from ragcontract.core import bounds
 from ragcontract.core.ids import as_id, some
 from ragcontract.core.questions import same_question
@@ -57,14 +58,16 @@ class GoldenIds:
         """Return the id; raises ValueError with the reason if it is not certain which query was meant."""
         name = None if measured.id is None else as_id(measured.id)
         asked = [] if measured.question is None else self._by_question.get(same_question(measured.question), [])
-        if name in self._ids:
+        if name is not None and name in self._ids:
             if asked and name not in asked:
                 raise ValueError(f"is {shown(name)}, but the question is that of the golden query {shown(asked[0])}")
             return name
         if len(asked) == 1:
             return asked[0]
         if asked:
-            raise ValueError(f"the question is that of {some(asked, 'golden query')}; give each row the id of its query")
+            raise ValueError(
+                f"the question is that of {some(asked, 'golden query')}; give each row the id of its query"
+            )
         found = shown(measured.question if name is None else name)
         raise ValueError(f"no golden query has {found} as its id or as its question; correct it, or leave the row out")
 
@@ -117,11 +120,13 @@ class ScoreRows:
 
         If there is no score at all, ``empty`` returns the location and the message of the problem.
         """
+        if self._problems.found():
+            return self._rows
         names = list(dict.fromkeys(name for row in self._rows for name in row.scores or {}))
-        if not names and not self._problems.found():
+        if not names:
             self._problems.problem(*empty())
         nothing: dict[str, float | None] = dict.fromkeys(names)
-        rows = [row if row.scores else _with_scores(row, nothing) for row in self._rows]
+        rows = [row if row.scores else replace(row, scores=dict(nothing)) for row in self._rows]
         self._warn_of_questions()
         self._warn_of_nulls(rows)
         return rows
@@ -130,7 +135,9 @@ class ScoreRows:
         field = measured.question_field if measured.id is None else measured.id_field
         where = f"{measured.location}: {field}"
         if measured.id is None and measured.question is None:
-            self._problems.problem(f"{measured.location}: {measured.id_field}", "is missing; expected a golden query's id")
+            self._problems.problem(
+                f"{measured.location}: {measured.id_field}", "is missing; expected a golden query's id"
+            )
             return None
         if self._golden is not None:
             try:
@@ -209,11 +216,14 @@ class ScoreRows:
         self._problems.warning(f"{location}: not measured, and written as null: {', '.join(listed)}{more}")
 
 
+def with_scored_by(collection: Collection, scored_by: str) -> Collection:
+    """Return the collection with another description of what computed the scores."""
+    return replace(collection, scores=[replace(row, scored_by=scored_by) for row in collection.scores or []])
+
+
 def metric_name(name: str) -> str:
     """Return a metric's name as limits use it: ``exact_match`` for "Exact Match"; empty if it begins with no letter."""
-    plain = "".join(
-        char for char in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(char)
-    )
+    plain = "".join(char for char in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(char))
     new = re.sub("[^a-z0-9]+", "_", plain).strip("_")
     return new if new[:1].isalpha() else ""
 
@@ -239,12 +249,6 @@ def as_number(value: object) -> float | None:
         if _NUMBER.fullmatch(text):
             return float(text)
     raise ValueError(f"expected a number, found {shown(value)}")
-
-
-def _with_scores(row: ScoresRow, scores: Mapping[str, float | None]) -> ScoresRow:
-    return ScoresRow(
-        query_id=row.query_id, scores=dict(scores), checks=row.checks, reasons=row.reasons, scored_by=row.scored_by
-    )
 
 
 def _plain(check: Check) -> bool | Check:

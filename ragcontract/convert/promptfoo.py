@@ -95,8 +95,11 @@ def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progre
         if file is None or output is None:
             continue
         if output.results.version != VERSION or output.results.results is None:
-            message = f"expected {VERSION}, found {shown(output.results.version)}; write the file with promptfoo 0.94 or later"
-            problems.problem(f"{path}: results.version", message)
+            found = shown(output.results.version)
+            problems.problem(
+                f"{path}: results.version",
+                f"expected {VERSION}, found {found}; write it with a current promptfoo: `promptfoo eval -o out.json`",
+            )
             continue
         version = output.metadata.promptfooVersion if output.metadata else None
         _add_all(file, output.results.results, f"promptfoo {version}" if version else "promptfoo", rows, problems)

@@ -14,6 +14,7 @@ from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
+WRITE = 'write the file with `result.to_pandas().to_json(FILE, orient="records", lines=True)`'
 EXAMPLE = "user_input,response,faithfulness"
 # The fields of ragas' samples of one turn and of several.
 SAMPLE = frozenset(
@@ -66,9 +67,7 @@ def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progre
     return Collection(scores=rows.finished(lambda: (files["results"][0], _nothing(texts))))
 
 
-def _named(
-    location: str, cells: dict[str, object], problems: Collector
-) -> tuple[str | int | None, str | None] | None:
+def _named(location: str, cells: dict[str, object], problems: Collector) -> tuple[str | int | None, str | None] | None:
     """Return id and question of a row; None and a problem if it has neither."""
     query_id, question = cells.get("id"), cells.get("user_input")
     if isinstance(query_id, str) and not query_id:
@@ -81,7 +80,7 @@ def _named(
     if query_id is not None:
         return query_id, None
     if isinstance(question, dict):
-        message = 'write one row a sample: result.to_pandas().to_json(FILE, orient="records", lines=True)'
+        message = f"has the values of all samples; {WRITE}"
     elif isinstance(question, list):
         message = "is a conversation; give each row an `id`, that of its golden query"
     else:
@@ -92,7 +91,7 @@ def _named(
 
 def _nothing(texts: dict[str, str]) -> str:
     found = f"; found only texts in {_listed(list(texts))}" if texts else ""
-    return f'has no column with numbers{found}; write it with result.to_pandas().to_json(FILE, orient="records", lines=True)'
+    return f"has no column with numbers{found}; {WRITE}"
 
 
 def _listed(names: Sequence[str]) -> str:

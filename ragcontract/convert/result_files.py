@@ -49,7 +49,10 @@ class ResultFile(Struct, frozen=True):
             try:
                 yield f"{self.path}:{line}", msgspec.json.decode(item, type=record)
             except UNDECODABLE as error:
-                self._explain(item, line, error, record, problems)
+                if problems.full:
+                    problems.count()
+                else:
+                    self._explain(item, line, error, record, problems)
 
     def _explain(self, data: bytes, line: int, error: Exception, record: type[Struct], problems: Collector) -> None:
         """Add the problems of a value that begins on ``line``."""

@@ -24,15 +24,14 @@ def reader(
     def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
         rows = ScoreRows(golden_ids(files, problems, progress), problems)
         there: set[str] = set()
-        last: TableRow | None = None
+        first: TableRow | None = None
         for row in table_rows(files["results"], EXAMPLE, problems, progress):
-            last = row
+            first = first or row
             there |= row.cells.keys() & set(score_columns)
             _add(row, id_column, score_columns, rows, problems)
-        if last is not None:
-            for name in score_columns:
-                if name not in there:
-                    problems.problem(last.location, f"no column {shown(name)} for the scores; {_meant(name, last)}")
+        if first is not None:
+            for name in (name for name in score_columns if name not in there):
+                problems.problem(first.location, f"no column {shown(name)} for the scores; {_meant(name, first)}")
         return Collection(scores=rows.finished(lambda: (files["results"][0], "has no rows")))
 
     return read
@@ -44,8 +43,10 @@ def _add(
     columns = _columns(row, "id") if id_column is None else [name for name in row.cells if name == id_column]
     asked = _columns(row, "question")
     if not columns and (id_column is not None or not asked):
-        wanted = "no column for the ids is recognized; name it with --id" if id_column is None else (
-            f"no column {shown(id_column)} for the ids"
+        wanted = (
+            "no column for the ids is recognized; name it with --id"
+            if id_column is None
+            else (f"no column {shown(id_column)} for the ids")
         )
         problems.problem(row.location, f"{wanted}; {_meant(id_column or '', row)}")
         return

@@ -75,6 +75,10 @@ def _lines(path: str, problems: Collector, progress: Progress) -> Iterator[Table
         with InputFile(path, progress) as file:
             for number, line in enumerate(lines_of(file, "JSON lines"), start=1):
                 if line and not line.isspace():
+                    if is_empty and line.strip() == b"{":
+                        way = "expected one object a line, as `jq -c . FILE` writes it"
+                        problems.problem(f"{path}:{number}", f"is one JSON document over several lines; {way}")
+                        return
                     is_empty = False
                     yield from _decoded(line, f"{path}:{number}", problems)
     except UnreadableError as error:
@@ -112,7 +116,10 @@ def _decoded(text: bytes, location: str, problems: Collector) -> Iterator[TableR
         check_nesting(text)
         value = msgspec.json.decode(text)
     except UNDECODABLE as error:
-        problems.problem(location, malformed(text, error)[1])
+        if problems.full:
+            problems.count()
+        else:
+            problems.problem(location, malformed(text, error)[1])
         return
     if isinstance(value, dict):
         yield TableRow(location, value)
