@@ -30,7 +30,7 @@ class MetricData(Struct, frozen=True, kw_only=True):
     evaluationModel: str | None = None  # noqa: N815
 
 
-class TestCase(Struct, frozen=True, kw_only=True):
+class SavedCase(Struct, frozen=True, kw_only=True):
     """A test case; one of several turns has no input."""
 
     name: str | None = None
@@ -38,7 +38,7 @@ class TestCase(Struct, frozen=True, kw_only=True):
     metricsData: list[MetricData] | None = None  # noqa: N815
 
 
-class TestRun(Struct, frozen=True, kw_only=True):
+class SavedRun(Struct, frozen=True, kw_only=True):
     """A saved test run."""
 
     testCases: Annotated[list[msgspec.Raw], Meta(title="a list of test cases")]  # noqa: N815
@@ -50,17 +50,17 @@ def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progre
     rows = ScoreRows(golden_ids(files, problems, progress), problems)
     for path in files["results"]:
         file = read_results(path, ZIPPED, problems, progress)
-        run = file.document(TestRun, problems) if file else None
+        run = file.document(SavedRun, problems) if file else None
         if file is None or run is None:
             continue
         for name in ("testCases", "conversationalTestCases"):
-            for location, case in file.items(getattr(run, name), TestCase, problems, after=name.encode()):
+            for location, case in file.items(getattr(run, name), SavedCase, problems, after=name.encode()):
                 _add(case, location, rows, problems)
     nothing = "has no scores; expected testCases with metricsData, as deepeval saves them in DEEPEVAL_RESULTS_FOLDER"
     return Collection(scores=rows.finished(lambda: (files["results"][0], nothing)))
 
 
-def _add(case: TestCase, location: str, rows: ScoreRows, problems: Collector) -> None:
+def _add(case: SavedCase, location: str, rows: ScoreRows, problems: Collector) -> None:
     metrics = case.metricsData or []
     if repeated := _repeated([metric.name for metric in metrics]):
         problems.problem(f"{location}: metricsData", f"has several metrics {repeated!r}; give each a name of its own")

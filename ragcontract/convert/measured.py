@@ -69,7 +69,7 @@ class GoldenIds:
                 f"the question is that of {some(asked, 'golden query')}; give each row the id of its query"
             )
         found = shown(measured.question if name is None else name)
-        raise ValueError(f"no golden query has {found} as its id or as its question; correct it, or leave the row out")
+        raise ValueError(f"no golden query has {found} as its id or as its question; correct it or leave it out")
 
 
 def golden_ids(files: Files, problems: Collector, progress: Progress) -> GoldenIds | None:
@@ -183,7 +183,7 @@ class ScoreRows:
     def _new_name(self, name: str, location: str) -> str | None:
         new, where = metric_name(name), f"{location}: {_shortened(name)}"
         if not new or len(new) > bounds.SCORE_NAME:
-            expected = f"a letter from a to z and up to {bounds.SCORE_NAME - 1} more letters and digits"
+            expected = f"a letter from a to z and at most {bounds.SCORE_NAME - 1} more letters or digits"
             self._problems.problem(where, f"makes no name of a metric, which is {expected}; rename it")
         elif (other := self._taken.setdefault(new, name)) != name:
             self._problems.problem(where, f"becomes {new!r}, and so does {_shortened(other)}; rename one of them")

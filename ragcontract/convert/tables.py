@@ -84,7 +84,7 @@ def _lines(path: str, problems: Collector, progress: Progress) -> Iterator[Table
     except UnreadableError as error:
         problems.problem(f"{path}:{number + error.lines_on}", str(error))
     except READ_ERRORS as error:
-        problems.problem(f"{path}:{number + 1}", read_problem(error))
+        problems.problem(f"{path}:{number + 1}" if number else path, read_problem(error))
     else:
         if is_empty:
             problems.problem(path, "is empty; expected one JSON object a line")
