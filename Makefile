@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := build/uv
 RECIPES := build/recipes
+EVALUATORS := build/evaluators
 DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
@@ -28,6 +29,14 @@ $(RECIPES)/ready: pyproject.toml requirements/recipes.txt requirements/runtime.t
 	@$(PYTHON) -m venv $(RECIPES)
 	@$(RECIPES)/bin/pip install --quiet --disable-pip-version-check -r requirements/recipes.txt -e .
 	@touch $@
+
+$(EVALUATORS)/ready: requirements/evaluators.txt
+	@echo "Setting up $(EVALUATORS) (once, about two minutes) ..."
+	@$(PYTHON) -m venv $(EVALUATORS)
+	@$(EVALUATORS)/bin/pip install --quiet --disable-pip-version-check -r requirements/evaluators.txt
+	@touch $@
+
+test-oracles: $(EVALUATORS)/ready
 
 $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirements.txt
 	@echo "Setting up $(DEMO)/venv (once) ..."
@@ -76,7 +85,7 @@ types: $(VENV)/ready  ## Check types
 	$(BIN)/mypy
 
 unit: $(VENV)/ready  ## Run the tests with coverage
-	$(BIN)/pytest -m "not container and not recipes" -n auto --dist loadgroup --cov --cov-report=term
+	$(BIN)/pytest -m "not container and not recipes and not oracles" -n auto --dist loadgroup --cov --cov-report=term
 
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container
