@@ -217,7 +217,7 @@ def test_samples_and_results_of_ragas_can_be_converted_at_once(tmp_path: Path, m
     (tmp_path / "r.jsonl").write_text(json.dumps(sample))
     outs = "--golden-out g.jsonl --run-out run.jsonl --scores-out s.jsonl"
     ended = convert(f"--from ragas --samples r.jsonl --results r.jsonl {outs}")
-    assert ended.out == (
+    assert ended[1] == (
         "converted 1 query (1 with relevant documents), a run of 1 query and 1 result, 1 score of 1 query\n"
     )
     assert json.loads((tmp_path / "s.jsonl").read_text()) == {"query_id": "q", "scores": {"f": 1.0}}

@@ -20,7 +20,7 @@ def log(*samples: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 
 def test_values_are_the_numbers_that_inspect_takes_them_for(tmp_path: Path) -> None:
-    values = {
+    values: dict[str, Any] = {
         "a": "C",
         "b": "I",
         "c": "P",

@@ -82,7 +82,10 @@ def test_anything_else_is_no_number(value: object) -> None:
 
 
 def test_two_names_that_become_one_are_refused_once() -> None:
-    rows = [measured(**{"Exact Match": 1.0, "exact_match": 0.0}), measured("q2", exact_match=1.0)]
+    rows = [
+        Measured(location="r:1", id="q1", scores={"Exact Match": 1.0, "exact_match": 0.0}),
+        measured("q2", exact_match=1.0),
+    ]
     assert problems_with(*rows) == [
         "r:1: 'exact_match': becomes 'exact_match', and so does 'Exact Match'; rename one of them"
     ]
@@ -90,7 +93,7 @@ def test_two_names_that_become_one_are_refused_once() -> None:
 
 def test_a_name_without_a_letter_is_refused() -> None:
     expected = "a letter from a to z and at most 99 more letters or digits"
-    (problem,) = problems_with(measured(**{"5": 1.0}))
+    (problem,) = problems_with(Measured(location="r:1", id="q1", scores={"5": 1.0}))
     assert problem == f"r:1: '5': makes no name of a metric, which is {expected}; rename it"
 
 

@@ -10,7 +10,7 @@ from tests.convert.builders import goldens, lines_of, scores_of
 
 
 def result(variables: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
-    found = {
+    found: dict[str, Any] = {
         "vars": {"query_id": "q1"} if variables is None else variables,
         "namedScores": {"Has number": 1},
         "promptIdx": 0,
