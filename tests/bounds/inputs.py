@@ -182,7 +182,7 @@ def a_reason(lab: Lab, size: int) -> bool:
     metric = {"name": "f", "score": 1, "reason": "r" * size}
     (lab.folder / "run.json").write_text(json.dumps({"testCases": [{"name": "a", "metricsData": [metric]}]}))
     assert _scores("deepeval", "run.json").code == 0
-    return json.loads((lab.folder / "scores.jsonl").read_text())["reasons"] == {"f": "r" * size}
+    return bool(json.loads((lab.folder / "scores.jsonl").read_text())["reasons"] == {"f": "r" * size})
 
 
 def _scores(form: str, path: str, *options: str) -> Ended:
