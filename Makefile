@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 UV := build/uv
 RECIPES := build/recipes
 ORACLES := build/oracles
+EVALUATORS := build/evaluators
 DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
@@ -34,6 +35,12 @@ $(ORACLES)/ready: requirements/oracles.txt
 	@echo "Setting up $(ORACLES) (once, about two minutes) ..."
 	@$(PYTHON) -m venv $(ORACLES)
 	@$(ORACLES)/bin/pip install --quiet --disable-pip-version-check -r requirements/oracles.txt
+	@touch $@
+
+$(EVALUATORS)/ready: requirements/evaluators.txt
+	@echo "Setting up $(EVALUATORS) (once, about two minutes) ..."
+	@$(PYTHON) -m venv $(EVALUATORS)
+	@$(EVALUATORS)/bin/pip install --quiet --disable-pip-version-check -r requirements/evaluators.txt
 	@touch $@
 
 $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirements.txt
