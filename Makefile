@@ -98,7 +98,7 @@ test-action: $(VENV)/ready  ## Build the action's image and run it as a runner w
 test-recipes: $(VENV)/ready $(RECIPES)/ready  ## Run the exporters of examples/recipes with the libraries that they are for
 	$(BIN)/pytest -m recipes
 
-test-oracles: $(VENV)/ready $(ORACLES)/ready  ## Compare metrics and verdicts with ragas, rouge_score and fitz-gov
+test-oracles: $(VENV)/ready $(ORACLES)/ready $(EVALUATORS)/ready  ## Compare metrics and verdicts with the packages that users know
 	$(BIN)/pytest -m oracles
 
 bench: $(VENV)/ready  ## Measure time and memory beside other tools and write docs/performance.md
