@@ -21,7 +21,14 @@ from ragcontract.runs.stored import BaselineFile
 
 _SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,))
 
-_SECTIONS = {"Drops": "fail_on", "FailOn": "fail_on", "Minimums": "minimums", "Maximums": "maximums"}
+_SECTIONS = {
+    "Drops": "fail_on",
+    "FailOn": "fail_on",
+    "Minimums": "minimums",
+    "TagMinimums": "minimums",
+    "Maximums": "maximums",
+    "TagMaximums": "maximums",
+}
 
 
 def schema_of(name: str, registry: Registry = BUILT_IN) -> dict[str, Any]:
