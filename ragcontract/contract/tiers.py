@@ -73,7 +73,7 @@ def unknown_tiers(golden: Golden, tiers: Sequence[Tier], locations: Locations) -
     for name, location in used.items():
         if name not in known:
             advice = near.advice(name, "add it to tiers")
-            which = f", as {count(numbers[name], 'query')} have it" if numbers[name] > 1 else ""
+            which = f" ({count(numbers[name], 'query')})" if numbers[name] > 1 else ""
             yield f"{location}: tier", f"{name!r} is no tier of the configuration{which}; {advice}"
     near = NearNames(used)
     for number, tier in enumerate(tiers):

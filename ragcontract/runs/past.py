@@ -26,8 +26,8 @@ class Documents(Struct, frozen=True, gc=False, array_like=True):
 class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What a golden query expected; defaults are left out.
 
-    ``tags``, ``tier``, ``label`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1 for
-    every relevant document are left out.
+    ``tags``, ``tier``, ``label`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1
+    for every relevant document are left out.
     """
 
     relevant: Documents | None = None
