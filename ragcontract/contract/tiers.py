@@ -21,7 +21,9 @@ def wrong_tiers(tiers: Sequence[Tier]) -> Iterator[Mismatch]:
     first: dict[str, int] = {}
     for number, tier in enumerate(tiers):
         if tier.name in first:
-            yield Mismatch(("tiers", number, "name"), f"{tier.name!r} is already the name of tiers[{first[tier.name]}]")
+            yield Mismatch(
+                ("tiers", number), f"has the name {tier.name!r}, as tiers[{first[tier.name]}]; give each its own"
+            )
         first.setdefault(tier.name, number)
     near = NearNames(first)
     for number, tier in enumerate(tiers):

@@ -27,7 +27,7 @@ def problems(folder: Path, text: str, *tiers: str) -> list[str]:
     [
         (
             "tiers:\n- {name: a, minimum: 0.9}\n- {name: a, minimum: 0.8}\n",
-            "ragcontract.yml:3: tiers[1].name: 'a' is already the name of tiers[0]",
+            "ragcontract.yml:3: tiers[1]: has the name 'a', as tiers[0]; give each its own",
         ),
         (
             "tiers:\n- {name: sanity, minimum: 0.9, gates: [core, sanitty]}\n- {name: core, minimum: 0.8}\n",
