@@ -9,12 +9,15 @@ Effect = Literal["weaker", "changed", "stricter"]
 Weaker = Literal[
     "queries_removed",
     "questions_changed",
+    "references_removed",
+    "references_changed",
     "rules_removed",
     "relabelled_with_fewer",
     "must_include_any_added",
     "rank_raised",
     "forbidden_fewer",
     "severity_lowered",
+    "as_evaluated_added",
     "limits_removed",
     "limits_weakened",
     "settings_weakened",
@@ -33,10 +36,12 @@ Changed = Literal[
 ]
 Stricter = Literal[
     "rules_added",
+    "references_added",
     "must_include_any_removed",
     "rank_lowered",
     "forbidden_more",
     "severity_raised",
+    "as_evaluated_removed",
     "limits_added",
     "limits_tightened",
     "settings_tightened",
