@@ -88,6 +88,7 @@ class Contract(Struct, frozen=True, kw_only=True):
             ),
             rank_rules=tuple(rule for rule in self.rules if issubclass(rule, RankRule)),
             settings=self.settings,
+            turns="turns" in self.golden.answer_fields,
             results_required=self.golden.all_documents,
             repeats=repeats,
             keep_ids=keep_ids,

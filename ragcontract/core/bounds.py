@@ -9,6 +9,7 @@ ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
 TAG = 200  # characters; a tag; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
 ANSWER = 1 << 20  # characters; a text of a golden row about the answer, and `response` and `error`; exit code 2
+TURNS = 1_000  # turns; `turns` of a golden row; exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2

@@ -141,7 +141,7 @@ def _of_metric(gate: Gate, evaluation: Evaluation) -> Observed:
         lacking = "has relevant documents" if _ranks(gate, evaluation) else f"has {gate.quantity.label}"
         why = f"no golden query{tagged} {lacking}"
         return Observed(amount=means.current, now=means.current, before=means.baseline, why=why)
-    if why := _not_comparable(gate, evaluation):
+    if why := _not_comparable(gate, evaluation, has_values=means.baseline is not None):
         return Observed(why=why)
     if means.current_shared is None or means.baseline is None:
         both = f"{tagged} and with relevant documents" if tagged else " with relevant documents"
@@ -150,7 +150,7 @@ def _of_metric(gate: Gate, evaluation: Evaluation) -> Observed:
     return _change(gate, means.current_shared, means.baseline)
 
 
-def _not_comparable(gate: Gate, evaluation: Evaluation) -> str:
+def _not_comparable(gate: Gate, evaluation: Evaluation, *, has_values: bool) -> str:
     """Return why a stored baseline's metric is not what the run's is; empty if it is, or if there is no such baseline.
 
     A metric that document ids cannot give again is only known of a baseline that was made with it.
@@ -160,7 +160,7 @@ def _not_comparable(gate: Gate, evaluation: Evaluation) -> str:
         return ""
     recreate = "recreate it from its run, with `rag-contract baseline --force`"
     from_ids = any(metric.key == key for family in evaluation.contract.from_ids for metric in family.metrics)
-    if key not in baseline.stored.metrics and not from_ids:
+    if not has_values and key not in baseline.stored.metrics and not from_ids:
         return f"the baseline has no {label}; {recreate}"
     if key not in baseline.incomparable:
         return ""
