@@ -20,6 +20,7 @@ from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports.diff_report import DiffReport
 from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.reports.run_comparison import RunComparison
+from ragcontract.rules.turns import InTurns
 from ragcontract.runs.score_rows import ScoresRow
 from ragcontract.runs.stored import BaselineFile
 
@@ -86,7 +87,7 @@ def _run(registry: Registry) -> dict[str, Any]:
     metrics = [family for provider in registry.metrics for family in provider(_SETTINGS)]
     needs = frozenset().union(
         *(family.needs for family in metrics),
-        *(rule.needs for rule in registry.rules if issubclass(rule, RowRule)),
+        *(rule.needs | InTurns.needs for rule in registry.rules if issubclass(rule, RowRule)),
     )
     return json_schema(row_type(needs))
 

@@ -227,7 +227,10 @@ def test_numbers_that_something_else_computed_are_not_compared(folder: Path) -> 
     store(folder, fingerprints={"toxicity": "tox-0"})
     with pytest.raises(InputError) as caught:
         check(folder, "bad.jsonl", "baseline.json")
-    said = "cannot be judged: something else computed the baseline's Toxicity; recreate the baseline"
+    said = (
+        "cannot be judged: something else computed the baseline's Toxicity (tox-0, and now tox-1); "
+        "recreate it from its run, with `rag-contract baseline --force`"
+    )
     assert [problem.partition(": ")[2] for problem in caught.value.problems] == [
         f"fail_on.toxicity_rise_gt {said}",
         f"tags.billing.fail_on.toxicity_rise_gt {said}",

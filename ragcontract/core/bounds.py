@@ -17,6 +17,7 @@ MATCHES = 10_000  # matches; those of a pattern in one answer, with `as_evaluate
 SCHEMA = 20_000  # bytes; the schema of a rule `json_schema`; exit code 2
 SCHEMA_STEPS = 1_000_000  # steps; comparing an answer with a schema; the rule is broken
 TIERS = 100  # tiers; `tiers` in the configuration; exit code 2
+TURNS = 1_000  # turns; `turns` of a golden row; exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
