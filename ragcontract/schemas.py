@@ -20,6 +20,7 @@ from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports.diff_report import DiffReport
 from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.reports.run_comparison import RunComparison
+from ragcontract.rules.turns import InTurns
 from ragcontract.runs.score_rows import ScoresRow
 from ragcontract.runs.stored import BaselineFile
 
@@ -29,7 +30,14 @@ _NUMBER = msgspec.json.schema(float | None)
 _CHANGE = msgspec.json.schema(Annotated[float, Meta(ge=0)] | Percentage | None)
 _DECLARED = {"$ref": "#/$defs/DeclaredScore"}
 
-_SECTIONS = {"Drops": "fail_on", "FailOn": "fail_on", "Minimums": "minimums", "Maximums": "maximums"}
+_SECTIONS = {
+    "Drops": "fail_on",
+    "FailOn": "fail_on",
+    "Minimums": "minimums",
+    "TagMinimums": "minimums",
+    "Maximums": "maximums",
+    "TagMaximums": "maximums",
+}
 
 
 def schema_of(name: str, registry: Registry = BUILT_IN) -> dict[str, Any]:
@@ -84,7 +92,7 @@ def _run(registry: Registry) -> dict[str, Any]:
     metrics = [family for provider in registry.metrics for family in provider(_SETTINGS)]
     needs = frozenset().union(
         *(family.needs for family in metrics),
-        *(rule.needs for rule in registry.rules if issubclass(rule, RowRule)),
+        *(rule.needs | InTurns.needs for rule in registry.rules if issubclass(rule, RowRule)),
     )
     return json_schema(row_type(needs))
 

@@ -72,6 +72,11 @@ class Contract(Struct, frozen=True, kw_only=True):
         return [metric for family in (self.ranking, *self.families) for metric in family.metrics]
 
     @property
+    def from_ids(self) -> list[Family]:
+        """The families that are computed from document ids alone."""
+        return [family for family in (self.ranking, *self.families) if family.from_ids]
+
+    @property
     def metrics_at_largest_k(self) -> list[Metric]:
         """The metrics at the largest cut-off, and those without one."""
         return [metric for metric in self.metrics if metric.k in {None, self.k}]
@@ -87,6 +92,7 @@ class Contract(Struct, frozen=True, kw_only=True):
             ),
             rank_rules=tuple(rule for rule in self.rules if issubclass(rule, RankRule)),
             settings=self.settings,
+            turns="turns" in self.golden.answer_fields,
             results_required=self.golden.all_documents,
             repeats=repeats,
             keep_ids=keep_ids,

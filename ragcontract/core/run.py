@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import lru_cache
+from operator import attrgetter
 from typing import Annotated, Any, TypeAlias, cast
 
 import msgspec
@@ -10,7 +11,15 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, Tag, as_ids
 
-VERSION_FIELDS = ("embedding_model", "index_version", "chunking_version", "retriever_version")
+VERSION_FIELDS = (
+    "embedding_model",
+    "index_version",
+    "chunking_version",
+    "retriever_version",
+    "llm_model",
+    "prompt_version",
+)
+versions_in = attrgetter(*VERSION_FIELDS)  # the versions in a row, in this order
 SCORED_BY = "scored_by"  # of scores files
 COMPARED_VERSIONS = (*VERSION_FIELDS, SCORED_BY)
 # Fields that every check reads. Other fields are decoded only if a metric or a rule of the contract needs them.
@@ -72,6 +81,8 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     index_version: Annotated[Id | None, Meta(description="The version of the index.")] = None
     chunking_version: Annotated[Id | None, Meta(description="The version of the chunking.")] = None
     retriever_version: Annotated[Id | None, Meta(description="The version of the retriever.")] = None
+    llm_model: Annotated[Id | None, Meta(description="The language model and its version.")] = None
+    prompt_version: Annotated[Id | None, Meta(description="The version of the prompt.")] = None
     query: Annotated[
         Annotated[str, Meta(max_length=bounds.QUESTION, title=f"text of at most {bounds.QUESTION:,} characters")]
         | None,
@@ -92,8 +103,6 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
         dict[str, float | None] | None, Meta(description="Numbers that other tools computed, by name.")
     ] = None
     checks: Annotated[dict[str, bool | Json] | None, Meta(description="Checks that something else made.")] = None
-    llm_model: Annotated[Id | None, Meta(description="The language model and its version.")] = None
-    prompt_version: Annotated[Id | None, Meta(description="The version of the prompt.")] = None
 
     @property
     def doc_ids(self) -> list[str]:

@@ -26,7 +26,8 @@ SETTINGS: dict[Effect, ChangeKind] = {
 STRICTEST_FIRST: dict[str, Sequence[Value]] = {
     "fail_on.mode": ("strict", "significant"),
     "missing_queries": ("error", "zero"),
-    "per_query.fail_on": ("any", "new"),
+    "per_query.fail_on": ("any", "new", "pass_rate"),
+    "answers.missing_modes": ("error", "fail"),
 }
 ENFORCED: Sequence[Value] = (True, "new", False)
 SWITCH = "per_query.enforce_"
@@ -84,6 +85,9 @@ def _grouped(steps: Iterable[Step]) -> Iterator[ContractChange]:
 def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
     item = ChangedItem(id=query_id)
     yield from _of_rules(item, before, now)
+    yield from _of_references(item, before.references, now.references)
+    if before.as_evaluated != now.as_evaluated:
+        yield Step("as_evaluated_added" if now.as_evaluated else "as_evaluated_removed", item)
     yield from _of_forbidden(query_id, before.forbidden, now.forbidden)
     if before.must_rank_at_most and now.must_rank_at_most and before.must_rank_at_most != now.must_rank_at_most:
         ranks = ChangedItem(id=query_id, before=before.must_rank_at_most, after=now.must_rank_at_most)
@@ -100,6 +104,8 @@ def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
         yield Step("weights_changed", ChangedItem(id=query_id, before=before.weight or 1, after=now.weight or 1))
     if before.tags != now.tags:
         yield Step("tags_changed", item)
+    if before.tier != now.tier:
+        yield Step("tiers_changed", item)
     if before.grades != now.grades:
         yield Step("grades_changed", item)
 
@@ -137,6 +143,22 @@ def _types(rules: Counter[str]) -> Counter[str]:
     return types
 
 
+def _of_references(item: ChangedItem, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Step]:
+    """Yield how the references of a query changed: a metric is compared only where it had the same one.
+
+    ``expected_mode`` is a rule as well, and counted as that.
+    """
+    names = [name for name in dict.fromkeys([*before, *now]) if name != "expected_mode"]
+    kinds: dict[ChangeKind, bool] = {
+        "references_removed": any(name not in now for name in names),
+        "references_changed": any(name in before and name in now and before[name] != now[name] for name in names),
+        "references_added": any(name not in before for name in names),
+    }
+    for kind, is_so in kinds.items():
+        if is_so:
+            yield Step(kind, item)
+
+
 def _of_forbidden(query_id: str, before: Documents | None, now: Documents | None) -> Iterator[Step]:
     if before is None or now is None or before == now:  # a rule that is gone or new
         return
@@ -172,7 +194,8 @@ def _of_limits(before: Mapping[str, float | str], now: Mapping[str, float | str]
         if old is None or new is None:
             yield Step("limits_added" if old is None else "limits_removed", item)
         elif old != new:
-            lower_is_weaker = gate_id.split(".")[-2:-1] == ["minimums"]  # a tag's name may be that too
+            # A tag's name may be that too.
+            lower_is_weaker = gate_id.split(".")[-2:-1] == ["minimums"] or gate_id.startswith("tiers.")
             yield Step(LIMITS[_effect(_number(old), _number(new), lower_is_weaker=lower_is_weaker)], item)
 
 

@@ -24,12 +24,15 @@ from ragcontract.runs.stored import Accepted
 SAID: dict[ChangeKind, tuple[str, str]] = {
     "queries_removed": ("query", "{} removed"),
     "questions_changed": ("question", "{} changed"),
+    "references_removed": ("query", "reference removed from {}"),
+    "references_changed": ("query", "reference changed for {}"),
     "rules_removed": ("rule", "{} removed"),
     "relabelled_with_fewer": ("query", "{} relabelled with fewer relevant documents"),
     "must_include_any_added": ("query", "must_include_any added to {}"),
     "rank_raised": ("query", "must_rank_at_most raised for {}"),
     "forbidden_fewer": ("query", "fewer forbidden documents for {}"),
     "severity_lowered": ("query", "severity lowered to warn for {}"),
+    "as_evaluated_added": ("query", "as_evaluated added to {}"),
     "limits_removed": ("limit", "{} removed"),
     "waivers_added": ("waiver", "{} added"),
     "waivers_extended": ("waiver", "{} extended"),
@@ -38,12 +41,15 @@ SAID: dict[ChangeKind, tuple[str, str]] = {
     "forbidden_changed": ("query", "other forbidden documents for {}"),
     "weights_changed": ("query", "weight changed for {}"),
     "tags_changed": ("query", "tags changed for {}"),
+    "tiers_changed": ("query", "tier changed for {}"),
     "grades_changed": ("query", "grades changed for {}"),
     "rules_added": ("rule", "{} added"),
+    "references_added": ("query", "reference added to {}"),
     "must_include_any_removed": ("query", "must_include_any removed from {}"),
     "rank_lowered": ("query", "must_rank_at_most lowered for {}"),
     "forbidden_more": ("query", "more forbidden documents for {}"),
     "severity_raised": ("query", "severity raised to error for {}"),
+    "as_evaluated_removed": ("query", "as_evaluated removed from {}"),
     "limits_added": ("limit", "{} added"),
     "waivers_removed": ("waiver", "{} removed"),
     "waivers_shortened": ("waiver", "{} shortened"),
@@ -192,9 +198,9 @@ def _limit(item: ChangedItem, gate: GateReport | None) -> Iterator[str | Name]:
     else:
         allowed = "allowed " if gate.kind in COMPARING or gate.unit == "ms" else ""
         yield f"{allowed}{shorten(visible(limited_by(gate)), bounds.NAME)}"
-        if gate.tag is not None:
+        if gate.of is not None:
             yield " of "
-            yield Name(gate.tag)
+            yield Name(gate.of)
     unit = gate.unit if gate else "points"
     shown = [
         written(value, unit) if isinstance(value, int | float) else _shown(value) for value in (item.before, item.after)
