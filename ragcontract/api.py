@@ -49,6 +49,7 @@ def check(
     k: int | None = None,
     tags: str | Sequence[str] = (),
     repeats: bool = False,
+    no_answers: bool = False,
 ) -> Report:
     """Judge a run against its contract, as ``rag-contract check`` does, and return the report.
 
@@ -57,7 +58,8 @@ def check(
     mistakes. Only the given files are read: an existing ``baseline.json`` is not used unless it is passed. The run may
     also be a mapping from query ids to what ``RunWriter.write`` accepts. With ``tags``, only the queries with one of
     them and the limits of these tags are judged, as with ``--tag``. With ``repeats``, a run may have several rows per
-    query, which are averaged. Raises :class:`~ragcontract.InputError` if the run cannot be judged.
+    query, which are averaged. With ``no_answers``, the report has no text that the application or its documents said.
+    Raises :class:`~ragcontract.InputError` if the run cannot be judged.
     """
     request = pipeline.Request(
         golden=named(golden, "golden"),
@@ -67,6 +69,7 @@ def check(
         k=valid_k(k),
         tags=named_tags(tags),
         repeats=repeats,
+        no_answers=no_answers,
     )
     return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
 

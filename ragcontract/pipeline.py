@@ -8,15 +8,18 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.contract.resolve import Contract, resolve
 from ragcontract.evaluation.aggregates import aggregate
+from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Source
 from ragcontract.files.mistaken import without_swapped
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Problems
+from ragcontract.files.unquoted import without_values
 from ragcontract.judging.decision import Decision, decide
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.unjudgeable import unjudgeable
@@ -35,7 +38,8 @@ class Request(Struct, frozen=True, kw_only=True):
     several rows per query in a run. Without ``judge``, the run is only measured, without rules or limits; without
     ``gates``, it is judged by the rules alone. ``store`` requires a run that can become a baseline, and retains its
     document ids. ``detail`` says which queries report.json lists; its default depends on their number. ``source`` is
-    the origin of the report. With ``awaits_baseline``, limits that need a baseline are left out where there is none
+    the origin of the report. With ``no_answers``, no text that the application or its documents said is in any output.
+    With ``awaits_baseline``, limits that need a baseline are left out where there is none
     yet.
     """
 
@@ -52,6 +56,7 @@ class Request(Struct, frozen=True, kw_only=True):
     detail: Detail | None = None
     source: Provenance | None = None
     awaits_baseline: bool = False
+    no_answers: bool = False
     progress: Progress = no_progress
 
 
@@ -102,11 +107,18 @@ def load(request: Request, registry: Registry) -> Contract:
 
 def evaluate(contract: Contract, request: Request) -> Evaluation:
     """Score both sides row by row with the same plan, and average. The sources read, locally or on a cluster."""
-    plan = contract.plan(repeats=request.repeats, keep_ids=request.store)
+    plan = contract.plan(repeats=request.repeats, keep_ids=request.store, texts=not request.no_answers)
     run = request.run.evaluate(plan)
     baseline = request.baseline.evaluate(plan.for_baseline(run.retrieved)) if request.baseline else None
+    if request.no_answers:
+        run, baseline = without_texts(run), baseline and without_texts(baseline)
     aggregates = aggregate(plan, run, baseline)
     return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates)
+
+
+def without_texts(side: Side) -> Side:
+    """Return a side whose problems quote no value of its rows."""
+    return replace(side, problems=without_values(side.problems))
 
 
 def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:

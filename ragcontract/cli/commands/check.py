@@ -56,6 +56,11 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Which queries report.json lists: those with broken rules, also those that changed, or all. "
     f"[all up to {bounds.ALL_QUERIES:,}, then changed]",
 )
+@click.option(
+    "--no-answers",
+    is_flag=True,
+    help="Leave out of all output what the application and its documents said: answers, contexts, tool calls.",
+)
 @click.option("--quiet", is_flag=True, help="Print only the verdict, warnings and errors; the reports are complete.")
 def command(
     *,
@@ -69,6 +74,7 @@ def command(
     report_json_detail: Detail | None,
     name: str,
     repeats: bool,
+    no_answers: bool,
     quiet: bool,
     **reports: str,
 ) -> int:
@@ -82,7 +88,7 @@ def command(
     refuse_outputs([out for _, out in wanted], paths)
     with sources_of(paths, engine) as sources:
         request = sources.request(paths, k=k, repeats=repeats, tags=tags)
-        request = replace(request, detail=report_json_detail, source=_source(name))
+        request = replace(request, detail=report_json_detail, source=_source(name), no_answers=no_answers)
         outcome = pipeline.check(request, now=clock())
     report = outcome.report
     warn(other_warnings(report))
