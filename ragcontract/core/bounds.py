@@ -104,6 +104,7 @@ TERMINAL_QUERIES = 20  # queries; the broken ones in the terminal, and those tha
 TERMINAL_WHY = 200  # characters; why a broken rule does not count, in the terminal; cut, with an ellipsis
 TERMINAL_QUESTION = 80  # characters; a question in the terminal; cut, with an ellipsis
 TERMINAL_RESULT = 60  # characters; a result of a broken query in `diff`; cut, with an ellipsis
+TERMINAL_ANSWER = 200  # characters; the answer of a broken query in the terminal; cut, with an ellipsis
 TERMINAL_REASON = 500  # characters; why regressions are accepted, in the terminal; cut, with an ellipsis
 EXCERPT = 80  # characters; the part of an answer that a message quotes; cut, with ellipses
 
@@ -113,6 +114,9 @@ MARKDOWN_ID = 80  # characters; an id, a tag or a version; cut, with an ellipsis
 MARKDOWN_QUESTION = 60  # characters; a question; cut, with an ellipsis
 MARKDOWN_NAME = 100  # characters; the name of the contract or of a metric; cut, with an ellipsis
 MARKDOWN_LINE = 500  # characters; a problem, a warning or a reason; cut, with an ellipsis
+MARKDOWN_SAID = 300  # characters; an answer or a tool call of a broken query; cut, with an ellipsis
+MARKDOWN_CONTEXT = 120  # characters; a context of a broken query; cut, with an ellipsis
+MARKDOWN_SAID_LINES = 5  # texts; the contexts, or the tool calls, of a broken query; the others are counted
 CHANGED_DOCS = 5  # documents; a query whose ranks changed; the others are counted
 
 # `report.html`
@@ -125,6 +129,7 @@ HTML_WHY = 500  # characters; why a broken rule does not count; cut, with an ell
 HTML_REASON = 300  # characters; why a gate is waived; cut, with an ellipsis
 HTML_QUERIES = 100  # queries; the table without JavaScript; the others are counted
 HTML_RANKS = 5  # documents with their ranks; a query, without JavaScript; the others are counted
+HTML_SAID_LINES = 40  # lines; an answer, a context or a tool call; further line breaks are shown as escapes
 HTML_CARDS = 12  # cards; limited means of tags; the others are folded
 HTML_OPEN_TAGS = 10  # tags; the table of tags; the others are folded
 HTML_TAGS = 200  # tags; the table of tags, folded ones included; the others are counted
@@ -158,7 +163,7 @@ RUN_AHEAD = 10**9  # ; how far the run in a comment's marker may be above our ow
 AUTHORS = 100  # authors; those of comments with our marker whom GitHub is asked about; the others are strangers
 PULL_REQUEST_FILES = 3_000  # files; a pull request, searched for the baseline; whether it changed counts as unknown
 PAGE = 100  # items; a page of GitHub's lists; the next page is read
-ANSWER = 200  # characters; GitHub's reason for refusing a call; cut, with an ellipsis
+GITHUB_ANSWER = 200  # characters; GitHub's reason for refusing a call; cut, with an ellipsis
 
 # Time that GitHub gets
 TIMEOUT = 3_600  # s; the input `github-timeout`; exit code 2

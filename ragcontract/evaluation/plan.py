@@ -132,9 +132,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         }
         return RowContext(settings=self.settings, metrics=metrics)
 
-    def _violations(
-        self, rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext
-    ) -> Iterator[Violation]:
+    def _violations(self, rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
         """Yield the violations of a rule, with digests of the rule and of each thing that is wrong as their causes.
 
         A query may have several rules of one class, and a stored baseline has no texts: only a digest tells whether it

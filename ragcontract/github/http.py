@@ -187,7 +187,7 @@ def _reason_in(content: Any) -> str:
 
 
 def _shown(text: str) -> str:
-    return shorten(visible(text), bounds.ANSWER)
+    return shorten(visible(text), bounds.GITHUB_ANSWER)
 
 
 def _backoff(attempt: int) -> float:

@@ -89,8 +89,13 @@ def broken_queries_of(evaluation: Evaluation, decision: Decision) -> BrokenQueri
     broken = [found for query_id, found in decision.violations.items() if decision.status(queries[query_id]) in BROKEN]
     in_baseline = sum(map(_all_in_baseline, broken))
     of_ranks = rank_rules(evaluation)
-    answers = sum(any(one.rule not in of_ranks and one.waived is None for one in found) for found in broken)
+    answers = sum(any(one.rule not in of_ranks and counts_as_broken(one) for one in found) for found in broken)
     return BrokenQueries(queries=len(broken), new=len(broken) - in_baseline, in_baseline=in_baseline, answers=answers)
+
+
+def counts_as_broken(violation: Violation) -> bool:
+    """Return whether a violation makes its query a broken one, be it excused as known or not."""
+    return violation.waived is None and not violation.warns
 
 
 def rank_rules(evaluation: Evaluation) -> frozenset[str]:
@@ -105,7 +110,7 @@ def _answer(query: GoldenQuery, evaluation: Evaluation, violations: Sequence[Vio
     enforced = evaluation.contract.rules
     if not any(isinstance(rule, enforced) for rule in query.rules):
         return None
-    of_ranks = rank_rules(evaluation)
+    of_ranks = rank_rules(evaluation) if violations else frozenset()
     found = [one for one in violations if one.rule not in of_ranks]
     return AnswerReport(status=status_of(query, found), violations=list(dict.fromkeys(one.rule for one in found)))
 

@@ -18,6 +18,7 @@ from ragcontract.reports.metric_table import table_rows
 from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_step, rank, rank_changes
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
+from ragcontract.reports.said_rows import answer_of
 from ragcontract.reports.scope_note import scope_note
 from ragcontract.reports.side_by_side import about, pairs, top
 
@@ -68,6 +69,8 @@ def _broken(query: QueryReport, findings: FindingsByQuery, age: str) -> str:
     for finding in findings.failing(query.id):
         expected, found = (render(phrase, visible, visible) for phrase in (finding.expected, finding.found))
         lines += [f"  Expected {expected}", f"  Found: {found}"]
+    if answer := answer_of(query, bounds.TERMINAL_ANSWER):
+        lines.append(f"  Answer: {answer}")
     if why := findings.why_tolerated(query.id):
         waived = [
             f"{render(finding.expected, visible, visible)}: {render(finding.found, visible, visible)}"

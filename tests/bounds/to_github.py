@@ -272,7 +272,7 @@ CASES: Cases = {
     "RUN_AHEAD": Case(a_run_ahead),
     "AUTHORS": Case(authors, small=3),
     "PAGE": Case(a_page),
-    "ANSWER": Case(an_answer),
+    "GITHUB_ANSWER": Case(an_answer),
     "TIMEOUT": an_input("github-timeout"),
     "TIMEOUT_DEFAULT": Case(all_calls),
     "CONNECT": Case(lambda lab, seconds: seconds_of_one_call(lab, seconds)[0] == seconds),

@@ -12,6 +12,7 @@ from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, s
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import drift, likely_mistakes
 from ragcontract.reports.headline import VERDICTS, headline
+from ragcontract.reports.markdown.answers import answers_fold
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, line, table, text
 from ragcontract.reports.markdown.metrics import metric_tables
@@ -27,7 +28,7 @@ ACCEPTED = "☑️"
 class Layout(Struct, frozen=True, kw_only=True):
     """How much of a report to render: rows per table, folded sections, and the inputs, which differ for each run.
 
-    ``retrieved`` is the number of broken queries whose results are listed, in a folded section.
+    ``retrieved`` is the number of broken queries whose results and texts are listed, in folded sections.
     """
 
     rows: int = bounds.ROWS
@@ -76,6 +77,7 @@ def render(
         *_broken_queries(report, layout.rows),
     ]
     if layout.folds:
+        parts += answers_fold(report, layout.retrieved)
         parts += retrieved_fold(report, layout.retrieved)
         parts += folds(report, layout.rows)
     if layout.folds and layout.inputs:
