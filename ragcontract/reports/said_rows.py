@@ -44,7 +44,7 @@ def said_rows(query: QueryReport) -> list[SaidRow]:
 def _rows(query: QueryReport) -> Iterator[SaidRow]:
     now, before = query.said or Said(), query.baseline_said or Said()
     for field, title in _TEXTS.items():
-        texts = [[EMPTY if text == "" else text] * (text is not None) for text in _both(before, now, field)]
+        texts = _texts(before, field), _texts(now, field)
         if any(texts):
             yield SaidRow(title=title, before=texts[0], now=texts[1])
     if now.tool_calls is not None or before.tool_calls is not None:
@@ -57,8 +57,9 @@ def _rows(query: QueryReport) -> Iterator[SaidRow]:
         yield SaidRow(title=CONTEXTS, before=seen[0], now=seen[1], **more)
 
 
-def _both(before: Said, now: Said, field: str) -> tuple[str | None, str | None]:
-    return getattr(before, field), getattr(now, field)
+def _texts(side: Said, field: str) -> list[str]:
+    text: str | None = getattr(side, field)
+    return [] if text is None else [text or EMPTY]
 
 
 def _calls(side: Said) -> Sequence[str]:

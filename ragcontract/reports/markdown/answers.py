@@ -36,8 +36,11 @@ def _table(query: QueryReport) -> str:
     body = []
     for row in said_rows(query):
         length = bounds.MARKDOWN_CONTEXT if row.title == CONTEXTS else bounds.MARKDOWN_SAID
-        sides = [(row.before, row.more_before)] * compared + [(row.now, row.more_now)]
-        body.append([row.title, *(_cell(texts, more, length) for texts, more in sides)])
+        sides = [(row.before, row.more_before), (row.now, row.more_now)]
+        cells = [_cell(texts, more, length) for texts, more in sides]
+        if sides[0] == sides[1]:
+            cells[1] = "the same"
+        body.append([row.title, *(cells if compared else cells[1:])])
     return table(["", "Before", "Now"] if compared else ["", "Now"], "lll" if compared else "ll", body)
 
 

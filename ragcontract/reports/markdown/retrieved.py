@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.reports.markdown.gfm import breaking_code, fold, inline, table
 from ragcontract.reports.markdown.query_cell import query_heading
