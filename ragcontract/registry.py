@@ -9,9 +9,13 @@ from msgspec import Struct
 from ragcontract.core.gate import LimitKey
 from ragcontract.core.metric import Provider
 from ragcontract.core.rule import Rule
+from ragcontract.metrics.labels import labels
+from ragcontract.metrics.modes import modes
 from ragcontract.metrics.ranking import ranking
+from ragcontract.rules.expected_mode import ExpectedMode
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
-from ragcontract.statistics.quantities import LATENCY
+from ragcontract.rules.score_limits import CompositeMinimum, MaxHallucinationRisk, MaxScore, MinScore
+from ragcontract.statistics.quantities import LABELS, LATENCY, PASS_RATES
 
 
 class Registry(Struct, frozen=True, kw_only=True):
@@ -22,4 +26,25 @@ class Registry(Struct, frozen=True, kw_only=True):
     quantities: tuple[LimitKey, ...]
 
 
-BUILT_IN = Registry(metrics=(ranking,), rules=(ForbiddenDocs, MustRankAtMost, MustInclude), quantities=LATENCY)
+BUILT_IN = Registry(
+    metrics=(
+        ranking,
+        modes,
+        labels,
+    ),
+    rules=(
+        ForbiddenDocs,
+        MustRankAtMost,
+        MustInclude,
+        ExpectedMode,
+        MinScore,
+        MaxScore,
+        MaxHallucinationRisk,
+        CompositeMinimum,
+    ),
+    quantities=(
+        *PASS_RATES,
+        *LABELS,
+        *LATENCY,
+    ),
+)

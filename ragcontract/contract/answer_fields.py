@@ -8,6 +8,7 @@ from ragcontract.contract.golden_row import ANSWER_FIELDS, GoldenRow
 from ragcontract.core.golden import ExpectedAnswer
 from ragcontract.core.rule import Rule
 from ragcontract.files.schema import Mismatch
+from ragcontract.rules.expected_mode import ExpectedMode
 
 
 class AnswerFields(Struct, frozen=True, kw_only=True):
@@ -43,6 +44,8 @@ def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
 def _rules(row: GoldenRow) -> Iterator[Rule]:
     """Yield the entries of ``rules``, then the rules made from other fields."""
     yield from getattr(row, "rules", None) or ()
+    if row.expected_mode is not None:
+        yield ExpectedMode(mode=row.expected_mode)
 
 
 def _expected(row: GoldenRow) -> ExpectedAnswer | None:

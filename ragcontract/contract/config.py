@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
-from ragcontract.core.gate import LimitKey
+from ragcontract.core.gate import Fraction, LimitKey
 from ragcontract.core.ids import Id, Rank, Tag
 from ragcontract.core.metric import Gain, RankBy
 from ragcontract.core.rule import Rule, names_of, switch_of
@@ -62,6 +62,14 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ]
 
 
+class Tier(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A group of golden queries, those with this ``tier``, and the share of them whose rules must hold."""
+
+    name: Annotated[Tag, Meta(description="The tier of golden rows.")]
+    minimum: Annotated[Fraction, Meta(description="The pass rate that the tier must reach.")]
+    gates: Annotated[list[Tag], Meta(description="The tiers that are skipped where this one misses its minimum.")] = []
+
+
 class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which rules of the golden queries are enforced.
 
@@ -69,8 +77,11 @@ class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     fail_on: Annotated[
-        Literal["any", "new"],
-        Meta(description="Whether every broken rule fails, or only one that the baseline does not break already."),
+        Literal["any", "new", "pass_rate"],
+        Meta(
+            description="Whether every broken rule fails, only one that the baseline does not break already, or only "
+            "a limit on the pass rate."
+        ),
     ] = "any"
 
     forbidden_within: Annotated[
@@ -99,6 +110,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fail_on: FailOn = FailOn()
     tags: dict[Tag, TagLimits] = msgspec.field(default_factory=dict)
     per_query: PerQuery = PerQuery()
+    tiers: Annotated[
+        list[Tier], Meta(max_length=bounds.TIERS, description="Pass rates of groups of queries that gate each other.")
+    ] = []
     waivers: list[Waiver] = []
     max_baseline_age: Annotated[
         Rank | None, Meta(description="The age in days beyond which a baseline is reported as old; none by default.")
@@ -144,7 +158,11 @@ def config_record(registry: Registry, keys: Sequence[LimitKey]) -> type[Config]:
         for name, (title, about) in SECTIONS.items()
         if any(key.section == name for key in keys)
     }
-    tagged = {name: made for name, made in sections.items() if any(key.by_tag for key in keys if key.section == name)}
+    tagged = {
+        name: _section(title, about, of_tag)
+        for name, (title, about) in SECTIONS.items()
+        if (of_tag := [key for key in keys if key.section == name and key.by_tag])
+    }
     tag_limits = _extended(TagLimits, {"fail_on": (changes, changes()), **_fields(tagged)})
     fail_on = msgspec.defstruct(
         "FailOn",

@@ -11,6 +11,7 @@ from msgspec import Struct
 from ragcontract.contract.config import DEFAULT_K, Config, Waiver, config_record
 from ragcontract.contract.limits import explained, gates_of, limit_keys
 from ragcontract.contract.locations import Locations
+from ragcontract.contract.tiers import tier_gates, wrong_tiers
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate, LimitKey
@@ -73,7 +74,7 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
         result = _converted(document.value, registry, k, locations)
         if isinstance(result, ConfigFile):
             made = msgspec.structs.replace(result, files=(source,))
-            result = list(_wrong_waivers(made.config.waivers))
+            result = [*_wrong_waivers(made.config.waivers), *wrong_tiers(made.config.tiers)]
         found += [(document.line(mismatch.path), mismatch) for mismatch in result]
     if not found:
         return made
@@ -124,7 +125,7 @@ def _converted(
         config = msgspec.convert(value, record)
     except msgspec.ValidationError as error:
         return [_explain(mismatch, keys) for mismatch in mismatches(value, record)] or [Mismatch((), str(error))]
-    gates = tuple(gates_of(config, keys, locations))
+    gates = (*gates_of(config, keys, locations), *tier_gates(config.tiers, locations))
     return ConfigFile(config=config, cutoffs=cutoffs, gates=gates, locations=locations)
 
 

@@ -82,7 +82,7 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
         list[Any] | None, Meta(description="What the answer must not contain: texts, or matchers.")
     ] = None
     expected_mode: Annotated[Mode | None, Meta(description="How the application must answer.")] = None
-    expected_label: Annotated[Text | None, Meta(description="The class that the application must choose.")] = None
+    expected_label: Annotated[Tag | None, Meta(description="The class that the application must choose.")] = None
     reference: Annotated[Text | None, Meta(description="A good answer.")] = None
     reference_claims: Annotated[list[Text] | None, Meta(description="What the reference says, one statement each.")] = (
         None

@@ -1,6 +1,6 @@
 """Resolves golden queries and configuration into a contract: metrics, rules and gates."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -8,7 +8,9 @@ from msgspec.structs import replace
 from ragcontract.contract.config import Config, enforced, only_new
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import Golden
+from ragcontract.contract.named_metrics import named_metrics, with_composite, wrong_names
 from ragcontract.contract.scope import Scope, gates_within, golden_within, scope_of, unknown_tags
+from ragcontract.contract.tiers import unknown_tiers
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
@@ -18,6 +20,7 @@ from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.registry import Registry
+from ragcontract.statistics.quantities import TIER_PASS_RATE
 
 TOO_STEEP = f"has a grade over {bounds.EXPONENT}, too much for `gain: exponential`"
 NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
@@ -113,7 +116,7 @@ def resolve(
     """
     config = config_file.config
     scope = scope_of(golden, config_file.gates, tags)
-    all_golden, golden = golden, golden_within(golden, scope)
+    all_golden, golden = golden, with_composite(golden_within(golden, scope), config_file)
     steep = list(_too_steep(golden.queries.values(), config))
     settings = MetricSettings(
         cutoffs=config_file.cutoffs,
@@ -131,9 +134,15 @@ def resolve(
         problems.problem(f"tag {tag!r}", problem)
     for query in steep:
         problems.problem(f"{query.location}: relevance", TOO_STEEP)
+    for location, problem in unknown_tiers(all_golden, config.tiers, config_file.locations):
+        problems.problem(location, problem)
+    of_rows = {metric.key: metric for family in families if family is not ranking for metric in family.metrics}
+    for location, problem in wrong_names(golden, config_file, of_rows, (metric.key for metric in ranking.metrics)):
+        problems.problem(location, problem)
     known = {metric.key for family in families for metric in family.metrics} | {
         key.quantity.key for key in registry.quantities
     }
+    known.add(TIER_PASS_RATE.key)
     # With invalid golden rows, which may have any tag, the tags are not known.
     known_tags = None if golden.problems else {tag for query in golden.queries.values() for tag in query.tags}
     why_not = {
@@ -141,28 +150,45 @@ def resolve(
         for gate in gates
     }
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
+    named = named_metrics(golden)
+    limited = {gate.quantity.key for gate in config_file.gates}
     return Contract(
         golden=golden,
         config_file=config_file,
         ranking=ranking,
-        families=tuple(family for family in families if family is not ranking and _is_on(family, golden, config_file)),
+        families=tuple(
+            family for family in families if family is not ranking and _is_on(family, golden, named | limited)
+        ),
         rules=rules,
         only_new=frozenset(name for rule in rules if only_new(config, rule) for name in names_of(rule)),
         gates=gates,
-        settings=RuleSettings(k=ranking.k, forbidden_within=config.per_query.forbidden_within, answers=config.answers),
+        settings=RuleSettings(
+            k=ranking.k,
+            forbidden_within=config.per_query.forbidden_within,
+            answers=config.answers,
+            metrics={key: metric for key, metric in of_rows.items() if key in named},
+        ),
         problems=problems.found(),
-        limit_problems=_limit_problems(why_not),
+        limit_problems=_limit_problems(why_not) + _nothing_decides(config_file, gates),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
     )
 
 
-def _is_on(family: Family, golden: Golden, config_file: ConfigFile) -> bool:
-    """Return whether a family is computed: a golden row asks for it, or the configuration limits one of its metrics."""
+def _is_on(family: Family, golden: Golden, named: Container[str]) -> bool:
+    """Return whether a family is computed: a golden row asks for it, or a limit or a rule names one of its metrics."""
     if not family.switch or family.switch in golden.answer_fields:
         return True
-    named = {gate.quantity.key for gate in config_file.gates}
     return any(metric.key in named for metric in family.metrics)
+
+
+def _nothing_decides(config_file: ConfigFile, gates: Iterable[Gate]) -> Problems:
+    """Return the problem that no limit on a pass rate is judged although nothing else is to fail the check."""
+    problems = Collector()
+    if config_file.config.per_query.fail_on == "pass_rate" and not any(gate.quantity.of_rules for gate in gates):
+        message = "per_query.fail_on: pass_rate needs a limit on it that is judged; set minimums.pass_rate, or tiers"
+        problems.problem(config_file.locations.of("per_query", "fail_on"), message)
+    return problems.found()
 
 
 def _impossible(

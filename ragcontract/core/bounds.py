@@ -6,9 +6,10 @@ A comment above a group is its heading, and further lines are its reasons. docs/
 
 # Text in input files
 ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
-TAG = 200  # characters; a tag; exit code 2
+TAG = 200  # characters; a tag, a tier, and a label of a golden row or a run row; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
 ANSWER = 1 << 20  # characters; `response` and `error` of a run row, where a rule reads it; exit code 2
+TIERS = 100  # tiers; `tiers` in the configuration; exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2

@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct
 
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Metric
 from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import QueryScore
@@ -23,7 +24,9 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     ``doc_ids`` are the documents involved and ``limit`` is the rank for rules about ranks. ``causes`` are the single
     things that are wrong, for a rule where these are not the documents involved. ``in_baseline`` says that the baseline
     violates the rule already, for the same causes; ``known`` that this violation does not count therefore. ``waived``
-    is the reason of the waiver, if there is one. With ``warns``, it is reported and does not fail the check.
+    is the reason of the waiver, if there is one. ``skipped`` says why the query's tier is not judged. With ``tallied``,
+    the violation counts in the pass rate and does not fail the check by itself. With ``warns``, it is reported and does
+    not fail the check.
     """
 
     rule: str
@@ -35,12 +38,14 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     in_baseline: bool = False
     known: bool = False
     waived: str | None = None
+    skipped: str | None = None
+    tallied: bool = False
     warns: bool = False
 
     @property
     def counts(self) -> bool:
-        """Whether the violation is neither waived nor excused as known."""
-        return self.waived is None and not self.known
+        """Whether the violation is neither waived nor excused as known, nor of a tier that is skipped."""
+        return self.waived is None and self.skipped is None and not self.known
 
     @property
     def wrong(self) -> frozenset[str]:
@@ -51,12 +56,14 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
 class RuleSettings(Struct, frozen=True, kw_only=True):
     """Rule settings from the configuration.
 
-    The largest cut-off, the depth to which documents can be forbidden, and how answers are compared.
+    The largest cut-off, the depth to which documents can be forbidden, how answers are compared, and the metrics that
+    rules on their values name, by key.
     """
 
     k: int
     forbidden_within: int | None = None
     answers: AnswerSettings = AnswerSettings()
+    metrics: Mapping[str, Metric] = {}
 
 
 class RowContext(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ragcontract.core import bounds
-from ragcontract.core.ids import Id, as_ids
+from ragcontract.core.ids import Id, Tag, as_ids
 
 VERSION_FIELDS = ("embedding_model", "index_version", "chunking_version", "retriever_version")
 # Fields that every check reads. Other fields are decoded only if a metric or a rule of the contract needs them.
@@ -98,7 +98,7 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     tool_calls: Annotated[list[Json] | None, Meta(description="The tools that were called.")] = None
     messages: Annotated[list[Json] | None, Meta(description="A conversation of several turns.")] = None
     mode: Annotated[str | None, Meta(description="How the application answered.")] = None
-    label: Annotated[str | None, Meta(description="The class that the application chose.")] = None
+    label: Annotated[Tag | None, Meta(description="The class that the application chose.")] = None
     refusal: Annotated[str | None, Meta(description="The model's refusal.")] = None
     finish_reason: Annotated[str | None, Meta(description="Why the model stopped.")] = None
     scores: Annotated[dict[str, float | None] | None, Meta(description="Metrics that something else computed.")] = None

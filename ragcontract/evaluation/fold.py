@@ -12,6 +12,7 @@ from ragcontract.core.metric import Family, Metric
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile, lacks_results
 from ragcontract.core.scores import QueryScore, Values
+from ragcontract.evaluation.class_counts import ClassCounter
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import DepthCounter
 from ragcontract.evaluation.duplicates import DuplicateCounter
@@ -68,6 +69,7 @@ class _Builder:
         self._repeats: dict[str, list[QueryScore]] = {}
         numbers = {query_id: number for number, query_id in enumerate(plan.golden)} if plan.families else {}
         self._columns = tuple(Column(len(family.metrics), numbers) for family in plan.families)
+        self._classes = ClassCounter(plan.needs)
         self._violations: dict[str, tuple[Violation, ...]] = {}
         self._unknown: dict[str, None] = {}
         self._more_unknown = 0
@@ -180,6 +182,7 @@ class _Builder:
             return
         for column, values in zip(self._columns, outcome.values, strict=True):
             (column.repeat if is_repeat else column.note)(query.id, values)
+        self._classes.note(query, row)
         if outcome.violations:
             self._violations[query.id] = merged(self._violations.get(query.id, ()), outcome.violations)
             if not self._plan.is_baseline:
@@ -231,6 +234,8 @@ class _Builder:
             more_unknown=self._more_unknown,
             latency=stored.latency if stored else summary(self._latencies),
             unmeasured=self._unmeasured,
+            modes=self._classes.modes,
+            labels=self._classes.labels,
             duplicates=self._duplicates.result(),
             depth=self._depths.result(),
             distances=self._order.distances,
@@ -249,6 +254,7 @@ class _Builder:
         """Score golden queries without a row as if nothing was retrieved; other metrics get their worst value."""
         for query_id in missing:
             outcome = self._plan.missing(self._plan.golden[query_id])
+            self._classes.note_missing(self._plan.golden[query_id])
             self._scores[query_id] = outcome.score
             for column, values in zip(self._columns, outcome.values, strict=True):
                 column.note(query_id, values)

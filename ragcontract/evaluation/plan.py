@@ -96,7 +96,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         wrong = [values for values in found if isinstance(values, str)]
         values = tuple([one for one in found if not isinstance(one, str)])
         if wrong:
-            return wrong
+            return list(dict.fromkeys(wrong))
         violations: tuple[Violation, ...] = ()
         if self.row_rules and query.rules:
             context = self._context(values)

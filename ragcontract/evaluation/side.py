@@ -8,7 +8,7 @@ from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import Latency, ListedResult, SourceFile
 from ragcontract.core.said import Said
-from ragcontract.core.scores import QueryScore, Values
+from ragcontract.core.scores import Confusion, QueryScore, Values
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import Depth
 from ragcontract.evaluation.duplicates import Duplicates
@@ -24,7 +24,8 @@ class Side(Struct, frozen=True, kw_only=True):
     ``scores`` and ``columns`` (one for each family except the ranking metrics) are by query id. ``violations`` are
     those of rules that need the row. ``missing`` are golden queries without a row. ``unknown`` are the first query ids
     that are not golden queries, and ``more_unknown`` counts those that are not listed. ``unmeasured`` counts the rows
-    without a latency. ``depth`` is None if there are no rows. ``distances`` says whether the scores look like
+    without a latency. ``modes`` and ``labels`` count the rows by expected and actual mode and label; a stored baseline
+    has none. ``depth`` is None if there are no rows. ``distances`` says whether the scores look like
     distances. ``unseen_ids`` are the relevant ids that never occur, which are only searched for on this machine.
     ``rows`` counts the rows of each query if any has several and they have no order. ``changed`` are queries for which
     a stored baseline has a different question, ``expected`` has what its queries expected where that differs from the
@@ -44,6 +45,8 @@ class Side(Struct, frozen=True, kw_only=True):
     rows: dict[str, int] = {}
     latency: Latency | None = None
     unmeasured: int = 0
+    modes: Confusion = {}
+    labels: Confusion = {}
     duplicates: Duplicates = Duplicates()
     depth: Depth | None = None
     distances: bool = False

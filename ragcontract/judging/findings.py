@@ -12,10 +12,13 @@ from ragcontract.core.scores import RanksById, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import GateReport, observed_and_allowed
+from ragcontract.judging.outcomes import fails
 from ragcontract.judging.violations import Violations
 from ragcontract.rules.ranks import MISSING, NOT_THERE, located, within
 
 KNOWN = "already broken in the baseline"
+# Why a violation that counts does not fail the check by itself.
+WHY: dict[FindingStatus, str] = {"counted": "counts in the pass rate", "warn": "severity warn"}
 
 
 def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violations: Violations) -> list[Finding]:
@@ -23,7 +26,7 @@ def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violation
     found = [
         _of_gate(gate, report)
         for gate, report in zip(evaluation.contract.gates, reports, strict=True)
-        if report.status != "pass"
+        if report.status not in {"pass", "skipped"}
     ]
     for query_id, broken in violations.items():
         found += _of_query(evaluation, evaluation.contract.queries[query_id], broken)
@@ -32,26 +35,34 @@ def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violation
 
 def _of_gate(gate: Gate, report: GateReport) -> Finding:
     seen, _ = observed_and_allowed(gate, report.observed)
+    of = gate.tag if gate.tier is None else gate.tier
     return Finding(
         kind="gate",
         ids=(gate.id,),
         status="waived" if report.waived is not None else "fail",
         location=gate.location,
         expected=(report.message.removeprefix(f"{seen}, "),),
-        found=(seen,) if gate.tag is None else (Name(gate.tag), f": {seen}"),
+        found=(seen,) if of is None else (Name(of), f": {seen}"),
         why="" if report.waived is None else f"waived {report.waived}",
     )
 
 
 def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Finding]:
     """Yield the findings that count, new ones first, then excused ones; only violations of one status are merged."""
-    warn = query.severity == "warn"
     for in_baseline in (False, True):
         same = [one for one in violations if one.in_baseline is in_baseline]
-        counting = [one for one in same if one.counts]
-        yield from _by_cause(evaluation, query, counting, "warn" if warn else "fail", "severity warn" if warn else "")
+        counting: dict[FindingStatus, list[Violation]] = {"fail": [], "counted": [], "warn": []}
+        for one in same:
+            if one.counts:
+                counting["warn" if not fails(query, one) else "counted" if one.tallied else "fail"].append(one)
+        for status, alike in counting.items():
+            yield from _by_cause(evaluation, query, alike, status, WHY.get(status, ""))
     known = [one for one in violations if one.known]
     yield from _by_cause(evaluation, query, known, "known", KNOWN)
+    skipped = [one for one in violations if one.skipped is not None]
+    yield from _by_cause(
+        evaluation, query, skipped, "skipped", "".join(f"skipped: {one.skipped}" for one in skipped[:1])
+    )
     waived = [one for one in violations if one.waived is not None]
     reasons = dict.fromkeys(f"waived {one.waived}" for one in waived)
     yield from _by_cause(evaluation, query, waived, "waived", "; ".join(reasons))

@@ -24,6 +24,7 @@ from ragcontract.reports.scope_note import scope_note
 Properties = dict[str, str]
 
 DECLARATION = b'<?xml version="1.0" encoding="utf-8"?>\n'
+COUNTED = "counts in the pass rate"
 BATCH = 1_000  # test cases that junit-xml holds in memory at once
 
 
@@ -107,7 +108,9 @@ def _lines(xml: bytes) -> bytes:
 
 def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase:
     case = _case(gate.id, classname, gate.location)
-    if finding is not None:
+    if gate.skipped is not None:
+        case.add_skipped_info(message=f"skipped: {visible(gate.skipped)}")
+    elif finding is not None:
         message = sentence(finding, visible, visible)
         if finding.status == "fail":
             case.add_failure_info(message=message, output=message, failure_type=gate.kind)
@@ -119,7 +122,9 @@ def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase
 def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: str) -> TestCase:
     case = _case(query.id, classname, query.location)
     failing, why = findings.failing(query.id), visible(findings.why_tolerated(query.id))
-    if failing:
+    if query.status == "counted":
+        case.add_skipped_info(message="; ".join([*(sentence(one, visible, visible) for one in failing), COUNTED]))
+    elif failing:
         tolerated = [f"Not counted: {_expected(one)}: {_found(one)}" for one in findings.tolerated(query.id)]
         described = [f"Expected {_expected(one)}\nFound: {_found(one)}" for one in failing]
         if answer := answer_of(query, bounds.SAID):

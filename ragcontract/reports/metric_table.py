@@ -5,7 +5,16 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.core.numbers import SAME, fixed, milliseconds, ms_digits, signed
+from ragcontract.core.numbers import (
+    MOST_FOR_TABLES,
+    SAME,
+    decimals,
+    digits_beside,
+    fixed,
+    milliseconds,
+    ms_digits,
+    signed,
+)
 from ragcontract.judging.gates import COMPARING, GateReport, Status, worst
 from ragcontract.reports.limit_text import limits_text, table_digits
 from ragcontract.reports.report import MetricReport, Report
@@ -95,7 +104,7 @@ def _means(report: Report) -> Iterator[Mean]:
 def _means_of_tags(report: Report) -> Iterator[Mean]:
     tagged: dict[tuple[str, str], list[GateReport]] = {}
     for gate in sorted(report.gates, key=lambda gate: (gate.status != "fail", _room(gate))):
-        if gate.tag is not None:
+        if gate.tag is not None and gate.metric in report.metrics:
             tagged.setdefault((gate.tag, gate.metric), []).append(gate)
     for (tag, key), gates in tagged.items():
         found, metric = report.tags[tag], _metric_of(tag, key, report)
@@ -156,21 +165,41 @@ def _row(mean: Mean, digits: int) -> Row:
 
 def _quantity_rows(report: Report) -> Iterator[Row]:
     """Yield a row for each limited quantity that is not a metric."""
-    by_key: dict[str, list[GateReport]] = {}
+    by_key: dict[tuple[str, str | None], list[GateReport]] = {}
     for gate in report.gates:
         if gate.metric not in report.metrics:
-            by_key.setdefault(gate.metric, []).append(gate)
-    for gates in by_key.values():
-        now, before = gates[0].now or 0.0, gates[0].before
-        digits = ms_digits(now, *(gate.limit for gate in gates if gate.kind not in COMPARING))
-        if before is not None:
-            digits = max(digits, ms_digits(now, before))
-        yield Row(
-            label=gates[0].label,
-            gates=gates,
-            baseline=NO_VALUE if before is None else milliseconds(before, digits),
-            current=milliseconds(now, digits),
-            change=NO_VALUE if before is None else milliseconds(now - before, digits, sign=True),
-            limits=limits_text(gates, before, digits),
-            status=worst(gates),
-        )
+            by_key.setdefault((gate.metric, gate.tag if gate.tier is None else gate.tier), []).append(gate)
+    for (_, of), gates in by_key.items():
+        yield _latency_row(gates) if gates[0].unit == "ms" else _share_row(gates, of)
+
+
+def _share_row(gates: Sequence[GateReport], of: str | None) -> Row:
+    """Return the row of a share, such as a pass rate, of all queries or those with a tag or a tier."""
+    now = gates[0].now or 0.0
+    digits = max(max(digits_beside(now, gate.limit), min(decimals(gate.limit), MOST_FOR_TABLES)) for gate in gates)
+    return Row(
+        label=gates[0].label,
+        tag=of,
+        gates=gates,
+        baseline=NO_VALUE,
+        current=fixed(now, digits),
+        change=NO_VALUE,
+        limits=limits_text(gates, None, digits),
+        status=worst(gates),
+    )
+
+
+def _latency_row(gates: Sequence[GateReport]) -> Row:
+    now, before = gates[0].now or 0.0, gates[0].before
+    digits = ms_digits(now, *(gate.limit for gate in gates if gate.kind not in COMPARING))
+    if before is not None:
+        digits = max(digits, ms_digits(now, before))
+    return Row(
+        label=gates[0].label,
+        gates=gates,
+        baseline=NO_VALUE if before is None else milliseconds(before, digits),
+        current=milliseconds(now, digits),
+        change=NO_VALUE if before is None else milliseconds(now - before, digits, sign=True),
+        limits=limits_text(gates, before, digits),
+        status=worst(gates),
+    )

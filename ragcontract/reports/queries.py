@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
+from msgspec import UNSET
+
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
@@ -22,7 +24,8 @@ from ragcontract.reports.report import (
     ViolationReport,
 )
 
-BROKEN = frozenset({"fail", "known"})  # the statuses of broken queries: a known one fails unless only new ones do
+# The statuses of broken queries: known and counted ones fail unless only new ones, or the pass rate, do.
+BROKEN = frozenset({"fail", "known", "counted"})
 
 
 def usual_detail(evaluation: Evaluation) -> Detail:
@@ -95,7 +98,7 @@ def broken_queries_of(evaluation: Evaluation, decision: Decision) -> BrokenQueri
 
 def counts_as_broken(violation: Violation) -> bool:
     """Return whether a violation makes its query a broken one, be it excused as known or not."""
-    return violation.waived is None and not violation.warns
+    return violation.waived is None and violation.skipped is None and not violation.warns
 
 
 def rank_rules(evaluation: Evaluation) -> frozenset[str]:
@@ -145,6 +148,7 @@ def _violation(violation: Violation) -> ViolationReport:
         waived=violation.waived,
         in_baseline=violation.in_baseline,
         known=violation.known,
+        skipped=UNSET if violation.skipped is None else violation.skipped,
     )
 
 

@@ -22,9 +22,26 @@ from ragcontract.reports.said_rows import answer_of
 from ragcontract.reports.scope_note import scope_note
 from ragcontract.reports.side_by_side import about, pairs, top
 
-STATUS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "known": "KNOWN", "none": "-"}
+STATUS = {
+    "pass": "PASS",
+    "fail": "FAIL",
+    "warn": "WARN",
+    "counted": "COUNTED",
+    "skipped": "SKIPPED",
+    "waived": "WAIVED",
+    "known": "KNOWN",
+    "none": "-",
+}
 RED, GREEN, YELLOW, BOLD, END = (f"\x1b[{code}m" for code in (31, 32, 33, 1, 0))
-COLOURS = {"PASS": GREEN, "FAIL": RED, "WARN": YELLOW, "WAIVED": YELLOW, "KNOWN": YELLOW}
+COLOURS = {
+    "PASS": GREEN,
+    "FAIL": RED,
+    "WARN": YELLOW,
+    "WAIVED": YELLOW,
+    "KNOWN": YELLOW,
+    "COUNTED": YELLOW,
+    "SKIPPED": YELLOW,
+}
 
 
 def without_colours(text: str) -> str:
@@ -65,7 +82,7 @@ def _more(queries: Sequence[QueryReport], what: str, file: str) -> Iterable[str]
 
 
 def _broken(query: QueryReport, findings: FindingsByQuery, age: str) -> str:
-    lines = [f"{_coloured('FAIL')} {_bold(visible(query.id))}{f' ({age})' if age else ''}"]
+    lines = [f"{_coloured(STATUS[query.status])} {_bold(visible(query.id))}{f' ({age})' if age else ''}"]
     for finding in findings.failing(query.id):
         expected, found = (render(phrase, visible, visible) for phrase in (finding.expected, finding.found))
         lines += [f"  Expected {expected}", f"  Found: {found}"]

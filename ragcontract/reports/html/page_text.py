@@ -19,6 +19,8 @@ STATUS: dict[Status | QueryStatus, str] = {
     "waived": "○ waived",
     "known": "○ known",
     "warn": "! warn",
+    "counted": "! counted",
+    "skipped": "○ skipped",
     "none": "no limit",
 }
 Style = Literal["text", "name", "code", "small"]

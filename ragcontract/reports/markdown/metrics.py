@@ -11,7 +11,7 @@ from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import Report
 
-STATUS = {"pass": "✅ pass", "fail": "❌ fail", "waived": "☑️ waived", "none": "no limit"}
+STATUS = {"pass": "✅ pass", "fail": "❌ fail", "waived": "☑️ waived", "skipped": "⏭️ skipped", "none": "no limit"}
 
 
 def metric_tables(report: Report, max_rows: int, *, folds: bool = True) -> list[str]:

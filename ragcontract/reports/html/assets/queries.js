@@ -12,7 +12,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const ROWS = 20, PRINTED = 500, NAMED = 5, DOCUMENTS = 200;
 const TITLES = ["Query", "Status", "Broken rules", "Ranks", "", "Change", "Tags"];
-const STATUSES = ["fail", "warn", "waived", "known", "pass"];
+const STATUSES = ["fail", "counted", "warn", "skipped", "waived", "known", "pass"];
 const SORTS = {
   query: { title: "Query", of: (query) => shownId(query) },
   status: { title: "Status", of: (query) => STATUSES.indexOf(statusOf(query)) },
