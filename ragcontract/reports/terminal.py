@@ -15,6 +15,7 @@ from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import changed_versions, drift, likely_mistakes, not_compared
 from ragcontract.reports.headline import headline, shared_note
 from ragcontract.reports.metric_table import table_rows
+from ragcontract.reports.outcome_tables import CORNER, minimum, mode_matrix, rate, tiers_of
 from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_step, rank, rank_changes
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
@@ -62,8 +63,30 @@ def check_text(report: Report, file: str = "") -> str:
     parts.append(
         "\n".join([*likely_mistakes(report, visible, visible), *drift(report, visible), *_metric_table(report)])
     )
+    parts += outcome_blocks(report)
     parts.append(verdict_text(report).rstrip("\n"))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def outcome_blocks(report: Report) -> Iterable[str]:
+    """Yield the tables of tiers and of modes, as far as the report has them."""
+    if tiers := tiers_of(report):
+        cells = [
+            [
+                visible(tier.name),
+                STATUS[tier.status],
+                rate(tier),
+                f"minimum {minimum(tier)}" if minimum(tier) else "",
+                visible(tier.skipped or ""),
+            ]
+            for tier in tiers
+        ]
+        yield "\n".join(["Tiers", *(f"  {line}" for line in aligned(cells))])
+    if matrix := mode_matrix(report):
+        cells = [[CORNER, *map(visible, matrix.columns), "recall"]]
+        cells += [[visible(one.name), *(f"{cell.number:,}" for cell in one.cells), one.recall] for one in matrix.lines]
+        cells.append(["precision", *matrix.precision, ""])
+        yield "\n".join([matrix.title, *(f"  {line}" for line in aligned(cells))])
 
 
 def verdict_text(report: Report) -> str:
@@ -110,7 +133,7 @@ def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
         label = row.label if row.tag is None else f"{row.label} {visible(row.tag)}"
         values = [f"{row.baseline} -> {row.current}", row.change] if row.compared else [row.current]
         values += [""] * (has_baseline and not row.compared)
-        cells.append([f"{label}, {row.over}" if row.over else label, *values, *verdict])
+        cells.append([", ".join(filter(None, [label, row.over, row.direction])), *values, *verdict])
     yield from aligned(cells)
     yield from (note for note in (shared_note(report), repeats_note(report), *report.run_notes) if note)
 

@@ -15,7 +15,7 @@ from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import visible
 from ragcontract.reports.broken import FindingsByQuery, why_and_since, worst_first_key
 from ragcontract.reports.html.page_text import STATUS, lines, shown
-from ragcontract.reports.metric_table import at_largest_k
+from ragcontract.reports.metric_table import main_metric
 from ragcontract.reports.rank_changes import rank_changes
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
 from ragcontract.reports.said_rows import SaidRow, said_rows
@@ -39,7 +39,7 @@ def encode(report: Report) -> str:
         "k": max(report.k),
         "top": top(report),
         "status": STATUS,
-        "metric": keys.index(next(iter(at_largest_k(report)))),
+        "metric": keys.index(main_metric(report)),
         "metrics": [visible(metric.label) for metric in report.metrics.values()],
         "lower": [int(metric.better == "lower") for metric in report.metrics.values()],
         "tags": [shown(tag, bounds.HTML_NAME) for tag in tags],

@@ -9,7 +9,7 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, signed
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, not_failing_queries, why_and_since
 from ragcontract.reports.html.page_text import Badge, Part, badge, lines, sentence, shown
-from ragcontract.reports.metric_table import at_largest_k
+from ragcontract.reports.metric_table import main_metric
 from ragcontract.reports.rank_changes import rank
 from ragcontract.reports.report import QueryReport, Report
 from ragcontract.reports.said_rows import SaidRow, said_rows
@@ -71,12 +71,12 @@ class Queries(Struct, frozen=True, kw_only=True):
 def queries(report: Report) -> Queries:
     """Return the rows of the first broken queries, and of tolerated ones."""
     findings = FindingsByQuery(report)
-    key, metric = next(iter(at_largest_k(report).items()))
+    key = main_metric(report)
     listed = [*broken_queries(report), *not_failing_queries(report)][: bounds.HTML_QUERIES]
     hidden, left_out = len(report.queries) - len(listed), report.inputs.golden.queries - len(report.queries)
     neither = "that neither broke a rule nor changed are not listed."
     return Queries(
-        metric=shown(metric.label),
+        metric=shown(report.metrics[key].label),
         rows=[_row(report, query, findings, key) for query in listed],
         hidden=f"{count(hidden, 'more query')} can be seen with JavaScript enabled." if hidden else "",
         left_out=f"{count(left_out, 'query')} {neither}" if left_out else "",

@@ -16,6 +16,7 @@ from ragcontract.reports.markdown.answers import answers_fold
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, line, table, text
 from ragcontract.reports.markdown.metrics import metric_tables
+from ragcontract.reports.markdown.outcomes_folds import outcomes_folds
 from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.markdown.retrieved import retrieved_fold
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
@@ -77,6 +78,7 @@ def render(
         *_broken_queries(report, layout.rows),
     ]
     if layout.folds:
+        parts += outcomes_folds(report)
         parts += answers_fold(report, layout.retrieved)
         parts += retrieved_fold(report, layout.retrieved)
         parts += folds(report, layout.rows)
