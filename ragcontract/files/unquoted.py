@@ -7,8 +7,12 @@ from msgspec.structs import replace
 from ragcontract.files.problems import Problems
 
 LEFT_OUT = "(not shown)"
-# Everything behind it goes, the advice too: a value can look like any text of ours.
-_VALUE = re.compile(r"(, found |, before |its JSON object: ).*", re.DOTALL)
+# Everything behind the start of a value goes, the advice too: a value can look like any text of ours.
+_VALUES = (
+    re.compile(r"(, found |, before |its JSON object: ).*", re.DOTALL),
+    # What is wrong with the row of a query: `query "q1" has the mode "x", expected …`. A long id is cut.
+    re.compile(r'(: query "(?:[^"\\…]|\\.)*(?:…"?|")[^"\[{]*)["\[{].*', re.DOTALL),
+)
 
 
 def without_values(found: Problems) -> Problems:
@@ -19,4 +23,6 @@ def without_values(found: Problems) -> Problems:
 
 
 def _without_value(message: str) -> str:
-    return _VALUE.sub(rf"\1{LEFT_OUT}", message, count=1)
+    for value in _VALUES:
+        message = value.sub(rf"\1{LEFT_OUT}", message, count=1)
+    return message
