@@ -81,7 +81,7 @@ class Contract(Struct, frozen=True, kw_only=True):
         """The metrics at the largest cut-off, and those without one."""
         return [metric for metric in self.metrics if metric.k in {None, self.k}]
 
-    def plan(self, *, repeats: bool = False, keep_ids: bool = False) -> Plan:
+    def plan(self, *, repeats: bool = False, keep_ids: bool = False, texts: bool = True) -> Plan:
         """Return the plan for scoring the rows of a run."""
         return Plan(
             golden=self.queries,
@@ -96,6 +96,7 @@ class Contract(Struct, frozen=True, kw_only=True):
             results_required=self.golden.all_documents,
             repeats=repeats,
             keep_ids=keep_ids,
+            texts=texts,
             tags=frozenset(self.scope.tags if self.scope else ()),
             not_judged=frozenset(self.scope.queries if self.scope else ()),
         )

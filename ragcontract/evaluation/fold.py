@@ -195,7 +195,7 @@ class _Builder:
         if outcome.violations:
             self._violations[query.id] = merged(self._violations.get(query.id, ()), outcome.violations)
             if not self._plan.is_baseline:
-                self._listed.hold(query.id, row.results)
+                self._listed.hold_row(query.id, row)
 
     def _recompute(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
         """Compute the metrics of a stored query again, from the document ids of each of its rows."""
@@ -257,6 +257,7 @@ class _Builder:
             incomparable=self._incomparable(),
             doc_ids=self._doc_ids,
             retrieved=self._listed.held,
+            said=self._listed.said,
             problems=self.problems.found(),
         )
 

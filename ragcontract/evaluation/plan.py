@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation
-from ragcontract.core.run import RunRow, row_type
+from ragcontract.core.run import SAID, RunRow, row_type
+from ragcontract.core.said import unsaid
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.rules.turns import InTurns
@@ -46,11 +47,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     classes in use that need the row, and ``rank_rules`` those that need its ranks: they say which rows break the
     contract, so that their results can be listed. With ``turns``, some queries are conversations. ``listed`` are the
     queries whose results a baseline holds. Rows may lack ``results`` unless ``results_required``. With ``repeats``, a
-    query may have several rows; with ``keep_ids``, the document ids of all rows are stored. ``given`` is what scores
-    files have for the run. With ``tags``, means are
-    computed for these tags only, and rows for the golden queries that are ``not_judged`` are skipped. A run is scored
-    as if nothing was retrieved for a golden query without a row (whether that is allowed, ``judging.unjudgeable``
-    says); a baseline may lack rows, because golden queries may be new.
+    query may have several rows; with ``keep_ids``, the document ids of all rows are stored. Without ``texts``, nothing
+    that the application said or saw is held for reports. ``given`` is what scores files have for the run. With
+    ``tags``, means are computed for these tags only, and rows for the golden queries that are ``not_judged`` are
+    skipped. A run is scored as if nothing was retrieved for a golden query without a row (whether that is allowed,
+    ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
@@ -64,6 +65,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     results_required: bool = True
     repeats: bool = False
     keep_ids: bool = False
+    texts: bool = True
     is_baseline: bool = False
     given: GivenScores | None = None
     tags: frozenset[str] = frozenset()
@@ -82,9 +84,16 @@ class Plan(Struct, frozen=True, kw_only=True):
         return frozenset().union(*of_families, *(rule.needs for rule in self.row_rules), of_turns)
 
     @property
+    def shows_texts(self) -> bool:
+        """Whether reports show what was said and seen for a broken query: if metrics or rules read any of it."""
+        return self.texts and not SAID.isdisjoint(self.needs)
+
+    @property
     def row_type(self) -> type[RunRow]:
-        """The record type with which rows are decoded."""
-        return row_type(self.needs, results_required=self.results_required)
+        """The record type with which rows are decoded; what only reports show of broken queries is not parsed."""
+        needs = self.needs
+        unparsed = SAID - needs if self.shows_texts else frozenset()
+        return row_type(needs, unparsed=unparsed, results_required=self.results_required)
 
     def for_baseline(self, listed: Collection[str] = ()) -> "Plan":
         """Return the plan for the other side: a baseline is not judged, and need not have every query.
@@ -137,7 +146,7 @@ class Plan(Struct, frozen=True, kw_only=True):
             if unjudged and not self.is_baseline:
                 return [Invalid("", why) for why in dict.fromkeys(unjudged)]
             if not unjudged:
-                violations = tuple([one for rule in rules for one in _violations(rule, query, row, context)])
+                violations = tuple([one for rule in rules for one in self._violations(rule, query, row, context)])
         return BesideRanks(values=values, violations=violations, lacking=() if self.is_baseline else lacking)
 
     def _values(self, found: Values | Missing | Invalid, family: Family) -> Values:
@@ -154,7 +163,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         row = self.row_type(query_id=query.id, results=[], **unanswered)
         values = [() if family.values(query, row) == () else worst_values(family.metrics) for family in self.families]
         context = self._context(values, without_answers(query, row))
-        violations = [one for rule in self._rules(query) for one in _violations(rule, query, row, context)]
+        violations = [one for rule in self._rules(query) for one in self._violations(rule, query, row, context)]
         return RowOutcome(score=self.ranking.score(query, ()), values=tuple(values), violations=tuple(violations))
 
     def _rules(self, query: GoldenQuery) -> list[RowRule]:
@@ -172,6 +181,19 @@ class Plan(Struct, frozen=True, kw_only=True):
             for metric, value in zip(family.metrics, of_family, strict=False)  # not strict: () if none applies
         }
         return RowContext(settings=self.settings, metrics=metrics, turns=tuple(turns))
+
+    def _violations(self, rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
+        """Yield the violations of a rule, with digests of the rule and of each thing that is wrong as their causes.
+
+        A query may have several rules of one class, and a stored baseline has no texts: only a digest tells whether it
+        violates the same rule for the same reason.
+        """
+        for one in rule.violations(query, row, context):
+            causes = tuple([digest([rule, cause]) for cause in one.causes or one.doc_ids or ("",)])
+            if self.texts:
+                yield replace(one, causes=causes)
+            else:
+                yield replace(one, causes=causes, expected=unsaid(one.expected), found=unsaid(one.found))
 
 
 def with_turns(query: GoldenQuery, row: RunRow) -> tuple[RunRow, tuple[Turn, ...] | str]:
@@ -194,17 +216,6 @@ def without_answers(query: GoldenQuery, row: RunRow) -> tuple[Turn, ...]:
     from ragcontract.answers.conversation import unanswered
 
     return unanswered(row, query.turns)
-
-
-def _violations(rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
-    """Yield the violations of a rule, with digests of the rule and of each thing that is wrong as their causes.
-
-    A query may have several rules of one class, and a stored baseline has no texts: only a digest tells whether it
-    violates the same rule for the same reason.
-    """
-    for one in rule.violations(query, row, context):
-        causes = one.causes or one.doc_ids or ("",)
-        yield replace(one, causes=tuple([digest([rule, cause]) for cause in causes]))
 
 
 def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:

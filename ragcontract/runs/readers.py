@@ -19,7 +19,7 @@ from ragcontract.runs.encoder import Id, Result, RowEncoder
 from ragcontract.runs.stored import StoredEvent, stored_events
 
 # Reading chunks from Parquet would take a third more time, and only reports on broken queries would show them.
-UNREAD = ("results.chunk_id", "results.metadata")  # not loaded if the format can skip them
+UNREAD = ("results.chunk_id", "results.metadata")  # not loaded if the format can skip them, as unparsed fields
 RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", PARQUET)
 IN_MEMORY = "(in memory)"
 
@@ -46,8 +46,9 @@ class RunFiles(Struct, frozen=True, kw_only=True):
         """Yield the events of all files."""
         found, problems = existing_files(self.paths)
         yield from problems
+        unread = (*UNREAD, *rows.unparsed)
         yield from read_rows(
-            found, rows, known=RunRow, spell_check=bounds.SPELL_CHECKED, unread=UNREAD, progress=self.progress
+            found, rows, known=RunRow, spell_check=bounds.SPELL_CHECKED, unread=unread, progress=self.progress
         )
 
 
