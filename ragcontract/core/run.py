@@ -14,7 +14,7 @@ VERSION_FIELDS = ("embedding_model", "index_version", "chunking_version", "retri
 # Fields that every check reads. Other fields are decoded only if a metric or a rule of the contract needs them.
 ALWAYS = frozenset({"query_id", "results", "latency_ms", *VERSION_FIELDS})
 RESULT_ALWAYS = frozenset({"doc_id", "score", "chunk_id", "metadata"})
-_ABOUT_RESULTS = "What was retrieved, best first."
+_ABOUT_RESULTS = "What was retrieved, best first; may be absent if the golden row names no documents."
 
 Json: TypeAlias = dict[str, Any]
 AnswerText = Annotated[str, Meta(max_length=bounds.ANSWER, title=f"text of at most {bounds.ANSWER:,} characters")]
