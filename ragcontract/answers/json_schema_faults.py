@@ -46,8 +46,8 @@ def _faults(root: Schema) -> Iterator[str]:
             continue
         seen.add(id(schema))
         for keyword in schema:
-            if keyword not in _KNOWN:
-                near = nearest(keyword, _KNOWN)
+            if keyword not in _KNOWN or (keyword == "$id" and schema is not root):
+                near = nearest(keyword, _KNOWN - {keyword})
                 advice = f"; did you mean {near!r}?" if near else ""
                 yield f"has the keyword {shown(keyword)}, which is not supported{advice}"
         if "$ref" in schema:

@@ -11,7 +11,8 @@ from tests.answers.work import grows_linearly
 
 def written(value: object) -> AsWritten:
     """Return a matcher as it is decoded from a golden row."""
-    return msgspec.convert(value, AsWritten)  # type: ignore[arg-type]
+    found: AsWritten = msgspec.convert(value, AsWritten)
+    return found
 
 
 def quoted(value: object, answer: str, reading: Reading = "text") -> list[str]:
@@ -84,8 +85,10 @@ def test_texts_may_be_compared_as_they_are() -> None:
             [
                 (
                     ("any", 1, "regex"),
-                    'is no RE2 pattern (missing ): (); to search for a text as it is, write {"text": …}, '
-                    "or a backslash before special characters",
+                    (
+                        'is no RE2 pattern (missing ): (); to search for a text as it is, write {"text": …}, '
+                        "or a backslash before special characters"
+                    ),
                 )
             ],
         ),
