@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import UNSET
+
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 CUT_OFF = "length"  # the finish_reason of an answer that reached the limit of tokens
 NO_ANSWER = ("no answer",)
+LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
 
 
 class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
@@ -24,9 +27,9 @@ class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
     needs: ClassVar[frozenset[str]] = frozenset({"response", "error"})
     about_answer: ClassVar[bool] = True
 
-    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:
-        """Return that the row has neither a response nor an error; null is a response that is not there."""
-        return super().lacking(query, row, context) if row.error is None else None
+    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
+        """Return that the row has neither a response nor an error: in the same words for all rules of a query."""
+        return LACKING if row.response is UNSET and row.error is None else None
 
 
 def answer_in(row: RunRow) -> "Answer":

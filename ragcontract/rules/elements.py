@@ -68,14 +68,12 @@ class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="re
         found = len(self.elements) - len(missing)
         if found >= self.least:
             return
-        several = len(self.elements) > 1
-        count = f" ({self.least} of these {len(self.elements)} elements are required)" if several else ""
+        needed = "all" if self.least == len(self.elements) else f"{self.least} of"
+        count = f"{needed} {len(self.elements)} elements, missing " if len(self.elements) > 1 else ""
         yield Violation(
             rule="required_elements",
-            expected=(*named(missing), count) if count else named(missing),
-            found=(f"{found} of {len(self.elements)} elements: ", *begins(answer_in(row)))
-            if several
-            else begins(answer_in(row)),
+            expected=(count, *named(missing)) if count else named(missing),
+            found=begins(answer_in(row)),
             causes=tuple(map(_identity, missing)),
         )
 
