@@ -10,6 +10,7 @@ from ragcontract.contract.golden_file import read_golden
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.rule import Plugin
 from ragcontract.evaluation.source import Local
 from ragcontract.files.problems import Problems
 from ragcontract.registry import BUILT_IN
@@ -50,6 +51,7 @@ def check(
     k: int | None = None,
     tags: str | Sequence[str] = (),
     repeats: bool = False,
+    plugins: Sequence[Plugin] = (),
 ) -> Report:
     """Judge a run against its contract, as ``rag-contract check`` does, and return the report.
 
@@ -59,7 +61,8 @@ def check(
     also be a mapping from query ids to what ``RunWriter.write`` accepts. ``scores`` are files with the scores and
     checks that other tools computed for it. With ``tags``, only the queries with one of them and the limits of these
     tags are judged, as with ``--tag``. With ``repeats``, a run may have several rows per query, which are averaged.
-    Raises :class:`~ragcontract.InputError` if the run cannot be judged.
+    ``plugins`` are objects for the rule ``custom``, found by the names of their classes. Raises
+    :class:`~ragcontract.InputError` if the run cannot be judged.
     """
     request = pipeline.Request(
         golden=named(golden, "golden"),
@@ -70,6 +73,7 @@ def check(
         k=valid_k(k),
         tags=named_tags(tags),
         repeats=repeats,
+        plugins={type(plugin).__name__: plugin for plugin in plugins},
     )
     return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
 

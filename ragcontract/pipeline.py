@@ -4,7 +4,7 @@ Only the first two stages read files; the rest is pure. The clock, the sources a
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.contract.resolve import Contract, resolve
+from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SCORED_BY
 from ragcontract.evaluation.aggregates import aggregate
 from ragcontract.evaluation.source import Source
@@ -39,7 +40,7 @@ class Request(Struct, frozen=True, kw_only=True):
     ``gates``, it is judged by the rules alone. ``scores`` are scores files for the run. ``store`` requires a run that
     can become a baseline, and retains its document ids. ``detail`` says which queries report.json lists; its default
     depends on their number. ``source`` is the origin of the report. With ``awaits_baseline``, limits that need a
-    baseline are left out where there is none yet.
+    baseline are left out where there is none yet. ``plugins`` are objects for the rule ``custom``, by class name.
     """
 
     golden: Sequence[str]
@@ -56,6 +57,7 @@ class Request(Struct, frozen=True, kw_only=True):
     detail: Detail | None = None
     source: Provenance | None = None
     awaits_baseline: bool = False
+    plugins: Mapping[str, Plugin] = {}
     progress: Progress = no_progress
 
 
@@ -99,6 +101,7 @@ def load(request: Request, registry: Registry) -> Contract:
     has_baseline = awaited or request.baseline is not None
     contract = resolve(golden, config_file, registry, has_baseline=has_baseline, tags=request.tags)
     contract = contract.without_comparisons() if awaited else contract
+    contract = contract.with_plugins(request.plugins)
     if not request.judge:
         return contract.without_limits()
     return contract if request.gates else contract.without_gates()

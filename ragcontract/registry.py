@@ -14,9 +14,18 @@ from ragcontract.metrics.labels import labels
 from ragcontract.metrics.modes import modes
 from ragcontract.metrics.ranking import ranking
 from ragcontract.metrics.scores import scores
+from ragcontract.rules.answering import Answered
 from ragcontract.rules.calling import MustCallTool, MustNotCallTool, ToolArgumentsValid
+from ragcontract.rules.checking import Check
+from ragcontract.rules.citing import MustCite
+from ragcontract.rules.containing import MaxChars, MustContain, MustNotContain
+from ragcontract.rules.custom import Custom
+from ragcontract.rules.elements import ForbiddenClaims, ForbiddenElements, RequiredElements
 from ragcontract.rules.expected_mode import ExpectedMode
+from ragcontract.rules.json_answer import JsonSchema
+from ragcontract.rules.matching import RegexMustMatch, RegexMustNotMatch
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
+from ragcontract.rules.refusing import MustNotRefuse, MustRefuse
 from ragcontract.rules.score_limits import CompositeMinimum, MaxHallucinationRisk, MaxScore, MinScore
 from ragcontract.statistics.quantities import LABELS, LATENCY, PASS_RATES
 
@@ -34,6 +43,34 @@ class Registry(Struct, frozen=True, kw_only=True):
     options: dict[str, type[Struct]] = {}
 
 
+RULES = (
+    ForbiddenDocs,
+    MustRankAtMost,
+    MustInclude,
+    Answered,
+    MustContain,
+    MustNotContain,
+    RegexMustMatch,
+    RegexMustNotMatch,
+    ForbiddenClaims,
+    RequiredElements,
+    ForbiddenElements,
+    MustRefuse,
+    MustNotRefuse,
+    JsonSchema,
+    MaxChars,
+    MustCite,
+    MustCallTool,
+    MustNotCallTool,
+    ToolArgumentsValid,
+    Check,
+    Custom,
+    ExpectedMode,
+    MinScore,
+    MaxScore,
+    MaxHallucinationRisk,
+    CompositeMinimum,
+)
 BUILT_IN = Registry(
     metrics=(
         ranking,
@@ -44,23 +81,7 @@ BUILT_IN = Registry(
         similarity.similarity,
         scores,
     ),
-    rules=(
-        ForbiddenDocs,
-        MustRankAtMost,
-        MustInclude,
-        ExpectedMode,
-        MinScore,
-        MaxScore,
-        MaxHallucinationRisk,
-        CompositeMinimum,
-        MustCallTool,
-        MustNotCallTool,
-        ToolArgumentsValid,
-    ),
-    quantities=(
-        *PASS_RATES,
-        *LABELS,
-        *LATENCY,
-    ),
+    rules=RULES,
+    quantities=(*PASS_RATES, *LABELS, *LATENCY),
     options={**recalled_contexts.OPTIONS, **tool_use.OPTIONS, **similarity.OPTIONS},
 )

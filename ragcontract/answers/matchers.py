@@ -1,6 +1,7 @@
 """Searches answers for what matchers look for: a text, a pattern or alternatives."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -11,19 +12,25 @@ from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Sin
 from ragcontract.answers.normalising import Form, Span, wanted
 from ragcontract.core.rule import Fault
 
+if TYPE_CHECKING:
+    from ragcontract.answers.regexes import Pattern
 
-def matcher(written: AsWritten | Single, reading: Reading) -> Matcher:
-    """Return a matcher as a record, with patterns in the normal form of answers; a bare text is read as ``reading``."""
+
+def matcher(written: AsWritten, reading: Reading, *, compose: bool = True) -> Matcher:
+    """Return a matcher as a record; a bare text is read as ``reading``.
+
+    With ``compose``, patterns are in the normal form of answers.
+    """
     if isinstance(written, Matcher) and written.any is not None:
-        return Matcher(any=tuple(_single(one, reading) for one in written.any))
-    return convert(_single(written, reading), Matcher, from_attributes=True)
+        return Matcher(any=tuple(_single(one, reading, compose=compose) for one in written.any))
+    return convert(_single(written, reading, compose=compose), Matcher, from_attributes=True)
 
 
-def _single(written: str | Single, reading: Reading) -> Single:
+def _single(written: str | Single, reading: Reading, *, compose: bool = True) -> Single:
     one = written
     if isinstance(one, str):
         one = Single(text=one) if reading == "text" else Single(regex=one)
-    return one if one.regex is None else replace(one, regex=composed(one.regex))
+    return one if one.regex is None or not compose else replace(one, regex=composed(one.regex))
 
 
 def faults(written: AsWritten | Single, reading: Reading, *, normalise: bool = True) -> Iterator[Fault]:
@@ -64,13 +71,20 @@ def _faults_of_one(one: Single, path: tuple[str, ...], *, normalise: bool) -> It
 
 def pattern_fault(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> str | None:
     """Return why RE2 does not accept a pattern, or None if it does."""
-    from ragcontract.answers.regexes import PatternError, compiled
+    from ragcontract.answers.regexes import PatternError
 
     try:
-        compiled(pattern, ignore_case=ignore_case, dot_all=dot_all)
+        pattern_of(pattern, ignore_case=ignore_case, dot_all=dot_all)
     except PatternError as error:
         return str(error)
     return None
+
+
+def pattern_of(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> "Pattern":
+    """Return a pattern, in the normal form of answers, as compiled; raises ``PatternError``."""
+    from ragcontract.answers.regexes import compiled
+
+    return compiled(composed(pattern), ignore_case=ignore_case, dot_all=dot_all)
 
 
 def spans(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> Iterator[Span]:

@@ -16,7 +16,7 @@ from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings
-from ragcontract.core.rule import RankRule, RowRule, Rule, RuleSettings, names_of
+from ragcontract.core.rule import Plugin, RankRule, RowRule, Rule, RuleSettings, names_of
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.metrics.ranking import Ranking
@@ -93,6 +93,10 @@ class Contract(Struct, frozen=True, kw_only=True):
             tags=frozenset(self.scope.tags if self.scope else ()),
             not_judged=frozenset(self.scope.queries if self.scope else ()),
         )
+
+    def with_plugins(self, plugins: Mapping[str, Plugin]) -> "Contract":
+        """Return the contract with objects for the rule ``custom``, by the names of their classes."""
+        return replace(self, settings=replace(self.settings, plugins=plugins)) if plugins else self
 
     def without_gates(self) -> "Contract":
         """Return the contract with its rules alone."""

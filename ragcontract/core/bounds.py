@@ -14,6 +14,8 @@ COMPILED = 4_000_000  # instructions; compiled patterns that are kept for furthe
 CLEARED = 100  # matches; those of a forbidden claim within allowed phrases, in one answer; the next one is forbidden
 ALLOWED_PHRASE = 200  # characters; what an allowed phrase covers; it does not count
 MATCHES = 10_000  # matches; those of a pattern in one answer, with `as_evaluated`; further ones are not looked at
+SCHEMA = 20_000  # bytes; the schema of a rule `json_schema`; exit code 2
+SCHEMA_STEPS = 1_000_000  # steps; comparing an answer with a schema; the rule is broken
 TIERS = 100  # tiers; `tiers` in the configuration; exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
@@ -24,7 +26,7 @@ NESTING = 100  # levels; nesting of a baseline, and of the report of `mode: post
 CALLS = 1_000  # calls; `tool_calls` of a run row, where a metric or a rule reads them; exit code 2
 REFERENCE_CALLS = 100  # calls; `reference_tool_calls` of a golden row; exit code 2
 ARGUMENTS = 1_000  # arguments; all `reference_tool_calls` of a golden row; exit code 2
-ARGUMENT_LEVELS = 100  # levels; nesting of a call's arguments; a run's count as invalid; in golden rows, exit code 2
+ARGUMENT_LEVELS = 100  # levels; nesting of the arguments of a tool call; invalid in a run, exit code 2 in a golden row
 
 # Numbers in input files
 # Far above any real value, and below 2^53, the largest integer that every JSON reader can represent exactly.

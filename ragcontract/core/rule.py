@@ -6,7 +6,7 @@ register it in ``ragcontract.registry``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 from msgspec import UNSET, Struct
 
@@ -55,17 +55,26 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
         return frozenset(self.causes or self.doc_ids)
 
 
-class RuleSettings(Struct, frozen=True, kw_only=True):
-    """Rule settings from the configuration.
+class Plugin(Protocol):
+    """Code of the user that a rule calls."""
 
-    The largest cut-off, the depth to which documents can be forbidden, how answers are compared, and the metrics that
-    rules on their values name, by key.
+    def evaluate(self, output: str, tool_calls: list[Any], rule: dict[str, Any]) -> tuple[bool, str]:
+        """Return whether an answer passes, and why."""
+
+
+class RuleSettings(Struct, frozen=True, kw_only=True):
+    """Rule settings: the largest cut-off, how deep documents are forbidden, how answers are compared, plugins.
+
+    ``metrics`` are those that rules on their values name, by key.
+
+    Plugins are never named by the configuration, but by whoever runs the check, by the names of their classes.
     """
 
     k: int
     forbidden_within: int | None = None
     answers: AnswerSettings = AnswerSettings()
     metrics: Mapping[str, Metric] = {}
+    plugins: Mapping[str, Plugin] = {}
 
 
 class RowContext(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ class Kind:
     """The column type that a field of a record requires, regardless of whether null is allowed.
 
     A record has ``fields``, each with its own kind and whether it is required; a list has a kind for its ``items``. An
-    object with arbitrary fields (metadata, or grades by document) has ``is_object`` set.
+    object with arbitrary fields (metadata, grades by document, a rule) has ``is_object`` set.
     """
 
     def __init__(self, described: Any) -> None:
@@ -27,10 +27,14 @@ class Kind:
         self.items: Kind | None = None
         self.scalars: set[str] = set()
         self.is_object = False
-        for one in _alternatives(described):
-            if isinstance(one, msgspec.inspect.StructType) and one.fields:
+        alternatives = list(_alternatives(described))
+        if any(isinstance(one, msgspec.inspect.StrType) for one in alternatives):  # a column has a text, or an object
+            alternatives = [one for one in alternatives if not isinstance(one, msgspec.inspect.StructType)]
+        several = sum(isinstance(one, msgspec.inspect.StructType) for one in alternatives) > 1
+        for one in alternatives:
+            if isinstance(one, msgspec.inspect.StructType) and one.fields and not several:
                 self.fields = {field.encode_name: (Kind(field.type), field.required) for field in one.fields}
-            elif isinstance(one, msgspec.inspect.ListType):
+            elif isinstance(one, msgspec.inspect.ListType | msgspec.inspect.VarTupleType):
                 self.items = Kind(one.item_type)
             elif isinstance(one, msgspec.inspect.DictType | msgspec.inspect.StructType):
                 self.is_object = True

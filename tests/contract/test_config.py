@@ -16,6 +16,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Family, Metric, MetricSettings, Scale
+from ragcontract.core.rule import switch_of
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 from ragcontract.files.schema import dotted
@@ -97,7 +98,8 @@ missing_queries: zero
     assert (config.k, config.gain, config.rank_by, config.missing_queries) == (10, "exponential", "documents", "zero")
     assert (config.fail_on.mode, config.fail_on.alpha) == ("significant", 0.01)
     assert list(config.tags) == ["policy", "eu.west"]
-    assert msgspec.to_builtins(config.per_query) == {
+    switches = {f"enforce_{switch_of(rule)}": True for rule in BUILT_IN.rules}
+    assert msgspec.to_builtins(config.per_query) == switches | {
         "fail_on": "new",
         "enforce_must_rank_at_most": False,
         "enforce_must_include": "new",
@@ -136,13 +138,8 @@ def test_the_defaults() -> None:
     assert (config.k, config.gain, config.rank_by, config.missing_queries) == (5, "linear", "results", "error")
     assert (config.fail_on.mode, config.fail_on.alpha, config.tags, config.waivers) == ("strict", 0.05, {}, [])
     assert config.max_baseline_age is None
-    assert msgspec.to_builtins(config.per_query) == {
-        "fail_on": "any",
-        "enforce_must_rank_at_most": True,
-        "enforce_must_include": True,
-        "enforce_forbidden_docs": True,
-        "forbidden_within": None,
-    }
+    switches = {f"enforce_{switch_of(rule)}": True for rule in BUILT_IN.rules}
+    assert msgspec.to_builtins(config.per_query) == {"fail_on": "any", "forbidden_within": None, **switches}
 
 
 def test_gates_are_in_the_order_of_metrics_tags_and_other_quantities(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from ragcontract.rules.elements import RequiredElements
 
 from ragcontract import check
 from ragcontract.contract.golden_file import read_golden
@@ -17,6 +16,7 @@ from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.registry import BUILT_IN
 from ragcontract.reports.report import Report
+from ragcontract.rules.elements import RequiredElements
 from tests.builders import write_jsonl
 from tests.oracles import fitz_gov_cases
 from tests.oracles.fitz_gov_answers import TEXTS, mode, single_claims

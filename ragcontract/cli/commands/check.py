@@ -23,6 +23,7 @@ from ragcontract.cli.options import (
     refuse_outputs,
     sources_of,
 )
+from ragcontract.cli.plugins import load_plugins
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.text import encodable
@@ -58,6 +59,13 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Which queries report.json lists: those with broken rules, also those that changed, or all. "
     f"[all up to {bounds.ALL_QUERIES:,}, then changed]",
 )
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="MODULE:CLASS",
+    help="Code that decides rules of the type custom; repeatable. It runs with your rights: name only your own. [none]",
+)
 @click.option("--quiet", is_flag=True, help="Print only the verdict, warnings and errors; the reports are complete.")
 def command(
     *,
@@ -71,6 +79,7 @@ def command(
     engine: str,
     report_json_detail: Detail | None,
     name: str,
+    plugins: Sequence[str],
     repeats: bool,
     quiet: bool,
     **reports: str,
@@ -85,7 +94,7 @@ def command(
     refuse_outputs([out for _, out in wanted], paths)
     with sources_of(paths, engine) as sources:
         request = sources.request(paths, k=k, repeats=repeats, tags=tags)
-        request = replace(request, detail=report_json_detail, source=_source(name))
+        request = replace(request, detail=report_json_detail, source=_source(name), plugins=load_plugins(plugins))
         outcome = pipeline.check(request, now=clock())
     report = outcome.report
     warn(other_warnings(report))
