@@ -108,3 +108,7 @@ def test_without_rapidfuzz_a_distance_is_refused(monkeypatch: pytest.MonkeyPatch
     assert (complaint.option, complaint.warns) == (("metrics", "context_recall_text", "measure"), False)
     assert complaint.message.startswith("levenshtein needs rapidfuzz; install it: pip install 'rag-contract[text]'")
     assert list(family().complaints([])) == []
+
+
+def test_a_reference_without_words_is_not_told_of_each_row_as_well() -> None:
+    assert family().values(asked("…"), row("x")) == ()
