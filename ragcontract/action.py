@@ -130,6 +130,7 @@ def _check_and_write(job: _Job) -> Delivery:
         repeats=settings.repeats,
         detail=settings.report_json_detail,
         source=_provenance(settings, context),
+        no_answers=settings.no_answers,
     )
     try:
         outcome = pipeline.check(request, now=job.world.clock())

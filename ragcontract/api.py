@@ -52,6 +52,7 @@ def check(
     tags: str | Sequence[str] = (),
     repeats: bool = False,
     plugins: Sequence[Plugin] = (),
+    no_answers: bool = False,
 ) -> Report:
     """Judge a run against its contract, as ``rag-contract check`` does, and return the report.
 
@@ -61,8 +62,9 @@ def check(
     also be a mapping from query ids to what ``RunWriter.write`` accepts. ``scores`` are files with the scores and
     checks that other tools computed for it. With ``tags``, only the queries with one of them and the limits of these
     tags are judged, as with ``--tag``. With ``repeats``, a run may have several rows per query, which are averaged.
-    ``plugins`` are objects for the rule ``custom``, found by the names of their classes. Raises
-    :class:`~ragcontract.InputError` if the run cannot be judged.
+    ``plugins`` are objects for the rule ``custom``, found by the names of their classes. With ``no_answers``, the
+    report has no text that the application or its documents said. Raises :class:`~ragcontract.InputError` if the run
+    cannot be judged.
     """
     request = pipeline.Request(
         golden=named(golden, "golden"),
@@ -74,6 +76,7 @@ def check(
         tags=named_tags(tags),
         repeats=repeats,
         plugins={type(plugin).__name__: plugin for plugin in plugins},
+        no_answers=no_answers,
     )
     return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
 

@@ -16,10 +16,12 @@ from ragcontract.contract.resolve import Contract, resolve
 from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SCORED_BY
 from ragcontract.evaluation.aggregates import aggregate
+from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Source
 from ragcontract.files.mistaken import without_swapped
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Problems
+from ragcontract.files.unquoted import without_values
 from ragcontract.judging.decision import Decision, decide
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.unjudgeable import unjudgeable
@@ -39,8 +41,9 @@ class Request(Struct, frozen=True, kw_only=True):
     several rows per query in a run. Without ``judge``, the run is only measured, without rules or limits; without
     ``gates``, it is judged by the rules alone. ``scores`` are scores files for the run. ``store`` requires a run that
     can become a baseline, and retains its document ids. ``detail`` says which queries report.json lists; its default
-    depends on their number. ``source`` is the origin of the report. With ``awaits_baseline``, limits that need a
-    baseline are left out where there is none yet. ``plugins`` are objects for the rule ``custom``, by class name.
+    depends on their number. ``source`` is the origin of the report. With ``no_answers``, no text that the application
+    or its documents said is in any output. With ``awaits_baseline``, limits that need a baseline are left out where
+    there is none yet. ``plugins`` are objects for the rule ``custom``, by class name.
     """
 
     golden: Sequence[str]
@@ -58,6 +61,7 @@ class Request(Struct, frozen=True, kw_only=True):
     source: Provenance | None = None
     awaits_baseline: bool = False
     plugins: Mapping[str, Plugin] = {}
+    no_answers: bool = False
     progress: Progress = no_progress
 
 
@@ -109,15 +113,22 @@ def load(request: Request, registry: Registry) -> Contract:
 
 def evaluate(contract: Contract, request: Request) -> Evaluation:
     """Score both sides row by row with the same plan, and average. The sources read, locally or on a cluster."""
-    plan = contract.plan(repeats=request.repeats, keep_ids=request.store)
+    plan = contract.plan(repeats=request.repeats, keep_ids=request.store, texts=not request.no_answers)
     given = read_scores(request.scores, plan.wanted_scores, request.progress) if request.scores else None
     plan = replace(plan, given=given)
     run = request.run.evaluate(plan)
     if given and given.scored_by:
         run = replace(run, versions={**run.versions, SCORED_BY: list(given.scored_by)})
     baseline = request.baseline.evaluate(plan.for_baseline(run.retrieved)) if request.baseline else None
+    if request.no_answers:
+        run, baseline = without_texts(run), baseline and without_texts(baseline)
     aggregates = aggregate(plan, run, baseline)
     return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates, given=given)
+
+
+def without_texts(side: Side) -> Side:
+    """Return a side whose problems quote no value of its rows."""
+    return replace(side, problems=without_values(side.problems))
 
 
 def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:

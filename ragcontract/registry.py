@@ -12,8 +12,8 @@ from ragcontract.core.rule import Rule
 from ragcontract.metrics import recalled_contexts, similarity, tool_use
 from ragcontract.metrics.labels import labels
 from ragcontract.metrics.modes import modes
+from ragcontract.metrics.named_scores import scores
 from ragcontract.metrics.ranking import ranking
-from ragcontract.metrics.scores import scores
 from ragcontract.rules.answering import Answered
 from ragcontract.rules.calling import MustCallTool, MustNotCallTool, ToolArgumentsValid
 from ragcontract.rules.checking import Check

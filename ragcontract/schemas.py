@@ -1,13 +1,13 @@
 """The JSON Schemas of the file formats, generated from the records that read or write them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from ragcontract.contract.config import DEFAULT_K, config_record
-from ragcontract.contract.declared import NAME
+from ragcontract.contract.declared import NAME, names_taken
 from ragcontract.contract.golden_row import golden_record
 from ragcontract.contract.limits import AT_K, limit_keys
 from ragcontract.core.gate import LimitKey, Percentage
@@ -15,19 +15,20 @@ from ragcontract.core.metric import MetricSettings
 from ragcontract.core.rule import RowRule, names_of
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import json_schema
-from ragcontract.metrics.scores import DeclaredScore
+from ragcontract.metrics.named_scores import DeclaredScore
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports.diff_report import DiffReport
 from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.reports.run_comparison import RunComparison
+from ragcontract.rules.turns import InTurns
 from ragcontract.runs.score_rows import ScoresRow
 from ragcontract.runs.stored import BaselineFile
 
 # With a declared score, because run rows have a field for them.
 _SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,), declared={"faithfulness": DeclaredScore(source="scores")})
-_NAME = f"^{NAME.pattern}$"
-_NUMBER: dict[str, Any] = {"type": "number"}
-_CHANGE = msgspec.json.schema(Annotated[float, Meta(ge=0)] | Percentage)
+_NUMBER = msgspec.json.schema(float | None)
+_CHANGE = msgspec.json.schema(Annotated[float, Meta(ge=0)] | Percentage | None)
+_DECLARED = {"$ref": "#/$defs/DeclaredScore"}
 
 _SECTIONS = {
     "Drops": "fail_on",
@@ -52,23 +53,28 @@ def _config(registry: Registry) -> dict[str, Any]:
         patterns = _patterns(definition, [key for key in keys if key.section == section])
         if definition in schema["$defs"] and patterns:
             schema["$defs"][definition]["patternProperties"] = patterns
-    _allow_declared(schema["$defs"])
+    _allow_declared(schema["$defs"], names_taken(keys))
     return schema
 
 
-def _allow_declared(definitions: dict[str, Any]) -> None:
-    """Allow the names that a configuration declares; whether it declares them, only a check knows."""
-    weaker = "A check is stricter: other names must be declared under `metrics`, and within their scale."
-    for name in ("Minimums", "Maximums"):
-        definitions[name]["additionalProperties"] = {**_NUMBER, "description": weaker}
-        definitions[name]["propertyNames"] = {"pattern": _NAME}
-    for name in ("Drops", "FailOn"):
-        change = f"^{NAME.pattern}_(drop|rise)_gt$"
-        patterns = definitions[name].setdefault("patternProperties", {})
-        patterns[change] = {**_CHANGE, "description": weaker}
+def _allow_declared(definitions: dict[str, Any], taken: Iterable[str]) -> None:
+    """Allow the names that a configuration declares; whether it declares them, only a check knows.
+
+    Names that are ``taken`` by built-in metrics are not allowed, at no cut-off.
+    """
+    weaker = "A check is stricter: other metrics must be declared under `metrics`, and limits fit their scale."
+    built_in = "|".join(sorted(taken))
+    for name, end, limit in (
+        ("Minimums", "", _NUMBER),
+        ("Maximums", "", _NUMBER),
+        ("Drops", "_(drop|rise)_gt", _CHANGE),
+        ("FailOn", "_(drop|rise)_gt", _CHANGE),
+    ):
+        pattern = f"^(?!({built_in})(_at_[0-9k]+)?{end}$){NAME.pattern}{end}$"
+        definitions[name].setdefault("patternProperties", {})[pattern] = {**limit, "description": weaker}
     definitions |= msgspec.json.schema(DeclaredScore)["$defs"]
-    definitions["Metrics"]["additionalProperties"] = {"$ref": "#/$defs/DeclaredScore"}
-    definitions["Metrics"]["propertyNames"] = {"pattern": _NAME}
+    metrics = definitions["Metrics"]
+    metrics["patternProperties"] = {f"^(?!({'|'.join(metrics['properties'])})$){NAME.pattern}$": _DECLARED}
 
 
 def _patterns(definition: str, keys: list[LimitKey]) -> dict[str, Any]:
@@ -86,7 +92,7 @@ def _run(registry: Registry) -> dict[str, Any]:
     metrics = [family for provider in registry.metrics for family in provider(_SETTINGS)]
     needs = frozenset().union(
         *(family.needs for family in metrics),
-        *(rule.needs for rule in registry.rules if issubclass(rule, RowRule)),
+        *(rule.needs | InTurns.needs for rule in registry.rules if issubclass(rule, RowRule)),
     )
     return json_schema(row_type(needs))
 

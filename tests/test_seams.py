@@ -185,7 +185,7 @@ def test_a_rule_can_be_turned_off(folder: Path) -> None:
     {
         "minimums:\n  toxicity: 1\n": "lower is better: write maximums.toxicity",
         "maximums:\n  judged_at_5: 1\n": "higher is better: write minimums.judged_at_5",
-        "fail_on:\n  toxicity_drop_gt: 1\n": "unknown key; did you mean 'toxicity_rise_gt'?",
+        "fail_on:\n  toxicity_drop_gt: 1\n": "lower is better: write fail_on.toxicity_rise_gt",
         "maximums:\n  toxicity: 7\n": "expected a number from 0 to 5, found 7",
         "minimums:\n  judged_at_7: 0.5\n": "7 is not in k; add it there, or name a cut-off that is",
     }.items(),
@@ -227,7 +227,10 @@ def test_numbers_that_something_else_computed_are_not_compared(folder: Path) -> 
     store(folder, fingerprints={"toxicity": "tox-0"})
     with pytest.raises(InputError) as caught:
         check(folder, "bad.jsonl", "baseline.json")
-    said = "cannot be judged: something else computed the baseline's Toxicity; recreate the baseline"
+    said = (
+        "cannot be judged: something else computed the baseline's Toxicity (tox-0, and now tox-1); "
+        "recreate it from its run, with `rag-contract baseline --force`"
+    )
     assert [problem.partition(": ")[2] for problem in caught.value.problems] == [
         f"fail_on.toxicity_rise_gt {said}",
         f"tags.billing.fail_on.toxicity_rise_gt {said}",

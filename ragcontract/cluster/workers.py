@@ -36,7 +36,7 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import mebibytes
-from ragcontract.core.run import RunRow
+from ragcontract.core.run import RunRow, versions_in
 from ragcontract.evaluation.duplicates import DuplicateCounter
 from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, RowOutcome
@@ -155,7 +155,7 @@ class _Counts:
         else:
             self._others["tally", 0, b"measured"] += 1
             self._latencies[row.latency_ms + 0.0] += 1  # avoids -0.0, whose bits differ
-        self._versions[row.embedding_model, row.index_version, row.chunking_version, row.retriever_version] += 1
+        self._versions[versions_in(row)] += 1
 
     def _is_listed(self, query: GoldenQuery, outcome: RowOutcome) -> bool:
         """Return whether reports list the results of a row."""

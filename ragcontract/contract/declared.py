@@ -16,7 +16,7 @@ from ragcontract.core.gate import LimitKey
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.files.schema import Mismatch, shown
-from ragcontract.metrics.scores import DeclaredScore
+from ragcontract.metrics.named_scores import DeclaredScore
 from ragcontract.registry import Registry
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")

@@ -5,12 +5,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from ragcontract.contract.answer_fields import NO_FIELDS, AnswerFields, answer_fields, has_options, present
+from ragcontract.contract.answer_fields import NO_FIELDS, AnswerFields, has_options, present
 from ragcontract.contract.golden_row import GoldenRow, golden_record
+from ragcontract.contract.turn_fields import fields_of
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id, unique_ids
-from ragcontract.core.rule import Rule
+from ragcontract.core.rule import RowRule, Rule
 from ragcontract.core.run import SourceFile
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.opening import Progress, no_progress
@@ -89,7 +90,7 @@ class _Builder:
             return
         if row.must_rank_at_most is not None and not relevant:
             self.problems.problem(f"{location}: must_rank_at_most", "needs at least one relevant document to rank")
-        fields = answer_fields(row) if given or has_options(row) else NO_FIELDS
+        fields = fields_of(row) if given or has_options(row) else NO_FIELDS
         for mismatch in fields.mismatches:
             self.problems.mismatch(location, mismatch)
         self._answer_fields.update(given)
@@ -105,7 +106,7 @@ class _Builder:
         if tags and tags not in self._shared:
             tags = self._noted(tags, location)
         rules = fields.rules
-        self._rule_types.update(map(type, rules))
+        self._rule_types.update([type(rule.judged if isinstance(rule, RowRule) else rule) for rule in rules])
         names_documents = row.relevant_doc_ids is not None or row.relevance is not None
         self._all_documents = self._all_documents and names_documents
         return GoldenQuery(

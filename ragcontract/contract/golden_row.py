@@ -2,6 +2,7 @@
 
 from functools import reduce
 from operator import or_
+from types import GenericAlias
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 import msgspec
@@ -32,6 +33,15 @@ ANSWER_FIELDS = (
     "reference_contexts",
     "reference_tool_calls",
     "turns",
+)
+# The fields of a turn beside its question and its rules.
+TURN_FIELDS = (
+    "answer_must_include",
+    "forbidden_claims",
+    "allowed_phrases",
+    "required_elements",
+    "min_required",
+    "forbidden_elements",
 )
 ENOUGH = ("relevant_doc_ids", "relevance", *ANSWER_FIELDS)
 
@@ -106,19 +116,33 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
 def golden_record(registry: Registry) -> type[GoldenRow]:
     """Return the record of a line; it has a field ``rules`` if the registry has rules that are defined in rows."""
     written = [rule for rule in registry.rules if rule.in_rows]
-    if not written:
-        return GoldenRow
-    union = reduce(or_, written[1:], cast("Any", written[0]))
-    about = Meta(description="Further rules of this query, each an object with its `type`.")
-    field = ("rules", Annotated[list[union] | None, about], None)  # type: ignore[valid-type]
+    fields: list[Any] = []
+    if written:
+        union = reduce(or_, written[1:], cast("Any", written[0]))
+        about = Meta(description="Further rules of this query, each an object with its `type`.")
+        fields.append(("rules", Annotated[list[union] | None, about], None))  # type: ignore[valid-type]
+    several = Meta(min_length=1, max_length=bounds.TURNS, title=f"a list of 1 to {bounds.TURNS:,} turns")
+    turns = GenericAlias(list, (_turn_record(fields),))
+    about = Meta(description="The turns of a conversation, each with its rules.")
+    fields.append(("turns", Annotated[Annotated[turns, several] | None, about], None))
     return cast(
         "type[GoldenRow]",
         msgspec.defstruct(
             GoldenRow.__name__,
-            [field],
+            fields,
             bases=(GoldenRow,),
             namespace={"__doc__": GoldenRow.__doc__},
             frozen=True,
             kw_only=True,
         ),
+    )
+
+
+def _turn_record(rules: list[Any]) -> type[Struct]:
+    """Return the record of a turn: what the user says, and the fields of a row about the answer to it."""
+    said = ("query", Annotated[Question, Meta(description="What the user says.")])
+    fields = [(name, GoldenRow.__annotations__[name], None) for name in TURN_FIELDS]
+    about = {"__doc__": "A turn of a conversation."}
+    return msgspec.defstruct(
+        "Turn", [said, *rules, *fields], namespace=about, frozen=True, kw_only=True, forbid_unknown_fields=True
     )

@@ -13,6 +13,7 @@ from ragcontract.core.metric import Metric, MetricSettings, Scale
 from ragcontract.registry import Registry
 
 NOTHING_DECLARED: Mapping[str, Struct] = {}
+OPPOSITE = re.compile(r"_(drop|rise)_gt$")
 AT_K = re.compile(r"_at_([1-9][0-9]*)(?=_|$)")
 
 
@@ -83,9 +84,11 @@ def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
             return f"{match[1]} is not in k; add it there, or name a cut-off that is"
     if any(key.section == section and key.name == name and not key.by_tag for key in listed):
         return "is of all queries, and has no limit by tag"
-    opposite = {"minimums": "maximums", "maximums": "minimums"}.get(section)
-    if any(key.section == opposite and key.name == name for key in listed):
-        return f"{'lower' if opposite == 'maximums' else 'higher'} is better: write {opposite}.{name}"
+    opposite = {"minimums": "maximums", "maximums": "minimums"}.get(section, section)
+    meant = OPPOSITE.sub(lambda found: "_rise_gt" if found[1] == "drop" else "_drop_gt", name)
+    other = next((key for key in listed if (key.section, key.name) == (opposite, meant)), None)
+    if other and (opposite, meant) != (section, name):
+        return f"{other.quantity.better} is better: write {opposite}.{meant}"
     return None
 
 

@@ -15,7 +15,7 @@ from ragcontract.contract.tiers import unknown_tiers
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings
+from ragcontract.core.metric import Family, Gain, Metric, MetricSettings
 from ragcontract.core.rule import Plugin, RankRule, RowRule, Rule, RuleSettings, names_of
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
@@ -72,11 +72,16 @@ class Contract(Struct, frozen=True, kw_only=True):
         return [metric for family in (self.ranking, *self.families) for metric in family.metrics]
 
     @property
+    def from_ids(self) -> list[Family]:
+        """The families that are computed from document ids alone."""
+        return [family for family in (self.ranking, *self.families) if family.from_ids]
+
+    @property
     def metrics_at_largest_k(self) -> list[Metric]:
         """The metrics at the largest cut-off, and those without one."""
         return [metric for metric in self.metrics if metric.k in {None, self.k}]
 
-    def plan(self, *, repeats: bool = False, keep_ids: bool = False) -> Plan:
+    def plan(self, *, repeats: bool = False, keep_ids: bool = False, texts: bool = True) -> Plan:
         """Return the plan for scoring the rows of a run."""
         return Plan(
             golden=self.queries,
@@ -87,9 +92,11 @@ class Contract(Struct, frozen=True, kw_only=True):
             ),
             rank_rules=tuple(rule for rule in self.rules if issubclass(rule, RankRule)),
             settings=self.settings,
+            turns="turns" in self.golden.answer_fields,
             results_required=self.golden.all_documents,
             repeats=repeats,
             keep_ids=keep_ids,
+            texts=texts,
             tags=frozenset(self.scope.tags if self.scope else ()),
             not_judged=frozenset(self.scope.queries if self.scope else ()),
         )
@@ -122,13 +129,7 @@ def resolve(
     scope = scope_of(golden, config_file.gates, tags)
     all_golden, golden = golden, with_composite(golden_within(golden, scope), config_file)
     steep = list(_too_steep(golden.queries.values(), config))
-    settings = MetricSettings(
-        cutoffs=config_file.cutoffs,
-        rank_by=config.rank_by,
-        gain="linear" if steep else config.gain,  # so that the remaining problems can be found
-        declared=config_file.declared,
-        answers=config.answers,
-    )
+    settings = _settings(config_file, gain="linear" if steep else config.gain)  # so that other problems can be found
     families = [family for provider in registry.metrics for family in provider(settings)]
     ranking = next(family for family in families if isinstance(family, Ranking))
     gates = gates_within(config_file.gates, scope)
@@ -169,6 +170,17 @@ def resolve(
         limit_problems=_limit_problems(why_not) + _nothing_decides(config_file, gates),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
+    )
+
+
+def _settings(config_file: ConfigFile, gain: Gain) -> MetricSettings:
+    config = config_file.config
+    return MetricSettings(
+        cutoffs=config_file.cutoffs,
+        rank_by=config.rank_by,
+        gain=gain,
+        declared=config_file.declared,
+        answers=config.answers,
     )
 
 

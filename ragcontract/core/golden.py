@@ -14,7 +14,7 @@ class ExpectedAnswer(Struct, frozen=True, kw_only=True, gc=False):
     ``reference`` is a good answer, ``reference_claims`` what it says, one statement each; ``reference_contexts`` are
     the texts that must be retrieved. ``reference_tool_calls`` are the calls that must be made; an empty tuple means
     that no tool may be called. None is a field that the row does not have. ``as_evaluated`` names the benchmark whose
-    own matching applies to the row.
+    own matching applies to the row. ``turns`` is what the user says in each turn of a conversation.
     """
 
     reference: str | None = None
@@ -23,7 +23,7 @@ class ExpectedAnswer(Struct, frozen=True, kw_only=True, gc=False):
     reference_tool_calls: tuple[Struct, ...] | None = None
     expected_mode: Mode | None = None
     expected_label: str | None = None
-    turns: tuple[Struct, ...] | None = None
+    turns: tuple[str, ...] | None = None
     tier: str | None = None
     as_evaluated: str | None = None
 
@@ -51,6 +51,11 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     rules: tuple[Struct, ...] = ()
     answer: ExpectedAnswer | None = None
     names_documents: bool = True
+
+    @property
+    def turns(self) -> int:
+        """How many turns the conversation has; 0 if the query is not one."""
+        return len(self.answer.turns or ()) if self.answer else 0
 
     @property
     def answerable(self) -> bool:

@@ -6,9 +6,10 @@ register it in ``ragcontract.registry``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
-from msgspec import UNSET, Struct
+import msgspec
+from msgspec import UNSET, Meta, Struct
 
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
@@ -77,11 +78,22 @@ class RuleSettings(Struct, frozen=True, kw_only=True):
     plugins: Mapping[str, Plugin] = {}
 
 
+class Turn(Struct, frozen=True, kw_only=True, gc=False):
+    """A turn of a conversation as a row of its own; ``message`` is where it begins in ``messages``, None if nowhere."""
+
+    row: RunRow
+    message: int | None = None
+
+
 class RowContext(Struct, frozen=True, kw_only=True):
-    """What a rule sees beside the row: the settings, and the row's metrics by key, if the rule ``needs_metrics``."""
+    """What a rule sees beside the row.
+
+    The settings, the row's metrics by key, if the rule ``needs_metrics``, and the turns, if the query has any.
+    """
 
     settings: RuleSettings
     metrics: Mapping[str, float] = {}
+    turns: tuple[Turn, ...] = ()
 
 
 class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid_unknown_fields=True):
@@ -109,11 +121,20 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
     """A rule that is checked against the run row: an entry in the ``rules`` of its golden query.
 
     ``needs`` names the fields of the row that it reads. ``about_answer`` says that the query must be answered, too.
+    ``in_turns`` says to which turns it applies, if the query has turns.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
     needs_metrics: ClassVar[bool] = False
     about_answer: ClassVar[bool] = False
+    in_turns: Annotated[
+        Literal["each", "any", "last"] | None, Meta(description="In which turns it must hold; only with `turns`.")
+    ] = msgspec.field(default=None, name="in")
+
+    @property
+    def judged(self) -> "RowRule":
+        """The rule that decides: this one, or the one that it applies to turns."""
+        return self
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (used by subclasses)
         """Return what the row lacks, which makes it impossible to judge; it completes "query 'q1' …"."""

@@ -3,15 +3,14 @@
 import sys
 from array import array
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, as_ids
-from ragcontract.core.metric import Family, Invalid, Metric, Missing
+from ragcontract.core.metric import Family, Invalid, Missing
 from ragcontract.core.rule import Violation
-from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile, lacks_results
-from ragcontract.core.scores import QueryScore, Values
+from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile, lacks_results, versions_in
+from ragcontract.core.scores import QueryScore
 from ragcontract.evaluation.class_counts import ClassCounter
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import DepthCounter
@@ -20,6 +19,7 @@ from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, valid_values
 from ragcontract.evaluation.score_gaps import ScoreGaps
 from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.stored_rows import has_other_reference, stored_values, stored_violations
 from ragcontract.evaluation.unseen_ids import UnseenIdSearch
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
@@ -27,13 +27,12 @@ from ragcontract.files.schema import shown
 from ragcontract.runs.order import OrderCheck, descending, falls
 from ragcontract.runs.past import Expected, expected_of
 from ragcontract.runs.readers import RunEvent
-from ragcontract.runs.stored import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead
+from ragcontract.runs.stored import StoredBatch, StoredHead
 from ragcontract.statistics.latency import summary
 from ragcontract.statistics.repeats import averaged
 
 FILE_BITS = 40
 Retrieved = tuple[GoldenQuery, list[str]]
-_VERSIONS = attrgetter(*VERSION_FIELDS)
 
 
 def fold(plan: Plan, events: Iterable[RunEvent]) -> Side:
@@ -132,7 +131,7 @@ class _Builder:
         latencies = [row.latency_ms for row in known if row.latency_ms is not None]
         self._latencies.extend(latencies)
         self._unmeasured += len(known) - len(latencies)
-        self._versions |= dict.fromkeys(map(_VERSIONS, known))
+        self._versions |= dict.fromkeys(map(versions_in, known))
 
     def stored_batch(self, event: StoredBatch) -> None:
         golden = self._plan.golden
@@ -148,13 +147,15 @@ class _Builder:
             if stored.query != query.query:
                 self._changed.append(query.id)
                 continue
+            if stored.broken:
+                self._violations[query.id] = tuple(stored_violations(stored))
             retrieved.append((query, as_ids(stored.doc_ids)))
             retrieved += [(query, as_ids(doc_ids)) for doc_ids in stored.repeats]
             self._listed.hold_ids(query.id, stored.doc_ids)
             for family, column in zip(self._plan.families, self._columns, strict=True):
                 if family.from_ids:
                     self._recompute(family, column, query, [stored.doc_ids, *stored.repeats])
-                else:
+                elif not has_other_reference(family, query, stored):
                     column.note(query.id, stored_values(family.metrics, stored))
         self._score(retrieved)
 
@@ -194,7 +195,7 @@ class _Builder:
         if outcome.violations:
             self._violations[query.id] = merged(self._violations.get(query.id, ()), outcome.violations)
             if not self._plan.is_baseline:
-                self._listed.hold(query.id, row.results)
+                self._listed.hold_row(query.id, row)
 
     def _recompute(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
         """Compute the metrics of a stored query again, from the document ids of each of its rows."""
@@ -256,6 +257,7 @@ class _Builder:
             incomparable=self._incomparable(),
             doc_ids=self._doc_ids,
             retrieved=self._listed.held,
+            said=self._listed.said,
             problems=self.problems.found(),
         )
 
@@ -278,13 +280,6 @@ class _Builder:
         families: Iterable[Family] = self._plan.families if self.stored else ()
         metrics = [metric for family in families if not family.from_ids for metric in family.metrics]
         return frozenset(metric.key for metric in metrics if prints.get(metric.key, "") != metric.fingerprint)
-
-
-def stored_values(metrics: Iterable[Metric], stored: ComparedQuery) -> Values:
-    """Return the stored metrics of a query; an empty tuple if any of them is missing."""
-    known = stored.metrics if isinstance(stored, MeasuredQuery) else {}
-    values = [known.get(metric.key) for metric in metrics]
-    return tuple([value for value in values if value is not None]) if None not in values else ()
 
 
 def merged(first: Iterable[Violation], others: Iterable[Violation]) -> tuple[Violation, ...]:

@@ -7,10 +7,12 @@ from msgspec.structs import replace
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
-from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Violation
-from ragcontract.core.run import RunRow, row_type
+from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation
+from ragcontract.core.run import SAID, RunRow, row_type
+from ragcontract.core.said import unsaid
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.metrics.ranking import Ranking
+from ragcontract.rules.turns import InTurns
 from ragcontract.runs.past import digest
 from ragcontract.runs.score_files import GivenScores, Wanted
 
@@ -43,12 +45,13 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     ``ranking`` is the family whose ranks are stored for rules; ``families`` are the others. ``row_rules`` are the rule
     classes in use that need the row, and ``rank_rules`` those that need its ranks: they say which rows break the
-    contract, so that their results can be listed. ``listed`` are the queries whose results a baseline holds. Rows may
-    lack ``results`` unless ``results_required``. With ``repeats``, a query may have several rows; with ``keep_ids``,
-    the document ids of all rows are stored. ``given`` is what scores files have for the run. With ``tags``, means are
-    computed for these tags only, and rows for the golden queries that are ``not_judged`` are skipped. A run is scored
-    as if nothing was retrieved for a golden query without a row (whether that is allowed, ``judging.unjudgeable``
-    says); a baseline may lack rows, because golden queries may be new.
+    contract, so that their results can be listed. With ``turns``, some queries are conversations. ``listed`` are the
+    queries whose results a baseline holds. Rows may lack ``results`` unless ``results_required``. With ``repeats``, a
+    query may have several rows; with ``keep_ids``, the document ids of all rows are stored. Without ``texts``, nothing
+    that the application said or saw is held for reports. ``given`` is what scores files have for the run. With
+    ``tags``, means are computed for these tags only, and rows for the golden queries that are ``not_judged`` are
+    skipped. A run is scored as if nothing was retrieved for a golden query without a row (whether that is allowed,
+    ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
@@ -58,9 +61,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     rank_rules: tuple[type[RankRule], ...] = ()
     listed: frozenset[str] = frozenset()
     settings: RuleSettings
+    turns: bool = False
     results_required: bool = True
     repeats: bool = False
     keep_ids: bool = False
+    texts: bool = True
     is_baseline: bool = False
     given: GivenScores | None = None
     tags: frozenset[str] = frozenset()
@@ -75,12 +80,20 @@ class Plan(Struct, frozen=True, kw_only=True):
     def needs(self) -> frozenset[str]:
         """The fields of a run row that metrics and rules read."""
         of_families = (family.needs for family in (self.ranking, *self.families))
-        return frozenset().union(*of_families, *(rule.needs for rule in self.row_rules))
+        of_turns = InTurns.needs if self.turns else frozenset()
+        return frozenset().union(*of_families, *(rule.needs for rule in self.row_rules), of_turns)
+
+    @property
+    def shows_texts(self) -> bool:
+        """Whether reports show what was said and seen for a broken query: if metrics or rules read any of it."""
+        return self.texts and not SAID.isdisjoint(self.needs)
 
     @property
     def row_type(self) -> type[RunRow]:
-        """The record type with which rows are decoded."""
-        return row_type(self.needs, results_required=self.results_required)
+        """The record type with which rows are decoded; what only reports show of broken queries is not parsed."""
+        needs = self.needs
+        unparsed = SAID - needs if self.shows_texts else frozenset()
+        return row_type(needs, unparsed=unparsed, results_required=self.results_required)
 
     def for_baseline(self, listed: Collection[str] = ()) -> "Plan":
         """Return the plan for the other side: a baseline is not judged, and need not have every query.
@@ -116,7 +129,11 @@ class Plan(Struct, frozen=True, kw_only=True):
         merged = self.given.merged(query.id, row) if self.given else row
         if isinstance(merged, list):
             return merged
-        row = merged
+        row, turns = with_turns(query, merged)
+        if isinstance(turns, str):
+            if not self.is_baseline:
+                return [Invalid("", turns)]
+            query, turns = replace(query, rules=()), ()  # what it violates is not known
         found = [valid_values(family, query, row) for family in self.families]
         missing = [one for one in found if isinstance(one, Missing)]
         wrong = [one for one in found if isinstance(one, Invalid)]
@@ -128,13 +145,13 @@ class Plan(Struct, frozen=True, kw_only=True):
         values = tuple([self._values(one, family) for one, family in zip(found, self.families, strict=True)])
         violations: tuple[Violation, ...] = ()
         if self.row_rules and query.rules:
-            context = self._context(values)
-            rules = [rule for rule in query.rules if isinstance(rule, self.row_rules)]
+            context = self._context(values, turns)
+            rules = self._rules(query)
             unjudged = [why for rule in rules if (why := rule.lacking(query, row, context))]
             if unjudged and not self.is_baseline:
                 return [Invalid("", why) for why in dict.fromkeys(unjudged)]
             if not unjudged:
-                violations = tuple([one for rule in rules for one in _violations(rule, query, row, context)])
+                violations = tuple([one for rule in rules for one in self._violations(rule, query, row, context)])
         return BesideRanks(values=values, violations=violations, lacking=() if self.is_baseline else lacking)
 
     def _values(self, found: Values | Missing | Invalid, family: Family) -> Values:
@@ -150,32 +167,60 @@ class Plan(Struct, frozen=True, kw_only=True):
         unanswered = {"response": None} if "response" in self.needs else {}
         row = self.row_type(query_id=query.id, results=[], **unanswered)
         values = [() if family.values(query, row) == () else worst_values(family.metrics) for family in self.families]
-        context = self._context(values)
-        rules = [rule for rule in query.rules if isinstance(rule, self.row_rules)]
-        violations = [one for rule in rules for one in _violations(rule, query, row, context)]
+        context = self._context(values, without_answers(query, row))
+        violations = [one for rule in self._rules(query) for one in self._violations(rule, query, row, context)]
         return RowOutcome(score=self.ranking.score(query, ()), values=tuple(values), violations=tuple(violations))
 
-    def _context(self, values: Sequence[Values]) -> RowContext:
+    def _rules(self, query: GoldenQuery) -> list[RowRule]:
+        """Return the rules of a query that are in use."""
+        rules = (rule for rule in query.rules if isinstance(rule, RowRule))
+        return [rule for rule in rules if isinstance(rule.judged, self.row_rules)]
+
+    def _context(self, values: Sequence[Values], turns: Sequence[Turn]) -> RowContext:
         """Return what the rules of a row see, given the values of all families but the ranking metrics."""
         if not any(rule.needs_metrics for rule in self.row_rules):
-            return RowContext(settings=self.settings)
+            return RowContext(settings=self.settings, turns=tuple(turns))
         metrics = {
             metric.key: value
             for family, of_family in zip(self.families, values, strict=True)
             for metric, value in zip(family.metrics, of_family, strict=False)  # not strict: () if none applies
         }
-        return RowContext(settings=self.settings, metrics=metrics)
+        return RowContext(settings=self.settings, metrics=metrics, turns=tuple(turns))
+
+    def _violations(self, rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
+        """Yield the violations of a rule, with digests of the rule and of each thing that is wrong as their causes.
+
+        A query may have several rules of one class, and a stored baseline has no texts: only a digest tells whether it
+        violates the same rule for the same reason.
+        """
+        for one in rule.violations(query, row, context):
+            causes = tuple([digest([rule, cause]) for cause in one.causes or one.doc_ids or ("",)])
+            if self.texts:
+                yield replace(one, causes=causes)
+            else:
+                yield replace(one, causes=causes, expected=unsaid(one.expected), found=unsaid(one.found))
 
 
-def _violations(rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
-    """Yield the violations of a rule, with digests of the rule and of each thing that is wrong as their causes.
+def with_turns(query: GoldenQuery, row: RunRow) -> tuple[RunRow, tuple[Turn, ...] | str]:
+    """Return a row and its turns if the query is a conversation, or what is wrong with them.
 
-    A query may have several rules of one class, and a stored baseline has no texts: only a digest tells whether it
-    violates the same rule for the same reason.
+    The row then has the last response and the calls of all turns, for metrics.
     """
-    for one in rule.violations(query, row, context):
-        causes = one.causes or one.doc_ids or ("",)
-        yield replace(one, causes=tuple([digest([rule, cause]) for cause in causes]))
+    if not query.turns:
+        return row, ()
+    from ragcontract.answers.conversation import turns_of, whole
+
+    turns = turns_of(row, query.turns)
+    return row if isinstance(turns, str) else whole(row, turns), turns
+
+
+def without_answers(query: GoldenQuery, row: RunRow) -> tuple[Turn, ...]:
+    """Return the turns of a query that has no row."""
+    if not query.turns:
+        return ()
+    from ragcontract.answers.conversation import unanswered
+
+    return unanswered(row, query.turns)
 
 
 def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:

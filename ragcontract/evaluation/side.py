@@ -7,6 +7,7 @@ from msgspec import Struct
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import Latency, ListedResult, SourceFile
+from ragcontract.core.said import Said
 from ragcontract.core.scores import Confusion, QueryScore, Values
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import Depth
@@ -31,7 +32,7 @@ class Side(Struct, frozen=True, kw_only=True):
     a stored baseline has a different question, ``expected`` has what its queries expected where that differs from the
     golden file, ``stored`` is the head of that baseline, and ``incomparable`` are its metrics that were computed in
     another way. ``doc_ids`` has the document ids of each row if the plan requests them; ``retrieved`` has the top k of
-    broken queries, or of those that the plan lists.
+    broken queries, or of those that the plan lists; ``said`` has what was said for them, in part.
     """
 
     scores: dict[str, QueryScore]
@@ -59,6 +60,7 @@ class Side(Struct, frozen=True, kw_only=True):
     incomparable: frozenset[str] = frozenset()
     doc_ids: dict[str, list[list[str]]] = {}
     retrieved: dict[str, tuple[ListedResult, ...]] = {}
+    said: dict[str, Said] = {}
     problems: Problems = Problems()
 
     @property

@@ -85,6 +85,9 @@ def _grouped(steps: Iterable[Step]) -> Iterator[ContractChange]:
 def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
     item = ChangedItem(id=query_id)
     yield from _of_rules(item, before, now)
+    yield from _of_references(item, before.references, now.references)
+    if before.as_evaluated != now.as_evaluated:
+        yield Step("as_evaluated_added" if now.as_evaluated else "as_evaluated_removed", item)
     yield from _of_forbidden(query_id, before.forbidden, now.forbidden)
     if before.must_rank_at_most and now.must_rank_at_most and before.must_rank_at_most != now.must_rank_at_most:
         ranks = ChangedItem(id=query_id, before=before.must_rank_at_most, after=now.must_rank_at_most)
@@ -103,8 +106,6 @@ def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
         yield Step("tags_changed", item)
     if before.tier != now.tier:
         yield Step("tiers_changed", item)
-    if before.label != now.label:
-        yield Step("labels_changed", item)
     if before.grades != now.grades:
         yield Step("grades_changed", item)
 
@@ -140,6 +141,22 @@ def _types(rules: Counter[str]) -> Counter[str]:
     for rule, number in rules.items():
         types[rule.partition(" ")[0]] += number
     return types
+
+
+def _of_references(item: ChangedItem, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Step]:
+    """Yield how the references of a query changed: a metric is compared only where it had the same one.
+
+    ``expected_mode`` is a rule as well, and counted as that.
+    """
+    names = [name for name in dict.fromkeys([*before, *now]) if name != "expected_mode"]
+    kinds: dict[ChangeKind, bool] = {
+        "references_removed": any(name not in now for name in names),
+        "references_changed": any(name in before and name in now and before[name] != now[name] for name in names),
+        "references_added": any(name not in before for name in names),
+    }
+    for kind, is_so in kinds.items():
+        if is_so:
+            yield Step(kind, item)
 
 
 def _of_forbidden(query_id: str, before: Documents | None, now: Documents | None) -> Iterator[Step]:

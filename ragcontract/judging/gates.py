@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from ragcontract.core import bounds
 from ragcontract.core.gate import Gate, Kind, Unit
 from ragcontract.core.numbers import (
     MOST_FOR_TABLES,
@@ -20,6 +21,7 @@ from ragcontract.core.numbers import (
     percent,
     percent_as_written,
 )
+from ragcontract.core.text import shorten, visible
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.outcomes import Outcomes, outcomes_of
 
@@ -157,14 +159,33 @@ def _of_metric(gate: Gate, evaluation: Evaluation) -> Observed:
         lacking = "has relevant documents" if _ranks(gate, evaluation) else f"has {gate.quantity.label}"
         why = f"no golden query{tagged} {lacking}"
         return Observed(amount=means.current, now=means.current, before=means.baseline, why=why)
-    if evaluation.baseline and key in evaluation.baseline.incomparable:
-        why = f"something else computed the baseline's {gate.quantity.label}; recreate the baseline"
+    if why := _not_comparable(gate, evaluation, has_values=means.baseline is not None):
         return Observed(why=why)
     if means.current_shared is None or means.baseline is None:
         both = f"{tagged} and with relevant documents" if tagged else " with relevant documents"
         which = both if _ranks(gate, evaluation) else tagged
         return Observed(why=f"no query{which} is in both the run and the baseline")
     return _change(gate, means.current_shared, means.baseline)
+
+
+def _not_comparable(gate: Gate, evaluation: Evaluation, *, has_values: bool) -> str:
+    """Return why a stored baseline's metric is not what the run's is; empty if it is, or if there is no such baseline.
+
+    A metric that document ids cannot give again is only known of a baseline that was made with it.
+    """
+    key, label, baseline = gate.quantity.key, gate.quantity.label, evaluation.baseline
+    if baseline is None or baseline.stored is None:
+        return ""
+    recreate = "recreate it from its run, with `rag-contract baseline --force`"
+    from_ids = any(metric.key == key for family in evaluation.contract.from_ids for metric in family.metrics)
+    if not has_values and key not in baseline.stored.metrics and not from_ids:
+        return f"the baseline has no {label}; {recreate}"
+    if key not in baseline.incomparable:
+        return ""
+    now = next(metric.fingerprint for metric in evaluation.contract.metrics if metric.key == key)
+    before = baseline.stored.fingerprints.get(key, "")
+    ways = [shorten(visible(way), bounds.NAME) if way else "rag-contract itself" for way in (before, now)]
+    return f"something else computed the baseline's {label} ({ways[0]}, and now {ways[1]}); {recreate}"
 
 
 def _ranks(gate: Gate, evaluation: Evaluation) -> bool:

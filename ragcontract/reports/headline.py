@@ -11,7 +11,7 @@ from ragcontract.reports.broken import IN_BASELINE, broken_gates, sizes_since
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.limit_text import limited_by
 from ragcontract.reports.metric_table import differs, table_rows
-from ragcontract.reports.report import Report
+from ragcontract.reports.report import BrokenQueries, Report
 
 VERDICTS = {"pass": "holds", "fail": "broken"}  # what a contract does
 
@@ -39,7 +39,7 @@ def headline_phrase(report: Report) -> Phrase:
         phrase += [*phrase_of(gates[0]), *_other_gates(report, [gate.ids[0] for gate in gates[1:]])]
     if broken.queries:
         sizes = sizes_since(report, broken.new, broken.in_baseline)
-        phrase.append(f"{'; ' if gates else ''}{broken.queries:,} of {queries} broken{sizes}")
+        phrase.append(f"{'; ' if gates else ''}{broken.queries:,} of {queries} broken{_in_answers(broken)}{sizes}")
     if skipped := [tier.name for tier in report.tiers or [] if tier.status == "skipped"]:
         phrase += ["; ", *_tiers(skipped), " skipped"]
     return (*phrase, f"{tolerated(report)}{_within_noise(report)}")
@@ -47,6 +47,15 @@ def headline_phrase(report: Report) -> Phrase:
 
 def _tiers(names: Sequence[str]) -> Phrase:
     return (f"{'tier' if len(names) == 1 else 'tiers'} ", *listed(names, "and"))
+
+
+def _in_answers(broken: BrokenQueries) -> str:
+    """Return how many of the broken queries are broken in their answers: by rules that are not about ranks."""
+    answers = min(broken.answers, broken.queries)  # a report that somebody else wrote may have more
+    if not answers:
+        return ""
+    their = "its answer" if answers == 1 else "their answers"
+    return f" in {their}" if answers == broken.queries else f" ({answers:,} in {their})"
 
 
 def _other_gates(report: Report, ids: Sequence[str]) -> Phrase:

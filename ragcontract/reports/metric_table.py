@@ -50,6 +50,11 @@ class Row(Struct, frozen=True, kw_only=True):
         """Whether there is a baseline value."""
         return self.baseline != NO_VALUE
 
+    @property
+    def direction(self) -> str:
+        """``lower is better`` for such a metric, unless its limits say so: a maximum, an allowed rise."""
+        return "lower is better" if self.metric and self.metric.better == "lower" and not self.gates else ""
+
     def values(self, arrow: str = "→") -> str:
         """Return the values as text: ``0.82 → 0.68 (-0.14)``, or the current value alone."""
         return f"{self.baseline} {arrow} {self.current} ({self.change})" if self.compared else self.current
@@ -79,6 +84,12 @@ def at_largest_k(report: Report) -> dict[str, MetricReport]:
     return {key: metric for key, metric in report.metrics.items() if metric.k in {None, k}}
 
 
+def main_metric(report: Report) -> str:
+    """Return the key of the first metric of the table that has a value; of the first one, if none has."""
+    metrics = at_largest_k(report)
+    return next((key for key, metric in metrics.items() if metric.current is not None), next(iter(metrics)))
+
+
 def differs(metric: MetricReport) -> bool:
     """Return whether the mean over all queries is another one than the mean that is compared with the baseline."""
     if metric.current is None or metric.current_shared is None or metric.baseline is None:
@@ -94,8 +105,11 @@ def _means(report: Report) -> Iterator[Mean]:
         if gate.tag is None:
             by_key.setdefault(gate.metric, []).append(gate)
     over = f"all {report.inputs.golden.queries:,} queries"
+    with_value = any(metric.current is not None for metric in report.metrics.values())
     for key, metric in report.metrics.items():
         gates = by_key.get(key, [])
+        if with_value and not gates and metric.current is None and metric.baseline is None:
+            continue  # no query names documents, or asks for what this metric measures
         if gates or key in largest:  # report.json has the other cut-offs
             p_value = metric.noise.p_value if metric.noise else None
             yield from _over_the_same(Mean(metric=metric, gates=gates, p_value=p_value), over)

@@ -12,6 +12,7 @@ from ragcontract.contract.past_contract import past_contract
 from ragcontract.core import bounds
 from ragcontract.core.finding import sentence
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.rule import Violation
 from ragcontract.core.scores import ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.files.json_document import document
@@ -93,9 +94,9 @@ def _written(head: BaselineFile, queries: Iterable[BaselineQuery]) -> Iterator[b
     return document(head, {"queries": map(_row, queries)})
 
 
-def _row(query: BaselineQuery) -> BaselineQuery | dict[str, Any]:
-    """Omit empty ``repeats``, to keep the lines short."""
-    return query if query.repeats else {name: value for name, value in asdict(query).items() if name != "repeats"}
+def _row(query: BaselineQuery) -> dict[str, Any]:
+    """Omit empty ``repeats`` and ``broken``, to keep the lines short."""
+    return {name: value for name, value in asdict(query).items() if value or name not in {"repeats", "broken"}}
 
 
 def acceptance(report: Report, reason: str) -> Accepted:
@@ -141,7 +142,16 @@ def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
             ranks=ranks_by_id(query.relevant_doc_ids, run.scores[query.id].ranks),
             metrics=evaluation.metrics(run, query.id),
             expects=expected_of(query),
+            broken=_broken(run.violations.get(query.id, ())),
         )
+
+
+def _broken(violations: Iterable[Violation]) -> dict[str, list[str]]:
+    """Return the causes of violations by rule, which are digests: a baseline has no texts."""
+    found: dict[str, set[str]] = {}
+    for one in violations:
+        found.setdefault(one.rule, set()).update(one.causes)
+    return {rule: sorted(causes) for rule, causes in sorted(found.items())}
 
 
 def fingerprint(queries: Iterable[GoldenQuery]) -> str:

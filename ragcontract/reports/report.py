@@ -12,6 +12,7 @@ from ragcontract.core.finding import Finding
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import Latency
+from ragcontract.core.said import Said
 from ragcontract.judging.decision import Verdict
 from ragcontract.judging.gates import GateReport, Status
 from ragcontract.judging.policy import QueryStatus
@@ -95,6 +96,16 @@ class RetrievedReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults
     contract: Literal["relevant", "forbidden"] | None = None
 
 
+class AnswerReport(Struct, frozen=True, kw_only=True, gc=False):
+    """The rules of a query that are not about ranks: those about its answer, its tool calls, its scores.
+
+    ``status`` is that of these rules alone; ``violations`` names those that are violated, waived and known ones too.
+    """
+
+    status: QueryStatus
+    violations: list[str] = []
+
+
 class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One golden query, defined at ``location`` (``golden.jsonl:17``).
 
@@ -107,6 +118,9 @@ class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
     ``retrieved`` and ``baseline_retrieved`` are the top k of a broken query (at most 20 results), best first: of
     several rows the first that breaks a rule, and the first of the baseline. They are listed for the first 1,000 broken
     queries of a run, and omitted for all others. A stored baseline has no scores and no chunks.
+
+    ``answer`` is omitted for a query whose rules are all about ranks. ``said`` and ``baseline_said`` are what the same
+    rows of a broken query say, if the contract is about answers; a stored baseline has no texts.
     """
 
     id: str
@@ -126,6 +140,9 @@ class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
     repeated: bool = False
     retrieved: list[RetrievedReport] | None = None
     baseline_retrieved: list[RetrievedReport] | None = None
+    answer: AnswerReport | None = None
+    said: Said | None = None
+    baseline_said: Said | None = None
 
 
 class FailedCheck(Struct, frozen=True, kw_only=True, gc=False):
@@ -151,6 +168,7 @@ class BrokenQueries(Struct, frozen=True, kw_only=True):
     queries: Count
     new: Count
     in_baseline: Count
+    answers: Annotated[Count, Meta(description="How many of them are broken by rules that are not about ranks.")] = 0
 
 
 class TagReport(Struct, frozen=True, kw_only=True):

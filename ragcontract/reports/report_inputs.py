@@ -82,8 +82,8 @@ class ConfigInput(Struct, frozen=True, kw_only=True):
     files: list[SourceFile]
 
 
-class Inputs(Struct, frozen=True, kw_only=True):
-    """The inputs of the check."""
+class Inputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The inputs of the check; ``scores`` is omitted without scores files."""
 
     golden: GoldenInput
     run: RunInput

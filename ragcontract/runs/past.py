@@ -9,10 +9,19 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.core.contract_change import ContractChange, Value
-from ragcontract.core.golden import GoldenQuery, Severity
+from ragcontract.core.golden import ExpectedAnswer, GoldenQuery, Severity
 from ragcontract.core.ids import Rank
 from ragcontract.core.scores import Means
 
+# The fields of a golden row that metrics compare an answer with: with another value, they measure something else.
+REFERENCES = (
+    "reference",
+    "reference_claims",
+    "reference_contexts",
+    "reference_tool_calls",
+    "expected_mode",
+    "expected_label",
+)
 DIGEST = 32  # hexadecimal digits: 128 bits, so that nobody finds two contracts with the same digest
 
 
@@ -26,8 +35,9 @@ class Documents(Struct, frozen=True, gc=False, array_like=True):
 class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What a golden query expected; defaults are left out.
 
-    ``tags``, ``tier``, ``label`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1
-    for every relevant document are left out.
+    ``tags``, ``tier`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1
+    for every relevant document are left out. ``references`` has a digest of each field that metrics compare the answer
+    with.
     """
 
     relevant: Documents | None = None
@@ -38,9 +48,10 @@ class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     weight: float | None = None
     tags: str = ""
     tier: str = ""
-    label: str = ""
     severity: Severity = "error"
     rules: tuple[str, ...] = ()
+    references: dict[str, str] = {}
+    as_evaluated: str = ""
 
 
 class PastWaiver(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -90,9 +101,10 @@ def expected_of(query: GoldenQuery) -> Expected:
         weight=None if query.weight == 1 else query.weight,
         tags=_tags(query.tags) if query.tags else "",
         tier=_text(query.answer.tier) if query.answer else "",
-        label=_text(query.answer.expected_label) if query.answer else "",
         severity=query.severity,
         rules=_rules(query.rules) if query.rules else (),
+        references=_references(query.answer) if query.answer else {},
+        as_evaluated=(query.answer.as_evaluated or "") if query.answer else "",
     )
 
 
@@ -119,6 +131,11 @@ def _text(value: str | None) -> str:
 
 def _documents(doc_ids: tuple[str, ...]) -> Documents | None:
     return Documents(len(doc_ids), digest(sorted(doc_ids))) if doc_ids else None
+
+
+def _references(answer: ExpectedAnswer) -> dict[str, str]:
+    given = {name: getattr(answer, name) for name in REFERENCES}
+    return {name: digest(value) for name, value in given.items() if value is not None}
 
 
 def _rules(rules: Iterable[Struct]) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -19,13 +19,14 @@ from ragcontract.runs.encoder import Id, Result, RowEncoder
 from ragcontract.runs.stored import StoredEvent, stored_events
 
 # Reading chunks from Parquet would take a third more time, and only reports on broken queries would show them.
-UNREAD = ("results.chunk_id", "results.metadata")  # not loaded if the format can skip them
+UNREAD = ("results.chunk_id", "results.metadata")  # not loaded if the format can skip them, as unparsed fields
 RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", PARQUET)
 IN_MEMORY = "(in memory)"
 
 RunEvent: TypeAlias = Event[RunRow] | StoredEvent
+Row: TypeAlias = Iterable[Result] | Mapping[str, Any]
 # Mapping is invariant in its key type: a dict[str, …] is not a Mapping[str | int, …].
-RunMapping: TypeAlias = Mapping[str, Iterable[Result]] | Mapping[int, Iterable[Result]] | Mapping[Id, Iterable[Result]]
+RunMapping: TypeAlias = Mapping[str, Row] | Mapping[int, Row] | Mapping[Id, Row]
 
 
 class Reader(Protocol):
@@ -45,8 +46,9 @@ class RunFiles(Struct, frozen=True, kw_only=True):
         """Yield the events of all files."""
         found, problems = existing_files(self.paths)
         yield from problems
+        unread = (*UNREAD, *rows.unparsed)
         yield from read_rows(
-            found, rows, known=RunRow, spell_check=bounds.SPELL_CHECKED, unread=UNREAD, progress=self.progress
+            found, rows, known=RunRow, spell_check=bounds.SPELL_CHECKED, unread=unread, progress=self.progress
         )
 
 
@@ -67,7 +69,10 @@ class StoredFile(Struct, frozen=True, kw_only=True):
 
 
 class InMemory(Struct, frozen=True, kw_only=True):
-    """A run given as a mapping of query ids to results, as :meth:`RunWriter.write` accepts them."""
+    """A run given as a mapping of query ids to results, as :meth:`RunWriter.write` accepts them.
+
+    In place of results, a query may have a mapping with all the fields of its row, ``results`` among them.
+    """
 
     run: RunMapping
 
@@ -76,9 +81,10 @@ class InMemory(Struct, frozen=True, kw_only=True):
         encoder = RowEncoder(IN_MEMORY, {}, rows)
         digest = hashlib.sha256()
         seen: set[str] = set()
-        for query_id, results in self.run.items():
+        for query_id, given in self.run.items():
+            fields: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {"results": given}
             try:
-                line, row = encoder.row(query_id, results)
+                line, row = encoder.row(query_id, fields.pop("results", UNSET), fields.pop("latency_ms", None), fields)
             except InputError as error:
                 yield from (Problem(*problem.split(": ", 1)) for problem in error.problems)
                 continue

@@ -54,6 +54,9 @@ class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
     expects: Annotated[Expected | None, Meta(description="The contract's expectations; older baselines have none.")] = (
         None
     )
+    broken: Annotated[
+        dict[str, list[str]], Meta(description="The broken rules about the answer, with digests of what was wrong.")
+    ] = {}
 
 
 class MeasuredQuery(ComparedQuery, frozen=True, kw_only=True, gc=False):
@@ -78,7 +81,10 @@ class StoredHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
         str, Meta(description="Fingerprint of the golden queries, whatever their order and files.")
     ]
     k: Annotated[list[Rank], Meta(min_length=1)]
-    versions: Annotated[dict[str, list[str]], Meta(description="Embedding model, index, chunking, retriever.")]
+    versions: Annotated[
+        dict[str, list[str]],
+        Meta(description="Embedding model, index, chunking, retriever, language model and prompt."),
+    ]
     metrics: Means
     tags: dict[str, Means]
     accepted: Annotated[

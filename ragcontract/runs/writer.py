@@ -5,13 +5,15 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Protocol, Self
+from typing import IO, Protocol, Self, Unpack
+
+from msgspec import UNSET, UnsetType
 
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.ids import as_id
 from ragcontract.files.rows import is_parquet, needs_pyarrow
 from ragcontract.files.writing import beside, check_outputs, take_after
-from ragcontract.runs.encoder import Id, Result, RowEncoder
+from ragcontract.runs.encoder import Further, Id, Result, RowEncoder
 
 
 class Stream(Protocol):
@@ -44,6 +46,8 @@ class RunWriter:
         index_version: Id | None = None,
         chunking_version: Id | None = None,
         retriever_version: Id | None = None,
+        llm_model: Id | None = None,
+        prompt_version: Id | None = None,
         repeats: bool = False,
     ) -> None:
         """Store the path to write to, and the versions to add to every row.
@@ -56,6 +60,8 @@ class RunWriter:
             "index_version": index_version,
             "chunking_version": chunking_version,
             "retriever_version": retriever_version,
+            "llm_model": llm_model,
+            "prompt_version": prompt_version,
         }
         self._repeats = repeats
         self._encoder = RowEncoder(self._name, versions)
@@ -96,16 +102,26 @@ class RunWriter:
             raise needs_pyarrow(self._name) from error
         return ParquetStream(file)
 
-    def write(self, query_id: Id, results: Iterable[Result], latency_ms: float | None = None) -> None:
+    def write(
+        self,
+        query_id: Id,
+        results: Iterable[Result] | UnsetType = UNSET,
+        latency_ms: float | None = None,
+        **further: Unpack[Further],
+    ) -> None:
         """Write the results for one query, best first: document ids, or mappings with a ``doc_id``.
 
-        A mapping may also have ``score``, ``chunk_id``, ``metadata`` and the ``text`` that labelling shows. Raises
-        :class:`InputError` if the row could not be read back, or if the query was already written and ``repeats`` is
-        false; the row is then not written.
+        A mapping may also have ``score``, ``chunk_id``, ``metadata``, and ``text`` for labelling and metrics of texts.
+        Results may be left out for a query that names no documents. ``further`` are the other fields of a row, such as
+        ``response`` and ``tool_calls``. Raises :class:`InputError` if the row could not be read back, or if the query
+        was already written and ``repeats`` is false; the row is then not written.
         """
         if not self._streams:
             raise RuntimeError("write() belongs in the block of `with RunWriter(…) as run:`")
-        line, row = self._encoder.row(query_id, results, latency_ms)
+        line, row = self._encoder.row(query_id, results, latency_ms, further)
+        if is_parquet(self._name) and further:
+            problem = "is not written to Parquet; name the file something.jsonl or something.jsonl.gz"
+            raise InputError([f"{self._encoder.location(query_id)}: {next(iter(further))}: {problem}"])
         known_as = as_id(row.query_id)
         if known_as in self._written and not self._repeats:
             problem = "is written already; a run has one row a query, unless `repeats=True` allows several"

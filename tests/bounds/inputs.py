@@ -4,6 +4,7 @@ import io
 import json
 
 from ragcontract.cli.console import progress_over
+from ragcontract.contract.golden_file import read_golden
 from ragcontract.core import bounds
 from ragcontract.core.run import row_type
 from ragcontract.files.opening import no_progress
@@ -11,6 +12,9 @@ from ragcontract.runs.readers import RunFiles
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of, packed, row
 from tests.builders import baseline, golden, run, stored_query, write_jsonl
 from tests.process import Ended, rag_contract
+from tests.toys import REGISTRY as TOYS
+
+SAY = {"type": "must_say", "phrase": "A"}
 
 
 def an_id(lab: Lab, size: int) -> bool:
@@ -55,6 +59,12 @@ def an_answer(lab: Lab, size: int) -> bool:
         accepted(lab.check([golden(reference=text)]), "reference: expected text of 1 to 1,048,576 characters"),
         not any("expected text of at most 1,048,576 characters" in str(event) for event in events),
     )
+
+
+def turns_of_a_row(lab: Lab, size: int) -> bool:
+    path = write_jsonl(lab.folder / "turns.jsonl", [golden(turns=[{"query": "?", "rules": [SAY]}] * size)])
+    problems = read_golden([str(path)], TOYS).problems.problems
+    return not any("turns: expected a list of 1 to 1,000 turns" in problem for problem in problems)
 
 
 def levels_of_the_config(lab: Lab, size: int) -> bool:
@@ -267,6 +277,7 @@ CASES: Cases = {
     "QUESTION": Case(a_question),
     "ANSWER": Case(an_answer),
     "TIERS": Case(tiers),
+    "TURNS": Case(turns_of_a_row),
     "TAGS": Case(tags_of_all, small=10),
     "CONFIG_VALUES": Case(values_of_the_config, small=20),
     "CONFIG_DEPTH": Case(levels_of_the_config),

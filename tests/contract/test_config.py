@@ -311,12 +311,17 @@ def test_a_metric_of_which_lower_is_better_has_a_maximum_and_a_rise(tmp_path: Pa
         ("minimums: {toy: 0}", "1: minimums.toy: lower is better: write maximums.toy"),
         ("tags: {t: {minimums: {toy: 0}}}", "1: tags.t.minimums.toy: lower is better: write maximums.toy"),
         ("maximums: {mrr_at_k: 0}", "1: maximums.mrr_at_k: higher is better: write minimums.mrr_at_k"),
-        ("fail_on: {toy_drop_gt: 1}", "1: fail_on.toy_drop_gt: unknown key"),
+        ("fail_on: {toy_drop_gt: 1}", "1: fail_on.toy_drop_gt: lower is better: write fail_on.toy_rise_gt"),
     ],
 )
 def test_limits_fit_the_scale_and_the_direction_of_their_metric(text: str, problem: str, tmp_path: Path) -> None:
     (found,) = problems_of(tmp_path, text, registry=toy("lower", Scale(-2, 10)))
     assert found.startswith(problem)
+
+
+def test_a_maximum_of_a_metric_of_which_higher_is_better_is_refused(tmp_path: Path) -> None:
+    (problem,) = problems_of(tmp_path, "maximums: {mrr_at_k: 0.5}")
+    assert problem == "1: maximums.mrr_at_k: higher is better: write minimums.mrr_at_k"
 
 
 def test_two_limits_of_one_name_are_a_mistake_in_the_registry() -> None:
@@ -360,6 +365,6 @@ def test_the_schema_knows_limits_at_every_cut_off() -> None:
     for wrong in (
         {"minimums": {"recall_at_10": 2}},
         {"minimums": {"recall_at_0": 0.9}},
-        {"fail_on": {"f1_at_5_drop_gt": 1}},
+        {"fail_on": {"F1_at_5_drop_gt": 1}},
     ):
         assert not schema.is_valid(wrong)

@@ -11,7 +11,8 @@ from msgspec.structs import fields, replace
 
 from ragcontract.core.contract_change import ChangedItem, ContractChange
 from ragcontract.core.run import Latency, SourceFile
-from ragcontract.reports.report import Provenance, QueryReport, Report, RetrievedReport, ScopeReport
+from ragcontract.core.said import Said, ToolCall
+from ragcontract.reports.report import AnswerReport, Provenance, QueryReport, Report, RetrievedReport, ScopeReport
 from ragcontract.reports.report_inputs import ConfigInput
 from ragcontract.runs.past import Documents, Expected, PastContract, PastWaiver, Replaced, expected_of
 from ragcontract.runs.stored import Accepted
@@ -116,7 +117,10 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
 
 
 def _with_results(query: QueryReport, mark: Mark) -> QueryReport:
-    """List what was retrieved for a broken query, with a chunk, a score, and documents of the contract."""
+    """List what was retrieved for a broken query, with a chunk, a score, and documents of the contract.
+
+    And what was said: texts of several lines, tool calls, more of them than are listed.
+    """
     if not query.violations:
         return query
     results = [
@@ -124,7 +128,27 @@ def _with_results(query: QueryReport, mark: Mark) -> QueryReport:
         RetrievedReport(doc_id=mark("secret"), contract="forbidden"),
     ]
     before = [RetrievedReport(doc_id=next(iter(query.ranks)), contract="relevant")]
-    return replace(query, retrieved=results, baseline_retrieved=before if query.baseline_ranks else None)
+    said = Said(
+        response=mark("I'm sorry.\nNothing says so."),
+        error=mark("TimeoutError"),
+        mode=mark("abstain"),
+        label=mark("billing"),
+        refusal=mark("I cannot help with that"),
+        finish_reason=mark("length"),
+        tool_calls=(ToolCall(name=mark("get_order"), arguments=mark('{"id": 7}')),),
+        more_tool_calls=2,
+        contexts=(mark("Customers who paid twice are refunded."), mark("Prices include tax.")),
+        more_contexts=3,
+    )
+    then = Said(response=mark("They are refunded."), tool_calls=(), contexts=said.contexts)
+    return replace(
+        query,
+        retrieved=results,
+        baseline_retrieved=before if query.baseline_ranks else None,
+        answer=AnswerReport(status="fail", violations=[mark("must_contain")]),
+        said=said,
+        baseline_said=then if query.baseline_ranks else None,
+    )
 
 
 def _config(mark: Mark) -> dict[str, Any]:

@@ -4,8 +4,10 @@ import io
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
-from ragcontract import RunWriter
+from ragcontract import InputError, RunWriter
+from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.files.problems import Problems
 from ragcontract.runs.parquet_writer import ParquetStream
 from tests.runs.sides import read_run, side_of
@@ -17,7 +19,7 @@ def test_rows_have_a_column_for_every_field(tmp_path: Path) -> None:
         run.write("q1", ["a", 7])
         run.write(2, [{"doc_id": "b", "score": 1, "chunk_id": 1, "metadata": {"x": None}}], latency_ms=3)
     nothing = {"score": None, "chunk_id": None, "metadata": None}
-    versions = {"embedding_model": "e", "index_version": "3", "chunking_version": None, "retriever_version": None}
+    versions = dict.fromkeys(VERSION_FIELDS) | {"embedding_model": "e", "index_version": "3"}
     assert pq.read_table(path).to_pylist() == [
         {
             "query_id": "q1",
@@ -56,3 +58,10 @@ def test_equal_runs_are_equal_files(tmp_path: Path) -> None:
         with RunWriter(tmp_path / name) as run:
             run.write("q1", ["a"])
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+
+
+def test_an_answer_is_not_written_and_never_left_out_silently(tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "run.parquet") as run:
+        run.write("q1", ["a"])
+        with pytest.raises(InputError, match=r"response: is not written to Parquet; name the file something\.jsonl"):
+            run.write("q2", ["a"], response="30 days.")

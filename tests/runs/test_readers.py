@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.core.run import RunRow, row_type
+from ragcontract.core.run import RunRow, lacks_results, row_type
 from ragcontract.evaluation.side import Side
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Problems
@@ -167,6 +167,17 @@ def test_a_run_in_memory_has_the_rows_and_the_digest_of_the_file_that_it_would_b
     assert source.sha256 == hashlib.sha256((tmp_path / "run.jsonl").read_bytes()).hexdigest()
 
 
+def test_a_run_in_memory_may_have_all_fields_of_a_row() -> None:
+    given: dict[str, Any] = {
+        "q1": {"results": ["a"], "response": None, "latency_ms": 3, "llm_model": "m"},
+        "q2": {"response": "x"},
+    }
+    batches = [event for event in InMemory(run=given).events(RunRow) if isinstance(event, Batch)]
+    first, second = (row for batch in batches for row in batch.rows)
+    assert (first.doc_ids, first.response, first.latency_ms, first.llm_model) == (["a"], None, 3, "m")
+    assert (lacks_results(first), lacks_results(second), second.response) == (False, True, "x")
+
+
 IN_MEMORY: list[tuple[dict[Any, Any], list[str]]] = [
     ({}, ["(in memory): the run is empty"]),
     ({"7": ["a"], 7: ["b"]}, ["(in memory): query 7: occurs twice, as text and as a number"]),
@@ -180,9 +191,17 @@ IN_MEMORY: list[tuple[dict[Any, Any], list[str]]] = [
             "(in memory): query \"q2\": results: expected a list of document ids or results, found 'doc1'",
         ],
     ),
+    (
+        {"q1": {"results": ["a"], "answer": "x"}, "q2": {"results": None, "response": "x"}, "q3": {}},
+        [
+            '(in memory): query "q1": answer: unknown field',
+            '(in memory): query "q2": results: expected a list of document ids or results, found None',
+            '(in memory): query "q3": results: expected a list of document ids or results, found nothing',
+        ],
+    ),
 ]
 
 
-@pytest.mark.parametrize(("given", "expected"), IN_MEMORY, ids=["empty", "twice", "bad rows"])
+@pytest.mark.parametrize(("given", "expected"), IN_MEMORY, ids=["empty", "twice", "bad rows", "bad fields"])
 def test_what_is_wrong_with_a_run_in_memory_is_reported_by_query(given: dict[Any, Any], expected: list[str]) -> None:
     assert problems_in(InMemory(run=given), "7", "q1") == expected

@@ -13,8 +13,11 @@ import pytest
 
 from ragcontract import InputError, OutputError, RunWriter, check, load_run
 from ragcontract.core import bounds
+from ragcontract.core.run import RunRow
 from ragcontract.files import lines
+from ragcontract.files.events import Batch
 from ragcontract.files.problems import Problems
+from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, write_jsonl
 from tests.process import files_in, spawn
 from tests.runs.sides import read_run, side_of
@@ -45,6 +48,64 @@ def test_rows_are_written_as_the_format_has_them(tmp_path: Path) -> None:
     side = side_of(path, "q1", "2")
     assert side.versions == {name: [str(value)] for name, value in versions.items()}
     assert side.problems == Problems()
+
+
+ANSWERED: dict[str, Any] = {
+    "response": "30 days.",
+    "retrieved_contexts": ["Returns: 30 days."],
+    "tool_calls": [{"name": "get_order", "arguments": {"id": "1"}}],
+    "messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "30 days."}],
+    "mode": "trustworthy",
+    "label": "billing",
+    "refusal": "no",
+    "finish_reason": "stop",
+    "scores": {"faithfulness": 0.5, "rating": None},
+    "checks": {"polite": True, "short": {"passed": False, "reason": "long"}},
+}
+
+
+def test_an_answer_is_written_with_all_that_is_known_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with RunWriter(path, llm_model="m", prompt_version=7) as run:
+        run.write("q1", ["a"], **ANSWERED)
+        run.write("q2", **ANSWERED, latency_ms=3)
+        run.write("q3", response=None, error="timeout", mode=None)
+    versions = {"llm_model": "m", "prompt_version": 7}
+    assert rows_in(path) == [
+        {"query_id": "q1", "results": [{"doc_id": "a"}], **ANSWERED, **versions},
+        {"query_id": "q2", "latency_ms": 3, **ANSWERED, **versions},
+        {"query_id": "q3", "response": None, "error": "timeout", **versions},
+    ]
+    rows = [
+        row for batch in RunFiles(paths=[str(path)]).events(RunRow) if isinstance(batch, Batch) for row in batch.rows
+    ]
+    assert [row.response for row in rows] == ["30 days.", "30 days.", None]
+    assert rows[0].checks == ANSWERED["checks"]
+
+
+WRONG_ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
+    "no text": ({"response": 1}, "response: expected text of at most 1,048,576 characters"),
+    "bytes": ({"response": b"30 days"}, "response: is bytes"),
+    "bytes in a list": ({"retrieved_contexts": ["a", b"b"]}, "retrieved_contexts[1]: is bytes"),
+    "one text for a list": ({"retrieved_contexts": "a"}, "retrieved_contexts: expected a list"),
+    "no number": ({"scores": {"rating": math.nan}}, "scores.rating: expected a number, found nan"),
+    "an infinite argument": (
+        {"tool_calls": [{"name": "f", "arguments": {"x": [math.inf]}}]},
+        "tool_calls[0].arguments.x[0]: expected a number, found inf",
+    ),
+    "a misspelling": ({"respones": "a"}, "respones: unknown field; did you mean 'response'?"),
+    "neither results nor an answer": ({}, "results: expected a list of document ids or results"),
+}
+
+
+@pytest.mark.parametrize(("fields", "message"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS.keys())
+def test_an_answer_that_could_not_be_read_back_is_refused(fields: Any, message: str, tmp_path: Path) -> None:
+    with RunWriter(tmp_path / "run.jsonl") as run:
+        run.write("q1", ["a"])
+        with pytest.raises(InputError) as refused:
+            run.write("q2", **fields)
+    assert refused.value.problems[0].startswith(f'{tmp_path / "run.jsonl"}: query "q2": {message}')
+    assert [row["query_id"] for row in rows_in(tmp_path / "run.jsonl")] == ["q1"]
 
 
 def test_versions_that_are_not_given_are_left_out(tmp_path: Path) -> None:
@@ -141,8 +202,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "metadata that is none": (("q", [{"doc_id": 1, "metadata": "x"}]), "results[0].metadata: expected"),
     "half a character": (("q", ["\ud800"]), "cannot be written as JSON"),
     "an object": (("q", [object()]), "a value of type object is not a JSON value"),
-    "a query id of bytes": ((b"q", []), "query_id: is bytes, which is not an id; decode it first"),
-    "document ids of bytes": (("q", ["a", b"b"]), "results[1].doc_id: is bytes, which is not an id; decode it first"),
+    "a query id of bytes": ((b"q", []), "query_id: is bytes, which is neither an id nor text; decode it first"),
+    "document ids of bytes": (("q", ["a", b"b"]), "results[1].doc_id: is bytes, which is neither"),
     "numpy's bytes": (("q", np.array([b"a"])), "results[0].doc_id: is bytes"),
     "one of numpy's bytes": (("q", [np.array(b"a")]), "cannot be written as JSON"),
     "a chunk id of bytes": (("q", [{"doc_id": 1, "chunk_id": bytearray(b"c")}]), "results[0].chunk_id: is bytes"),

@@ -66,6 +66,11 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="MODULE:CLASS",
     help="Code that decides rules of the type custom; repeatable. It runs with your rights: name only your own. [none]",
 )
+@click.option(
+    "--no-answers",
+    is_flag=True,
+    help="Leave out of all output what the application and its documents said: answers, contexts, tool calls.",
+)
 @click.option("--quiet", is_flag=True, help="Print only the verdict, warnings and errors; the reports are complete.")
 def command(
     *,
@@ -81,6 +86,7 @@ def command(
     name: str,
     plugins: Sequence[str],
     repeats: bool,
+    no_answers: bool,
     quiet: bool,
     **reports: str,
 ) -> int:
@@ -94,7 +100,13 @@ def command(
     refuse_outputs([out for _, out in wanted], paths)
     with sources_of(paths, engine) as sources:
         request = sources.request(paths, k=k, repeats=repeats, tags=tags)
-        request = replace(request, detail=report_json_detail, source=_source(name), plugins=load_plugins(plugins))
+        request = replace(
+            request,
+            detail=report_json_detail,
+            source=_source(name),
+            plugins=load_plugins(plugins),
+            no_answers=no_answers,
+        )
         outcome = pipeline.check(request, now=clock())
     report = outcome.report
     warn(other_warnings(report))

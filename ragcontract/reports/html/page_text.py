@@ -50,6 +50,12 @@ def shown(text: str, length: int = bounds.HTML_TEXT) -> str:
     return shorten(visible(text), length)
 
 
+def lines(text: str) -> str:
+    """Return a text of several lines; control characters are visible, and line breaks beyond the first forty."""
+    kept = text.replace("\r\n", "\n").split("\n", bounds.HTML_SAID_LINES - 1)
+    return "\n".join(map(visible, kept))
+
+
 def code(name: str) -> Part:
     """Return a name as a part in the style of code."""
     return Part(shown(name, bounds.HTML_ID), "code")

@@ -47,5 +47,5 @@ def _plain(rows: Sequence[Row], values: str) -> str:
 
 def _label(row: Row) -> str:
     label = text(shorten(visible(row.label), bounds.MARKDOWN_NAME))
-    over = f", {row.over}" if row.over else ""
+    over = "".join(f", {more}" for more in (row.over, row.direction) if more)
     return (label if row.tag is None else f"{label} of {code(row.tag)}") + over

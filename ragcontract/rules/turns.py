@@ -1,0 +1,74 @@
+"""Applies a rule to turns of a conversation instead of the row."""
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from msgspec.structs import replace
+
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.rule import RowContext, RowRule, Turn, Violation
+from ragcontract.core.run import RunRow
+
+OF_A_TURN = frozenset({"response", "tool_calls"})  # a rule that reads any of them can be judged turn by turn
+
+
+class InTurns(RowRule, frozen=True, kw_only=True, gc=False, tag="in_turns"):
+    """A rule that must hold in each of some turns, or in any of them; ``turns`` counts from 0."""
+
+    in_rows: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = frozenset({"messages", "error"})
+    rule: RowRule
+    turns: tuple[int, ...]
+    how: Literal["each", "any"] = "each"
+
+    @property
+    def judged(self) -> RowRule:
+        """The rule that is applied to the turns."""
+        return self.rule
+
+    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
+        """Return what one of the turns lacks."""
+        for number in self.turns:
+            if why := self.rule.lacking(query, context.turns[number].row, context):
+                return f"{why} (in turn {number + 1})"
+        return None
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield the violations in each turn; or, if it must hold in any, what the last one is if all violate it."""
+        found = {number: list(self.rule.violations(query, context.turns[number].row, context)) for number in self.turns}
+        if self.how == "any":
+            yield from _in_no_turn(found, context.turns)
+            return
+        for number, violations in found.items():
+            where = _named(number, context.turns[number])
+            for one in violations:
+                causes = one.causes or one.doc_ids or ("",)
+                yield replace(
+                    one,
+                    expected=(f"in {where}: ", *one.expected),
+                    causes=tuple([f"turn {number + 1}: {cause}" for cause in causes]),
+                )
+
+
+def is_of_turns(rule: RowRule) -> bool:
+    """Return whether a rule is about what an application answers or calls in a turn, and not about the whole row."""
+    return bool(rule.needs & OF_A_TURN) and not rule.needs_metrics
+
+
+def _in_no_turn(found: dict[int, list[Violation]], turns: tuple[Turn, ...]) -> Iterator[Violation]:
+    if not found or not all(found.values()):
+        return
+    number, violations = list(found.items())[-1]
+    last = violations[0]
+    yield replace(
+        last,
+        expected=(f"in any of {len(found)} turns: ", *last.expected),
+        found=(f"in {_named(number, turns[number])}: ", *last.found),
+        causes=("in no turn",),
+        warns=any(all(one.warns for one in of_turn) for of_turn in found.values()),
+    )
+
+
+def _named(number: int, turn: Turn) -> str:
+    where = "" if turn.message is None else f" (messages[{turn.message}])"
+    return f"turn {number + 1}{where}"
