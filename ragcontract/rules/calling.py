@@ -9,6 +9,7 @@ from msgspec import Meta
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import TextId
+from ragcontract.core.numbers import count as counted
 from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.core.rule import Fault, RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
@@ -120,11 +121,11 @@ class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_
         count = len(self.matching(row))
         if count < self.at_least:
             times = "" if self.at_least == 1 else f" at least {self.at_least:,} times"
-            cause, found = "too few", f"{count:,} such calls; " if count else ""
+            cause, found = "too few", f"{counted(count, 'such call')}; " if count else ""
             called = (found, *_listed(calls_of(row))) if found else _listed(calls_of(row))
         elif self.at_most is not None and count > self.at_most:
             times = f" at most {_times(self.at_most)}"
-            cause, called = "too many", (f"{count:,} such calls",)
+            cause, called = "too many", (counted(count, "such call"),)
         else:
             return
         expected: Phrase = ("a call of ", *self.described(), times) if times else ("a call of ", *self.described())
