@@ -159,17 +159,17 @@ def resolve(
         rules=rules,
         only_new=frozenset(name for rule in rules if only_new(config, rule) for name in names_of(rule)),
         gates=gates,
-        settings=RuleSettings(
-            k=ranking.k,
-            forbidden_within=config.per_query.forbidden_within,
-            answers=config.answers,
-            metrics={key: metric for key, metric in of_rows.items() if key in named},
-        ),
+        settings=_rule_settings(config, ranking.k, {key: one for key, one in of_rows.items() if key in named}),
         problems=problems.found() + complaints(computed, golden, config_file.locations),
         limit_problems=_limit_problems(why_not) + _nothing_decides(config_file, gates),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
     )
+
+
+def _rule_settings(config: Config, k: int, metrics: dict[str, Metric]) -> RuleSettings:
+    within = config.per_query.forbidden_within
+    return RuleSettings(k=k, forbidden_within=within, answers=config.answers, metrics=metrics)
 
 
 def _settings(config_file: ConfigFile, gain: Gain) -> MetricSettings:
