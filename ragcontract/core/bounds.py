@@ -26,7 +26,9 @@ NESTING = 100  # levels; nesting of a baseline, and of the report of `mode: post
 CALLS = 1_000  # calls; `tool_calls` of a run row, where a metric or a rule reads them; exit code 2
 REFERENCE_CALLS = 100  # calls; `reference_tool_calls` of a golden row; exit code 2
 ARGUMENTS = 1_000  # arguments; all `reference_tool_calls` of a golden row; exit code 2
-ARGUMENT_LEVELS = 100  # levels; nesting of the arguments of a tool call; invalid arguments in a run, exit code 2 in golden rows
+ARGUMENT_LEVELS = (
+    100  # levels; nesting of the arguments of a tool call; invalid arguments in a run, exit code 2 in golden rows
+)
 
 # Numbers in input files
 # Far above any real value, and below 2^53, the largest integer that every JSON reader can represent exactly.
