@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 UV := build/uv
 RECIPES := build/recipes
 ORACLES := build/oracles
+EVALUATORS := build/evaluators
 DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
@@ -34,6 +35,12 @@ $(ORACLES)/ready: requirements/oracles.txt
 	@echo "Setting up $(ORACLES) (once, about two minutes) ..."
 	@$(PYTHON) -m venv $(ORACLES)
 	@$(ORACLES)/bin/pip install --quiet --disable-pip-version-check -r requirements/oracles.txt
+	@touch $@
+
+$(EVALUATORS)/ready: requirements/evaluators.txt
+	@echo "Setting up $(EVALUATORS) (once, about two minutes) ..."
+	@$(PYTHON) -m venv $(EVALUATORS)
+	@$(EVALUATORS)/bin/pip install --quiet --disable-pip-version-check -r requirements/evaluators.txt
 	@touch $@
 
 $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirements.txt
@@ -91,7 +98,7 @@ test-action: $(VENV)/ready  ## Build the action's image and run it as a runner w
 test-recipes: $(VENV)/ready $(RECIPES)/ready  ## Run the exporters of examples/recipes with the libraries that they are for
 	$(BIN)/pytest -m recipes
 
-test-oracles: $(VENV)/ready $(ORACLES)/ready  ## Compare metrics and verdicts with ragas, rouge_score and fitz-gov
+test-oracles: $(VENV)/ready $(ORACLES)/ready $(EVALUATORS)/ready  ## Compare metrics and verdicts with the packages that users know
 	$(BIN)/pytest -m oracles
 
 bench: $(VENV)/ready  ## Measure time and memory beside other tools and write docs/performance.md

@@ -1,13 +1,14 @@
 """Context recall of one sample in Python, with the argument names of ragas."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.context_recall import Measure, recall_of_ids, recall_of_texts
+from ragcontract.answers.context_recall import recall_of_ids, recall_of_texts
+from ragcontract.answers.metric_options import Measure, Threshold
 from ragcontract.core.errors import InputError
 from ragcontract.core.ids import Id, as_ids
 from ragcontract.files.problem import Problem
@@ -30,7 +31,7 @@ class TextSample(Struct, frozen=True, kw_only=True):
     retrieved_contexts: list[str]
     reference_contexts: list[str]
     measure: Measure = "coverage"
-    threshold: Annotated[float, Meta(ge=0, le=1, title="a number from 0 to 1")] = 0.5
+    threshold: Threshold = 0.5
 
 
 def context_recall_ids(

@@ -9,11 +9,13 @@ from msgspec import Struct
 from ragcontract.core.gate import LimitKey
 from ragcontract.core.metric import Provider
 from ragcontract.core.rule import Rule
+from ragcontract.metrics import recalled_contexts, similarity, tool_use
 from ragcontract.metrics.labels import labels
 from ragcontract.metrics.modes import modes
 from ragcontract.metrics.ranking import ranking
 from ragcontract.metrics.scores import scores
 from ragcontract.rules.answering import Answered
+from ragcontract.rules.calling import MustCallTool, MustNotCallTool, ToolArgumentsValid
 from ragcontract.rules.checking import Check
 from ragcontract.rules.citing import MustCite
 from ragcontract.rules.containing import MaxChars, MustContain, MustNotContain
@@ -58,6 +60,9 @@ RULES = (
     JsonSchema,
     MaxChars,
     MustCite,
+    MustCallTool,
+    MustNotCallTool,
+    ToolArgumentsValid,
     Check,
     Custom,
     ExpectedMode,
@@ -66,4 +71,17 @@ RULES = (
     MaxHallucinationRisk,
     CompositeMinimum,
 )
-BUILT_IN = Registry(metrics=(ranking, modes, labels, scores), rules=RULES, quantities=(*PASS_RATES, *LABELS, *LATENCY))
+BUILT_IN = Registry(
+    metrics=(
+        ranking,
+        modes,
+        labels,
+        recalled_contexts.context_recall,
+        tool_use.tool_use,
+        similarity.similarity,
+        scores,
+    ),
+    rules=RULES,
+    quantities=(*PASS_RATES, *LABELS, *LATENCY),
+    options={**recalled_contexts.OPTIONS, **tool_use.OPTIONS, **similarity.OPTIONS},
+)

@@ -29,7 +29,14 @@ _NAME = f"^{NAME.pattern}$"
 _NUMBER: dict[str, Any] = {"type": "number"}
 _CHANGE = msgspec.json.schema(Annotated[float, Meta(ge=0)] | Percentage)
 
-_SECTIONS = {"Drops": "fail_on", "FailOn": "fail_on", "Minimums": "minimums", "Maximums": "maximums"}
+_SECTIONS = {
+    "Drops": "fail_on",
+    "FailOn": "fail_on",
+    "Minimums": "minimums",
+    "TagMinimums": "minimums",
+    "Maximums": "maximums",
+    "TagMaximums": "maximums",
+}
 
 
 def schema_of(name: str, registry: Registry = BUILT_IN) -> dict[str, Any]:

@@ -163,9 +163,8 @@ def test_the_schemas_know_both() -> None:
 
 
 def test_what_nobody_registered_is_in_no_schema() -> None:
-    assert "rules" not in schema_of("golden")["$defs"]["GoldenRow"]["properties"]
-    assert not {"scores", "response"} & schema_of("run")["$defs"]["RunRow"]["properties"].keys()
-    assert "maximums" not in schema_of("config")["$defs"]["Config"]["properties"]
+    assert "must_say" not in json.dumps(schema_of("golden"))
+    assert "toxicity" not in json.dumps(schema_of("config"))
 
 
 def test_suggestions_go_by_the_metrics_direction(folder: Path) -> None:

@@ -7,13 +7,13 @@ containment of documents" (1997).
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.metric_options import Measure
 from ragcontract.answers.tokens import tokens
 from ragcontract.core import bounds
 
-Measure = Literal["coverage", "levenshtein", "hamming", "jaro", "jaro_winkler"]
 Shingle: TypeAlias = tuple[str, ...]
 
 SHINGLE = 3  # words; a shorter reference is one shingle

@@ -6,12 +6,11 @@ Both empty is a perfect match.
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Literal
 
+from ragcontract.answers.metric_options import Match
 from ragcontract.answers.subsequence import common_length
 from ragcontract.answers.tool_calls import ToolCall
 
-Match = Literal["name", "name_and_arguments"]
 Arguments = dict[str, Hashable] | None
 
 

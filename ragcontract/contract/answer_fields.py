@@ -39,9 +39,12 @@ def has_options(row: GoldenRow) -> bool:
 def answer_fields(row: GoldenRow) -> AnswerFields:
     """Convert the fields of a row about the answer, or options of them; it has at least one."""
     mismatches = list(_contradictions(row))
-    if mismatches:
+    calls = _reference_calls(row)
+    if isinstance(calls, list):
+        mismatches += calls
+    if mismatches or isinstance(calls, list):
         return AnswerFields(mismatches=tuple(mismatches))
-    return AnswerFields(rules=tuple(_rules(row)), answer=_expected(row))
+    return AnswerFields(rules=tuple(_rules(row)), answer=_expected(row, calls))
 
 
 def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
@@ -50,6 +53,17 @@ def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
         for path, message in rule.faults():
             yield Mismatch(("rules", number, *path), message)
     yield from element_faults(row)
+    if row.reference_contexts is not None and not row.reference_contexts:
+        yield Mismatch(("reference_contexts",), "is empty; give the texts that must be retrieved, or leave it out")
+
+
+def _reference_calls(row: GoldenRow) -> tuple[Struct, ...] | list[Mismatch] | None:
+    """Return the tool calls that must be made, or what is wrong with them; None if the row does not have the field."""
+    if row.reference_tool_calls is None:
+        return None
+    from ragcontract.contract.reference_calls import reference_calls
+
+    return reference_calls(row.reference_tool_calls)
 
 
 def _rules(row: GoldenRow) -> Iterator[Rule]:
@@ -67,12 +81,13 @@ def _entries(row: GoldenRow) -> Sequence[Rule]:
     return getattr(row, "rules", None) or ()
 
 
-def _expected(row: GoldenRow) -> ExpectedAnswer | None:
+def _expected(row: GoldenRow, calls: tuple[Struct, ...] | None) -> ExpectedAnswer | None:
     """Return what the row expects of the answer apart from its rules; None if that is nothing."""
     expected = ExpectedAnswer(
         reference=row.reference,
         reference_claims=_tuple(row.reference_claims),
         reference_contexts=_tuple(row.reference_contexts),
+        reference_tool_calls=calls,
         expected_mode=row.expected_mode,
         expected_label=row.expected_label,
         tier=row.tier,

@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.contract.complaints import complaints
 from ragcontract.contract.config import Config, enforced, only_new
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import Golden
@@ -143,21 +144,18 @@ def resolve(
     of_rows = {metric.key: metric for family in families if family is not ranking for metric in family.metrics}
     for location, problem in wrong_names(golden, config_file, of_rows, (metric.key for metric in ranking.metrics)):
         problems.problem(location, problem)
-    known = {metric.key for family in families for metric in family.metrics} | {
-        key.quantity.key for key in registry.quantities
-    }
-    known.add(TIER_PASS_RATE.key)
+    known = {metric.key for family in families for metric in family.metrics}
+    known |= {TIER_PASS_RATE.key, *(key.quantity.key for key in registry.quantities)}
     why_not = _why_not(gates, golden, known, config_file.cutoffs, has_baseline=has_baseline)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
     named = named_metrics(golden)
     named_in_config = {*config_file.declared, *(gate.quantity.key for gate in config_file.gates)}
+    computed = [one for one in families if one is not ranking and _is_on(one, golden, named | named_in_config)]
     return Contract(
         golden=golden,
         config_file=config_file,
         ranking=ranking,
-        families=tuple(
-            family for family in families if family is not ranking and _is_on(family, golden, named | named_in_config)
-        ),
+        families=tuple(computed),
         rules=rules,
         only_new=frozenset(name for rule in rules if only_new(config, rule) for name in names_of(rule)),
         gates=gates,
@@ -167,7 +165,7 @@ def resolve(
             answers=config.answers,
             metrics={key: metric for key, metric in of_rows.items() if key in named},
         ),
-        problems=problems.found(),
+        problems=problems.found() + complaints(computed, golden, config_file.locations),
         limit_problems=_limit_problems(why_not) + _nothing_decides(config_file, gates),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,

@@ -3,8 +3,21 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ragcontract.convert import beir, fitz_gov, native, ragas, spreadsheet, trec
+from ragcontract.convert import (
+    beir,
+    deepeval,
+    fitz_gov,
+    inspect_logs,
+    native,
+    promptfoo,
+    ragas,
+    ragas_scores,
+    score_table,
+    spreadsheet,
+    trec,
+)
 from ragcontract.convert.collection import Collection, Files, Part
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
@@ -15,6 +28,7 @@ Write = Callable[[Collection, Collector], Iterable[str]]
 OWN = "rag-contract"
 CSV = "csv"
 FITZ_GOV = "fitz-gov"
+TABLE = "table"
 
 
 class Output(Struct, frozen=True, kw_only=True):
@@ -43,6 +57,19 @@ class Format(Struct, frozen=True, kw_only=True):
         return [*self.gives, *self.adds_to]
 
 
+def _of_scores(read: Read) -> Format:
+    """Return a format that has scores only."""
+    return Format(read=read, gives={"results": {"scores"}}, adds_to={"golden": "results"}, outputs={})
+
+
+def _read_ragas(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+    """Read samples, results, or both."""
+    scores = ragas_scores.read(files, wanted, problems, progress).scores if "scores" in wanted else None
+    if not wanted - {"scores"}:
+        return Collection(scores=scores)
+    return replace(ragas.read(files, wanted, problems, progress), scores=scores)
+
+
 FORMATS: dict[str, Format] = {
     OWN: Format(
         read=native.read,
@@ -50,6 +77,7 @@ FORMATS: dict[str, Format] = {
         outputs={
             "golden": Output(needs={"golden"}, write=native.write_golden),
             "run": Output(needs={"run"}, write=native.write_run),
+            "scores": Output(needs={"scores"}, write=native.write_scores),
         },
     ),
     "trec": Format(
@@ -74,10 +102,15 @@ FORMATS: dict[str, Format] = {
         },
     ),
     "ragas": Format(
-        read=ragas.read,
-        gives={"samples": {"golden", "run"}},
+        read=_read_ragas,
+        gives={"samples": {"golden", "run"}, "results": {"scores"}},
+        adds_to={"golden": "results"},
         outputs={"samples": Output(needs={"golden"}, takes={"run"}, write=ragas.write_samples)},
     ),
+    "deepeval": _of_scores(deepeval.read),
+    "promptfoo": _of_scores(promptfoo.read),
+    "inspect": _of_scores(inspect_logs.read),
+    TABLE: _of_scores(score_table.reader(None, ())),
     CSV: Format(read=spreadsheet.reader(spreadsheet.Columns()), gives={"csv": {"golden"}}, outputs={}),
     FITZ_GOV: Format(read=fitz_gov.reader(), gives={"cases": {"golden"}}, outputs={}, names_documents=False),
 }

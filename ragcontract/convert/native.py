@@ -116,5 +116,10 @@ def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
         )
 
 
+def write_scores(collection: Collection, _problems: Collector) -> Iterator[str]:
+    """Yield the rows of a scores file as lines."""
+    yield from map(_line, collection.scores or [])
+
+
 def _line(row: object) -> str:
     return msgspec.json.encode(row).decode() + "\n"

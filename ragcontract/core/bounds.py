@@ -26,9 +26,7 @@ NESTING = 100  # levels; nesting of a baseline, and of the report of `mode: post
 CALLS = 1_000  # calls; `tool_calls` of a run row, where a metric or a rule reads them; exit code 2
 REFERENCE_CALLS = 100  # calls; `reference_tool_calls` of a golden row; exit code 2
 ARGUMENTS = 1_000  # arguments; all `reference_tool_calls` of a golden row; exit code 2
-ARGUMENT_LEVELS = (
-    100  # levels; nesting of the arguments of a tool call; invalid arguments in a run, exit code 2 in golden rows
-)
+ARGUMENT_LEVELS = 100  # levels; nesting of the arguments of a tool call; invalid in a run, exit code 2 in a golden row
 
 # Numbers in input files
 # Far above any real value, and below 2^53, the largest integer that every JSON reader can represent exactly.
@@ -60,6 +58,10 @@ UNPACKED_TOTAL_RATIO = 100  # times the gzip file's size; all lines of a larger 
 QUESTIONS = 16 << 20  # bytes; the list of questions for `init`; exit code 2
 TICKED = 64 << 20  # bytes; the candidates that `init --from-run` writes and `label --ticked` reads; exit code 2
 CASES = 16 << 20  # bytes; a file of fitz-gov's cases that `convert` reads; exit code 2
+RESULTS = 256 << 20  # bytes; a document of results that `convert` reads scores from; exit code 2
+SCORE_NAME = 100  # characters; the name of a score or a check; exit code 2
+SCORE_NAMES = 1_000  # names; the different scores and checks that `convert` reads together; exit code 2
+SCORE_REASON = 1_000  # characters; why a score or a check is as it is; `convert` cuts it, with an ellipsis
 CSV_CELL = 1_000_000  # characters; a cell of CSV; exit code 2
 PROGRESS = 16 << 20  # bytes; input that a terminal shows no progress of; a progress bar is shown
 EXPLAINED = 4 << 20  # bytes; a row whose errors are all reported; of a larger one, only the first is

@@ -5,7 +5,7 @@ module with a class and a provider, and register the provider in ``ragcontract.r
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
@@ -101,6 +101,27 @@ class Family(Protocol):
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:
         """Return the values for a query; an empty tuple if the metrics do not apply to it."""
+
+
+class Complaint(Struct, frozen=True, kw_only=True):
+    """What is wrong with a contract for a family; with ``warns``, the contract can be used nonetheless.
+
+    It is about the golden field at ``location`` (``golden.jsonl:17: reference_contexts[0]``), or about an ``option``,
+    named by its path in the configuration: ``("metrics", "context_recall_text", "measure")``.
+    """
+
+    message: str
+    location: str = ""
+    option: tuple[str, ...] = ()
+    warns: bool = False
+
+
+@runtime_checkable
+class Demanding(Protocol):
+    """A family that cannot be computed for every contract, or that warns of its options."""
+
+    def complaints(self, queries: Iterable[GoldenQuery]) -> Iterable[Complaint]:
+        """Return what is wrong with the golden queries and the options."""
 
 
 class MetricSettings(Struct, frozen=True, kw_only=True):

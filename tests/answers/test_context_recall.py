@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.context_recall import Measure, recall_of_ids, recall_of_texts
+from ragcontract.answers.context_recall import recall_of_ids, recall_of_texts
+from ragcontract.answers.metric_options import Measure
 from ragcontract.core import bounds
 from tests.answers.texts import chunks, sentences
 
