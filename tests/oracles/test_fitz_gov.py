@@ -102,8 +102,8 @@ def reason(query: GoldenQuery, violations: Sequence[Violation]) -> str:
         return missing if found == "no mode" else f"Expected {expected}, got {found}"
     if "required_elements" in broken:
         (rule,) = [rule for rule in query.rules if isinstance(rule, RequiredElements)]
-        found = len(rule.elements) - len(broken["required_elements"][0].causes)
-        return f"Missing required elements: need {rule.least}, found {found}"
+        number = len(rule.elements) - len(broken["required_elements"][0].causes)
+        return f"Missing required elements: need {rule.least}, found {number}"
     (name,) = broken
     word = {"forbidden_claims": "HALLUCINATION", "forbidden_elements": "FALSE_CONFIDENCE"}[name]
     return f"{word}: {[cause for one in broken[name] for cause in one.causes]}"
@@ -126,6 +126,9 @@ def assert_same(benchmark: Benchmark, answers: Answers) -> None:
     assert benchmark.reasons(answers) == theirs["failed"]
     report = benchmark.report(answers)
     assert {one.id for one in report.queries if one.status != "pass"} == set(theirs["failed"])
+    assert report.pass_rate
+    assert report.tiers
+    assert report.modes
     assert report.pass_rate.rate == theirs["overall"]
     assert {tier.name: tier.rate for tier in report.tiers}["sanity"] == theirs["sanity"]["accuracy"]
     assert shares(benchmark, report, "category") == theirs["categories"]
@@ -176,7 +179,9 @@ def test_a_tier_gates_the_other_alike(wrong: int, packaged: Benchmark) -> None:
         for case in packaged.cases
     }
     theirs = packaged.theirs(answers)
-    sanity, core = packaged.report(answers, gated=True).tiers
+    report = packaged.report(answers, gated=True)
+    assert report.tiers
+    sanity, core = report.tiers
     assert (sanity.status == "pass", sanity.rate) == (theirs["sanity"]["passed"], theirs["sanity"]["accuracy"])
     assert sanity.passed == 60 - wrong
     assert (None if core.skipped else core.rate) == theirs["core"]
