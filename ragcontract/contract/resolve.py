@@ -164,11 +164,6 @@ def resolve(
     )
 
 
-def _rule_settings(config: Config, k: int, metrics: dict[str, Metric]) -> RuleSettings:
-    within = config.per_query.forbidden_within
-    return RuleSettings(k=k, forbidden_within=within, answers=config.answers, metrics=metrics)
-
-
 def _settings(config_file: ConfigFile, gain: Gain) -> MetricSettings:
     config = config_file.config
     return MetricSettings(
