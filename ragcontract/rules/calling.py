@@ -191,14 +191,14 @@ def _is_pattern(value: object) -> bool:
 def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
     from msgspec import ValidationError, convert
 
-    from ragcontract.answers.matcher_records import Single
+    from ragcontract.answers.matcher_records import Matcher
     from ragcontract.answers.matchers import faults
     from ragcontract.files.schema import mismatches
 
     try:
-        pattern = convert(value, Single)
+        pattern = convert(value, Matcher)
     except ValidationError:
-        yield from mismatches(value, Single)
+        yield from mismatches(value, Matcher)
         return
     yield from faults(pattern, "regex")
 
@@ -210,7 +210,7 @@ def _finds(written: dict[str, Any], value: object) -> bool:
     from msgspec import convert
 
     from ragcontract.answers.answer_text import answer_of
-    from ragcontract.answers.matcher_records import Single
+    from ragcontract.answers.matcher_records import Matcher
     from ragcontract.answers.matchers import finds, matcher
 
-    return finds(matcher(convert(written, Single), "regex"), answer_of(value))
+    return finds(matcher(convert(written, Matcher), "regex"), answer_of(value))

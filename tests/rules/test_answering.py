@@ -33,8 +33,10 @@ def test_a_query_with_a_rule_about_its_answer_is_answered(tmp_path: Path, answer
 
 def test_a_row_without_the_field_cannot_be_judged(tmp_path: Path) -> None:
     assert refusal(tmp_path, ASKED, {}) == [
-        'run.jsonl:1: query "q" has no response, which rules about its answer need; '
-        "export it, as null if there was none"
+        (
+            'run.jsonl:1: query "q" has no response, which rules about its answer need; '
+            "export it, as null if there was none"
+        )
     ]
 
 
