@@ -52,7 +52,7 @@ class Benchmark:
     def __init__(self, data: str, cases: list[dict[str, Any]], folder: Path) -> None:
         """Convert a folder of cases as evaluated."""
         self.cases = cases
-        self._data = data
+        self.data = data
         self._folder = folder
         self._golden = folder / "golden.jsonl"
         ended = rag_contract("convert", "--from", "fitz-gov", "--cases", data, "--golden-out", str(self._golden))
@@ -64,7 +64,7 @@ class Benchmark:
     def theirs(self, answers: Answers) -> dict[str, Any]:
         """Return what fitz-gov says."""
         rows = [[case_id, *said] for case_id, said in answers.items()]
-        found: dict[str, Any] = asked("fitz_gov_verdicts", rows, "verdicts", self._data)
+        found: dict[str, Any] = asked("fitz_gov_verdicts", rows, "verdicts", self.data)
         assert found["judged"] == len(answers)
         return found
 
@@ -148,6 +148,14 @@ def packaged(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     found = asked("fitz_gov_verdicts", None, "cases")
     assert len(found["cases"]) == CASES
     return Benchmark(found["folder"], found["cases"], tmp_path_factory.mktemp("packaged"))
+
+
+def test_the_packaged_cases_are_a_valid_contract_of_ours_too(packaged: Benchmark, tmp_path: Path) -> None:
+    golden = str(tmp_path / "golden.jsonl")
+    argv = ("--from", "fitz-gov", "--cases", packaged.data, "--golden-out", golden, "--no-as-evaluated")
+    assert rag_contract("convert", *argv).code == 0
+    found = read_golden([golden], BUILT_IN)
+    assert (len(found.queries), found.problems.problems) == (CASES, ())
 
 
 @pytest.mark.parametrize("kind", TEXTS)
