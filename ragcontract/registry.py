@@ -9,7 +9,7 @@ from msgspec import Struct
 from ragcontract.core.gate import LimitKey
 from ragcontract.core.metric import Provider
 from ragcontract.core.rule import Rule
-from ragcontract.metrics.labels import labels
+from ragcontract.metrics.label_accuracy import labels
 from ragcontract.metrics.modes import modes
 from ragcontract.metrics.ranking import ranking
 from ragcontract.rules.expected_mode import ExpectedMode

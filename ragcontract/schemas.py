@@ -21,7 +21,14 @@ from ragcontract.runs.stored import BaselineFile
 
 _SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,))
 
-_SECTIONS = {"Drops": "fail_on", "FailOn": "fail_on", "Minimums": "minimums", "Maximums": "maximums"}
+_SECTIONS = {
+    "Drops": "fail_on",
+    "FailOn": "fail_on",
+    "Minimums": "minimums",
+    "TagMinimums": "minimums",
+    "Maximums": "maximums",
+    "TagMaximums": "maximums",
+}
 
 
 def schema_of(name: str, registry: Registry = BUILT_IN) -> dict[str, Any]:
@@ -57,7 +64,7 @@ def _run(registry: Registry) -> dict[str, Any]:
         *(family.needs for family in metrics),
         *(rule.needs for rule in registry.rules if issubclass(rule, RowRule)),
     )
-    return json_schema(row_type(needs))
+    return json_schema(row_type(needs, results_required=False))
 
 
 def _report(registry: Registry) -> dict[str, Any]:

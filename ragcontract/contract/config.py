@@ -158,11 +158,12 @@ def config_record(registry: Registry, keys: Sequence[LimitKey]) -> type[Config]:
         for name, (title, about) in SECTIONS.items()
         if any(key.section == name for key in keys)
     }
-    tagged = {
-        name: _section(title, about, of_tag)
-        for name, (title, about) in SECTIONS.items()
-        if (of_tag := [key for key in keys if key.section == name and key.by_tag])
-    }
+    tagged = {}
+    for name, made in sections.items():
+        title, about = SECTIONS[name]
+        of_section = [key for key in keys if key.section == name]
+        if of_tag := [key for key in of_section if key.by_tag]:  # two records of one schema need two names
+            tagged[name] = made if of_tag == of_section else _section(f"Tag{title}", about, of_tag)
     tag_limits = _extended(TagLimits, {"fail_on": (changes, changes()), **_fields(tagged)})
     fail_on = msgspec.defstruct(
         "FailOn",

@@ -63,7 +63,7 @@ def _change(scale: Scale) -> Any:
 
 
 def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
-    """Return why a key is unknown: its cut-off is not scored, or its direction is wrong; None for any other reason.
+    """Return why a key is unknown: its cut-off is not scored, its direction is wrong, or it is not by tag; else None.
 
     ``section`` may also be a section under a tag.
     """
@@ -72,6 +72,8 @@ def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
         generic = [key.name for key in listed if key.section == section]
         if any(AT_K.sub("", name) == AT_K.sub("", other) for other in generic if AT_K.search(other)):
             return f"{match[1]} is not in k; add it there, or name a cut-off that is"
+    if any(key.section == section and key.name == name and not key.by_tag for key in listed):
+        return "is of all queries, and has no limit by tag"
     opposite = {"minimums": "maximums", "maximums": "minimums"}.get(section)
     if any(key.section == opposite and key.name == name for key in listed):
         return f"{'lower' if opposite == 'maximums' else 'higher'} is better: write {opposite}.{name}"

@@ -21,7 +21,9 @@ def wrong_tiers(tiers: Sequence[Tier]) -> Iterator[Mismatch]:
     first: dict[str, int] = {}
     for number, tier in enumerate(tiers):
         if tier.name in first:
-            yield Mismatch(("tiers", number, "name"), f"{tier.name!r} is already the name of tiers[{first[tier.name]}]")
+            yield Mismatch(
+                ("tiers", number), f"has the name {tier.name!r}, as tiers[{first[tier.name]}]; give each its own"
+            )
         first.setdefault(tier.name, number)
     near = NearNames(first)
     for number, tier in enumerate(tiers):
@@ -73,7 +75,7 @@ def unknown_tiers(golden: Golden, tiers: Sequence[Tier], locations: Locations) -
     for name, location in used.items():
         if name not in known:
             advice = near.advice(name, "add it to tiers")
-            which = f", as {count(numbers[name], 'query')} have it" if numbers[name] > 1 else ""
+            which = f" ({count(numbers[name], 'query')})" if numbers[name] > 1 else ""
             yield f"{location}: tier", f"{name!r} is no tier of the configuration{which}; {advice}"
     near = NearNames(used)
     for number, tier in enumerate(tiers):

@@ -27,6 +27,8 @@ Changed = Literal[
     "forbidden_changed",
     "weights_changed",
     "tags_changed",
+    "tiers_changed",
+    "labels_changed",
     "grades_changed",
     "limits_changed",
     "settings_changed",

@@ -4,7 +4,6 @@ from datetime import date
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ragcontract.core.finding import Finding
 from ragcontract.core.golden import GoldenQuery
@@ -61,10 +60,9 @@ def decide(evaluation: Evaluation, today: date) -> Decision:
     outcomes = outcomes_of(contract, violations) if has_outcomes(contract) else Outcomes()
     gates, used_by_gates = _gates(evaluation, outcomes, today)
     if skipped := skipped_by(contract, gates):
-        violations = skip_rules(contract, violations, skipped)
-        outcomes = replace(outcomes_of(contract, violations, skipped), tiers=outcomes.tiers)
+        outcomes = outcomes_of(contract, violations, skipped)
         gates, used_by_gates = _gates(evaluation, outcomes, today)
-        gates = skip_gates(gates, skipped)
+        violations, gates = skip_rules(contract, violations, skipped), skip_gates(gates, skipped)
     return Decision(
         gates=gates,
         violations=violations,

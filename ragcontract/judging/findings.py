@@ -35,14 +35,13 @@ def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violation
 
 def _of_gate(gate: Gate, report: GateReport) -> Finding:
     seen, _ = observed_and_allowed(gate, report.observed)
-    of = gate.tag if gate.tier is None else gate.tier
     return Finding(
         kind="gate",
         ids=(gate.id,),
         status="waived" if report.waived is not None else "fail",
         location=gate.location,
         expected=(report.message.removeprefix(f"{seen}, "),),
-        found=(seen,) if of is None else (Name(of), f": {seen}"),
+        found=(seen,) if report.of is None else (Name(report.of), f": {seen}"),
         why="" if report.waived is None else f"waived {report.waived}",
     )
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from ragcontract.core.gate import Gate, Kind, Unit
 from ragcontract.core.numbers import (
@@ -60,10 +60,10 @@ class GateReport(Struct, frozen=True, kw_only=True):
     latency, ``metric`` is a name such as ``latency_p95_ms``, which is not among the report's metrics.
 
     ``location`` is where the limit is defined, for example ``ragcontract.yml:4``. ``tag`` or ``tier`` is that whose
-    queries it applies to, null for all queries. A limit on a tier is ``skipped`` if a tier that gates it missed its
-    own: ``skipped`` says which. ``p_value`` is the p-value of the change if only significant changes count; null
-    if too few queries changed. ``label`` and ``unit`` are those of the limited quantity, ``now`` and ``before`` its
-    values over these queries.
+    queries it applies to, null or left out for all queries. A limit on a tier is ``skipped`` if a tier that gates it
+    missed its own: ``skipped`` says which. ``p_value`` is the p-value of the change if only significant changes count;
+    null if too few queries changed. ``label`` and ``unit`` are those of the limited quantity, ``now`` and ``before``
+    its values over these queries.
     """
 
     id: str
@@ -75,14 +75,19 @@ class GateReport(Struct, frozen=True, kw_only=True):
     status: GateStatus
     message: str
     tag: str | None = None
-    tier: str | None = None
+    tier: str | UnsetType = UNSET
     waived: str | None = None
-    skipped: str | None = None
+    skipped: str | UnsetType = UNSET
     p_value: float | None = None
     label: str = ""
     unit: Unit = "points"
     now: float | None = None
     before: float | None = None
+
+    @property
+    def of(self) -> str | None:
+        """The tag or the tier whose queries the gate is about; None for all queries."""
+        return self.tier or self.tag
 
     @property
     def excused(self) -> bool:
@@ -200,7 +205,7 @@ def report_gate(gate: Gate, seen: Observed, significance: Significance | None = 
         id=gate.id,
         location=gate.location,
         tag=gate.tag,
-        tier=gate.tier,
+        tier=UNSET if gate.tier is None else gate.tier,
         metric=gate.quantity.key,
         kind=NAMES[gate.quantity.unit, gate.kind][gate.relative],
         limit=gate.limit,

@@ -98,7 +98,7 @@ def excuse_rules(contract: Contract, violations: Violations, today: date) -> tup
 
 def skipped_by(contract: Contract, gates: Iterable[GateReport]) -> Mapping[str, str]:
     """Return the tiers that are skipped, each with the tier that missed its minimum; a waived minimum skips none."""
-    missed = [gate.tier for gate in gates if gate.tier is not None and gate.status == "fail"]
+    missed = [gate.tier for gate in gates if gate.tier and gate.status == "fail"]
     return skipped_tiers(contract.config.tiers, missed) if missed else {}
 
 

@@ -116,7 +116,7 @@ def _tiers(evaluation: Evaluation, decision: Decision) -> list[TierReport]:
                 status=gate.status if gate else "none",
                 minimum=tier.minimum if tier else None,
                 gates=list(tier.gates) if tier else [],
-                skipped=gate.skipped if gate else None,
+                skipped=(gate.skipped or None) if gate else None,
             )
         )
     return found

@@ -70,8 +70,7 @@ def _other_gates(report: Report, ids: Sequence[str]) -> Phrase:
 def _gate(gate: GateReport | None, gate_id: str) -> Phrase:
     if gate is None:  # only in a report that somebody else wrote
         return (Name(gate_id),)
-    of = gate.tag if gate.tier is None else gate.tier
-    return (*((Name(of), ": ") if of is not None else ()), limited_by(gate))
+    return (*((Name(gate.of), ": ") if gate.of is not None else ()), limited_by(gate))
 
 
 def _within_noise(report: Report) -> str:

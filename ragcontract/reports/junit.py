@@ -108,7 +108,7 @@ def _lines(xml: bytes) -> bytes:
 
 def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase:
     case = _case(gate.id, classname, gate.location)
-    if gate.skipped is not None:
+    if gate.skipped:
         case.add_skipped_info(message=f"skipped: {visible(gate.skipped)}")
     elif finding is not None:
         message = sentence(finding, visible, visible)

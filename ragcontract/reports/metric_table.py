@@ -182,7 +182,7 @@ def _quantity_rows(report: Report) -> Iterator[Row]:
     by_key: dict[tuple[str, str | None], list[GateReport]] = {}
     for gate in report.gates:
         if gate.metric not in report.metrics:
-            by_key.setdefault((gate.metric, gate.tag if gate.tier is None else gate.tier), []).append(gate)
+            by_key.setdefault((gate.metric, gate.of), []).append(gate)
     for (_, of), gates in by_key.items():
         yield _latency_row(gates) if gates[0].unit == "ms" else _share_row(gates, of)
 

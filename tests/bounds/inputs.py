@@ -21,7 +21,19 @@ def an_id(lab: Lab, size: int) -> bool:
 
 
 def a_tag(lab: Lab, size: int) -> bool:
-    return accepted(lab.check([golden(tags=["t" * size])]), "expected text of 1 to 200 characters")
+    name, refusal = "t" * size, "expected text of 1 to 200 characters"
+    return all_of(
+        accepted(lab.check([golden(tags=[name])]), refusal),
+        accepted(lab.check([golden(tier=name)]), refusal),
+        accepted(lab.check([golden(expected_label=name)], [run(label=name)]), refusal),
+    )
+
+
+def tiers(lab: Lab, count: int) -> bool:
+    names = [f"t{number}" for number in range(count)]
+    config = "tiers:\n" + "".join(f"- {{name: {name}, minimum: 1}}\n" for name in names)
+    queries = [golden(name, tier=name) for name in names]
+    return accepted(lab.check(queries, [run(name) for name in names], config), "tiers: expected ")
 
 
 def a_key(lab: Lab, size: int) -> bool:
@@ -201,6 +213,7 @@ CASES: Cases = {
     "TAG": Case(a_tag),
     "KEY": Case(a_key),
     "QUESTION": Case(a_question),
+    "TIERS": Case(tiers),
     "TAGS": Case(tags_of_all, small=10),
     "CONFIG_VALUES": Case(values_of_the_config, small=20),
     "CONFIG_DEPTH": Case(levels_of_the_config),
