@@ -15,7 +15,7 @@ from tests.records import query, report
 from tests.reports.page import Page
 
 MODES = ("trustworthy", "disputed", "abstain")
-COUNTS = {
+COUNTS: dict[tuple[str, str | None], int] = {
     ("trustworthy", "trustworthy"): 8,
     ("trustworthy", "abstain"): 2,
     ("disputed", "disputed"): 1,
@@ -24,16 +24,16 @@ COUNTS = {
 }
 
 
-def matrix_of(counts: dict[tuple[str, str], int]) -> dict[str, dict[str, int]]:
+def matrix_of(counts: dict[tuple[str, str | None], int]) -> dict[str, dict[str, int]]:
     return {wanted: {found: counts.get((wanted, found), 0) for found in MODES} for wanted in MODES}
 
 
-def made(before: dict[tuple[str, str], int] | None = None) -> Report:
+def made(before: dict[tuple[str, str | None], int] | None = None) -> Report:
     modes = ModesReport(
         matrix=matrix_of(COUNTS),
         baseline_matrix=None if before is None else matrix_of(before),
         accuracy=0.8,
-        per_mode=measures(dict(COUNTS), MODES),
+        per_mode=measures(COUNTS, MODES),
         false_answer_rate=0.25,
         over_refusal_rate=0.18,
         missing=0,
