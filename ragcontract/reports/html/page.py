@@ -23,7 +23,7 @@ from ragcontract.reports.headline import headline_phrase, shared_note, subject
 from ragcontract.reports.html import data
 from ragcontract.reports.html.cards import Cards, cards
 from ragcontract.reports.html.extras import Fold, folds
-from ragcontract.reports.html.outcomes import Heat, TierRow, heat, tier_rows
+from ragcontract.reports.html.outcome_views import Heat, TierRow, heat, tier_rows
 from ragcontract.reports.html.page_text import Part, note, sentence, shown, with_code
 from ragcontract.reports.html.query_rows import Queries, queries
 from ragcontract.reports.html.tags import Tags, tags
