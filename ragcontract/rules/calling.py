@@ -49,8 +49,6 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
     arguments: Annotated[
         dict[str, Any],
         Meta(
-            max_length=bounds.ARGUMENTS,
-            title=f"an object of at most {bounds.ARGUMENTS:,} arguments",
             description="Arguments that a call must have to count, each a value or `{regex: …}`.",
         ),
     ] = msgspec.field(default_factory=dict)
@@ -66,9 +64,11 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
         return hash((type(self), self.tool, arguments))
 
     def faults(self) -> Iterable[Fault]:
-        """Return patterns that are none, and arguments that are nested too deeply."""
+        """Return patterns that are none, and arguments that are too many or nested too deeply."""
         from ragcontract.answers.json_values import TooDeepError, comparable
 
+        if (count := len(self.arguments)) > bounds.ARGUMENTS:
+            return [(("arguments",), f"has {count:,} arguments; expected at most {bounds.ARGUMENTS:,}")]
         wrong: list[Fault] = []
         for name, value in self.arguments.items():
             try:
@@ -191,14 +191,14 @@ def _is_pattern(value: object) -> bool:
 def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
     from msgspec import ValidationError, convert
 
-    from ragcontract.answers.matcher_records import Single
+    from ragcontract.answers.matcher_records import Matcher
     from ragcontract.answers.matchers import faults
     from ragcontract.files.schema import mismatches
 
     try:
-        pattern = convert(value, Single)
+        pattern = convert(value, Matcher)
     except ValidationError:
-        yield from mismatches(value, Single)
+        yield from mismatches(value, Matcher)
         return
     yield from faults(pattern, "regex")
 
@@ -210,7 +210,7 @@ def _finds(written: dict[str, Any], value: object) -> bool:
     from msgspec import convert
 
     from ragcontract.answers.answer_text import answer_of
-    from ragcontract.answers.matcher_records import Single
+    from ragcontract.answers.matcher_records import Matcher
     from ragcontract.answers.matchers import finds, matcher
 
-    return finds(matcher(convert(written, Single), "regex"), answer_of(value))
+    return finds(matcher(convert(written, Matcher), "regex"), answer_of(value))
