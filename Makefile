@@ -4,11 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := build/uv
 RECIPES := build/recipes
+ORACLES := build/oracles
+EVALUATORS := build/evaluators
 DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs requirements demo test test-action test-recipes bench bench-quick bench-growth fuzz lint types unit format clean
+.PHONY: help docs requirements demo test test-action test-recipes test-oracles bench bench-quick bench-growth fuzz lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +29,18 @@ $(RECIPES)/ready: pyproject.toml requirements/recipes.txt requirements/runtime.t
 	@echo "Setting up $(RECIPES) (once, about a minute) ..."
 	@$(PYTHON) -m venv $(RECIPES)
 	@$(RECIPES)/bin/pip install --quiet --disable-pip-version-check -r requirements/recipes.txt -e .
+	@touch $@
+
+$(ORACLES)/ready: requirements/oracles.txt
+	@echo "Setting up $(ORACLES) (once, about two minutes) ..."
+	@$(PYTHON) -m venv $(ORACLES)
+	@$(ORACLES)/bin/pip install --quiet --disable-pip-version-check -r requirements/oracles.txt
+	@touch $@
+
+$(EVALUATORS)/ready: requirements/evaluators.txt
+	@echo "Setting up $(EVALUATORS) (once, about two minutes) ..."
+	@$(PYTHON) -m venv $(EVALUATORS)
+	@$(EVALUATORS)/bin/pip install --quiet --disable-pip-version-check -r requirements/evaluators.txt
 	@touch $@
 
 $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirements.txt
@@ -76,13 +90,16 @@ types: $(VENV)/ready  ## Check types
 	$(BIN)/mypy
 
 unit: $(VENV)/ready  ## Run the tests with coverage
-	$(BIN)/pytest -m "not container and not recipes" -n auto --dist loadgroup --cov --cov-report=term
+	$(BIN)/pytest -m "not container and not recipes and not oracles" -n auto --dist loadgroup --cov --cov-report=term
 
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container
 
 test-recipes: $(VENV)/ready $(RECIPES)/ready  ## Run the exporters of examples/recipes with the libraries that they are for
 	$(BIN)/pytest -m recipes
+
+test-oracles: $(VENV)/ready $(ORACLES)/ready $(EVALUATORS)/ready  ## Compare metrics and verdicts with the packages that users know
+	$(BIN)/pytest -m oracles
 
 bench: $(VENV)/ready  ## Measure time and memory beside other tools and write docs/performance.md
 	$(BIN)/python -m benchmarks

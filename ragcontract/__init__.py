@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from ragcontract.core.errors import InputError, OutputError
     from ragcontract.core.golden import GoldenQuery
     from ragcontract.core.version import __version__ as __version__
+    from ragcontract.recall_functions import (
+        acontext_recall_ids,
+        acontext_recall_text,
+        context_recall_ids,
+        context_recall_text,
+    )
     from ragcontract.reports.api_report import ContractBroken, Report
     from ragcontract.runs.writer import RunWriter
 
@@ -21,7 +27,11 @@ __all__ = [
     "OutputError",
     "Report",
     "RunWriter",
+    "acontext_recall_ids",
+    "acontext_recall_text",
     "check",
+    "context_recall_ids",
+    "context_recall_text",
     "load_golden",
     "load_run",
 ]
@@ -34,7 +44,11 @@ _HOMES = {
     "OutputError": "ragcontract.core.errors",
     "Report": "ragcontract.reports.api_report",
     "RunWriter": "ragcontract.runs.writer",
+    "acontext_recall_ids": "ragcontract.recall_functions",
+    "acontext_recall_text": "ragcontract.recall_functions",
     "check": "ragcontract.api",
+    "context_recall_ids": "ragcontract.recall_functions",
+    "context_recall_text": "ragcontract.recall_functions",
     "load_golden": "ragcontract.api",
     "load_run": "ragcontract.api",
 }

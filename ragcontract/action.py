@@ -124,11 +124,13 @@ def _check_and_write(job: _Job) -> Delivery:
         config=inputs.config,
         run=Local(open_run(inputs.run)),
         baseline=Local(open_baseline(inputs.baseline)) if inputs.baseline else None,
+        scores=inputs.scores,
         k=settings.k,
         tags=settings.tag,
         repeats=settings.repeats,
         detail=settings.report_json_detail,
         source=_provenance(settings, context),
+        no_answers=settings.no_answers,
     )
     try:
         outcome = pipeline.check(request, now=job.world.clock())

@@ -10,6 +10,7 @@ from ragcontract.contract.golden_file import read_golden
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.rule import Plugin
 from ragcontract.evaluation.source import Local
 from ragcontract.files.problems import Problems
 from ragcontract.registry import BUILT_IN
@@ -45,28 +46,37 @@ def check(
     golden: Path | Sequence[Path],
     run: Path | Sequence[Path] | RunMapping,
     baseline: Path | Sequence[Path] | None = None,
+    scores: Path | Sequence[Path] = (),
     config: Path | None = None,
     k: int | None = None,
     tags: str | Sequence[str] = (),
     repeats: bool = False,
+    plugins: Sequence[Plugin] = (),
+    no_answers: bool = False,
 ) -> Report:
     """Judge a run against its contract, as ``rag-contract check`` does, and return the report.
 
     ``report.raise_if_failed()`` raises :class:`~ragcontract.ContractBroken` if the contract is broken.
     ``report.verdict`` is "pass" or "fail", ``report.failed_checks`` has the reasons, and ``report.warnings`` probable
     mistakes. Only the given files are read: an existing ``baseline.json`` is not used unless it is passed. The run may
-    also be a mapping from query ids to what ``RunWriter.write`` accepts. With ``tags``, only the queries with one of
-    them and the limits of these tags are judged, as with ``--tag``. With ``repeats``, a run may have several rows per
-    query, which are averaged. Raises :class:`~ragcontract.InputError` if the run cannot be judged.
+    also be a mapping from query ids to what ``RunWriter.write`` accepts. ``scores`` are files with the scores and
+    checks that other tools computed for it. With ``tags``, only the queries with one of them and the limits of these
+    tags are judged, as with ``--tag``. With ``repeats``, a run may have several rows per query, which are averaged.
+    ``plugins`` are objects for the rule ``custom``, found by the names of their classes. With ``no_answers``, the
+    report has no text that the application or its documents said. Raises :class:`~ragcontract.InputError` if the run
+    cannot be judged.
     """
     request = pipeline.Request(
         golden=named(golden, "golden"),
         run=Local(InMemory(run=run) if isinstance(run, Mapping) else open_run(named(run, "run"))),
         baseline=None if baseline is None else Local(open_baseline(named(baseline, "baseline"))),
+        scores=named_scores(scores),
         config=None if config is None else os.fspath(config),
         k=valid_k(k),
         tags=named_tags(tags),
         repeats=repeats,
+        plugins={type(plugin).__name__: plugin for plugin in plugins},
+        no_answers=no_answers,
     )
     return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
 
@@ -81,6 +91,11 @@ def valid_k(k: int | None) -> int | None:
 def named_tags(tags: str | Sequence[str]) -> list[str]:
     """Return one or several tags as a list."""
     return [tags] if isinstance(tags, str) else [*tags]
+
+
+def named_scores(paths: Path | Sequence[Path]) -> list[str]:
+    """Return no, one or several scores files as a list of strings."""
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
 
 
 def named(paths: Path | Sequence[Path], what: str) -> list[str]:

@@ -4,19 +4,24 @@ Only the first two stages read files; the rest is pure. The clock, the sources a
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.contract.resolve import Contract, resolve
+from ragcontract.core.rule import Plugin
+from ragcontract.core.run import SCORED_BY
 from ragcontract.evaluation.aggregates import aggregate
+from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Source
 from ragcontract.files.mistaken import without_swapped
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Problems
+from ragcontract.files.unquoted import without_values
 from ragcontract.judging.decision import Decision, decide
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.unjudgeable import unjudgeable
@@ -24,6 +29,7 @@ from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports.build import report_of
 from ragcontract.reports.queries import query_reports
 from ragcontract.reports.report import Detail, Provenance, QueryReport, Report
+from ragcontract.runs.score_files import read_scores
 
 log = logging.getLogger(__name__)
 
@@ -33,15 +39,17 @@ class Request(Struct, frozen=True, kw_only=True):
 
     With ``tags``, only the golden queries with one of them and the limits of these tags are judged. ``repeats`` allows
     several rows per query in a run. Without ``judge``, the run is only measured, without rules or limits; without
-    ``gates``, it is judged by the rules alone. ``store`` requires a run that can become a baseline, and retains its
-    document ids. ``detail`` says which queries report.json lists; its default depends on their number. ``source`` is
-    the origin of the report. With ``awaits_baseline``, limits that need a baseline are left out where there is none
-    yet.
+    ``gates``, it is judged by the rules alone. ``scores`` are scores files for the run. ``store`` requires a run that
+    can become a baseline, and retains its document ids. ``detail`` says which queries report.json lists; its default
+    depends on their number. ``source`` is the origin of the report. With ``no_answers``, no text that the application
+    or its documents said is in any output. With ``awaits_baseline``, limits that need a baseline are left out where
+    there is none yet. ``plugins`` are objects for the rule ``custom``, by class name.
     """
 
     golden: Sequence[str]
     run: Source
     baseline: Source | None = None
+    scores: Sequence[str] = ()
     config: str | None = None
     k: int | None = None
     tags: Sequence[str] = ()
@@ -52,6 +60,8 @@ class Request(Struct, frozen=True, kw_only=True):
     detail: Detail | None = None
     source: Provenance | None = None
     awaits_baseline: bool = False
+    plugins: Mapping[str, Plugin] = {}
+    no_answers: bool = False
     progress: Progress = no_progress
 
 
@@ -95,6 +105,7 @@ def load(request: Request, registry: Registry) -> Contract:
     has_baseline = awaited or request.baseline is not None
     contract = resolve(golden, config_file, registry, has_baseline=has_baseline, tags=request.tags)
     contract = contract.without_comparisons() if awaited else contract
+    contract = contract.with_plugins(request.plugins)
     if not request.judge:
         return contract.without_limits()
     return contract if request.gates else contract.without_gates()
@@ -102,17 +113,28 @@ def load(request: Request, registry: Registry) -> Contract:
 
 def evaluate(contract: Contract, request: Request) -> Evaluation:
     """Score both sides row by row with the same plan, and average. The sources read, locally or on a cluster."""
-    plan = contract.plan(repeats=request.repeats, keep_ids=request.store)
+    plan = contract.plan(repeats=request.repeats, keep_ids=request.store, texts=not request.no_answers)
+    given = read_scores(request.scores, plan.wanted_scores, request.progress) if request.scores else None
+    plan = replace(plan, given=given)
     run = request.run.evaluate(plan)
+    if given and given.scored_by:
+        run = replace(run, versions={**run.versions, SCORED_BY: list(given.scored_by)})
     baseline = request.baseline.evaluate(plan.for_baseline(run.retrieved)) if request.baseline else None
+    if request.no_answers:
+        run, baseline = without_texts(run), baseline and without_texts(baseline)
     aggregates = aggregate(plan, run, baseline)
-    return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates)
+    return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates, given=given)
+
+
+def without_texts(side: Side) -> Side:
+    """Return a side whose problems quote no value of its rows."""
+    return replace(side, problems=without_values(side.problems))
 
 
 def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     """Return all problems and warnings of all inputs: contract, limits, run and baseline."""
     contract = evaluation.contract
     sides = [evaluation.run, *([evaluation.baseline] if evaluation.baseline else [])]
-    of_sides = sum((side.problems for side in sides), Problems())
-    of_files = without_swapped(contract.problems + contract.limit_problems + of_sides)
+    of_rows = sum((side.problems for side in sides), evaluation.given.problems if evaluation.given else Problems())
+    of_files = without_swapped(contract.problems + contract.limit_problems + of_rows)
     return of_files + unjudgeable(evaluation, complete=complete)

@@ -34,6 +34,7 @@ class Options(Struct, frozen=True, kw_only=True):
     golden: Paths = None
     run: Paths = None
     baseline: Paths = None
+    scores: Paths = None
     config: PathLike | None = None
     k: int | None = None
     tags: str | Sequence[str] = ()
@@ -60,6 +61,7 @@ class Options(Struct, frozen=True, kw_only=True):
             golden=_listed(self.golden),
             run=_listed(self.run),
             baseline=_listed(self.baseline),
+            scores=_listed(self.scores),
             config=None if self.config is None else os.fspath(self.config),
             folder=str(folder),
         )
@@ -179,6 +181,7 @@ def _judge(options: Options, folder: Path, run: Any) -> Judged:
         golden=paths.golden,
         run=paths.run if run is None else _run_of(run, contract, folder),
         baseline=paths.baseline,
+        scores=paths.scores,
         config=paths.config,
         k=options.k,
         tags=options.tags,

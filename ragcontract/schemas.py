@@ -1,28 +1,43 @@
 """The JSON Schemas of the file formats, generated from the records that read or write them."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from ragcontract.contract.config import DEFAULT_K, config_record
+from ragcontract.contract.declared import NAME, names_taken
 from ragcontract.contract.golden_row import golden_record
 from ragcontract.contract.limits import AT_K, limit_keys
-from ragcontract.core.gate import LimitKey
+from ragcontract.core.gate import LimitKey, Percentage
 from ragcontract.core.metric import MetricSettings
 from ragcontract.core.rule import RowRule, names_of
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import json_schema
+from ragcontract.metrics.named_scores import DeclaredScore
 from ragcontract.registry import BUILT_IN, Registry
 from ragcontract.reports.diff_report import DiffReport
 from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.reports.run_comparison import RunComparison
 from ragcontract.rules.turns import InTurns
+from ragcontract.runs.score_rows import ScoresRow
 from ragcontract.runs.stored import BaselineFile
 
-_SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,))
+# With a declared score, because run rows have a field for them.
+_SETTINGS = MetricSettings(cutoffs=(DEFAULT_K,), declared={"faithfulness": DeclaredScore(source="scores")})
+_NUMBER = msgspec.json.schema(float | None)
+_CHANGE = msgspec.json.schema(Annotated[float, Meta(ge=0)] | Percentage | None)
+_DECLARED = {"$ref": "#/$defs/DeclaredScore"}
 
-_SECTIONS = {"Drops": "fail_on", "FailOn": "fail_on", "Minimums": "minimums", "Maximums": "maximums"}
+_SECTIONS = {
+    "Drops": "fail_on",
+    "FailOn": "fail_on",
+    "Minimums": "minimums",
+    "TagMinimums": "minimums",
+    "Maximums": "maximums",
+    "TagMaximums": "maximums",
+}
 
 
 def schema_of(name: str, registry: Registry = BUILT_IN) -> dict[str, Any]:
@@ -38,7 +53,28 @@ def _config(registry: Registry) -> dict[str, Any]:
         patterns = _patterns(definition, [key for key in keys if key.section == section])
         if definition in schema["$defs"] and patterns:
             schema["$defs"][definition]["patternProperties"] = patterns
+    _allow_declared(schema["$defs"], names_taken(keys))
     return schema
+
+
+def _allow_declared(definitions: dict[str, Any], taken: Iterable[str]) -> None:
+    """Allow the names that a configuration declares; whether it declares them, only a check knows.
+
+    Names that are ``taken`` by built-in metrics are not allowed, at no cut-off.
+    """
+    weaker = "A check is stricter: other metrics must be declared under `metrics`, and limits fit their scale."
+    built_in = "|".join(sorted(taken))
+    for name, end, limit in (
+        ("Minimums", "", _NUMBER),
+        ("Maximums", "", _NUMBER),
+        ("Drops", "_(drop|rise)_gt", _CHANGE),
+        ("FailOn", "_(drop|rise)_gt", _CHANGE),
+    ):
+        pattern = f"^(?!({built_in})(_at_[0-9k]+)?{end}$){NAME.pattern}{end}$"
+        definitions[name].setdefault("patternProperties", {})[pattern] = {**limit, "description": weaker}
+    definitions |= msgspec.json.schema(DeclaredScore)["$defs"]
+    metrics = definitions["Metrics"]
+    metrics["patternProperties"] = {f"^(?!({'|'.join(metrics['properties'])})$){NAME.pattern}$": _DECLARED}
 
 
 def _patterns(definition: str, keys: list[LimitKey]) -> dict[str, Any]:
@@ -58,7 +94,7 @@ def _run(registry: Registry) -> dict[str, Any]:
         *(family.needs for family in metrics),
         *(rule.needs | InTurns.needs for rule in registry.rules if issubclass(rule, RowRule)),
     )
-    return json_schema(row_type(needs))
+    return json_schema(row_type(needs, results_required=False))
 
 
 def _report(registry: Registry) -> dict[str, Any]:
@@ -72,6 +108,7 @@ def _report(registry: Registry) -> dict[str, Any]:
 SCHEMAS: dict[str, Callable[[Registry], dict[str, Any]]] = {
     "golden": lambda registry: json_schema(golden_record(registry)),
     "run": _run,
+    "scores": lambda _registry: json_schema(ScoresRow),
     "baseline": lambda _registry: json_schema(BaselineFile),
     "config": _config,
     "report": _report,

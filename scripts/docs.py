@@ -210,6 +210,7 @@ PAGES: dict[str, Render] = {
         {
             "fields of golden": _fields("golden", "GoldenRow"),
             "fields of run": _fields("run", "RunRow"),
+            "fields of scores": _fields("scores", "ScoresRow"),
             "fields of result": _fields("run", "Result"),
         }
     ),

@@ -23,6 +23,7 @@ PINNED_BASE = re.compile(r"python:(?P<python>\d+\.\d+)-slim@sha256:[0-9a-f]{64}"
 # Only wheels: building a source distribution would run what no hash covers.
 COMPILE = ("pip", "compile", "--quiet", "--no-config", "--no-header", "--no-annotate", "--generate-hashes")
 WHEELS = ("--only-binary", ":all:", "--emit-build-options", "--python-platform", "linux")
+EXTRAS = ("--extra", "answers", "--extra", "text")  # what a check of answers needs; the others are large
 HEADERS = {
     IMAGE: "# What the image installs: the versions of runtime.txt, with hashes. `make requirements` writes it.\n",
     BUILD: "# What builds the wheel, in the image and for a release, with hashes. `make requirements` writes it.\n",
@@ -101,7 +102,7 @@ def disagreements(root: Path) -> Iterator[str]:
 def lock(uv: str, root: Path) -> None:
     """Write the hashes of all packages, and the base into the Dockerfile; locked versions stay where they can."""
     lock_file(uv, root, BUILD, "-", given="\n".join(backend(root)))
-    lock_file(uv, root, IMAGE, "pyproject.toml", "--constraints", RUNTIME)
+    lock_file(uv, root, IMAGE, "pyproject.toml", *EXTRAS, "--constraints", RUNTIME)
     dockerfile = (root / DOCKERFILE).read_text("utf-8")
     (root / DOCKERFILE).write_text(re.sub(r"(?m)^ARG BASE=.*$", f"ARG BASE={base(root)}", dockerfile), "utf-8")
 

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "ragcontract"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__", "guard", "spark", "__init__"),
     ("cli", "action", "cluster.python_api", "cluster.session", "pytest_plugin", "pytest_cases"),
-    ("api", "schemas"),
+    ("api", "recall_functions", "schemas"),
     ("child", "logs", "memory"),
     ("interrupts",),
     ("pipeline",),

@@ -11,6 +11,7 @@ import yaml
 from ragcontract.contract.config import config_record
 from ragcontract.contract.golden_row import golden_record
 from ragcontract.contract.limits import limit_keys
+from ragcontract.core.rule import names_of
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import mismatches
 from ragcontract.registry import BUILT_IN
@@ -155,7 +156,8 @@ def test_the_schema_of_reports_is_of_a_judged_one_or_of_an_error() -> None:
 
 def test_the_schema_of_reports_lists_the_rules() -> None:
     rules = schema("report")["$defs"]["ViolationReport"]["properties"]["rule"]["enum"]
-    assert rules == ["forbidden_docs", "must_include", "must_include_any", "must_rank_at_most"]
+    assert rules == sorted({name for rule in BUILT_IN.rules for name in names_of(rule)})
+    assert {"forbidden_docs", "must_include", "must_include_any", "must_rank_at_most", "must_contain"} <= set(rules)
 
 
 def test_the_report_of_an_action_that_cannot_judge_is_accepted(tmp_path: Path, github: GitHub) -> None:

@@ -71,7 +71,7 @@ class MustSay(RowRule, frozen=True, kw_only=True, gc=False, tag="must_say"):
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
         """Yield a violation where it does not."""
         if self.phrase not in (row.response or ""):
-            found = (Name(row.response),) if row.response else ("no answer",)
+            found = (Name(row.response, said=True),) if row.response else ("no answer",)
             yield Violation(rule="must_say", expected=(Name(self.phrase), " in the answer"), found=found)
 
 

@@ -43,6 +43,10 @@ def out_option(option: str, default: str, what: str) -> Decorate:
 
 GOLDEN = files_option("--golden", f"Golden queries; several files and globs form one set. [{defaults.GOLDEN}]")
 RUN = files_option("--run", f"What the retriever returned; several files and globs form one run. [{defaults.RUN}]")
+SCORES = files_option(
+    "--scores",
+    "Scores and checks that other tools computed for the queries of the run; several files and globs. [none]",
+)
 BASELINE = files_option(
     "--baseline",
     f"A file written by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if it exists]",
@@ -92,11 +96,17 @@ def refuse_empty(given: Mapping[str, Sequence[str | None]]) -> None:
 
 
 def find_paths(
-    golden: Sequence[str], run: Sequence[str], config: str | None, baseline: Sequence[str] | None = None
+    golden: Sequence[str],
+    run: Sequence[str],
+    config: str | None,
+    baseline: Sequence[str] | None = None,
+    scores: Sequence[str] = (),
 ) -> InputPaths:
     """Return the input paths with defaults; if ``baseline`` is None, no baseline is used even if the file exists."""
-    refuse_empty({"--golden": golden, "--run": run, "--baseline": baseline or (), "--config": [config]})
-    paths = defaults.find_inputs(golden=golden, run=run, baseline=baseline or (), config=config)
+    refuse_empty(
+        {"--golden": golden, "--run": run, "--scores": scores, "--baseline": baseline or (), "--config": [config]}
+    )
+    paths = defaults.find_inputs(golden=golden, run=run, scores=scores, baseline=baseline or (), config=config)
     return paths if baseline is not None else replace(paths, baseline=None)
 
 
@@ -116,6 +126,7 @@ class Sources(Struct, frozen=True, kw_only=True):
             config=paths.config,
             run=self.run,
             baseline=self.baseline,
+            scores=paths.scores,
             k=k,
             tags=tags,
             repeats=repeats,

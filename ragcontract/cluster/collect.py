@@ -19,6 +19,7 @@ from ragcontract.evaluation.duplicates import Duplicates
 from ragcontract.evaluation.fold import merged
 from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import RowOutcome
+from ragcontract.evaluation.score_gaps import ScoreGaps
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.runs.order import look_like_distances, out_of_order
@@ -53,6 +54,8 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
         versions=_versions(counts, location, problems),
         files=tuple(SourceFile(path=name, sha256="") for name in names),
         missing=missing,
+        lacking=outcomes.gaps.lacking(),
+        undeclared=tuple(one.key.decode() for one in counts.first("undeclared", bounds.NAMES)),
         retrieved=_retrieved(counts, job, missing),
         unknown=tuple(unknown),
         more_unknown=counts.size("unknown").counts - len(unknown),
@@ -79,6 +82,7 @@ class _Outcomes:
         self.rows: dict[str, int] = {}
         self.columns = tuple(Column(len(family.metrics), job.numbers) for family in job.plan.families)
         self.violations: dict[str, tuple[Violation, ...]] = {}
+        self.gaps = ScoreGaps(job.plan.scores)
         decode = msgspec.msgpack.Decoder(RowOutcome).decode
         decoded = {key: decode(key) for key in {one.key for one in counted}}  # queries with the same ranks share one
         by_query: dict[int, list[Counted]] = {}
@@ -95,6 +99,7 @@ class _Outcomes:
         for number, column in enumerate(self.columns):
             column.note(query_id, averaged_values([one.values[number] for one in outcomes], rows))
         for outcome in outcomes:
+            self.gaps.note(query_id, outcome.lacking)
             if outcome.violations:
                 self.violations[query_id] = merged(self.violations.get(query_id, ()), outcome.violations)
 

@@ -8,7 +8,7 @@ from pathlib import Path as LocalPath
 from pyspark.sql import DataFrame, SparkSession
 
 from ragcontract import pipeline
-from ragcontract.api import Path, named, named_tags, valid_k
+from ragcontract.api import Path, named, named_scores, named_tags, valid_k
 from ragcontract.cluster.frames import Rows
 from ragcontract.cluster.spark_source import OnSpark
 from ragcontract.evaluation.source import Local, Source
@@ -24,6 +24,7 @@ def check(
     golden: Path | Sequence[Path],
     run: RunOnCluster,
     baseline: RunOnCluster | None = None,
+    scores: Path | Sequence[Path] = (),
     config: Path | None = None,
     k: int | None = None,
     tags: str | Sequence[str] = (),
@@ -33,14 +34,15 @@ def check(
 
     ``run`` is anything that ``session`` can read: paths, folders and patterns of Parquet or (by their names) JSON
     lines, or a data frame with the columns of a run row. So is ``baseline``, unless it is a file that ``rag-contract
-    baseline`` stored. Stored baselines, the golden queries and the configuration are read from the driver's file
-    system. With ``tags``, only the queries with one of them and the limits of these tags are judged. Raises
-    :class:`~ragcontract.InputError` if the input cannot be evaluated.
+    baseline`` stored. Stored baselines, scores files, the golden queries and the configuration are read from the
+    driver's file system. With ``tags``, only the queries with one of them and the limits of these tags are judged.
+    Raises :class:`~ragcontract.InputError` if the input cannot be evaluated.
     """
     request = pipeline.Request(
         golden=named(golden, "golden"),
         run=source_of(session, _rows(run, "run")),
         baseline=None if baseline is None else source_of(session, _rows(baseline, "baseline"), may_be_stored=True),
+        scores=named_scores(scores),
         config=None if config is None else os.fspath(config),
         k=valid_k(k),
         tags=named_tags(tags),
@@ -54,6 +56,7 @@ def score(
     *,
     golden: Path | Sequence[Path],
     run: RunOnCluster,
+    scores: Path | Sequence[Path] = (),
     config: Path | None = None,
     k: int | None = None,
     repeats: bool = False,
@@ -62,6 +65,7 @@ def score(
     request = pipeline.Request(
         golden=named(golden, "golden"),
         run=source_of(session, _rows(run, "run")),
+        scores=named_scores(scores),
         config=None if config is None else os.fspath(config),
         k=valid_k(k),
         repeats=repeats,

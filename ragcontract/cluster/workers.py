@@ -15,6 +15,8 @@ unordered                              file                          number whos
 depth       number of results                                        number with as many results
 retrieved   number of golden query     encoded results of a row      number of rows with these results
                                        that reports list
+undeclared                             name of a score that no       number with this score
+                                       metric reads
 problem                                message about a row           number with this problem
 tally                                  one of ``TALLIES``            total
 ==========  =========================  ============================  ========================================
@@ -38,6 +40,7 @@ from ragcontract.core.run import RunRow, versions_in
 from ragcontract.evaluation.duplicates import DuplicateCounter
 from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, RowOutcome
+from ragcontract.evaluation.score_gaps import ScoreGaps
 from ragcontract.files.arrow import Columns
 from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.opening import UTF8_BOM
@@ -118,6 +121,8 @@ class _Counts:
         self._others: Counter[Key] = Counter()
         self._duplicates = DuplicateCounter(job.plan.k)
         self._listed = ListedResults(job.plan)
+        self._gaps = ScoreGaps(job.plan.scores)
+        self._reads_scores = bool(job.plan.scores)
         self._yielded = 0  # how many lists of results have been yielded
         self._described = 0
 
@@ -166,9 +171,11 @@ class _Counts:
             return RowOutcome(score=score)
         found = plan.beside_ranks(query, row)
         if isinstance(found, list):
-            self.bad(_location(file, query.id), [Mismatch((), why) for why in found])
+            self.bad(_location(file, query.id), [Mismatch((one.field,) if one.field else (), one.why) for one in found])
             return None
-        return RowOutcome(score=score, values=found.values, violations=found.violations)
+        for name in self._gaps.unread(row.scores) if self._reads_scores else ():
+            self._others["undeclared", 0, name.encode(errors="replace")] += 1
+        return RowOutcome(score=score, values=found.values, violations=found.violations, lacking=found.lacking)
 
     def bad(self, location: str, mismatches: Iterable[Mismatch]) -> None:
         """Count the problems of an invalid row; the first ``bounds.PROBLEMS`` of each part of a run are described."""

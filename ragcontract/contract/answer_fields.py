@@ -1,13 +1,17 @@
 """Converts the fields of a golden row about the answer: into rules, and into what the query expects of the answer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from ragcontract.contract.element_fields import element_faults, element_rules
 from ragcontract.contract.golden_row import ANSWER_FIELDS, GoldenRow
 from ragcontract.core.golden import ExpectedAnswer
-from ragcontract.core.rule import Rule
+from ragcontract.core.rule import RowRule, Rule
 from ragcontract.files.schema import Mismatch
+from ragcontract.rules.answering import Answered
+from ragcontract.rules.expected_mode import ExpectedMode
+from ragcontract.rules.refusing import MustRefuse
 
 
 class AnswerFields(Struct, frozen=True, kw_only=True):
@@ -26,31 +30,64 @@ def present(row: GoldenRow) -> list[str]:
     return [name for name in ANSWER_FIELDS if getattr(row, name, None) is not None]
 
 
+def has_options(row: GoldenRow) -> bool:
+    """Return whether a row has fields that belong to others about the answer."""
+    options = (row.tier, row.as_evaluated, row.allowed_phrases, row.min_required)
+    return any(option is not None for option in options)
+
+
 def answer_fields(row: GoldenRow) -> AnswerFields:
-    """Convert the fields of a row about the answer, of which it has at least one."""
+    """Convert the fields of a row about the answer, or options of them; it has at least one."""
     mismatches = list(_contradictions(row))
-    if mismatches:
+    calls = _reference_calls(row)
+    if isinstance(calls, list):
+        mismatches += calls
+    if mismatches or isinstance(calls, list):
         return AnswerFields(mismatches=tuple(mismatches))
-    return AnswerFields(rules=tuple(_rules(row)), answer=_expected(row))
+    return AnswerFields(rules=tuple(_rules(row)), answer=_expected(row, calls))
 
 
 def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
     """Yield what is wrong with fields that are valid on their own."""
-    if row.allowed_phrases is not None and row.forbidden_claims is None:
-        yield Mismatch(("allowed_phrases",), "needs forbidden_claims, to allow some of them within these phrases")
+    for number, rule in enumerate(_entries(row)):
+        for path, message in rule.faults():
+            yield Mismatch(("rules", number, *path), message)
+    yield from element_faults(row)
+    if row.reference_contexts is not None and not row.reference_contexts:
+        yield Mismatch(("reference_contexts",), "is empty; give the texts that must be retrieved, or leave it out")
+
+
+def _reference_calls(row: GoldenRow) -> tuple[Struct, ...] | list[Mismatch] | None:
+    """Return the tool calls that must be made, or what is wrong with them; None if the row does not have the field."""
+    if row.reference_tool_calls is None:
+        return None
+    from ragcontract.contract.reference_calls import reference_calls
+
+    return reference_calls(row.reference_tool_calls)
 
 
 def _rules(row: GoldenRow) -> Iterator[Rule]:
-    """Yield the entries of ``rules``, then the rules made from other fields."""
-    yield from getattr(row, "rules", None) or ()
+    """Yield the rules: that there is an answer, the entries of ``rules``, then those made from other fields."""
+    rules = [*_entries(row), *element_rules(row)]
+    if any(isinstance(rule, RowRule) and rule.about_answer for rule in rules):
+        refusal_answers = any(isinstance(rule, MustRefuse) for rule in rules)
+        yield Answered(refusal_answers=refusal_answers, blank_answers=row.as_evaluated is not None)
+    yield from rules
+    if row.expected_mode is not None:
+        yield ExpectedMode(mode=row.expected_mode)
 
 
-def _expected(row: GoldenRow) -> ExpectedAnswer | None:
+def _entries(row: GoldenRow) -> Sequence[Rule]:
+    return getattr(row, "rules", None) or ()
+
+
+def _expected(row: GoldenRow, calls: tuple[Struct, ...] | None) -> ExpectedAnswer | None:
     """Return what the row expects of the answer apart from its rules; None if that is nothing."""
     expected = ExpectedAnswer(
         reference=row.reference,
         reference_claims=_tuple(row.reference_claims),
         reference_contexts=_tuple(row.reference_contexts),
+        reference_tool_calls=calls,
         expected_mode=row.expected_mode,
         expected_label=row.expected_label,
         tier=row.tier,

@@ -9,9 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.contract.declared import Metrics, metrics_record
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
-from ragcontract.core.gate import LimitKey
+from ragcontract.core.gate import Fraction, LimitKey
 from ragcontract.core.ids import Id, Rank, Tag
 from ragcontract.core.metric import Gain, RankBy
 from ragcontract.core.rule import Rule, names_of, switch_of
@@ -62,6 +63,14 @@ class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ]
 
 
+class Tier(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A group of golden queries, those with this ``tier``, and the share of them whose rules must hold."""
+
+    name: Annotated[Tag, Meta(description="The tier of golden rows.")]
+    minimum: Annotated[Fraction, Meta(description="The pass rate that the tier must reach.")]
+    gates: Annotated[list[Tag], Meta(description="The tiers that are skipped where this one misses its minimum.")] = []
+
+
 class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which rules of the golden queries are enforced.
 
@@ -69,8 +78,11 @@ class PerQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     fail_on: Annotated[
-        Literal["any", "new"],
-        Meta(description="Whether every broken rule fails, or only one that the baseline does not break already."),
+        Literal["any", "new", "pass_rate"],
+        Meta(
+            description="Whether every broken rule fails, only one that the baseline does not break already, or only "
+            "a limit on the pass rate."
+        ),
     ] = "any"
 
     forbidden_within: Annotated[
@@ -99,6 +111,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fail_on: FailOn = FailOn()
     tags: dict[Tag, TagLimits] = msgspec.field(default_factory=dict)
     per_query: PerQuery = PerQuery()
+    tiers: Annotated[
+        list[Tier], Meta(max_length=bounds.TIERS, description="Pass rates of groups of queries that gate each other.")
+    ] = []
     waivers: list[Waiver] = []
     max_baseline_age: Annotated[
         Rank | None, Meta(description="The age in days beyond which a baseline is reported as old; none by default.")
@@ -110,6 +125,11 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["error", "zero"],
         Meta(description="A golden query without a run row: refuse the run, or score it 0."),
     ] = "error"
+    missing_scores: Annotated[
+        Literal["error", "zero"],
+        Meta(description="A query without a declared score: refuse the run, or count the score's worst value."),
+    ] = "error"
+    metrics: Metrics = Metrics()
 
     answers: AnswerSettings = AnswerSettings()
 
@@ -129,6 +149,7 @@ SECTIONS = {
         "How long retrieval may take, in milliseconds, over the rows of the run that have ``latency_ms``.",
     ),
 }
+ALWAYS = {"minimums", "maximums"}  # also without keys, because declared scores may be limited there
 DROPS = (
     "Drops",
     'How far a metric may get worse than in the baseline: absolute as 0.10, or of the baseline\'s value as "10%".',
@@ -136,15 +157,21 @@ DROPS = (
 CUTOFFS = "``recall{0}`` is about the largest cut-off; ``recall_at_1{1}`` about another one of ``k``."
 
 
-def config_record(registry: Registry, keys: Sequence[LimitKey]) -> type[Config]:
-    """Return the record of a configuration file with these limit keys."""
+def config_record(registry: Registry, keys: Sequence[LimitKey], declared: Iterable[str] = ()) -> type[Config]:
+    """Return the record of a configuration file with these limit keys and ``declared`` scores."""
     changes = _section(*DROPS, [key for key in keys if key.section == "fail_on"])
     sections = {
         name: _section(title, about, [key for key in keys if key.section == name])
         for name, (title, about) in SECTIONS.items()
-        if any(key.section == name for key in keys)
+        if name in ALWAYS or any(key.section == name for key in keys)
     }
-    tagged = {name: made for name, made in sections.items() if any(key.by_tag for key in keys if key.section == name)}
+    tagged = {}
+    for name, made in sections.items():
+        title, about = SECTIONS[name]
+        of_section = [key for key in keys if key.section == name]
+        of_tag = [key for key in of_section if key.by_tag]
+        if of_tag or name in ALWAYS:  # two records of one schema need two names
+            tagged[name] = made if of_tag == of_section else _section(f"Tag{title}", about, of_tag)
     tag_limits = _extended(TagLimits, {"fail_on": (changes, changes()), **_fields(tagged)})
     fail_on = msgspec.defstruct(
         "FailOn",
@@ -159,9 +186,11 @@ def config_record(registry: Registry, keys: Sequence[LimitKey]) -> type[Config]:
     per_query = _extended(PerQuery, dict.fromkeys(switches, (Switch, True)))
     about_tags = Meta(description="Limits for the queries with a tag, by the tag.")
     about_waivers = Meta(description="Failures that are accepted until a date.")
+    metrics = metrics_record(registry, declared)
     made = _extended(
         Config,
         {
+            "metrics": (metrics, metrics()),
             "fail_on": (fail_on, fail_on()),
             **_fields(sections),
             "tags": (Annotated[dict[Tag, tag_limits], about_tags], msgspec.field(default_factory=dict)),  # type: ignore[valid-type]

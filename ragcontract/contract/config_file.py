@@ -1,6 +1,6 @@
 """Reads ``ragcontract.yml``. Every problem is reported with its line."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import date
 from typing import Any
@@ -9,8 +9,10 @@ import msgspec
 from msgspec import Struct
 
 from ragcontract.contract.config import DEFAULT_K, Config, Waiver, config_record
+from ragcontract.contract.declared import declared_in, names_taken, undeclared, why_unknown, written, wrong_scores
 from ragcontract.contract.limits import explained, gates_of, limit_keys
 from ragcontract.contract.locations import Locations
+from ragcontract.contract.tiers import tier_gates, wrong_tiers
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate, LimitKey
@@ -24,16 +26,19 @@ from ragcontract.files.schema import Mismatch, mismatches
 from ragcontract.registry import Registry
 
 NOWHERE = Locations()
+LIMITED = ("minimums", "maximums", "fail_on")
+NEAREST = "did you mean"
 
 
 class ConfigFile(Struct, frozen=True, kw_only=True):
     """The configuration with its gates and source file; defaults where there is no file, or where it is wrong.
 
-    ``cutoffs`` are the effective ones, largest first.
+    ``cutoffs`` are the effective ones, largest first. ``declared`` are the entries of its section ``metrics``.
     """
 
     config: Config = Config()
     cutoffs: tuple[int, ...] = (DEFAULT_K,)
+    declared: Mapping[str, Struct] = {}
     gates: tuple[Gate, ...] = ()
     files: tuple[SourceFile, ...] = ()
     locations: Locations = NOWHERE
@@ -73,7 +78,11 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
         result = _converted(document.value, registry, k, locations)
         if isinstance(result, ConfigFile):
             made = msgspec.structs.replace(result, files=(source,))
-            result = list(_wrong_waivers(made.config.waivers))
+            result = [
+                *_wrong_waivers(made.config.waivers),
+                *wrong_tiers(made.config.tiers),
+                *wrong_scores(made.declared),
+            ]
         found += [(document.line(mismatch.path), mismatch) for mismatch in result]
     if not found:
         return made
@@ -118,22 +127,34 @@ def _converted(
 ) -> ConfigFile | list[Mismatch]:
     named = _cutoffs(value)
     cutoffs = (k,) if k else named
-    keys = limit_keys(registry, cutoffs, named)
-    record = config_record(registry, keys)
+    taken = names_taken(limit_keys(registry, cutoffs, named))
+    declared = declared_in(value, registry, taken)
+    keys = limit_keys(registry, cutoffs, named, declared)
+    record = config_record(registry, keys, [name for name in declared if name not in registry.options])
     try:
         config = msgspec.convert(value, record)
     except msgspec.ValidationError as error:
-        return [_explain(mismatch, keys) for mismatch in mismatches(value, record)] or [Mismatch((), str(error))]
-    gates = tuple(gates_of(config, keys, locations))
-    return ConfigFile(config=config, cutoffs=cutoffs, gates=gates, locations=locations)
+        found = mismatches(value, record)
+        return [_explain(mismatch, value, keys, registry, taken) for mismatch in found] or [Mismatch((), str(error))]
+    gates = (*gates_of(config, keys, locations), *tier_gates(config.tiers, locations))
+    declared = written(config.metrics)
+    return ConfigFile(config=config, cutoffs=cutoffs, declared=declared, gates=gates, locations=locations)
 
 
-def _explain(mismatch: Mismatch, keys: Sequence[LimitKey]) -> Mismatch:
-    """Replace the message on an unknown limit key if its cut-off is not scored or its direction is wrong."""
-    section, key = map(str, ("", "", *mismatch.path)[-2:])
-    if mismatch.message.startswith("unknown key") and (message := explained(section, key, keys)):
-        return Mismatch(mismatch.path, message)
-    return mismatch
+def _explain(
+    mismatch: Mismatch, value: Any, keys: Sequence[LimitKey], registry: Registry, taken: Collection[str]
+) -> Mismatch:
+    """Replace the message on an unknown metric, or on an unknown limit if there is a reason for which it is unknown."""
+    path, message = mismatch
+    if not message.startswith("unknown key"):
+        return mismatch
+    section, key = map(str, ("", "", *path)[-2:])
+    if path[:-1] == ("metrics",):
+        return Mismatch(path, why_unknown(key, value["metrics"].get(key), registry, taken))
+    why = explained(section, key, keys)
+    if why is None and NEAREST not in message and section in LIMITED:
+        why = undeclared(section, key)
+    return Mismatch(path, why) if why else mismatch
 
 
 def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:

@@ -18,13 +18,14 @@ class InputPaths(Struct, frozen=True, kw_only=True):
 
     golden: Sequence[str]
     run: Sequence[str]
+    scores: Sequence[str] = ()
     baseline: Sequence[str] | None = None
     config: str | None = None
 
     @property
     def large(self) -> list[str]:
         """The paths of the inputs that can be large: all but the configuration."""
-        return [*self.golden, *self.run, *(self.baseline or [])]
+        return [*self.golden, *self.run, *self.scores, *(self.baseline or [])]
 
     @property
     def all(self) -> list[str]:
@@ -36,14 +37,15 @@ def find_inputs(
     *,
     golden: Sequence[str],
     run: Sequence[str],
+    scores: Sequence[str] = (),
     baseline: Sequence[str] = (),
     config: str | None = None,
     folder: str = "",
 ) -> InputPaths:
     """Return the input paths with defaults for those not given; paths are relative to ``folder``.
 
-    A baseline or a configuration that is not given is used only if the default file exists. All other paths must
-    exist; reading them reports those that do not.
+    Scores files are only used if they are given. A baseline or a configuration that is not given is used only if the
+    default file exists. All other paths must exist; reading them reports those that do not.
     """
     home = Path(folder)
 
@@ -58,6 +60,7 @@ def find_inputs(
     return InputPaths(
         golden=inside(golden or [GOLDEN]),
         run=inside(run or [RUN]),
+        scores=inside(scores),
         baseline=inside(baseline) if baseline else None,
         config=str(home / config) if config else None,
     )

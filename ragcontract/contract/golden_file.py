@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ragcontract.contract.answer_fields import NO_FIELDS, AnswerFields, present
+from ragcontract.contract.answer_fields import NO_FIELDS, AnswerFields, has_options, present
 from ragcontract.contract.golden_row import GoldenRow, golden_record
 from ragcontract.contract.turn_fields import fields_of
 from ragcontract.core import bounds
@@ -90,7 +90,7 @@ class _Builder:
             return
         if row.must_rank_at_most is not None and not relevant:
             self.problems.problem(f"{location}: must_rank_at_most", "needs at least one relevant document to rank")
-        fields = fields_of(row) if given or row.tier or row.as_evaluated else NO_FIELDS
+        fields = fields_of(row) if given or has_options(row) else NO_FIELDS
         for mismatch in fields.mismatches:
             self.problems.mismatch(location, mismatch)
         self._answer_fields.update(given)

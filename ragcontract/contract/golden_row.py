@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.answers.matcher_records import AsWritten
 from ragcontract.core import bounds
 from ragcontract.core.golden import Mode
 from ragcontract.core.ids import Id, Rank, Tag, TextId
@@ -77,29 +78,29 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     ] = None
     answer_must_include: Annotated[list[Text] | None, Meta(description="Texts that the answer must contain.")] = None
     forbidden_claims: Annotated[
-        list[Any] | None, Meta(description="What the answer must not claim: patterns (RE2), or matchers.")
+        list[AsWritten] | None, Meta(description="What the answer must not claim: patterns (RE2), or matchers.")
     ] = None
     allowed_phrases: Annotated[
-        list[Any] | None, Meta(description="Patterns within which a forbidden claim is allowed.")
+        list[AsWritten] | None, Meta(description="Patterns within which a forbidden claim is allowed.")
     ] = None
     required_elements: Annotated[
-        list[Any] | None, Meta(description="What the answer must contain: texts, or matchers.")
+        list[AsWritten] | None, Meta(description="What the answer must contain: texts, or matchers.")
     ] = None
     min_required: Annotated[
         Rank | None, Meta(description="How many of the required elements are enough; all by default.")
     ] = None
     forbidden_elements: Annotated[
-        list[Any] | None, Meta(description="What the answer must not contain: texts, or matchers.")
+        list[AsWritten] | None, Meta(description="What the answer must not contain: texts, or matchers.")
     ] = None
     expected_mode: Annotated[Mode | None, Meta(description="How the application must answer.")] = None
-    expected_label: Annotated[Text | None, Meta(description="The class that the application must choose.")] = None
+    expected_label: Annotated[Tag | None, Meta(description="The class that the application must choose.")] = None
     reference: Annotated[Text | None, Meta(description="A good answer.")] = None
     reference_claims: Annotated[list[Text] | None, Meta(description="What the reference says, one statement each.")] = (
         None
     )
     reference_contexts: Annotated[list[Text] | None, Meta(description="Texts that must be retrieved.")] = None
     reference_tool_calls: Annotated[
-        list[Any] | None, Meta(description="The tool calls that must be made; empty: no tool may be called.")
+        list[dict[str, Any]] | None, Meta(description="The tool calls that must be made; empty: no tool may be called.")
     ] = None
     turns: Annotated[list[Any] | None, Meta(description="The turns of a conversation, each with its rules.")] = None
     tier: Annotated[Tag | None, Meta(description="The tier of the query; `tiers` in the config has its limit.")] = None

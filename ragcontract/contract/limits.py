@@ -1,10 +1,10 @@
 """Limit keys: the keys of ``ragcontract.yml`` that set limits, and the gates made from them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ragcontract.contract.locations import Locations
@@ -12,21 +12,31 @@ from ragcontract.core.gate import Fraction, Gate, Kind, LimitKey, Percentage, Qu
 from ragcontract.core.metric import Metric, MetricSettings, Scale
 from ragcontract.registry import Registry
 
+NOTHING_DECLARED: Mapping[str, Struct] = {}
+OPPOSITE = re.compile(r"_(drop|rise)_gt$")
 AT_K = re.compile(r"_at_([1-9][0-9]*)(?=_|$)")
 
 
-def metrics_at(registry: Registry, cutoffs: Sequence[int]) -> list[Metric]:
-    """Return all metrics of a registry at the given cut-offs."""
-    settings = MetricSettings(cutoffs=tuple(cutoffs))
+def metrics_at(
+    registry: Registry, cutoffs: Sequence[int], declared: Mapping[str, Struct] = NOTHING_DECLARED
+) -> list[Metric]:
+    """Return all metrics of a registry at the given cut-offs, with the ``declared`` entries of a configuration."""
+    settings = MetricSettings(cutoffs=tuple(cutoffs), declared=declared)
     return [metric for provider in registry.metrics for family in provider(settings) for metric in family.metrics]
 
 
-def limit_keys(registry: Registry, cutoffs: Sequence[int], others: Sequence[int] = ()) -> list[LimitKey]:
+def limit_keys(
+    registry: Registry,
+    cutoffs: Sequence[int],
+    others: Sequence[int] = (),
+    declared: Mapping[str, Struct] = NOTHING_DECLARED,
+) -> list[LimitKey]:
     """Return the limit keys at the effective cut-offs, and at ``others``: those of a file that ``--k`` overrides.
 
+    ``declared`` are the entries of the file's section ``metrics``.
     Raises ValueError if two keys of a section have the same name, which is a mistake in the registry.
     """
-    metrics = metrics_at(registry, cutoffs)
+    metrics = metrics_at(registry, cutoffs, declared)
     known = {metric.key for metric in metrics}
     metrics += [replace(one, aliases=()) for one in metrics_at(registry, others or cutoffs) if one.key not in known]
     keys = [key for metric in metrics for key in keys_of(metric)] + list(registry.quantities)
@@ -63,7 +73,7 @@ def _change(scale: Scale) -> Any:
 
 
 def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
-    """Return why a key is unknown: its cut-off is not scored, or its direction is wrong; None for any other reason.
+    """Return why a key is unknown: its cut-off is not scored, its direction is wrong, or it is not by tag; else None.
 
     ``section`` may also be a section under a tag.
     """
@@ -72,9 +82,13 @@ def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
         generic = [key.name for key in listed if key.section == section]
         if any(AT_K.sub("", name) == AT_K.sub("", other) for other in generic if AT_K.search(other)):
             return f"{match[1]} is not in k; add it there, or name a cut-off that is"
-    opposite = {"minimums": "maximums", "maximums": "minimums"}.get(section)
-    if any(key.section == opposite and key.name == name for key in listed):
-        return f"{'lower' if opposite == 'maximums' else 'higher'} is better: write {opposite}.{name}"
+    if any(key.section == section and key.name == name and not key.by_tag for key in listed):
+        return "is of all queries, and has no limit by tag"
+    opposite = {"minimums": "maximums", "maximums": "minimums"}.get(section, section)
+    meant = OPPOSITE.sub(lambda found: "_rise_gt" if found[1] == "drop" else "_drop_gt", name)
+    other = next((key for key in listed if (key.section, key.name) == (opposite, meant)), None)
+    if other and (opposite, meant) != (section, name):
+        return f"{other.quantity.better} is better: write {opposite}.{meant}"
     return None
 
 

@@ -1,8 +1,10 @@
 """What a baseline remembers of the configuration."""
 
 from collections.abc import Iterator
+from typing import Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import UNSET, Struct
 from msgspec.structs import fields
 
 from ragcontract.contract.config import Config
@@ -11,9 +13,10 @@ from ragcontract.core.contract_change import Value
 from ragcontract.core.gate import Gate
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import percent
-from ragcontract.runs.past import PastContract, PastWaiver
+from ragcontract.runs.past import PastContract, PastWaiver, digest
 
-REMEMBERED_APART = {"k", "tags", "waivers"}  # the cut-offs in the baseline's ``k``, limits on tags as gates
+# The cut-offs are in the baseline's ``k``, limits on tags and tiers are gates, a composite is a rule of each query.
+REMEMBERED_APART = {"k", "tags", "waivers", "tiers", "answers.composite"}
 
 
 def past_contract(config_file: ConfigFile) -> PastContract:
@@ -44,6 +47,7 @@ def _limit(gate: Gate) -> float | str:
     return percent(gate.limit, PERCENT_DIGITS) if gate.relative else gate.limit
 
 
+SHORT = 8  # digits of a digest that tells lists apart
 PERCENT_DIGITS = 9  # as many decimals as a limit may have
 
 
@@ -52,7 +56,7 @@ def _settings(config_file: ConfigFile) -> Iterator[tuple[str, Value]]:
     limits = {gate.id for gate in config_file.gates}
     defaults = default_settings(config_file.config)
     for key, value in _flat(config_file.config):
-        if key not in limits and value != defaults[key]:
+        if key not in limits and value != defaults.get(key):
             yield key, value
 
 
@@ -62,6 +66,19 @@ def _flat(config: Config) -> Iterator[tuple[str, Value]]:
         if field.name in REMEMBERED_APART:
             continue
         if isinstance(value, Struct):
-            yield from ((f"{field.name}.{inner.name}", getattr(value, inner.name)) for inner in fields(value))
+            inner = ((f"{field.name}.{one.name}", getattr(value, one.name)) for one in fields(value))
+            yield from ((key, _plain(one)) for key, one in inner if key not in REMEMBERED_APART and one is not UNSET)
         else:
             yield field.name, value
+    for tier in config.tiers:
+        if tier.gates:
+            yield f"tiers.{tier.name}.gates", ", ".join(tier.gates)
+
+
+def _plain(setting: Any) -> Value:
+    """Return a setting as a baseline stores it: of a list its length and a digest, an object as JSON text."""
+    if isinstance(setting, list):
+        return f"{len(setting)} ({digest(setting)[:SHORT]})"
+    if setting is None or isinstance(setting, bool | int | float | str):
+        return setting
+    return msgspec.json.encode(setting).decode()

@@ -1,19 +1,22 @@
 """Resolves golden queries and configuration into a contract: metrics, rules and gates."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.contract.complaints import complaints
 from ragcontract.contract.config import Config, enforced, only_new
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import Golden
+from ragcontract.contract.named_metrics import named_metrics, with_composite, wrong_names
 from ragcontract.contract.scope import Scope, gates_within, golden_within, scope_of, unknown_tags
+from ragcontract.contract.tiers import unknown_tiers
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings
-from ragcontract.core.rule import RankRule, RowRule, Rule, RuleSettings, names_of
+from ragcontract.core.metric import Family, Gain, Metric, MetricSettings
+from ragcontract.core.rule import Plugin, RankRule, RowRule, Rule, RuleSettings, names_of
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.metrics.ranking import Ranking
@@ -77,7 +80,7 @@ class Contract(Struct, frozen=True, kw_only=True):
         """The metrics at the largest cut-off, and those without one."""
         return [metric for metric in self.metrics if metric.k in {None, self.k}]
 
-    def plan(self, *, repeats: bool = False, keep_ids: bool = False) -> Plan:
+    def plan(self, *, repeats: bool = False, keep_ids: bool = False, texts: bool = True) -> Plan:
         """Return the plan for scoring the rows of a run."""
         return Plan(
             golden=self.queries,
@@ -92,9 +95,14 @@ class Contract(Struct, frozen=True, kw_only=True):
             results_required=self.golden.all_documents,
             repeats=repeats,
             keep_ids=keep_ids,
+            texts=texts,
             tags=frozenset(self.scope.tags if self.scope else ()),
             not_judged=frozenset(self.scope.queries if self.scope else ()),
         )
+
+    def with_plugins(self, plugins: Mapping[str, Plugin]) -> "Contract":
+        """Return the contract with objects for the rule ``custom``, by the names of their classes."""
+        return replace(self, settings=replace(self.settings, plugins=plugins)) if plugins else self
 
     def without_gates(self) -> "Contract":
         """Return the contract with its rules alone."""
@@ -118,51 +126,70 @@ def resolve(
     """
     config = config_file.config
     scope = scope_of(golden, config_file.gates, tags)
-    all_golden, golden = golden, golden_within(golden, scope)
+    all_golden, golden = golden, with_composite(golden_within(golden, scope), config_file)
     steep = list(_too_steep(golden.queries.values(), config))
-    settings = MetricSettings(
-        cutoffs=config_file.cutoffs,
-        rank_by=config.rank_by,
-        gain="linear" if steep else config.gain,  # so that the remaining problems can be found
-        answers=config.answers,
-    )
+    settings = _settings(config_file, gain="linear" if steep else config.gain)  # so that other problems can be found
     families = [family for provider in registry.metrics for family in provider(settings)]
     ranking = next(family for family in families if isinstance(family, Ranking))
     gates = gates_within(config_file.gates, scope)
-    problems = Collector()
-    problems.include(config_file.problems)
-    problems.include(golden.problems)
-    for tag, problem in unknown_tags(all_golden, scope):
-        problems.problem(f"tag {tag!r}", problem)
-    for query in steep:
-        problems.problem(f"{query.location}: relevance", TOO_STEEP)
-    known = {metric.key for family in families for metric in family.metrics} | {
-        key.quantity.key for key in registry.quantities
-    }
+    of_rows = {metric.key: metric for family in families if family is not ranking for metric in family.metrics}
+    problems = [
+        *((f"tag {tag!r}", problem) for tag, problem in unknown_tags(all_golden, scope)),
+        *((f"{query.location}: relevance", TOO_STEEP) for query in steep),
+        *unknown_tiers(all_golden, config.tiers, config_file.locations),
+        *wrong_names(golden, config_file, of_rows, ranking.metrics),
+    ]
+    known = {*of_rows, *(metric.key for metric in ranking.metrics), *(key.quantity.key for key in registry.quantities)}
     why_not = _why_not(gates, golden, known, config_file.cutoffs, has_baseline=has_baseline)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
+    named = named_metrics(golden)
+    named_in_config = {*config_file.declared, *(gate.quantity.key for gate in config_file.gates)}
+    computed = list(_in_use(families, golden, named | named_in_config))
     return Contract(
         golden=golden,
         config_file=config_file,
         ranking=ranking,
-        families=tuple(family for family in families if family is not ranking and _is_on(family, golden, config_file)),
+        families=tuple(computed),
         rules=rules,
         only_new=frozenset(name for rule in rules if only_new(config, rule) for name in names_of(rule)),
         gates=gates,
-        settings=RuleSettings(k=ranking.k, forbidden_within=config.per_query.forbidden_within, answers=config.answers),
-        problems=problems.found(),
-        limit_problems=_limit_problems(why_not),
+        settings=_rule_settings(config, ranking.k, {key: of_rows[key] for key in sorted(named & of_rows.keys())}),
+        problems=config_file.problems
+        + golden.problems
+        + _problems(problems)
+        + complaints(computed, golden, config_file.locations),
+        limit_problems=_limit_problems(why_not) + _nothing_decides(config_file, gates),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
     )
 
 
-def _is_on(family: Family, golden: Golden, config_file: ConfigFile) -> bool:
-    """Return whether a family is computed: a golden row asks for it, or the configuration limits one of its metrics."""
-    if not family.switch or family.switch in golden.answer_fields:
-        return True
-    named = {gate.quantity.key for gate in config_file.gates}
-    return any(metric.key in named for metric in family.metrics)
+def _settings(config_file: ConfigFile, gain: Gain) -> MetricSettings:
+    config = config_file.config
+    return MetricSettings(
+        cutoffs=config_file.cutoffs,
+        rank_by=config.rank_by,
+        gain=gain,
+        declared=config_file.declared,
+        answers=config.answers,
+    )
+
+
+def _in_use(families: Iterable[Family], golden: Golden, named: Container[str]) -> Iterator[Family]:
+    """Yield the families that are computed beside the ranking metrics.
+
+    A golden row asks for them, or the configuration or a rule names one of their metrics.
+    """
+    for family in families:
+        is_on = not family.switch or family.switch in golden.answer_fields
+        if not isinstance(family, Ranking) and (is_on or any(metric.key in named for metric in family.metrics)):
+            yield family
+
+
+def _rule_settings(config: Config, k: int, metrics: Mapping[str, Metric]) -> RuleSettings:
+    return RuleSettings(
+        k=k, forbidden_within=config.per_query.forbidden_within, answers=config.answers, metrics=metrics
+    )
 
 
 def _why_not(
@@ -174,6 +201,14 @@ def _why_not(
     return {gate: list(_impossible(gate, known, tags, cutoffs, has_baseline=has_baseline)) for gate in gates}
 
 
+def _nothing_decides(config_file: ConfigFile, gates: Iterable[Gate]) -> Problems:
+    """Return the problem that no limit on a pass rate is judged although nothing else is to fail the check."""
+    if config_file.config.per_query.fail_on != "pass_rate" or any(gate.quantity.of_rules for gate in gates):
+        return Problems()
+    message = "per_query.fail_on: pass_rate needs a limit on it that is judged; set minimums.pass_rate, or tiers"
+    return _problems([(config_file.locations.of("per_query", "fail_on"), message)])
+
+
 def _impossible(
     gate: Gate,
     known: set[str],
@@ -183,7 +218,7 @@ def _impossible(
     has_baseline: bool,
 ) -> Iterator[str]:
     """Yield the reasons why no run can be compared with a limit; ``tags`` are those of the golden queries, if known."""
-    if gate.quantity.key not in known:
+    if gate.tier is None and gate.quantity.key not in known:
         yield f"k is {', '.join(map(str, sorted(cutoffs)))}"
     if gate.tag is not None and tags is not None and gate.tag not in tags:
         yield f"no golden query has the tag {gate.tag!r}"
@@ -191,13 +226,19 @@ def _impossible(
         yield NO_BASELINE
 
 
+def _problems(found: Iterable[tuple[str, str]]) -> Problems:
+    """Return problems, each given as its location and a message."""
+    problems = Collector()
+    for location, problem in found:
+        problems.problem(location, problem)
+    return problems.found()
+
+
 def _limit_problems(why_not: Mapping[Gate, Sequence[str]]) -> Problems:
     """Return the problems of gates, given the reasons why each cannot be judged for any run."""
-    problems = Collector()
-    for gate, reasons in why_not.items():
-        for why in reasons:
-            problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
-    return problems.found()
+    return _problems(
+        (gate.location, f"{gate.id} cannot be judged: {why}") for gate, reasons in why_not.items() for why in reasons
+    )
 
 
 def _too_steep(queries: Iterable[GoldenQuery], config: Config) -> Iterator[GoldenQuery]:

@@ -1,26 +1,31 @@
-"""The intermediate form of all conversions: questions with graded documents, and rankings."""
+"""The intermediate form of all conversions: questions with graded documents, rankings, and scores."""
 
 from collections.abc import Mapping, Sequence
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
 from ragcontract.core.ids import some
 from ragcontract.files.problems import Collector
+from ragcontract.runs.score_rows import ScoresRow
 
 Value = TypeVar("Value")
-Part = Literal["golden", "run"]
+Part = Literal["golden", "run", "scores"]
 Files = Mapping[str, Sequence[str]]
 BOM = "\ufeff"  # removed from the start of every line read
 
 
 class Query(Struct, frozen=True, kw_only=True, gc=False):
-    """A question, its documents' grades (0 or more; relevant from 1), and its location, such as ``qrels.txt:3``."""
+    """A question, its documents' grades (0 or more; relevant from 1), and its location, such as ``qrels.txt:3``.
+
+    A question that names no documents has no grades, and in ``answer`` the other fields of its golden row.
+    """
 
     id: str
     text: str
     grades: dict[str, float]
     location: str
+    answer: Mapping[str, Any] | None = None
 
 
 class Retrieved(Struct, frozen=True, kw_only=True, gc=False):
@@ -39,10 +44,11 @@ class Ranking(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Collection(Struct, frozen=True, kw_only=True):
-    """Content of the files of one format, by query id in file order; None for a part that was not requested."""
+    """Content of the files of one format, in file order; None for a part that was not requested."""
 
     queries: dict[str, Query] | None = None
     rankings: dict[str, Ranking] | None = None
+    scores: list[ScoresRow] | None = None
 
 
 class First:

@@ -3,8 +3,21 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ragcontract.convert import beir, native, ragas, spreadsheet, trec
+from ragcontract.convert import (
+    beir,
+    deepeval,
+    fitz_gov,
+    inspect_logs,
+    native,
+    promptfoo,
+    ragas,
+    ragas_scores,
+    score_table,
+    spreadsheet,
+    trec,
+)
 from ragcontract.convert.collection import Collection, Files, Part
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
@@ -14,6 +27,8 @@ Write = Callable[[Collection, Collector], Iterable[str]]
 
 OWN = "rag-contract"
 CSV = "csv"
+FITZ_GOV = "fitz-gov"
+TABLE = "table"
 
 
 class Output(Struct, frozen=True, kw_only=True):
@@ -25,17 +40,34 @@ class Output(Struct, frozen=True, kw_only=True):
 
 
 class Format(Struct, frozen=True, kw_only=True):
-    """A format: its input files with the parts each provides, files that add to another input, and its outputs."""
+    """A format: its input files with the parts each provides, files that add to another input, and its outputs.
+
+    A format that names no documents can only become rag-contract's own.
+    """
 
     read: Read
     gives: Mapping[str, set[Part]]
     outputs: Mapping[str, Output]
     adds_to: Mapping[str, str] = {}
+    names_documents: bool = True
 
     @property
     def inputs(self) -> list[str]:
         """The names of all input files."""
         return [*self.gives, *self.adds_to]
+
+
+def _of_scores(read: Read) -> Format:
+    """Return a format that has scores only."""
+    return Format(read=read, gives={"results": {"scores"}}, adds_to={"golden": "results"}, outputs={})
+
+
+def _read_ragas(files: Files, wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+    """Read samples, results, or both."""
+    scores = ragas_scores.read(files, wanted, problems, progress).scores if "scores" in wanted else None
+    if not wanted - {"scores"}:
+        return Collection(scores=scores)
+    return replace(ragas.read(files, wanted, problems, progress), scores=scores)
 
 
 FORMATS: dict[str, Format] = {
@@ -45,6 +77,7 @@ FORMATS: dict[str, Format] = {
         outputs={
             "golden": Output(needs={"golden"}, write=native.write_golden),
             "run": Output(needs={"run"}, write=native.write_run),
+            "scores": Output(needs={"scores"}, write=native.write_scores),
         },
     ),
     "trec": Format(
@@ -69,9 +102,15 @@ FORMATS: dict[str, Format] = {
         },
     ),
     "ragas": Format(
-        read=ragas.read,
-        gives={"samples": {"golden", "run"}},
+        read=_read_ragas,
+        gives={"samples": {"golden", "run"}, "results": {"scores"}},
+        adds_to={"golden": "results"},
         outputs={"samples": Output(needs={"golden"}, takes={"run"}, write=ragas.write_samples)},
     ),
+    "deepeval": _of_scores(deepeval.read),
+    "promptfoo": _of_scores(promptfoo.read),
+    "inspect": _of_scores(inspect_logs.read),
+    TABLE: _of_scores(score_table.reader(None, ())),
     CSV: Format(read=spreadsheet.reader(spreadsheet.Columns()), gives={"csv": {"golden"}}, outputs={}),
+    FITZ_GOV: Format(read=fitz_gov.reader(), gives={"cases": {"golden"}}, outputs={}, names_documents=False),
 }

@@ -93,6 +93,9 @@ def _lost_from_run(row: RunRow) -> Iterator[str]:
 def write_golden(collection: Collection, _problems: Collector) -> Iterator[str]:
     """Yield golden rows as lines, with all grades in ``relevance``; documents of grade 1 or more are relevant."""
     for query in (collection.queries or {}).values():
+        if query.answer is not None:
+            yield _line({"id": query.id, "query": query.text, **query.answer})
+            continue
         # Write whole grades as integers, which are easier to read.
         relevance = {doc_id: int(grade) if grade == int(grade) else grade for doc_id, grade in query.grades.items()}
         yield _line({"id": query.id, "query": query.text, "relevance": relevance})
@@ -111,6 +114,11 @@ def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
         problems.warning(
             f"{some(missing)} not in the run: if nothing was found for them, say so with `missing_queries: zero`"
         )
+
+
+def write_scores(collection: Collection, _problems: Collector) -> Iterator[str]:
+    """Yield the rows of a scores file as lines."""
+    yield from map(_line, collection.scores or [])
 
 
 def _line(row: object) -> str:

@@ -1,6 +1,6 @@
 """Reads JSON objects from files of JSON lines or of one JSON list."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -58,9 +58,7 @@ class Samples(Generic[T]):
         data, _ = read_whole(path, self._progress)
         try:
             text = data.decode()
-            check_nesting(data)
-            items = msgspec.json.decode(data, type=list[msgspec.Raw])
-            msgspec.json.decode(data)  # decoding to Raw skips the items without validating them
+            items = list_items(data)
         except UNDECODABLE as error:
             line, message = malformed(data, error)
             self._problems.problem(f"{path}:{line}", message)
@@ -68,18 +66,11 @@ class Samples(Generic[T]):
         if not items:
             self._problems.problem(path, "is an empty list; expected JSON objects in it")
         locate = JsonLocator(text)
-        at, number = 0, 1
-        for index, item in enumerate(map(bytes, items)):
-            # Only white space and a comma precede the item, so index() finds it; the locator would scan from the start.
-            start = data.index(item, at)
-            number += data.count(b"\n", at, start)
-            at = start
+        for index, (line, item) in enumerate(with_lines(data, items)):
             try:
-                yield f"{path}:{number}", msgspec.json.decode(item, type=self._type)
+                yield f"{path}:{line}", msgspec.json.decode(item, type=self._type)
             except UNDECODABLE as error:
                 self._explain(path, index, item, error, locate)
-            number += item.count(b"\n")
-            at += len(item)
 
     def _explain(self, path: str, index: int, item: bytes, error: Exception, locate: JsonLocator) -> None:
         if self._problems.full:
@@ -94,3 +85,23 @@ def _starts_a_list(path: str) -> bool:
         return False
     with InputFile(path) as file:
         return file.stream.peek(PEEKED)[:PEEKED].removeprefix(UTF8_BOM).lstrip().startswith(b"[")
+
+
+def list_items(data: bytes) -> list[msgspec.Raw]:
+    """Return the items of a JSON list, still encoded; raises one of ``UNDECODABLE``."""
+    check_nesting(data)
+    items = msgspec.json.decode(data, type=list[msgspec.Raw])
+    msgspec.json.decode(data)  # decoding to Raw skips the items without validating them
+    return items
+
+
+def with_lines(data: bytes, items: Iterable[msgspec.Raw], start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield the items of a list in ``data`` that begins at the offset ``start``, each with its line."""
+    at, number = start, 1 + data.count(b"\n", 0, start)
+    for item in map(bytes, items):
+        # Only white space and a comma precede the item, so index() finds it; a locator would scan from the start.
+        begin = data.index(item, at)
+        number += data.count(b"\n", at, begin)
+        yield number, item
+        number += item.count(b"\n")
+        at = begin + len(item)

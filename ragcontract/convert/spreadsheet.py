@@ -3,8 +3,6 @@
 Comma, semicolon or tab separate the columns; whichever the header has most of. Rows that repeat a question add to it.
 """
 
-import csv
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -12,18 +10,17 @@ from msgspec import Struct
 
 from ragcontract.contract.golden_file import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.convert.collection import Collection, Files, Part, Query
+from ragcontract.convert.csv_records import csv_records
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, as_id, some
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.core.questions import COLUMNS, column_name, same_question, unique_slugs
-from ragcontract.files.lines import UnreadableError, lines_of
-from ragcontract.files.malformed import malformed
-from ragcontract.files.opening import READ_ERRORS, InputFile, Progress, read_problem
+from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
-DELIMITERS = ",;\t"
+EXAMPLE = "question,expected_ids"
 SEPARATORS = (";", "|", ",", "\n")
 # The names that are recognized, ignoring case, blanks, hyphens and underscores; the first that is there counts.
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -79,7 +76,7 @@ def reader(columns: Columns) -> Callable[[Files, set[Part], Collector, Progress]
 
 def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) -> Iterator[_Row]:
     """Yield the rows of one file that have a question; all others are problems, or blank."""
-    records = _records(path, problems, progress)
+    records = csv_records(path, EXAMPLE, problems, progress)
     _, header = next(records, (0, []))
     found = _found(path, header, columns, problems)
     if found is None:
@@ -98,63 +95,6 @@ def _rows(path: str, columns: Columns, problems: Collector, progress: Progress) 
             yield _Row(location=location, question=row["question"], ids=row.get("ids", ""), id=row.get("id", ""))
     if not number and problems.found() == before:
         problems.problem(path, "is empty but for its header; expected a row for each question")
-
-
-def _records(path: str, problems: Collector, progress: Progress) -> Iterator[tuple[int, list[str]]]:
-    """Yield each record that is not blank, the header first, with the number of the line on which it begins."""
-    others = csv.field_size_limit(bounds.CSV_CELL)  # a setting of the whole process
-    begin = 1
-    try:
-        with InputFile(path, progress) as file:
-            lines = _text_lines(file, problems)
-            first = next(lines, "")
-            if re.fullmatch(r"sep=.\s*", first, re.IGNORECASE):  # what Excel writes above the header
-                begin, first = 2, next(lines, "")
-            if not first.strip():
-                problems.problem(path, "is empty; expected CSV with a header, such as `question,expected_ids`")
-                return
-            delimiter = max(DELIMITERS, key=first.count)
-            table = csv.reader(_joined(first, lines), delimiter=delimiter, strict=True)
-            above = begin - 1
-            for cells in table:
-                if any(map(str.strip, cells)):
-                    yield begin, cells
-                begin = above + table.line_num + 1
-    except UnreadableError as error:
-        problems.problem(f"{path}:{begin}", str(error))
-    except csv.Error as error:
-        problems.problem(f"{path}:{begin}", _explained(str(error)))
-    except READ_ERRORS as error:
-        problems.problem(path, read_problem(error))
-    finally:
-        csv.field_size_limit(others)
-
-
-def _text_lines(file: InputFile, problems: Collector) -> Iterator[str]:
-    for number, line in enumerate(lines_of(file, "CSV"), start=1):
-        try:
-            yield line.decode() + "\n"
-        except UnicodeDecodeError as error:
-            message = malformed(line, error)[1]
-            problems.problem(f"{file.path}:{number}", f"{message}; in Excel, as 'CSV UTF-8'")
-            yield line.decode(errors="replace") + "\n"
-
-
-def _joined(first: str, lines: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from lines
-
-
-def _explained(error: str) -> str:
-    if "unexpected end of data" in error:
-        return "a quotation mark is opened here and never closed"
-    if "field limit" in error:
-        return f"a cell is longer than {bounds.CSV_CELL:,} characters; is a quotation mark never closed?"
-    if "expected after" in error:
-        return 'a quotation mark is closed within a cell; write it twice there: ""'
-    if "new-line character" in error:
-        return "has the line ends of old Macs (CR); save the file with other ones"
-    return f"is not CSV: {error}"
 
 
 def _found(path: str, header: Sequence[str], columns: Columns, problems: Collector) -> dict[str, int] | None:

@@ -6,14 +6,28 @@ A comment above a group is its heading, and further lines are its reasons. docs/
 
 # Text in input files
 ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
-TAG = 200  # characters; a tag; exit code 2
+TAG = 200  # characters; a tag, a tier, and a label of a golden row or a run row; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
 ANSWER = 1 << 20  # characters; a text of a golden row about the answer, and `response` and `error`; exit code 2
+PATTERN = 2_000  # characters; a pattern or a text that answers are searched for; exit code 2
+COMPILED = 4_000_000  # instructions; compiled patterns that are kept for further rows; compiled again
+CLEARED = 100  # matches; those of a forbidden claim within allowed phrases, in one answer; the next one is forbidden
+ALLOWED_PHRASE = 200  # characters; what an allowed phrase covers; it does not count
+MATCHES = 10_000  # matches; those of a pattern in one answer, with `as_evaluated`; further ones are not looked at
+SCHEMA = 20_000  # bytes; the schema of a rule `json_schema`; exit code 2
+SCHEMA_STEPS = 1_000_000  # steps; comparing an answer with a schema; the rule is broken
+TIERS = 100  # tiers; `tiers` in the configuration; exit code 2
 TURNS = 1_000  # turns; `turns` of a golden row; exit code 2
 TAGS = 20_000  # tags; different tags in all golden files; exit code 2
 KEY = 300  # characters; a key of the configuration; exit code 2
 CONFIG_DEPTH = 20  # levels; nesting of the configuration; exit code 2
 NESTING = 100  # levels; nesting of a baseline, and of the report of `mode: post-comment`; exit code 2
+
+# Tool calls in input files
+CALLS = 1_000  # calls; `tool_calls` of a run row, where a metric or a rule reads them; exit code 2
+REFERENCE_CALLS = 100  # calls; `reference_tool_calls` of a golden row; exit code 2
+ARGUMENTS = 1_000  # arguments; all `reference_tool_calls` of a golden row; exit code 2
+ARGUMENT_LEVELS = 100  # levels; nesting of the arguments of a tool call; invalid in a run, exit code 2 in a golden row
 
 # Numbers in input files
 # Far above any real value, and below 2^53, the largest integer that every JSON reader can represent exactly.
@@ -27,6 +41,12 @@ MILLISECONDS = 1_000_000_000  # ms; `latency_ms` of a run row, and a limit on la
 ALPHA_LEAST = 0.001  # ; `fail_on.alpha`, at least; exit code 2
 PERCENT_DIGITS = 5  # digits; a percentage that may be over 100, before the point; exit code 2
 PERCENT_DECIMALS = 9  # digits; a percentage that may be over 100, after the point; exit code 2
+SCORE = 1_000_000_000  # ; the end of a score's `scale`, above or below 0; exit code 2
+SCORES = 100  # scores; those declared under `metrics`; exit code 2
+SCORE_NAME = 100  # characters; the name of such a score; exit code 2
+SCORED_BY = 100  # values; the different `scored_by` of scores files; the others are left out
+REASONS = 20  # reasons; those of the worst values of a score that are held; the others are left out
+REASON = 300  # characters; such a reason; cut, with an ellipsis
 
 # Sizes of input files
 LINE = 64 << 20  # bytes; a line of JSON lines; exit code 2
@@ -38,6 +58,11 @@ UNPACKED_TOTAL = 64 << 20  # bytes; all lines of a gzip file that is smaller tha
 UNPACKED_TOTAL_RATIO = 100  # times the gzip file's size; all lines of a larger gzip file; exit code 2
 QUESTIONS = 16 << 20  # bytes; the list of questions for `init`; exit code 2
 TICKED = 64 << 20  # bytes; the candidates that `init --from-run` writes and `label --ticked` reads; exit code 2
+CASES = 16 << 20  # bytes; a file of fitz-gov's cases that `convert` reads; exit code 2
+RESULTS = 256 << 20  # bytes; a document of results that `convert` reads scores from; exit code 2
+SCORE_NAME = 100  # characters; the name of a score or a check; exit code 2
+SCORE_NAMES = 1_000  # names; the different scores and checks that `convert` reads together; exit code 2
+SCORE_REASON = 1_000  # characters; why a score or a check is as it is; `convert` cuts it, with an ellipsis
 CSV_CELL = 1_000_000  # characters; a cell of CSV; exit code 2
 PROGRESS = 16 << 20  # bytes; input that a terminal shows no progress of; a progress bar is shown
 EXPLAINED = 4 << 20  # bytes; a row whose errors are all reported; of a larger one, only the first is
@@ -84,6 +109,10 @@ COMPARED_IDS = 10_000  # ids; those of rows without a relevant document, to find
 UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
 
+# Time grows with these products: a second for texts at the limit.
+DISTANCE = 10**10  # ; characters of a query's contexts times those of `reference_contexts`, for a distance; exit code 2
+SUBSEQUENCE = 10**9  # ; words of a response times words of its `reference`, for `rouge_l`; exit code 2
+
 # All reports
 ALL_QUERIES = 10_000  # golden queries; a report with all queries by default; only changed queries are listed
 RAISED = 20  # findings; the message of `ContractBroken` in Python; the others are counted
@@ -92,12 +121,21 @@ REPLACED_DAYS = 14  # days; a note that the baseline was replaced; only the list
 NOTE_REASON = 300  # characters; why regressions are accepted, in that note; cut, with an ellipsis
 RETRIEVED_QUERIES = 1_000  # queries; broken queries whose results are listed, before and now; others have no list
 RETRIEVED = 20  # results; the list of results of a broken query; further ones are left out
+SAID = 2_000  # characters; an answer, and why there is none, of a broken query; cut, with an ellipsis
+SAID_CONTEXT = 600  # characters; a context of a broken query; cut, with an ellipsis
+SAID_CONTEXTS = 10  # contexts; a broken query; the others are counted
+SAID_CALLS = 20  # tool calls; a broken query; the others are counted
+SAID_ARGUMENTS = 300  # characters; the name, and the arguments, of a tool call of a broken query; cut, with an ellipsis
+SAID_NAME = 100  # characters; the mode, the label and the finish reason of a broken query; cut, with an ellipsis
+SAID_TEXTS = 2 << 20  # characters; these texts of all broken queries of a run; further queries have none
+MATRIX = 10  # modes; the matrix of modes, which has three; others are left out
 SUMMARY_LINE = 500  # characters; `summary` in `report.json` and the action's output; cut, with an ellipsis
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis
 TERMINAL_QUERIES = 20  # queries; the broken ones in the terminal, and those that do not fail; the others are counted
 TERMINAL_WHY = 200  # characters; why a broken rule does not count, in the terminal; cut, with an ellipsis
 TERMINAL_QUESTION = 80  # characters; a question in the terminal; cut, with an ellipsis
 TERMINAL_RESULT = 60  # characters; a result of a broken query in `diff`; cut, with an ellipsis
+TERMINAL_ANSWER = 200  # characters; the answer of a broken query in the terminal; cut, with an ellipsis
 TERMINAL_REASON = 500  # characters; why regressions are accepted, in the terminal; cut, with an ellipsis
 EXCERPT = 80  # characters; the part of an answer that a message quotes; cut, with ellipses
 
@@ -107,6 +145,9 @@ MARKDOWN_ID = 80  # characters; an id, a tag or a version; cut, with an ellipsis
 MARKDOWN_QUESTION = 60  # characters; a question; cut, with an ellipsis
 MARKDOWN_NAME = 100  # characters; the name of the contract or of a metric; cut, with an ellipsis
 MARKDOWN_LINE = 500  # characters; a problem, a warning or a reason; cut, with an ellipsis
+MARKDOWN_SAID = 300  # characters; an answer or a tool call of a broken query; cut, with an ellipsis
+MARKDOWN_CONTEXT = 120  # characters; a context of a broken query; cut, with an ellipsis
+MARKDOWN_SAID_LINES = 5  # texts; the contexts, or the tool calls, of a broken query; the others are counted
 CHANGED_DOCS = 5  # documents; a query whose ranks changed; the others are counted
 
 # `report.html`
@@ -119,6 +160,7 @@ HTML_WHY = 500  # characters; why a broken rule does not count; cut, with an ell
 HTML_REASON = 300  # characters; why a gate is waived; cut, with an ellipsis
 HTML_QUERIES = 100  # queries; the table without JavaScript; the others are counted
 HTML_RANKS = 5  # documents with their ranks; a query, without JavaScript; the others are counted
+HTML_SAID_LINES = 40  # lines; an answer, a context or a tool call; further line breaks are shown as escapes
 HTML_CARDS = 12  # cards; limited means of tags; the others are folded
 HTML_OPEN_TAGS = 10  # tags; the table of tags; the others are folded
 HTML_TAGS = 200  # tags; the table of tags, folded ones included; the others are counted

@@ -30,6 +30,7 @@ Changed = Literal[
     "forbidden_changed",
     "weights_changed",
     "tags_changed",
+    "tiers_changed",
     "grades_changed",
     "limits_changed",
     "settings_changed",

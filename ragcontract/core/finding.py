@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ragcontract.core.phrase import Phrase, Quote, render
 
-FindingStatus = Literal["fail", "warn", "waived", "known"]
+FindingStatus = Literal["fail", "warn", "counted", "skipped", "waived", "known"]
 
 
 class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -17,7 +17,7 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     ``ranks`` and ``ranks_before`` are the current and baseline ranks of the first documents involved, null for a
     document that was not retrieved; ``ranks_before`` is null without a baseline. ``more_ranks`` is true if there are
     further documents. ``in_baseline`` says that the baseline breaks the same rules already. ``why`` explains why a
-    finding does not fail the check.
+    finding does not fail the check. ``details`` are further lines about it, such as why scores are low.
     """
 
     kind: Literal["gate", "rule"]
@@ -33,6 +33,7 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     more_ranks: bool = False
     in_baseline: bool = False
     why: str = ""
+    details: tuple[Phrase, ...] = ()
 
 
 def phrase_of(finding: Finding) -> Phrase:

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.metric import Direction
 from ragcontract.core.run import Latency
+from ragcontract.core.scores import Confusion
 
 Fraction = Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0.10")]
 Percentage = Annotated[
@@ -37,13 +38,17 @@ class Measured(Protocol):
     def latency(self) -> Latency | None:
         """The latencies, or None if no row has one."""
 
+    @property
+    def labels(self) -> Confusion:
+        """The rows by expected and actual label; empty if no label is expected."""
+
 
 class Quantity(Struct, frozen=True, kw_only=True):
     """Something that can be limited.
 
     The value of a metric is its mean over all queries, or over those with a tag. Any other quantity is read from a side
-    by calling ``read``; ``absent`` and ``absent_before`` are the messages for a run or a baseline without a value, and
-    say how to fix that.
+    by calling ``read``; with ``of_rules``, it is the share of the queries whose rules hold. ``absent`` and
+    ``absent_before`` are the messages for a run or a baseline without a value, and say how to fix that.
     """
 
     key: str
@@ -51,6 +56,7 @@ class Quantity(Struct, frozen=True, kw_only=True):
     unit: Unit = "points"
     better: Direction = "higher"
     read: Callable[[Measured], float | None] | None = None
+    of_rules: bool = False
     absent: str = ""
     absent_before: str = ""
 
@@ -72,7 +78,7 @@ class LimitKey(Struct, frozen=True, kw_only=True):
 class Gate(Struct, frozen=True, kw_only=True):
     """A limit set in the configuration at ``location``; a ``relative`` limit is a fraction of the baseline value.
 
-    ``tag`` restricts the gate to queries with that tag; None means all queries.
+    ``tag`` or ``tier`` restricts the gate to the queries that have it; None means all queries.
     """
 
     id: str
@@ -82,6 +88,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     limit: float
     relative: bool = False
     tag: str | None = None
+    tier: str | None = None
 
     @property
     def compares(self) -> bool:

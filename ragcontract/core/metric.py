@@ -5,7 +5,7 @@ module with a class and a provider, and register the provider in ``ragcontract.r
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
@@ -25,10 +25,29 @@ class Scale(Struct, frozen=True):
     low: float = 0.0
     high: float = 1.0
 
+    def misfit(self, value: float) -> str | None:
+        """Return the message on a score outside the scale, also for NaN; None if it is within."""
+        if self.low <= value <= self.high:
+            return None
+        expected = f"expected a number from {self.low:g} to {self.high:g}, found {repr(value).removesuffix('.0')}"
+        return f"{expected}; say its scale under metrics in ragcontract.yml"
+
 
 class Missing(Struct, frozen=True):
-    """A required value is missing from the row; ``why`` completes "query 'q1' …", for example ``has no response``."""
+    """A required value is missing from the row; ``why`` completes "query 'q1' …", for example ``has no response``.
 
+    With ``metric``, the key of the only metric of the family, the queries that lack it are reported together, and
+    ``missing_scores: zero`` counts its worst value for them.
+    """
+
+    why: str
+    metric: str = ""
+
+
+class Invalid(Struct, frozen=True):
+    """A ``field`` of the row has a value that cannot be used; ``why`` says what was expected, found, and what to do."""
+
+    field: str
     why: str
 
 
@@ -80,8 +99,29 @@ class Family(Protocol):
     def switch(self) -> str:
         """The golden field that switches the family on; empty if it is always on, ``-`` if none does."""
 
-    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
+    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:
         """Return the values for a query; an empty tuple if the metrics do not apply to it."""
+
+
+class Complaint(Struct, frozen=True, kw_only=True):
+    """What is wrong with a contract for a family; with ``warns``, the contract can be used nonetheless.
+
+    It is about the golden field at ``location`` (``golden.jsonl:17: reference_contexts[0]``), or about an ``option``,
+    named by its path in the configuration: ``("metrics", "context_recall_text", "measure")``.
+    """
+
+    message: str
+    location: str = ""
+    option: tuple[str, ...] = ()
+    warns: bool = False
+
+
+@runtime_checkable
+class Demanding(Protocol):
+    """A family that cannot be computed for every contract, or that warns of its options."""
+
+    def complaints(self, queries: Iterable[GoldenQuery]) -> Iterable[Complaint]:
+        """Return what is wrong with the golden queries and the options."""
 
 
 class MetricSettings(Struct, frozen=True, kw_only=True):

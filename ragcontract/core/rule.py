@@ -6,16 +6,19 @@ register it in ``ragcontract.registry``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, Struct
 
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Metric
 from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import QueryScore
+
+Fault: TypeAlias = tuple[tuple[str | int, ...], str]  # the path within a value of a file, and what is wrong there
 
 
 class Violation(Struct, frozen=True, kw_only=True, gc=False):
@@ -24,7 +27,9 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     ``doc_ids`` are the documents involved and ``limit`` is the rank for rules about ranks. ``causes`` are the single
     things that are wrong, for a rule where these are not the documents involved. ``in_baseline`` says that the baseline
     violates the rule already, for the same causes; ``known`` that this violation does not count therefore. ``waived``
-    is the reason of the waiver, if there is one. With ``warns``, it is reported and does not fail the check.
+    is the reason of the waiver, if there is one. ``skipped`` says why the query's tier is not judged. With ``tallied``,
+    the violation counts in the pass rate and does not fail the check by itself. With ``warns``, it is reported and does
+    not fail the check.
     """
 
     rule: str
@@ -36,12 +41,14 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     in_baseline: bool = False
     known: bool = False
     waived: str | None = None
+    skipped: str | None = None
+    tallied: bool = False
     warns: bool = False
 
     @property
     def counts(self) -> bool:
-        """Whether the violation is neither waived nor excused as known."""
-        return self.waived is None and not self.known
+        """Whether the violation is neither waived nor excused as known, nor of a tier that is skipped."""
+        return self.waived is None and self.skipped is None and not self.known
 
     @property
     def wrong(self) -> frozenset[str]:
@@ -49,15 +56,26 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
         return frozenset(self.causes or self.doc_ids)
 
 
-class RuleSettings(Struct, frozen=True, kw_only=True):
-    """Rule settings from the configuration.
+class Plugin(Protocol):
+    """Code of the user that a rule calls."""
 
-    The largest cut-off, the depth to which documents can be forbidden, and how answers are compared.
+    def evaluate(self, output: str, tool_calls: list[Any], rule: dict[str, Any]) -> tuple[bool, str]:
+        """Return whether an answer passes, and why."""
+
+
+class RuleSettings(Struct, frozen=True, kw_only=True):
+    """Rule settings: the largest cut-off, how deep documents are forbidden, how answers are compared, plugins.
+
+    ``metrics`` are those that rules on their values name, by key.
+
+    Plugins are never named by the configuration, but by whoever runs the check, by the names of their classes.
     """
 
     k: int
     forbidden_within: int | None = None
     answers: AnswerSettings = AnswerSettings()
+    metrics: Mapping[str, Metric] = {}
+    plugins: Mapping[str, Plugin] = {}
 
 
 class Turn(Struct, frozen=True, kw_only=True, gc=False):
@@ -93,6 +111,10 @@ class Rule(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", forbid
     def of(cls, query: GoldenQuery, settings: RuleSettings) -> Iterable[Self]:  # noqa: ARG003 (used by subclasses that have fields)
         """Return the rules of this class that apply to a query; by default the entries of its ``rules``."""
         return [rule for rule in query.rules if type(rule) is cls]
+
+    def faults(self) -> Iterable[Fault]:
+        """Return what is wrong with the rule as it is written, although its fields have the right types."""
+        return ()
 
 
 class RowRule(Rule, frozen=True, kw_only=True, gc=False):

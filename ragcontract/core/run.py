@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from functools import lru_cache
 from operator import attrgetter
-from typing import Annotated, Any, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, TypeAlias, cast
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ragcontract.core import bounds
-from ragcontract.core.ids import Id, as_ids
+from ragcontract.core.ids import Id, Tag, as_ids
 
 VERSION_FIELDS = (
     "embedding_model",
@@ -20,10 +20,26 @@ VERSION_FIELDS = (
     "prompt_version",
 )
 versions_in = attrgetter(*VERSION_FIELDS)  # the versions in a row, in this order
+SCORED_BY = "scored_by"  # of scores files
+COMPARED_VERSIONS = (*VERSION_FIELDS, SCORED_BY)
 # Fields that every check reads. Other fields are decoded only if a metric or a rule of the contract needs them.
 ALWAYS = frozenset({"query_id", "results", "latency_ms", *VERSION_FIELDS})
 RESULT_ALWAYS = frozenset({"doc_id", "score", "chunk_id", "metadata"})
-_ABOUT_RESULTS = "What was retrieved, best first."
+# What reports show of a broken query, if metrics or rules read any of it.
+SAID = frozenset(
+    {
+        "response",
+        "error",
+        "mode",
+        "label",
+        "refusal",
+        "finish_reason",
+        "tool_calls",
+        "retrieved_contexts",
+        "results.text",
+    }
+)
+_ABOUT_RESULTS = "What was retrieved, best first; may be absent if the golden row names no documents."
 
 Json: TypeAlias = dict[str, Any]
 AnswerText = Annotated[str, Meta(max_length=bounds.ANSWER, title=f"text of at most {bounds.ANSWER:,} characters")]
@@ -67,8 +83,9 @@ class ListedResult(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RunRow(Struct, frozen=True, kw_only=True, gc=False):
-    """A line of the run file. The order of ``results`` is the ranking."""
+    """A line of the run file. The order of ``results`` is the ranking. ``unparsed``: see :func:`row_type`."""
 
+    unparsed: ClassVar[frozenset[str]] = frozenset()
     query_id: Annotated[Id, Meta(description="The id of a golden query.")]
     results: Annotated[list[Result], Meta(description=_ABOUT_RESULTS)] = msgspec.field(default_factory=no_results)
     latency_ms: Annotated[
@@ -94,10 +111,12 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     tool_calls: Annotated[list[Json] | None, Meta(description="The tools that were called.")] = None
     messages: Annotated[list[Json] | None, Meta(description="A conversation of several turns.")] = None
     mode: Annotated[str | None, Meta(description="How the application answered.")] = None
-    label: Annotated[str | None, Meta(description="The class that the application chose.")] = None
+    label: Annotated[Tag | None, Meta(description="The class that the application chose.")] = None
     refusal: Annotated[str | None, Meta(description="The model's refusal.")] = None
     finish_reason: Annotated[str | None, Meta(description="Why the model stopped.")] = None
-    scores: Annotated[dict[str, float | None] | None, Meta(description="Metrics that something else computed.")] = None
+    scores: Annotated[
+        dict[str, float | None] | None, Meta(description="Numbers that other tools computed, by name.")
+    ] = None
     checks: Annotated[dict[str, bool | Json] | None, Meta(description="Checks that something else made.")] = None
 
     @property
@@ -107,20 +126,28 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
 
 
 @lru_cache(maxsize=64)
-def row_type(needs: frozenset[str] = frozenset(), *, results_required: bool = True) -> type[RunRow]:
+def row_type(
+    needs: frozenset[str] = frozenset(), *, unparsed: frozenset[str] = frozenset(), results_required: bool = True
+) -> type[RunRow]:
     """Return a record type with the fields that every check reads and those in ``needs``, and no others.
 
     ``needs`` names fields of a row, such as ``response``, and of a result, such as ``results.text``. Reading any other
     field raises AttributeError, so a metric that does not declare a field fails in its first test. Only a contract with
-    queries that name no documents accepts rows without ``results``.
+    queries that name no documents accepts rows without ``results``. ``unparsed`` fields are kept as they are in the
+    file, ``msgspec.Raw``: nothing is checked in them, and they take no longer than fields that are skipped.
     """
-    result = _narrow(Result, RESULT_ALWAYS | {name.removeprefix("results.") for name in needs if "." in name}, {})
+    of_result = {name.removeprefix("results.") for name in needs | unparsed if "." in name}
+    raw = {name.removeprefix("results."): Raw | UnsetType for name in unparsed}
+    result = _narrow(Result, RESULT_ALWAYS | of_result, raw)
     results = Annotated[list[result], Meta(description=_ABOUT_RESULTS)]  # type: ignore[valid-type]
-    return cast("type[RunRow]", _narrow(RunRow, ALWAYS | needs, {"results": results}, required=results_required))
+    kinds = {**raw, "results": results}
+    made = _narrow(RunRow, ALWAYS | needs | unparsed, kinds, results_required=results_required)
+    made.unparsed = unparsed  # type: ignore[attr-defined]
+    return cast("type[RunRow]", made)
 
 
 def _narrow(
-    record: type[Struct], names: Iterable[str], replaced: dict[str, Any], *, required: bool = True
+    record: type[Struct], names: Iterable[str], replaced: dict[str, Any], *, results_required: bool = True
 ) -> type[Struct]:
     included = set(names)
     fields: list[Any] = []
@@ -128,12 +155,12 @@ def _narrow(
         if field.name not in included:
             continue
         kind = replaced.get(field.name, record.__annotations__[field.name])
-        if field.required or (required and field.name in replaced):
+        if field.required or (results_required and field.name == "results"):
             fields.append((field.name, kind))
-        elif field.name in replaced:
+        elif field.name == "results":
             fields.append((field.name, kind, msgspec.field(default_factory=no_results)))
         else:
-            fields.append((field.name, kind, field.default))
+            fields.append((field.name, kind, UNSET if field.name in replaced else field.default))
     namespace: dict[str, Any] = {"__doc__": record.__doc__}
     if record is RunRow:
         namespace["doc_ids"] = RunRow.doc_ids

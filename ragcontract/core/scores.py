@@ -8,6 +8,8 @@ from msgspec import Struct
 Ranks: TypeAlias = tuple[int | None, ...]
 Values: TypeAlias = tuple[float, ...]  # one number per metric of a family; empty if they do not apply to the query
 Means: TypeAlias = dict[str, float | None]
+# Rows by the class that was expected and the one that was found, which is None where there is none.
+Confusion: TypeAlias = Mapping[tuple[str, str | None], int]
 RanksById: TypeAlias = Mapping[str, int | None]
 
 

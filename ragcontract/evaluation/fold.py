@@ -7,15 +7,17 @@ from collections.abc import Iterable, Sequence
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, as_ids
-from ragcontract.core.metric import Family
+from ragcontract.core.metric import Family, Invalid, Missing
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import VERSION_FIELDS, Result, RunRow, SourceFile, lacks_results, versions_in
 from ragcontract.core.scores import QueryScore
+from ragcontract.evaluation.class_counts import ClassCounter
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import DepthCounter
 from ragcontract.evaluation.duplicates import DuplicateCounter
 from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, valid_values
+from ragcontract.evaluation.score_gaps import ScoreGaps
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.stored_rows import has_other_reference, stored_values, stored_violations
 from ragcontract.evaluation.unseen_ids import UnseenIdSearch
@@ -67,7 +69,10 @@ class _Builder:
         self._repeats: dict[str, list[QueryScore]] = {}
         numbers = {query_id: number for number, query_id in enumerate(plan.golden)} if plan.families else {}
         self._columns = tuple(Column(len(family.metrics), numbers) for family in plan.families)
+        self._classes = ClassCounter(plan.needs)
         self._violations: dict[str, tuple[Violation, ...]] = {}
+        self._gaps = ScoreGaps(plan.scores)
+        self._reads_scores = bool(plan.scores)
         self._unknown: dict[str, None] = {}
         self._more_unknown = 0
         self._lines: dict[str, int] = {}  # location of each query: file and line in one integer, to save memory
@@ -177,22 +182,27 @@ class _Builder:
         """Store the values and violations that need the row itself."""
         outcome = self._plan.beside_ranks(query, row)
         if isinstance(outcome, list):
-            for why in outcome:
-                self.problems.problem(location, f"query {shown(query.id)} {why}")
+            for field, why in ((one.field, one.why) for one in outcome):
+                at, message = (f"{location}: {field}", why) if field else (location, f"query {shown(query.id)} {why}")
+                self.problems.problem(at, message)
             return
+        self._gaps.note(query.id, outcome.lacking)
+        if self._reads_scores:
+            self._gaps.unread(row.scores)
         for column, values in zip(self._columns, outcome.values, strict=True):
             (column.repeat if is_repeat else column.note)(query.id, values)
+        self._classes.note(query, row)
         if outcome.violations:
             self._violations[query.id] = merged(self._violations.get(query.id, ()), outcome.violations)
             if not self._plan.is_baseline:
-                self._listed.hold(query.id, row.results)
+                self._listed.hold_row(query.id, row)
 
     def _recompute(self, family: Family, column: Column, query: GoldenQuery, rows: Iterable[Sequence[Id]]) -> None:
         """Compute the metrics of a stored query again, from the document ids of each of its rows."""
         for number, doc_ids in enumerate(rows):
             results = [Result(doc_id=doc_id) for doc_id in doc_ids]
             values = valid_values(family, query, RunRow(query_id=query.id, results=results))
-            if not isinstance(values, str):
+            if not isinstance(values, Missing | Invalid):
                 (column.repeat if number else column.note)(query.id, values)
 
     def _note_unknown(self, query_id: str) -> None:
@@ -229,10 +239,14 @@ class _Builder:
             files=tuple(self.files),
             versions=stored.versions if stored else versions_of(self._versions),
             missing=missing,
+            lacking=self._gaps.lacking(),
+            undeclared=self._gaps.undeclared(),
             unknown=tuple(self._unknown),
             more_unknown=self._more_unknown,
             latency=stored.latency if stored else summary(self._latencies),
             unmeasured=self._unmeasured,
+            modes=self._classes.modes,
+            labels=self._classes.labels,
             duplicates=self._duplicates.result(),
             depth=self._depths.result(),
             distances=self._order.distances,
@@ -243,6 +257,7 @@ class _Builder:
             incomparable=self._incomparable(),
             doc_ids=self._doc_ids,
             retrieved=self._listed.held,
+            said=self._listed.said,
             problems=self.problems.found(),
         )
 
@@ -250,6 +265,7 @@ class _Builder:
         """Score golden queries without a row as if nothing was retrieved; other metrics get their worst value."""
         for query_id in missing:
             outcome = self._plan.missing(self._plan.golden[query_id])
+            self._classes.note_missing(self._plan.golden[query_id])
             self._scores[query_id] = outcome.score
             for column, values in zip(self._columns, outcome.values, strict=True):
                 column.note(query_id, values)

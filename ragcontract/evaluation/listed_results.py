@@ -1,6 +1,7 @@
 """Holds the results of broken queries, on both sides, so that reports can list what was retrieved instead.
 
-For no other query are results held, so the memory of a check does not depend on the size of the run.
+It also holds what was said and seen, if the contract is about that. For no other query is anything held, so the memory
+of a check does not depend on the size of the run.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,21 +12,28 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id
 from ragcontract.core.run import ListedResult, Result, RunRow
+from ragcontract.core.said import Said
 from ragcontract.core.scores import QueryScore
+from ragcontract.evaluation.listed_texts import said_in
 from ragcontract.evaluation.plan import Plan
 from ragcontract.rules.ranks import RankRules
+
+NOTHING = Said()
 
 
 class ListedResults:
     """The results of the first ``bounds.RETRIEVED_QUERIES`` broken queries, by query id.
 
     Of a run, the rows that break a rule are held; if a query has several rows, the first of these. Of a baseline, the
-    first rows of the queries that the plan lists.
+    first rows of the queries that the plan lists. ``said`` has what these rows say, of as many queries as
+    ``bounds.SAID_TEXTS`` has room for.
     """
 
     def __init__(self, plan: Plan) -> None:
         """Hold nothing yet; the plan says what breaks a rule."""
         self.held: dict[str, tuple[ListedResult, ...]] = {}
+        self.said: dict[str, Said] = {}
+        self._room = bounds.SAID_TEXTS if plan.shows_texts else 0
         self._plan = plan
         self._rules = RankRules(plan.rank_rules, plan.settings)
 
@@ -35,11 +43,11 @@ class ListedResults:
             listed = self._plan.listed
             for row, query in zip(rows, queries, strict=True) if listed else ():
                 if query.id in listed:
-                    self.hold(query.id, row.results)
+                    self.hold_row(query.id, row)
         elif self._plan.rank_rules and self.has_room:
             for row, query, score in zip(rows, queries, scores, strict=True):
                 if self.breaks(query, score):
-                    self.hold(query.id, row.results)
+                    self.hold_row(query.id, row)
 
     @property
     def has_room(self) -> bool:
@@ -50,6 +58,16 @@ class ListedResults:
         """Return whether the ranks of a row violate a rule."""
         rules = self._rules
         return rules.may_be_violated(query, score) and any(True for _ in rules.violations(query, score))
+
+    def hold_row(self, query_id: str, row: RunRow) -> None:
+        """Hold the top k of a row and what it says, unless another row of the query is held already."""
+        if query_id not in self.held and self.has_room:
+            self.hold(query_id, row.results)
+            if self._room > 0:
+                said = said_in(row, self._plan.k)
+                self._room -= said.size
+                if self._room >= 0 and said != NOTHING:
+                    self.said[query_id] = said
 
     def hold(self, query_id: str, results: Iterable[Result]) -> None:
         """Hold the top k of a row, unless another row of the query is held already."""

@@ -6,28 +6,38 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, Missing
+from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation
-from ragcontract.core.run import RunRow, row_type
+from ragcontract.core.run import SAID, RunRow, row_type
+from ragcontract.core.said import unsaid
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.rules.turns import InTurns
 from ragcontract.runs.past import digest
+from ragcontract.runs.score_files import GivenScores, Wanted
 
 
 class BesideRanks(Struct, frozen=True, kw_only=True, gc=False):
-    """The values of a row for each family but the ranking metrics, and the rules of rows that it violates."""
+    """The values of a row for each family but the ranking metrics, and the rules of rows that it violates.
+
+    ``lacking`` are the metrics whose values are missing; their worst values stand for them.
+    """
 
     values: tuple[Values, ...] = ()
     violations: tuple[Violation, ...] = ()
+    lacking: tuple[str, ...] = ()
 
 
 class RowOutcome(Struct, frozen=True, kw_only=True, gc=False):
-    """The result of one row: its ranks, the values of the other families, the rules of rows that it violates."""
+    """The result of one row: its ranks, the values of the other families, the rules of rows that it violates.
+
+    ``lacking`` are the metrics whose values are missing; their worst values stand for them.
+    """
 
     score: QueryScore
     values: tuple[Values, ...] = ()
     violations: tuple[Violation, ...] = ()
+    lacking: tuple[str, ...] = ()
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -37,10 +47,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     classes in use that need the row, and ``rank_rules`` those that need its ranks: they say which rows break the
     contract, so that their results can be listed. With ``turns``, some queries are conversations. ``listed`` are the
     queries whose results a baseline holds. Rows may lack ``results`` unless ``results_required``. With ``repeats``, a
-    query may have several rows; with ``keep_ids``, the document ids of all rows are stored. With ``tags``, means are
-    computed for these tags only, and rows for the golden queries that are ``not_judged`` are skipped. A run is scored
-    as if nothing was retrieved for a golden query without a row (whether that is allowed, ``judging.unjudgeable``
-    says); a baseline may lack rows, because golden queries may be new.
+    query may have several rows; with ``keep_ids``, the document ids of all rows are stored. Without ``texts``, nothing
+    that the application said or saw is held for reports. ``given`` is what scores files have for the run. With
+    ``tags``, means are computed for these tags only, and rows for the golden queries that are ``not_judged`` are
+    skipped. A run is scored as if nothing was retrieved for a golden query without a row (whether that is allowed,
+    ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
@@ -54,7 +65,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     results_required: bool = True
     repeats: bool = False
     keep_ids: bool = False
+    texts: bool = True
     is_baseline: bool = False
+    given: GivenScores | None = None
     tags: frozenset[str] = frozenset()
     not_judged: frozenset[str] = frozenset()
 
@@ -71,9 +84,16 @@ class Plan(Struct, frozen=True, kw_only=True):
         return frozenset().union(*of_families, *(rule.needs for rule in self.row_rules), of_turns)
 
     @property
+    def shows_texts(self) -> bool:
+        """Whether reports show what was said and seen for a broken query: if metrics or rules read any of it."""
+        return self.texts and not SAID.isdisjoint(self.needs)
+
+    @property
     def row_type(self) -> type[RunRow]:
-        """The record type with which rows are decoded."""
-        return row_type(self.needs, results_required=self.results_required)
+        """The record type with which rows are decoded; what only reports show of broken queries is not parsed."""
+        needs = self.needs
+        unparsed = SAID - needs if self.shows_texts else frozenset()
+        return row_type(needs, unparsed=unparsed, results_required=self.results_required)
 
     def for_baseline(self, listed: Collection[str] = ()) -> "Plan":
         """Return the plan for the other side: a baseline is not judged, and need not have every query.
@@ -81,30 +101,63 @@ class Plan(Struct, frozen=True, kw_only=True):
         What it violates is only compared, so its rows may lack what rules need. Its results are held for the queries
         that are ``listed``.
         """
-        return replace(self, rank_rules=(), keep_ids=False, is_baseline=True, listed=frozenset(listed))
+        return replace(self, rank_rules=(), keep_ids=False, is_baseline=True, listed=frozenset(listed), given=None)
 
-    def beside_ranks(self, query: GoldenQuery, row: RunRow) -> BesideRanks | list[str]:
-        """Return the outcome of a row but for its ranks, or what is wrong with it; completes "query 'q1' …"."""
-        row, turns = with_turns(query, row)
+    @property
+    def scores(self) -> dict[str, Metric]:
+        """The metrics that are read from the scores of a row, by name."""
+        of_scores = [family for family in self.families if "scores" in family.needs]
+        return {metric.key: metric for family in of_scores for metric in family.metrics}
+
+    @property
+    def wanted_scores(self) -> Wanted:
+        """What is read of scores files."""
+        return Wanted(
+            golden=self.golden,
+            not_judged=self.not_judged,
+            metrics=self.scores,
+            checks="checks" in self.needs,
+            repeats=self.repeats,
+        )
+
+    def beside_ranks(self, query: GoldenQuery, row: RunRow) -> BesideRanks | list[Invalid]:
+        """Return the outcome of a row but for its ranks, or what is wrong with it.
+
+        A problem without a field completes "query 'q1' …". A baseline may lack what metrics
+        need, as it may lack queries.
+        """
+        merged = self.given.merged(query.id, row) if self.given else row
+        if isinstance(merged, list):
+            return merged
+        row, turns = with_turns(query, merged)
         if isinstance(turns, str):
             if not self.is_baseline:
-                return [turns]
+                return [Invalid("", turns)]
             query, turns = replace(query, rules=()), ()  # what it violates is not known
         found = [valid_values(family, query, row) for family in self.families]
-        wrong = [values for values in found if isinstance(values, str)]
-        values = tuple([one for one in found if not isinstance(one, str)])
+        missing = [one for one in found if isinstance(one, Missing)]
+        wrong = [one for one in found if isinstance(one, Invalid)]
+        if not self.is_baseline:
+            wrong += [Invalid("", one.why) for one in missing if not one.metric]
         if wrong:
-            return wrong
+            return list(dict.fromkeys(wrong))
+        lacking = tuple([one.metric for one in missing])
+        values = tuple([self._values(one, family) for one, family in zip(found, self.families, strict=True)])
         violations: tuple[Violation, ...] = ()
         if self.row_rules and query.rules:
             context = self._context(values, turns)
             rules = self._rules(query)
-            lacking = [why for rule in rules if (why := rule.lacking(query, row, context))]
-            if lacking and not self.is_baseline:
-                return list(dict.fromkeys(lacking))
-            if not lacking:
-                violations = tuple([one for rule in rules for one in _violations(rule, query, row, context)])
-        return BesideRanks(values=values, violations=violations)
+            unjudged = [why for rule in rules if (why := rule.lacking(query, row, context))]
+            if unjudged and not self.is_baseline:
+                return [Invalid("", why) for why in dict.fromkeys(unjudged)]
+            if not unjudged:
+                violations = tuple([one for rule in rules for one in self._violations(rule, query, row, context)])
+        return BesideRanks(values=values, violations=violations, lacking=() if self.is_baseline else lacking)
+
+    def _values(self, found: Values | Missing | Invalid, family: Family) -> Values:
+        if isinstance(found, Missing | Invalid):
+            return () if self.is_baseline else worst_values(family.metrics)
+        return found
 
     def missing(self, query: GoldenQuery) -> RowOutcome:
         """Return the outcome of a query without a row, as of an empty row: nothing found, the worst of what it has.
@@ -115,7 +168,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         row = self.row_type(query_id=query.id, results=[], **unanswered)
         values = [() if family.values(query, row) == () else worst_values(family.metrics) for family in self.families]
         context = self._context(values, without_answers(query, row))
-        violations = [one for rule in self._rules(query) for one in _violations(rule, query, row, context)]
+        violations = [one for rule in self._rules(query) for one in self._violations(rule, query, row, context)]
         return RowOutcome(score=self.ranking.score(query, ()), values=tuple(values), violations=tuple(violations))
 
     def _rules(self, query: GoldenQuery) -> list[RowRule]:
@@ -133,6 +186,19 @@ class Plan(Struct, frozen=True, kw_only=True):
             for metric, value in zip(family.metrics, of_family, strict=False)  # not strict: () if none applies
         }
         return RowContext(settings=self.settings, metrics=metrics, turns=tuple(turns))
+
+    def _violations(self, rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
+        """Yield the violations of a rule, with digests of the rule and of each thing that is wrong as their causes.
+
+        A query may have several rules of one class, and a stored baseline has no texts: only a digest tells whether it
+        violates the same rule for the same reason.
+        """
+        for one in rule.violations(query, row, context):
+            causes = tuple([digest([rule, cause]) for cause in one.causes or one.doc_ids or ("",)])
+            if self.texts:
+                yield replace(one, causes=causes)
+            else:
+                yield replace(one, causes=causes, expected=unsaid(one.expected), found=unsaid(one.found))
 
 
 def with_turns(query: GoldenQuery, row: RunRow) -> tuple[RunRow, tuple[Turn, ...] | str]:
@@ -157,27 +223,17 @@ def without_answers(query: GoldenQuery, row: RunRow) -> tuple[Turn, ...]:
     return unanswered(row, query.turns)
 
 
-def _violations(rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
-    """Yield the violations of a rule, with digests of the rule and of each thing that is wrong as their causes.
-
-    A query may have several rules of one class, and a stored baseline has no texts: only a digest tells whether it
-    violates the same rule for the same reason.
-    """
-    for one in rule.violations(query, row, context):
-        causes = one.causes or one.doc_ids or ("",)
-        yield replace(one, causes=tuple([digest([rule, cause]) for cause in causes]))
-
-
-def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | str:
-    """Return the values of one row, or a message if a value is missing or out of range."""
+def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:
+    """Return the values of one row, or what is missing or wrong."""
     values = family.values(query, row)
-    if isinstance(values, Missing):
-        return values.why
+    if isinstance(values, Missing | Invalid):
+        return values
     if values and len(values) != len(family.metrics):
-        return f"has {len(values)} values of {len(family.metrics)} metrics"
+        return Invalid("", f"has {len(values)} values of {len(family.metrics)} metrics")
     for metric, value in zip(family.metrics, values, strict=False):
-        if not metric.scale.low <= value <= metric.scale.high:  # the comparison is false for NaN
-            return f"{metric.key} is {value}, outside of its scale from {metric.scale.low:g} to {metric.scale.high:g}"
+        low, high = metric.scale.low, metric.scale.high
+        if not low <= value <= high:  # the comparison is false for NaN
+            return Invalid("", f"{metric.key} is {value}, outside of its scale from {low:g} to {high:g}")
     return values
 
 

@@ -7,7 +7,8 @@ from msgspec import Struct
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import Latency, ListedResult, SourceFile
-from ragcontract.core.scores import QueryScore, Values
+from ragcontract.core.said import Said
+from ragcontract.core.scores import Confusion, QueryScore, Values
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import Depth
 from ragcontract.evaluation.duplicates import Duplicates
@@ -21,15 +22,17 @@ class Side(Struct, frozen=True, kw_only=True):
     """The evaluated rows of a run or a baseline.
 
     ``scores`` and ``columns`` (one for each family except the ranking metrics) are by query id. ``violations`` are
-    those of rules that need the row. ``missing`` are golden queries without a row. ``unknown`` are the first query ids
+    those of rules that need the row. ``missing`` are golden queries without a row, ``lacking`` those without a score,
+    by its name; ``undeclared`` are the first names of scores that no metric reads. ``unknown`` are the first query ids
     that are not golden queries, and ``more_unknown`` counts those that are not listed. ``unmeasured`` counts the rows
-    without a latency. ``depth`` is None if there are no rows. ``distances`` says whether the scores look like
+    without a latency. ``modes`` and ``labels`` count the rows by expected and actual mode and label; a stored baseline
+    has none. ``depth`` is None if there are no rows. ``distances`` says whether the scores look like
     distances. ``unseen_ids`` are the relevant ids that never occur, which are only searched for on this machine.
     ``rows`` counts the rows of each query if any has several and they have no order. ``changed`` are queries for which
     a stored baseline has a different question, ``expected`` has what its queries expected where that differs from the
     golden file, ``stored`` is the head of that baseline, and ``incomparable`` are its metrics that were computed in
     another way. ``doc_ids`` has the document ids of each row if the plan requests them; ``retrieved`` has the top k of
-    broken queries, or of those that the plan lists.
+    broken queries, or of those that the plan lists; ``said`` has what was said for them, in part.
     """
 
     scores: dict[str, QueryScore]
@@ -38,11 +41,15 @@ class Side(Struct, frozen=True, kw_only=True):
     files: tuple[SourceFile, ...] = ()
     versions: dict[str, list[str]] = {}
     missing: tuple[str, ...] = ()
+    lacking: dict[str, tuple[str, ...]] = {}
+    undeclared: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     more_unknown: int = 0
     rows: dict[str, int] = {}
     latency: Latency | None = None
     unmeasured: int = 0
+    modes: Confusion = {}
+    labels: Confusion = {}
     duplicates: Duplicates = Duplicates()
     depth: Depth | None = None
     distances: bool = False
@@ -53,6 +60,7 @@ class Side(Struct, frozen=True, kw_only=True):
     incomparable: frozenset[str] = frozenset()
     doc_ids: dict[str, list[list[str]]] = {}
     retrieved: dict[str, tuple[ListedResult, ...]] = {}
+    said: dict[str, Said] = {}
     problems: Problems = Problems()
 
     @property

@@ -18,8 +18,7 @@ class Kind:
     """The column type that a field of a record requires, regardless of whether null is allowed.
 
     A record has ``fields``, each with its own kind and whether it is required; a list has a kind for its ``items``. An
-    object with arbitrary fields (metadata, or grades by document) has ``is_object`` set. Values of several shapes, such
-    as rules, have ``is_mixed`` set: no column can hold them.
+    object with arbitrary fields (metadata, grades by document, a rule) has ``is_object`` set.
     """
 
     def __init__(self, described: Any) -> None:
@@ -28,15 +27,14 @@ class Kind:
         self.items: Kind | None = None
         self.scalars: set[str] = set()
         self.is_object = False
-        self.is_mixed = False
-        for one in _alternatives(described):
-            if isinstance(one, msgspec.inspect.AnyType) or (
-                self.fields and isinstance(one, msgspec.inspect.StructType)
-            ):
-                self.is_mixed = True
-            elif isinstance(one, msgspec.inspect.StructType) and one.fields:
+        alternatives = list(_alternatives(described))
+        if any(isinstance(one, msgspec.inspect.StrType) for one in alternatives):  # a column has a text, or an object
+            alternatives = [one for one in alternatives if not isinstance(one, msgspec.inspect.StructType)]
+        several = sum(isinstance(one, msgspec.inspect.StructType) for one in alternatives) > 1
+        for one in alternatives:
+            if isinstance(one, msgspec.inspect.StructType) and one.fields and not several:
                 self.fields = {field.encode_name: (Kind(field.type), field.required) for field in one.fields}
-            elif isinstance(one, msgspec.inspect.ListType):
+            elif isinstance(one, msgspec.inspect.ListType | msgspec.inspect.VarTupleType):
                 self.items = Kind(one.item_type)
             elif isinstance(one, msgspec.inspect.DictType | msgspec.inspect.StructType):
                 self.is_object = True
@@ -100,9 +98,6 @@ def _instead(name: str, kind: Kind, names: list[str]) -> str:
 
 
 def _type_mismatches(kind: Kind, found: pa.DataType, path: Path) -> Iterator[Mismatch]:
-    if (kind.items or kind).is_mixed and not pa.types.is_null(found):
-        yield Mismatch(path, "is not read from Parquet; write these rows as JSON lines")
-        return
     if kind.items and kind.items.fields and is_list(found) and pa.types.is_struct(found.value_type):
         yield from column_mismatches(kind.items, found.value_type, path)
         return

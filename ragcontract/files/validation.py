@@ -20,7 +20,10 @@ def validator_class() -> Any:
     def is_integer(_checker: object, instance: object) -> bool:
         return isinstance(instance, int) and not isinstance(instance, bool)
 
-    def any_of(validator: Any, branches: list[Any], instance: object, _schema: object) -> Iterator[Any]:
+    def any_of(validator: Any, branches: list[Any], instance: object, schema: dict[str, Any]) -> Iterator[Any]:
+        if "discriminator" in schema and isinstance(instance, dict):
+            yield from tagged(validator, instance, schema["discriminator"])
+            return
         context = []
         for index, branch in enumerate(branches):
             errors = list(islice(validator.descend(instance, branch, schema_path=index), bounds.FAULTS + 1))
@@ -28,6 +31,16 @@ def validator_class() -> Any:
                 return
             context += errors
         yield jsonschema.ValidationError("fits no branch", context=context)
+
+    def tagged(validator: Any, instance: dict[str, Any], discriminator: dict[str, Any]) -> Iterator[Any]:
+        field, branches = discriminator["propertyName"], discriminator["mapping"]
+        tag = instance.get(field)
+        if isinstance(tag, str) and tag in branches:
+            yield from validator.descend(instance, {"$ref": branches[tag]})
+        elif field in instance:
+            yield from validator.descend(tag, {"enum": list(branches)}, path=field)
+        else:
+            yield from validator.descend(instance, {"required": [field]})
 
     def additional(validator: Any, allowed: Any, instance: Any, schema: dict[str, Any]) -> Iterator[Any]:
         known = schema.get("properties", {})

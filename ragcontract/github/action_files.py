@@ -75,6 +75,7 @@ def _inputs(settings: Settings, context: Context, folder: str) -> InputPaths:
     return defaults.find_inputs(
         golden=mapped(settings.golden),
         run=mapped(settings.run),
+        scores=mapped(settings.scores),
         baseline=mapped(settings.baseline),
         config=in_container(settings.config, context) if settings.config else None,
         folder=folder,
@@ -97,9 +98,10 @@ def _problems_of_inputs(
         for path in paths if not named else ():
             if is_linked(path, context):
                 yield f"{path}: is a symbolic link, or behind one; to follow it, name it with the input {name}"
+    of_rows = (*inputs.run, *inputs.scores)
     for path in found:
         if is_special(path):
-            yield f"{path}: is not a regular file; write the {'rows' if path in inputs.run else 'content'} to a file"
+            yield f"{path}: is not a regular file; write the {'rows' if path in of_rows else 'content'} to a file"
 
 
 def _problems_of_outputs(outputs: Mapping[str, str], found: Sequence[str], context: Context) -> Iterator[str]:

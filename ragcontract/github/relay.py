@@ -147,7 +147,7 @@ def _read(path: Path) -> bytes:
 def _refuse_unwritten(report: Report, path: Path) -> None:
     """Raise :class:`InputError` for what fits the schema, comes from no check, and takes long to render."""
     ids = [query.id for query in report.queries]
-    phrases = (phrase for one in report.findings for phrase in (one.expected, one.found, one.found_now))
+    phrases = (phrase for one in report.findings for phrase in (one.expected, one.found, one.found_now, *one.details))
     notes = (*report.likely_mistakes, *((note,) for note in report.run_notes))
     too_long = f"a sentence has more than {bounds.REPORT_SENTENCE:,} characters"
     problems = {

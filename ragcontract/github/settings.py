@@ -35,6 +35,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     mode: Mode = "check"
     golden: tuple[str, ...] = ()
     run: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
     baseline: tuple[str, ...] = ()
     config: str | None = None
     k: int | None = None
@@ -45,6 +46,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     report_json_detail: Detail | None = None
     junit: str = "junit.xml"
     report_html: str = ""
+    no_answers: bool = False
     comment: CommentWhen = "always"
     comment_required: bool = False
     comment_body_file: str | None = None
@@ -64,6 +66,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             mode=inputs.choice("mode", MODES, "check"),
             golden=inputs.lines("golden"),
             run=inputs.lines("run"),
+            scores=inputs.lines("scores"),
             baseline=inputs.lines("baseline"),
             config=inputs.text("config") or None,
             k=inputs.number("k", bounds.RANK),
@@ -74,6 +77,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             report_json_detail=inputs.choice("report-json-detail", DETAILS, None),
             junit=inputs.text("junit") or "junit.xml",
             report_html=inputs.text("report-html"),
+            no_answers=inputs.choice("no-answers", FLAGS, default=False),
             comment=inputs.choice("comment", COMMENT_WHEN, "always"),
             comment_required=inputs.choice("comment-required", FLAGS, default=False),
             comment_body_file=inputs.text("comment-body-file") or None,

@@ -26,7 +26,8 @@ SETTINGS: dict[Effect, ChangeKind] = {
 STRICTEST_FIRST: dict[str, Sequence[Value]] = {
     "fail_on.mode": ("strict", "significant"),
     "missing_queries": ("error", "zero"),
-    "per_query.fail_on": ("any", "new"),
+    "per_query.fail_on": ("any", "new", "pass_rate"),
+    "answers.missing_modes": ("error", "fail"),
 }
 ENFORCED: Sequence[Value] = (True, "new", False)
 SWITCH = "per_query.enforce_"
@@ -103,6 +104,8 @@ def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
         yield Step("weights_changed", ChangedItem(id=query_id, before=before.weight or 1, after=now.weight or 1))
     if before.tags != now.tags:
         yield Step("tags_changed", item)
+    if before.tier != now.tier:
+        yield Step("tiers_changed", item)
     if before.grades != now.grades:
         yield Step("grades_changed", item)
 
@@ -191,7 +194,8 @@ def _of_limits(before: Mapping[str, float | str], now: Mapping[str, float | str]
         if old is None or new is None:
             yield Step("limits_added" if old is None else "limits_removed", item)
         elif old != new:
-            lower_is_weaker = gate_id.split(".")[-2:-1] == ["minimums"]  # a tag's name may be that too
+            # A tag's name may be that too.
+            lower_is_weaker = gate_id.split(".")[-2:-1] == ["minimums"] or gate_id.startswith("tiers.")
             yield Step(LIMITS[_effect(_number(old), _number(new), lower_is_weaker=lower_is_weaker)], item)
 
 

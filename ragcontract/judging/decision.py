@@ -10,10 +10,14 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.findings import findings_of
 from ragcontract.judging.gates import GateReport, observe, report_gate
+from ragcontract.judging.outcomes import Outcomes, has_outcomes, outcomes_of
 from ragcontract.judging.policy import (
     QueryStatus,
     excuse_rules,
     significance_of,
+    skip_gates,
+    skip_rules,
+    skipped_by,
     status_of,
     waive_gates,
     waiver_warnings,
@@ -26,11 +30,12 @@ Verdict = Literal["pass", "fail"]
 class Decision(Struct, frozen=True, kw_only=True):
     """The results of gates and rules, and the findings made from them.
 
-    ``violations`` has the queries with broken rules.
+    ``violations`` has the queries with broken rules, ``outcomes`` the pass rates, if they are wanted.
     """
 
     gates: tuple[GateReport, ...]
     violations: Violations
+    outcomes: Outcomes = Outcomes()
     findings: tuple[Finding, ...]
     warnings: tuple[str, ...]
 
@@ -47,16 +52,31 @@ class Decision(Struct, frozen=True, kw_only=True):
 def decide(evaluation: Evaluation, today: date) -> Decision:
     """Judge the rules and excuse what does not count, then the gates. Every gate must be observable.
 
+    Where a tier misses its minimum, the tiers that it gates are skipped, and the rest is judged again without them.
     ``today`` (UTC) decides which waivers have expired.
     """
     contract = evaluation.contract
     violations, used = excuse_rules(contract, violations_of(evaluation), today)
-    significance = significance_of(contract, contract.gates, evaluation.aggregates)
-    reports = [report_gate(gate, observe(gate, evaluation), significance.get(gate.id)) for gate in contract.gates]
-    gates, used_by_gates = waive_gates(contract, reports, today)
+    outcomes = outcomes_of(contract, violations) if has_outcomes(contract) else Outcomes()
+    gates, used_by_gates = _gates(evaluation, outcomes, today)
+    if skipped := skipped_by(contract, gates):
+        outcomes = outcomes_of(contract, violations, skipped)
+        gates, used_by_gates = _gates(evaluation, outcomes, today)
+        violations, gates = skip_rules(contract, violations, skipped), skip_gates(gates, skipped)
     return Decision(
         gates=gates,
         violations=violations,
+        outcomes=outcomes,
         findings=tuple(findings_of(evaluation, gates, violations)),
         warnings=tuple(waiver_warnings(contract, used | used_by_gates, today)) if contract.judged else (),
     )
+
+
+def _gates(evaluation: Evaluation, outcomes: Outcomes, today: date) -> tuple[tuple[GateReport, ...], frozenset[int]]:
+    """Return the results of all gates, waivers applied, and the indexes of the waivers that match any."""
+    contract = evaluation.contract
+    significance = significance_of(contract, contract.gates, evaluation.aggregates)
+    reports = [
+        report_gate(gate, observe(gate, evaluation, outcomes), significance.get(gate.id)) for gate in contract.gates
+    ]
+    return waive_gates(contract, reports, today)

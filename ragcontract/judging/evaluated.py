@@ -6,15 +6,20 @@ from ragcontract.contract.resolve import Contract
 from ragcontract.core.scores import Means
 from ragcontract.evaluation.aggregates import Aggregates
 from ragcontract.evaluation.side import Side
+from ragcontract.runs.score_files import GivenScores
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):
-    """The contract, the scores of run and baseline, and the aggregates over them."""
+    """The contract, the scores of run and baseline, and the aggregates over them.
+
+    ``given`` is what scores files have for the run; its scores are among those of the run.
+    """
 
     contract: Contract
     run: Side
     baseline: Side | None
     aggregates: Aggregates
+    given: GivenScores | None = None
 
     def metrics(self, side: Side, query_id: str) -> Means:
         """Return the metrics of a query on one side, by key; None for a metric that does not apply to it."""

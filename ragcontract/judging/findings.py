@@ -1,36 +1,40 @@
 """Makes the findings: the descriptions of broken rules and gates that all reports share."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, FindingStatus
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import Name, listed
+from ragcontract.core.phrase import Name, Phrase, listed
 from ragcontract.core.rule import Violation
 from ragcontract.core.scores import RanksById, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import GateReport, observed_and_allowed
+from ragcontract.judging.outcomes import fails
 from ragcontract.judging.violations import Violations
 from ragcontract.rules.ranks import MISSING, NOT_THERE, located, within
 
 KNOWN = "already broken in the baseline"
+# Why a violation that counts does not fail the check by itself.
+WHY: dict[FindingStatus, str] = {"counted": "counts in the pass rate", "warn": "severity warn"}
 
 
 def findings_of(evaluation: Evaluation, reports: Sequence[GateReport], violations: Violations) -> list[Finding]:
     """Return the findings: gates in the order of the configuration, then queries in the order of the golden set."""
     found = [
-        _of_gate(gate, report)
+        _of_gate(gate, report, evaluation)
         for gate, report in zip(evaluation.contract.gates, reports, strict=True)
-        if report.status != "pass"
+        if report.status not in {"pass", "skipped"}
     ]
     for query_id, broken in violations.items():
         found += _of_query(evaluation, evaluation.contract.queries[query_id], broken)
     return found
 
 
-def _of_gate(gate: Gate, report: GateReport) -> Finding:
+def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
     seen, _ = observed_and_allowed(gate, report.observed)
     return Finding(
         kind="gate",
@@ -38,20 +42,39 @@ def _of_gate(gate: Gate, report: GateReport) -> Finding:
         status="waived" if report.waived is not None else "fail",
         location=gate.location,
         expected=(report.message.removeprefix(f"{seen}, "),),
-        found=(seen,) if gate.tag is None else (Name(gate.tag), f": {seen}"),
+        found=(seen,) if report.of is None else (Name(report.of), f": {seen}"),
         why="" if report.waived is None else f"waived {report.waived}",
+        details=tuple(_reasons(gate, evaluation)),
     )
+
+
+def _reasons(gate: Gate, evaluation: Evaluation) -> Iterator[Phrase]:
+    """Yield why the worst scores are as they are, where the tool that computed them says so."""
+    given, queries = evaluation.given, evaluation.contract.queries
+    reasons = given.reasons.get(gate.quantity.key, ()) if given else ()
+    tagged = (one for one in reasons if gate.tag is None or gate.tag in queries[one.query_id].tags)
+    for one in islice(tagged, bounds.NAMES):
+        yield (f"{gate.quantity.label} of ", Name(one.query_id), f" is {one.value:.4g}: ", Name(one.text, said=True))
 
 
 def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[Finding]:
     """Yield the findings that count, new ones first, then excused ones; only violations of one status are merged."""
-    warn = query.severity == "warn"
     for in_baseline in (False, True):
         same = [one for one in violations if one.in_baseline is in_baseline]
-        counting = [one for one in same if one.counts]
-        yield from _by_cause(evaluation, query, counting, "warn" if warn else "fail", "severity warn" if warn else "")
+        counting: dict[FindingStatus, list[Violation]] = {"fail": [], "counted": [], "warn": []}
+        for one in same:
+            if one.counts:
+                counting["warn" if not fails(query, one) else "counted" if one.tallied else "fail"].append(one)
+        for status, alike in counting.items():
+            only_warn = ", ".join(dict.fromkeys(one.rule for one in alike)) + " only warns"
+            why = only_warn if status == "warn" and query.severity != "warn" else WHY.get(status, "")
+            yield from _by_cause(evaluation, query, alike, status, why)
     known = [one for one in violations if one.known]
     yield from _by_cause(evaluation, query, known, "known", KNOWN)
+    skipped = [one for one in violations if one.skipped is not None]
+    yield from _by_cause(
+        evaluation, query, skipped, "skipped", "".join(f"skipped: {one.skipped}" for one in skipped[:1])
+    )
     waived = [one for one in violations if one.waived is not None]
     reasons = dict.fromkeys(f"waived {one.waived}" for one in waived)
     yield from _by_cause(evaluation, query, waived, "waived", "; ".join(reasons))

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate, Kind, Unit
@@ -23,6 +23,7 @@ from ragcontract.core.numbers import (
 )
 from ragcontract.core.text import shorten, visible
 from ragcontract.judging.evaluated import Evaluation
+from ragcontract.judging.outcomes import Outcomes, outcomes_of
 
 GateKind = Literal[
     "drop",
@@ -35,9 +36,9 @@ GateKind = Literal[
     "latency_increase",
     "relative_latency_increase",
 ]
-GateStatus = Literal["pass", "fail", "waived"]
-Status = Literal["pass", "fail", "waived", "none"]
-WORST_FIRST: tuple[Status, ...] = ("fail", "waived", "pass")
+GateStatus = Literal["pass", "fail", "waived", "skipped"]
+Status = Literal["pass", "fail", "waived", "skipped", "none"]
+WORST_FIRST: tuple[Status, ...] = ("fail", "waived", "skipped", "pass")
 # The names of limits in report.json: (absolute, relative).
 NAMES: dict[tuple[Unit, Kind], tuple[GateKind, GateKind]] = {
     ("points", "minimum"): ("minimum", "minimum"),
@@ -60,10 +61,11 @@ class GateReport(Struct, frozen=True, kw_only=True):
     The observed drop or increase is negative if the metric got better; a relative one can exceed 1. For a limit on
     latency, ``metric`` is a name such as ``latency_p95_ms``, which is not among the report's metrics.
 
-    ``location`` is where the limit is defined, for example ``ragcontract.yml:4``. ``tag`` is the tag whose queries it
-    applies to, null for all queries. ``p_value`` is the p-value of the change if only significant changes count; null
-    if too few queries changed. ``label`` and ``unit`` are those of the limited quantity, ``now`` and ``before`` its
-    values over these queries.
+    ``location`` is where the limit is defined, for example ``ragcontract.yml:4``. ``tag`` or ``tier`` is that whose
+    queries it applies to, null or left out for all queries. A limit on a tier is ``skipped`` if a tier that gates it
+    missed its own: ``skipped`` says which. ``p_value`` is the p-value of the change if only significant changes count;
+    null if too few queries changed. ``label`` and ``unit`` are those of the limited quantity, ``now`` and ``before``
+    its values over these queries.
     """
 
     id: str
@@ -75,12 +77,19 @@ class GateReport(Struct, frozen=True, kw_only=True):
     status: GateStatus
     message: str
     tag: str | None = None
+    tier: str | UnsetType = UNSET
     waived: str | None = None
+    skipped: str | UnsetType = UNSET
     p_value: float | None = None
     label: str = ""
     unit: Unit = "points"
     now: float | None = None
     before: float | None = None
+
+    @property
+    def of(self) -> str | None:
+        """The tag or the tier whose queries the gate is about; None for all queries."""
+        return self.tier or self.tag
 
     @property
     def excused(self) -> bool:
@@ -116,8 +125,10 @@ class Significance(Struct, frozen=True, kw_only=True):
         return f" (significant, {p})" if self.counts else f", which noise explains ({p}): not significant"
 
 
-def observe(gate: Gate, evaluation: Evaluation) -> Observed:
-    """Return the observed values of a gate from run and baseline."""
+def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None) -> Observed:
+    """Return the observed values of a gate from run and baseline; ``outcomes`` are of the rules, if any is broken."""
+    if gate.quantity.of_rules:
+        return _of_rules(gate, outcomes or outcomes_of(evaluation.contract, {}))
     return _of_quantity(gate, evaluation) if gate.quantity.read else _of_metric(gate, evaluation)
 
 
@@ -132,6 +143,13 @@ def _of_quantity(gate: Gate, evaluation: Evaluation) -> Observed:
     if not gate.compares:
         return Observed(amount=now, now=now, before=before)
     return Observed(why=quantity.absent_before) if before is None else _change(gate, now, before)
+
+
+def _of_rules(gate: Gate, outcomes: Outcomes) -> Observed:
+    rate = outcomes.of(gate).rate
+    which = f" of the tier {gate.tier!r}" if gate.tier is not None else ""
+    which = which if gate.tag is None else f" with the tag {gate.tag!r}"
+    return Observed(amount=rate, now=rate, why=f"no golden query{which} has rules")
 
 
 def _of_metric(gate: Gate, evaluation: Evaluation) -> Observed:
@@ -208,6 +226,7 @@ def report_gate(gate: Gate, seen: Observed, significance: Significance | None = 
         id=gate.id,
         location=gate.location,
         tag=gate.tag,
+        tier=UNSET if gate.tier is None else gate.tier,
         metric=gate.quantity.key,
         kind=NAMES[gate.quantity.unit, gate.kind][gate.relative],
         limit=gate.limit,

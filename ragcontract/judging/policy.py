@@ -4,7 +4,7 @@ Rules are excused before gates are judged, because a limit on a pass rate counts
 significance and waivers are applied to gates.
 """
 
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Literal, TypeAlias
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ragcontract.contract.config import Waiver
 from ragcontract.contract.resolve import Contract
+from ragcontract.contract.tiers import skipped_tiers
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
@@ -19,20 +20,27 @@ from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import Violation
 from ragcontract.evaluation.aggregates import Aggregates
 from ragcontract.judging.gates import GateReport, Significance
+from ragcontract.judging.outcomes import fails, tier_of
 from ragcontract.judging.violations import Violations
 from ragcontract.statistics.significance import SMALLEST_SAMPLED, fewest_changed, holm
 
-QueryStatus = Literal["pass", "fail", "warn", "waived", "known"]
+QueryStatus = Literal["pass", "fail", "warn", "counted", "skipped", "waived", "known"]
 Target: TypeAlias = tuple[Literal["gate", "query", "tag"], str, str | None]  # the last is the rule, None for any
 NAMED_BY = {"gate": "gate has the id", "query": "golden query has the id", "tag": "golden query has the tag"}
 
 
 def status_of(query: GoldenQuery, violations: Sequence[Violation]) -> QueryStatus:
-    """Return the status of a query: only violations without an excuse count, and severity says how."""
+    """Return the status of a query: only violations without an excuse count, and severity says how.
+
+    With ``counted``, the violations count in the pass rate, which alone decides.
+    """
     if not violations:
         return "pass"
     if any(violation.counts for violation in violations):
-        return "warn" if query.severity == "warn" else "fail"
+        failing = [one for one in violations if fails(query, one)]
+        return "warn" if not failing else "counted" if all(one.tallied for one in failing) else "fail"
+    if any(violation.skipped for violation in violations):
+        return "skipped"
     return "known" if any(violation.known for violation in violations) else "waived"
 
 
@@ -70,20 +78,53 @@ def excuse_rules(contract: Contract, violations: Violations, today: date) -> tup
 
     Also returns the indexes of the waivers that match any violation, counting or not.
     """
-    if not contract.config.waivers and not contract.only_new:
+    tallied = contract.config.per_query.fail_on == "pass_rate" and contract.judged  # without gates, nothing else fails
+    if not contract.config.waivers and not contract.only_new and not tallied:
         return violations, frozenset()
     waivers = _Waivers(contract.config.waivers, today)
 
     def excused(query: GoldenQuery, violation: Violation) -> Violation:
         if reason := waivers.reason(_targets(query, violation.rule)):
             return replace(violation, waived=reason)
-        return replace(violation, known=violation.in_baseline and violation.rule in contract.only_new)
+        known = violation.in_baseline and violation.rule in contract.only_new
+        return replace(violation, known=known, tallied=tallied)
 
     marked = {
         query_id: tuple(excused(contract.queries[query_id], one) for one in found)
         for query_id, found in violations.items()
     }
     return marked, waivers.used()
+
+
+def skipped_by(contract: Contract, gates: Iterable[GateReport]) -> Mapping[str, str]:
+    """Return the tiers that are skipped, each with the tier that missed its minimum; a waived minimum skips none."""
+    missed = [gate.tier for gate in gates if gate.tier and gate.status == "fail"]
+    return skipped_tiers(contract.config.tiers, missed) if missed else {}
+
+
+def skip_rules(contract: Contract, violations: Violations, skipped: Mapping[str, str]) -> Violations:
+    """Mark the violations of the queries of skipped tiers, unless something else excuses them."""
+
+    def marked(query: GoldenQuery, violation: Violation) -> Violation:
+        cause = skipped.get(tier_of(query) or "")
+        return replace(violation, skipped=why_skipped(cause)) if cause is not None and violation.counts else violation
+
+    return {key: tuple(marked(contract.queries[key], one) for one in found) for key, found in violations.items()}
+
+
+def skip_gates(gates: Iterable[GateReport], skipped: Mapping[str, str]) -> tuple[GateReport, ...]:
+    """Mark the gates of skipped tiers."""
+
+    def marked(gate: GateReport) -> GateReport:
+        cause = skipped.get(gate.tier or "")
+        return gate if cause is None else replace(gate, status="skipped", waived=None, skipped=why_skipped(cause))
+
+    return tuple(map(marked, gates))
+
+
+def why_skipped(cause: str) -> str:
+    """Return why a tier is skipped."""
+    return f"tier {cause!r} missed its minimum"
 
 
 def waive_gates(

@@ -1,6 +1,6 @@
 """Finds problems that prevent a verdict although each input file on its own is valid."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from ragcontract.contract.unsatisfiable import never_passing
 from ragcontract.core import bounds
@@ -13,6 +13,8 @@ from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import observe
+from ragcontract.judging.id_lists import named
+from ragcontract.judging.lacking_scores import lacking_scores, unread_scores
 
 
 def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
@@ -27,8 +29,10 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     all_golden = not evaluation.contract.golden.problems
     if not run.problems:
         _missing(evaluation, problems, complete=complete)
+    if not run.problems and not (evaluation.given and evaluation.given.problems):
+        problems.include(lacking_scores(evaluation, complete=complete))
     if not run.problems and all_golden:
-        for warning in _warnings(evaluation):
+        for warning in (*_warnings(evaluation), *unread_scores(evaluation)):
             problems.warning(warning)
     partial = evaluation.contract.scope is not None  # the baseline may be older than these queries
     if all_golden and not partial and baseline and not baseline.problems and not baseline.scores:
@@ -117,10 +121,3 @@ def _warnings(evaluation: Evaluation) -> Iterator[str]:
     if run.latency is not None and run.unmeasured and on_latency:
         rows = count(run.latency.rows + run.unmeasured, "row")
         yield (f"{run.name}: {run.unmeasured:,} of {rows} without latency_ms, which the limits on latency leave out")
-
-
-def named(query_ids: Sequence[str], of: int = 0) -> str:
-    """Return the first ids and how many more there are; ``of`` is the total if ``query_ids`` is only a part."""
-    more = max(of, len(query_ids)) - bounds.NAMES
-    rest = f" and {more} more" if more > 0 else ""
-    return ", ".join(repr(query_id) for query_id in query_ids[: bounds.NAMES]) + rest

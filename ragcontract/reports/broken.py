@@ -6,6 +6,7 @@ from ragcontract.core.finding import Finding
 from ragcontract.core.scores import RanksById
 from ragcontract.reports.report import QueryReport, Report
 
+FAILING = frozenset({"fail", "counted"})  # what fails by itself, or counts in a pass rate that may
 NEW, IN_BASELINE = "new", "already in the baseline"
 
 
@@ -50,12 +51,12 @@ class FindingsByQuery:
         return self._by_query.get(query_id, [])
 
     def failing(self, query_id: str) -> list[Finding]:
-        """Return the findings of a query that fail."""
-        return [finding for finding in self.of(query_id) if finding.status == "fail"]
+        """Return the findings of a query that fail, or count in the pass rate."""
+        return [finding for finding in self.of(query_id) if finding.status in FAILING]
 
     def tolerated(self, query_id: str) -> list[Finding]:
         """Return the findings of a query that do not fail."""
-        return [finding for finding in self.of(query_id) if finding.status != "fail"]
+        return [finding for finding in self.of(query_id) if finding.status not in FAILING]
 
     def why_tolerated(self, query_id: str) -> str:
         """Return the reasons why findings of a query do not fail; empty if all of them fail."""
@@ -64,24 +65,24 @@ class FindingsByQuery:
 
 def why_and_since(report: Report, query: QueryReport, findings: FindingsByQuery) -> str:
     """Return whether a query that fails is new, and why other findings of it, or all of them, do not fail."""
-    age = since(report, query) if query.status == "fail" else ""
+    age = since(report, query) if query.status in FAILING else ""
     return "; ".join(filter(None, [age, findings.why_tolerated(query.id)]))
 
 
 def broken_queries(report: Report) -> list[QueryReport]:
-    """Return the queries that fail, worst first: new ones, then those that the baseline has already."""
-    return sorted((query for query in report.queries if query.status == "fail"), key=worst_first_key)
+    """Return the queries that fail or count, worst first: new ones, then those that the baseline has already."""
+    return sorted((query for query in report.queries if query.status in FAILING), key=worst_first_key)
 
 
 def tolerated_queries(report: Report) -> list[QueryReport]:
     """Return the queries with findings that do not fail, worst first; others of their findings may."""
-    tolerated = {finding.query_id for finding in report.findings if finding.status != "fail"}
+    tolerated = {finding.query_id for finding in report.findings if finding.status not in FAILING}
     return sorted((query for query in report.queries if query.id in tolerated), key=worst_first_key)
 
 
 def not_failing_queries(report: Report) -> list[QueryReport]:
     """Return the queries with findings none of which fails, worst first."""
-    return [query for query in tolerated_queries(report) if query.status != "fail"]
+    return [query for query in tolerated_queries(report) if query.status not in FAILING]
 
 
 def worst_first_key(query: QueryReport) -> tuple[bool, bool, float]:

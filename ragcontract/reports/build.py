@@ -17,6 +17,7 @@ from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import worst
 from ragcontract.judging.likely_mistakes import likely_mistakes
 from ragcontract.judging.run_notes import run_notes
+from ragcontract.reports.answer_report import answers_of
 from ragcontract.reports.drift import as_warning
 from ragcontract.reports.queries import broken_queries_of, query_reports, usual_detail
 from ragcontract.reports.report import (
@@ -30,7 +31,7 @@ from ragcontract.reports.report import (
     ScopeReport,
     TagReport,
 )
-from ragcontract.reports.report_inputs import BaselineInput, ConfigInput, GoldenInput, Inputs, RunInput
+from ragcontract.reports.report_inputs import BaselineInput, ConfigInput, GoldenInput, Inputs, RunInput, ScoresInput
 from ragcontract.reports.summary_line import summary_of
 from ragcontract.runs.stored import Tool
 from ragcontract.statistics.means import Comparison
@@ -53,6 +54,7 @@ def report_of(
     detail = detail or usual_detail(evaluation)
     mistakes = list(likely_mistakes(evaluation))
     all_warnings = [*map(as_warning, mistakes), *warnings, *decision.warnings, *_about_age(evaluation, now)]
+    answers = answers_of(evaluation, decision)
     report = Report(
         tool=TOOL,
         verdict=decision.verdict,
@@ -71,6 +73,10 @@ def report_of(
         repeats=_repeats(evaluation),
         findings=list(decision.findings),
         scope=_scope(evaluation),
+        pass_rate=answers.pass_rate,
+        tiers=answers.tiers,
+        modes=answers.modes,
+        labels=answers.labels,
         likely_mistakes=mistakes,
         run_notes=list(run_notes(evaluation)),
         source=source,
@@ -161,6 +167,7 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
         ),
         baseline=_baseline_input(baseline, evaluation, now) if baseline else None,
         config=ConfigInput(files=_files(contract.config_file.files)) if contract.config_file.files else None,
+        scores=ScoresInput(files=_files(evaluation.given.files)) if evaluation.given else None,
     )
 
 

@@ -41,6 +41,7 @@ SAID: dict[ChangeKind, tuple[str, str]] = {
     "forbidden_changed": ("query", "other forbidden documents for {}"),
     "weights_changed": ("query", "weight changed for {}"),
     "tags_changed": ("query", "tags changed for {}"),
+    "tiers_changed": ("query", "tier changed for {}"),
     "grades_changed": ("query", "grades changed for {}"),
     "rules_added": ("rule", "{} added"),
     "references_added": ("query", "reference added to {}"),
@@ -197,9 +198,9 @@ def _limit(item: ChangedItem, gate: GateReport | None) -> Iterator[str | Name]:
     else:
         allowed = "allowed " if gate.kind in COMPARING or gate.unit == "ms" else ""
         yield f"{allowed}{shorten(visible(limited_by(gate)), bounds.NAME)}"
-        if gate.tag is not None:
+        if gate.of is not None:
             yield " of "
-            yield Name(gate.tag)
+            yield Name(gate.of)
     unit = gate.unit if gate else "points"
     shown = [
         written(value, unit) if isinstance(value, int | float) else _shown(value) for value in (item.before, item.after)

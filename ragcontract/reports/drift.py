@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Name, Phrase, Quote, joined, render
-from ragcontract.core.run import VERSION_FIELDS
+from ragcontract.core.run import COMPARED_VERSIONS, VERSION_FIELDS
 from ragcontract.core.text import encodable
 from ragcontract.reports.report import Report
 from ragcontract.reports.report_inputs import BaselineInput
@@ -62,7 +62,7 @@ def changed_versions(run: Mapping[str, list[str]], baseline: Mapping[str, list[s
     """Return ``{field: (baseline's, run's)}`` of the version fields that both sides have and that differ."""
     return {
         field: (", ".join(before), ", ".join(now))
-        for field in VERSION_FIELDS
+        for field in COMPARED_VERSIONS
         if (now := run.get(field)) and (before := baseline.get(field)) and set(before) != set(now)
     }
 

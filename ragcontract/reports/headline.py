@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count, fixed
-from ragcontract.core.phrase import Name, Phrase, Quote, joined, render
+from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
 from ragcontract.judging.gates import GateReport
 from ragcontract.reports.broken import IN_BASELINE, broken_gates, sizes_since
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.limit_text import limited_by
 from ragcontract.reports.metric_table import differs, table_rows
-from ragcontract.reports.report import Report
+from ragcontract.reports.report import BrokenQueries, Report
 
 VERDICTS = {"pass": "holds", "fail": "broken"}  # what a contract does
 
@@ -28,15 +28,34 @@ def headline_phrase(report: Report) -> Phrase:
     queries = count(report.inputs.golden.queries, "query")
     if report.verdict == "pass":
         limits = f" and {count(len(report.gates), 'gate')}" if report.gates else "; no gates are set"
+        rest = f"{tolerated(report)}{_within_noise(report)}"
+        if counted := sum(query.status == "counted" for query in report.queries):
+            gates_hold = f"nothing broken in {count(len(report.gates), 'gate')}"
+            return (f"{gates_hold}; {counted:,} of {queries} broken, which the pass rate allows{rest}",)
         nothing = "nothing new" if broken.queries else "nothing"
-        return (f"{nothing} broken in {queries}{limits}{tolerated(report)}{_within_noise(report)}",)
+        return (f"{nothing} broken in {queries}{limits}{rest}",)
     phrase: list[str | Name] = []
     if gates:
         phrase += [*phrase_of(gates[0]), *_other_gates(report, [gate.ids[0] for gate in gates[1:]])]
     if broken.queries:
         sizes = sizes_since(report, broken.new, broken.in_baseline)
-        phrase.append(f"{'; ' if gates else ''}{broken.queries:,} of {queries} broken{sizes}")
+        phrase.append(f"{'; ' if gates else ''}{broken.queries:,} of {queries} broken{_in_answers(broken)}{sizes}")
+    if skipped := [tier.name for tier in report.tiers or [] if tier.status == "skipped"]:
+        phrase += ["; ", *_tiers(skipped), " skipped"]
     return (*phrase, f"{tolerated(report)}{_within_noise(report)}")
+
+
+def _tiers(names: Sequence[str]) -> Phrase:
+    return (f"{'tier' if len(names) == 1 else 'tiers'} ", *listed(names, "and"))
+
+
+def _in_answers(broken: BrokenQueries) -> str:
+    """Return how many of the broken queries are broken in their answers: by rules that are not about ranks."""
+    answers = min(broken.answers or 0, broken.queries)  # a report that somebody else wrote may have more
+    if not answers:
+        return ""
+    their = "its answer" if answers == 1 else "their answers"
+    return f" in {their}" if answers == broken.queries else f" ({answers:,} in {their})"
 
 
 def _other_gates(report: Report, ids: Sequence[str]) -> Phrase:
@@ -51,7 +70,7 @@ def _other_gates(report: Report, ids: Sequence[str]) -> Phrase:
 def _gate(gate: GateReport | None, gate_id: str) -> Phrase:
     if gate is None:  # only in a report that somebody else wrote
         return (Name(gate_id),)
-    return (*((Name(gate.tag), ": ") if gate.tag is not None else ()), limited_by(gate))
+    return (*((Name(gate.of), ": ") if gate.of is not None else ()), limited_by(gate))
 
 
 def _within_noise(report: Report) -> str:
@@ -70,7 +89,12 @@ def tolerated(report: Report) -> str:
     statuses = [query.status for query in report.queries]
     waived = statuses.count("waived") + sum(gate.status == "waived" for gate in report.gates)
     known = report.broken.in_baseline if report.verdict == "pass" else 0  # else they are among the broken queries
-    sizes = {IN_BASELINE: known, "waived": waived, "to warn": statuses.count("warn")}
+    sizes = {
+        IN_BASELINE: known,
+        "waived": waived,
+        "skipped": statuses.count("skipped"),
+        "to warn": statuses.count("warn"),
+    }
     parts = [f"{size:,} {word}" for word, size in sizes.items() if size]
     return f" ({', '.join(parts)})" if parts else ""
 

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 from junit_xml import TestCase, TestSuite
 
+from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import visible
@@ -17,11 +18,13 @@ from ragcontract.judging.gates import GateReport
 from ragcontract.reports.broken import FindingsByQuery, since
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
+from ragcontract.reports.said_rows import answer_of
 from ragcontract.reports.scope_note import scope_note
 
 Properties = dict[str, str]
 
 DECLARATION = b'<?xml version="1.0" encoding="utf-8"?>\n'
+COUNTED = "counts in the pass rate"
 BATCH = 1_000  # test cases that junit-xml holds in memory at once
 
 
@@ -105,10 +108,13 @@ def _lines(xml: bytes) -> bytes:
 
 def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase:
     case = _case(gate.id, classname, gate.location)
-    if finding is not None:
+    if gate.skipped:
+        case.add_skipped_info(message=f"skipped: {visible(gate.skipped)}")
+    elif finding is not None:
         message = sentence(finding, visible, visible)
         if finding.status == "fail":
-            case.add_failure_info(message=message, output=message, failure_type=gate.kind)
+            details = [say(phrase, visible, visible) for phrase in finding.details]
+            case.add_failure_info(message=message, output="\n".join([message, *details]), failure_type=gate.kind)
         else:
             case.add_skipped_info(message=f"{message}; {visible(finding.why)}")
     return case
@@ -117,9 +123,13 @@ def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase
 def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: str) -> TestCase:
     case = _case(query.id, classname, query.location)
     failing, why = findings.failing(query.id), visible(findings.why_tolerated(query.id))
-    if failing:
+    if query.status == "counted":
+        case.add_skipped_info(message="; ".join([*(sentence(one, visible, visible) for one in failing), COUNTED]))
+    elif failing:
         tolerated = [f"Not counted: {_expected(one)}: {_found(one)}" for one in findings.tolerated(query.id)]
         described = [f"Expected {_expected(one)}\nFound: {_found(one)}" for one in failing]
+        if answer := answer_of(query, bounds.SAID):
+            described.append(f"Answer: {answer}")
         case.add_failure_info(
             message=(f"{age}: " if age else "") + "; ".join(sentence(one, visible, visible) for one in failing),
             output="\n".join([visible(query.query), *described, *tolerated, *([why] if why else [])]),

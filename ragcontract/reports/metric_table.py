@@ -5,7 +5,16 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.core.numbers import SAME, fixed, milliseconds, ms_digits, signed
+from ragcontract.core.numbers import (
+    MOST_FOR_TABLES,
+    SAME,
+    decimals,
+    digits_beside,
+    fixed,
+    milliseconds,
+    ms_digits,
+    signed,
+)
 from ragcontract.judging.gates import COMPARING, GateReport, Status, worst
 from ragcontract.reports.limit_text import limits_text, table_digits
 from ragcontract.reports.report import MetricReport, Report
@@ -41,6 +50,11 @@ class Row(Struct, frozen=True, kw_only=True):
         """Whether there is a baseline value."""
         return self.baseline != NO_VALUE
 
+    @property
+    def direction(self) -> str:
+        """``lower is better`` for such a metric, unless its limits say so: a maximum, an allowed rise."""
+        return "lower is better" if self.metric and self.metric.better == "lower" and not self.gates else ""
+
     def values(self, arrow: str = "→") -> str:
         """Return the values as text: ``0.82 → 0.68 (-0.14)``, or the current value alone."""
         return f"{self.baseline} {arrow} {self.current} ({self.change})" if self.compared else self.current
@@ -70,6 +84,12 @@ def at_largest_k(report: Report) -> dict[str, MetricReport]:
     return {key: metric for key, metric in report.metrics.items() if metric.k in {None, k}}
 
 
+def main_metric(report: Report) -> str:
+    """Return the key of the first metric of the table that has a value; of the first one, if none has."""
+    metrics = at_largest_k(report)
+    return next((key for key, metric in metrics.items() if metric.current is not None), next(iter(metrics)))
+
+
 def differs(metric: MetricReport) -> bool:
     """Return whether the mean over all queries is another one than the mean that is compared with the baseline."""
     if metric.current is None or metric.current_shared is None or metric.baseline is None:
@@ -85,8 +105,11 @@ def _means(report: Report) -> Iterator[Mean]:
         if gate.tag is None:
             by_key.setdefault(gate.metric, []).append(gate)
     over = f"all {report.inputs.golden.queries:,} queries"
+    with_value = any(metric.current is not None for metric in report.metrics.values())
     for key, metric in report.metrics.items():
         gates = by_key.get(key, [])
+        if with_value and not gates and metric.current is None and metric.baseline is None:
+            continue  # no query names documents, or asks for what this metric measures
         if gates or key in largest:  # report.json has the other cut-offs
             p_value = metric.noise.p_value if metric.noise else None
             yield from _over_the_same(Mean(metric=metric, gates=gates, p_value=p_value), over)
@@ -95,7 +118,7 @@ def _means(report: Report) -> Iterator[Mean]:
 def _means_of_tags(report: Report) -> Iterator[Mean]:
     tagged: dict[tuple[str, str], list[GateReport]] = {}
     for gate in sorted(report.gates, key=lambda gate: (gate.status != "fail", _room(gate))):
-        if gate.tag is not None:
+        if gate.tag is not None and gate.metric in report.metrics:
             tagged.setdefault((gate.tag, gate.metric), []).append(gate)
     for (tag, key), gates in tagged.items():
         found, metric = report.tags[tag], _metric_of(tag, key, report)
@@ -156,21 +179,41 @@ def _row(mean: Mean, digits: int) -> Row:
 
 def _quantity_rows(report: Report) -> Iterator[Row]:
     """Yield a row for each limited quantity that is not a metric."""
-    by_key: dict[str, list[GateReport]] = {}
+    by_key: dict[tuple[str, str | None], list[GateReport]] = {}
     for gate in report.gates:
         if gate.metric not in report.metrics:
-            by_key.setdefault(gate.metric, []).append(gate)
-    for gates in by_key.values():
-        now, before = gates[0].now or 0.0, gates[0].before
-        digits = ms_digits(now, *(gate.limit for gate in gates if gate.kind not in COMPARING))
-        if before is not None:
-            digits = max(digits, ms_digits(now, before))
-        yield Row(
-            label=gates[0].label,
-            gates=gates,
-            baseline=NO_VALUE if before is None else milliseconds(before, digits),
-            current=milliseconds(now, digits),
-            change=NO_VALUE if before is None else milliseconds(now - before, digits, sign=True),
-            limits=limits_text(gates, before, digits),
-            status=worst(gates),
-        )
+            by_key.setdefault((gate.metric, gate.of), []).append(gate)
+    for (_, of), gates in by_key.items():
+        yield _latency_row(gates) if gates[0].unit == "ms" else _share_row(gates, of)
+
+
+def _share_row(gates: Sequence[GateReport], of: str | None) -> Row:
+    """Return the row of a share, such as a pass rate, of all queries or those with a tag or a tier."""
+    now = gates[0].now or 0.0
+    digits = max(max(digits_beside(now, gate.limit), min(decimals(gate.limit), MOST_FOR_TABLES)) for gate in gates)
+    return Row(
+        label=gates[0].label,
+        tag=of,
+        gates=gates,
+        baseline=NO_VALUE,
+        current=fixed(now, digits),
+        change=NO_VALUE,
+        limits=limits_text(gates, None, digits),
+        status=worst(gates),
+    )
+
+
+def _latency_row(gates: Sequence[GateReport]) -> Row:
+    now, before = gates[0].now or 0.0, gates[0].before
+    digits = ms_digits(now, *(gate.limit for gate in gates if gate.kind not in COMPARING))
+    if before is not None:
+        digits = max(digits, ms_digits(now, before))
+    return Row(
+        label=gates[0].label,
+        gates=gates,
+        baseline=NO_VALUE if before is None else milliseconds(before, digits),
+        current=milliseconds(now, digits),
+        change=NO_VALUE if before is None else milliseconds(now - before, digits, sign=True),
+        limits=limits_text(gates, before, digits),
+        status=worst(gates),
+    )

@@ -3,18 +3,29 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
+from msgspec import UNSET
+
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
-from ragcontract.core.rule import Violation
+from ragcontract.core.rule import RankRule, Violation, names_of
 from ragcontract.core.run import ListedResult
 from ragcontract.core.scores import QueryScore, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.reports.report import BrokenQueries, Detail, QueryReport, RetrievedReport, ViolationReport
+from ragcontract.judging.policy import status_of
+from ragcontract.reports.report import (
+    AnswerReport,
+    BrokenQueries,
+    Detail,
+    QueryReport,
+    RetrievedReport,
+    ViolationReport,
+)
 
-BROKEN = frozenset({"fail", "known"})  # the statuses of broken queries: a known one fails unless only new ones do
+# The statuses of broken queries: known and counted ones fail unless only new ones, or the pass rate, do.
+BROKEN = frozenset({"fail", "known", "counted"})
 
 
 def usual_detail(evaluation: Evaluation) -> Detail:
@@ -69,6 +80,9 @@ def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> Qu
         repeated=bool(current.repeats or (before and before.repeats)),
         retrieved=_retrieved(query, run.retrieved.get(query.id)) if query.id in decision.violations else None,
         baseline_retrieved=_retrieved(query, baseline.retrieved.get(query.id)) if baseline else None,
+        answer=_answer(query, evaluation, violations),
+        said=run.said.get(query.id) if query.id in decision.violations else None,
+        baseline_said=baseline.said.get(query.id) if baseline else None,
     )
 
 
@@ -77,7 +91,36 @@ def broken_queries_of(evaluation: Evaluation, decision: Decision) -> BrokenQueri
     queries = evaluation.contract.queries
     broken = [found for query_id, found in decision.violations.items() if decision.status(queries[query_id]) in BROKEN]
     in_baseline = sum(map(_all_in_baseline, broken))
-    return BrokenQueries(queries=len(broken), new=len(broken) - in_baseline, in_baseline=in_baseline)
+    of_ranks = rank_rules(evaluation)
+    answers = sum(any(one.rule not in of_ranks and counts_as_broken(one) for one in found) for found in broken)
+    return BrokenQueries(
+        queries=len(broken),
+        new=len(broken) - in_baseline,
+        in_baseline=in_baseline,
+        answers=answers if evaluation.contract.golden.rule_types else UNSET,
+    )
+
+
+def counts_as_broken(violation: Violation) -> bool:
+    """Return whether a violation makes its query a broken one, be it excused as known or not."""
+    return violation.waived is None and violation.skipped is None and not violation.warns
+
+
+def rank_rules(evaluation: Evaluation) -> frozenset[str]:
+    """Return the names of the rules about ranks; all others are about the row, its answer above all."""
+    rules = (rule for rule in evaluation.contract.rules if issubclass(rule, RankRule))
+    return frozenset(name for rule in rules for name in names_of(rule))
+
+
+def _answer(query: GoldenQuery, evaluation: Evaluation, violations: Sequence[Violation]) -> AnswerReport | None:
+    if not query.rules:
+        return None
+    enforced = evaluation.contract.rules
+    if not any(isinstance(rule, enforced) for rule in query.rules):
+        return None
+    of_ranks = rank_rules(evaluation) if violations else frozenset()
+    found = [one for one in violations if one.rule not in of_ranks]
+    return AnswerReport(status=status_of(query, found), violations=list(dict.fromkeys(one.rule for one in found)))
 
 
 def _all_in_baseline(violations: Sequence[Violation]) -> bool:
@@ -88,7 +131,7 @@ def _all_in_baseline(violations: Sequence[Violation]) -> bool:
 
 def _retrieved(query: GoldenQuery, results: Sequence[ListedResult] | None) -> list[RetrievedReport] | None:
     """Say what the contract wants of each result; None for a query whose results are not listed."""
-    if results is None:
+    if results is None or not (results or query.names_documents):
         return None
     named: dict[str, Literal["relevant", "forbidden"]] = dict.fromkeys(query.relevant_doc_ids, "relevant")
     named |= dict.fromkeys(query.forbidden_doc_ids, "forbidden")
@@ -110,6 +153,7 @@ def _violation(violation: Violation) -> ViolationReport:
         waived=violation.waived,
         in_baseline=violation.in_baseline,
         known=violation.known,
+        skipped=UNSET if violation.skipped is None else violation.skipped,
     )
 
 

@@ -6,15 +6,17 @@ The records are public; within a version, fields are only added. Records that ca
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from ragcontract.core.finding import Finding
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import Latency
+from ragcontract.core.said import Said
 from ragcontract.judging.decision import Verdict
 from ragcontract.judging.gates import GateReport, Status
 from ragcontract.judging.policy import QueryStatus
+from ragcontract.reports.answer_report import LabelsReport, ModesReport, PassRateReport, TierReport
 from ragcontract.reports.report_inputs import Count, Inputs
 from ragcontract.runs.stored import Tool
 from ragcontract.statistics.repeats import RepeatsReport
@@ -66,7 +68,7 @@ class ViolationReport(Struct, frozen=True, kw_only=True, gc=False):
     ``limit`` is the rank down to which the rule applies, null if it applies at any rank. ``doc_ids`` are the relevant
     documents that are missing there, or the forbidden documents that were found. ``in_baseline`` says that the baseline
     violates the rule already, for the same documents; ``known`` that the violation does not count therefore.
-    ``waived`` is the reason of a waiver.
+    ``waived`` is the reason of a waiver, ``skipped`` why the query's tier is not judged; it is omitted otherwise.
     """
 
     rule: str
@@ -78,6 +80,7 @@ class ViolationReport(Struct, frozen=True, kw_only=True, gc=False):
     waived: str | None = None
     in_baseline: bool = False
     known: bool = False
+    skipped: str | UnsetType = UNSET
 
 
 class RetrievedReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -93,17 +96,31 @@ class RetrievedReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults
     contract: Literal["relevant", "forbidden"] | None = None
 
 
+class AnswerReport(Struct, frozen=True, kw_only=True, gc=False):
+    """The rules of a query that are not about ranks: those about its answer, its tool calls, its scores.
+
+    ``status`` is that of these rules alone; ``violations`` names those that are violated, waived and known ones too.
+    """
+
+    status: QueryStatus
+    violations: list[str] = []
+
+
 class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One golden query, defined at ``location`` (``golden.jsonl:17``).
 
     ``ranks`` has every relevant document, with null if it was not retrieved. Violations fail the query unless all of
-    them are waived or known, or its severity is warn. ``in_baseline`` says that the baseline has all violations but
-    waived ones already. ``repeated`` means that the run or the baseline has several rows for it: metrics are means over
-    the rows, ranks are the worst (of forbidden documents, the best). Both are omitted if false.
+    them are waived, known or skipped, its severity is warn, or only the pass rate decides (``counted``).
+    ``in_baseline`` says that the baseline has all violations but waived ones already. ``repeated`` means that the run
+    or the baseline has several rows for it: metrics are means over the rows, ranks are the worst (of forbidden
+    documents, the best). Both are omitted if false.
 
     ``retrieved`` and ``baseline_retrieved`` are the top k of a broken query (at most 20 results), best first: of
     several rows the first that breaks a rule, and the first of the baseline. They are listed for the first 1,000 broken
     queries of a run, and omitted for all others. A stored baseline has no scores and no chunks.
+
+    ``answer`` is omitted for a query whose rules are all about ranks. ``said`` and ``baseline_said`` are what the same
+    rows of a broken query say, if the contract is about answers; a stored baseline has no texts.
     """
 
     id: str
@@ -123,6 +140,9 @@ class QueryReport(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=Tru
     repeated: bool = False
     retrieved: list[RetrievedReport] | None = None
     baseline_retrieved: list[RetrievedReport] | None = None
+    answer: AnswerReport | None = None
+    said: Said | None = None
+    baseline_said: Said | None = None
 
 
 class FailedCheck(Struct, frozen=True, kw_only=True, gc=False):
@@ -148,6 +168,10 @@ class BrokenQueries(Struct, frozen=True, kw_only=True):
     queries: Count
     new: Count
     in_baseline: Count
+    answers: Annotated[
+        Count | UnsetType,
+        Meta(description="How many of them are broken by rules about answers, if the contract has any."),
+    ] = UNSET
 
 
 class TagReport(Struct, frozen=True, kw_only=True):
@@ -190,6 +214,7 @@ class Report(Struct, frozen=True, kw_only=True):
     ``detail`` says which ``queries`` are listed: those that violate a rule (``failed``), also those whose ranks differ
     from the baseline (``changed``), or ``all``. ``findings`` describe each broken rule or gate once, for people.
     ``scope`` is null if all of the contract was judged; otherwise, all numbers are about the queries that were.
+    ``pass_rate``, ``tiers``, ``modes`` and ``labels`` are left out where the contract does not ask for them.
     ``likely_mistakes`` are the warnings about input that probably explain the verdict; ``run_notes`` are sentences
     about the run that explain its metrics.
     """
@@ -212,6 +237,10 @@ class Report(Struct, frozen=True, kw_only=True):
     repeats: RepeatsReport | None = None
     findings: list[Finding] = []
     scope: ScopeReport | None = None
+    pass_rate: PassRateReport | UnsetType = UNSET
+    tiers: list[TierReport] | UnsetType = UNSET
+    modes: ModesReport | UnsetType = UNSET
+    labels: LabelsReport | UnsetType = UNSET
     likely_mistakes: list[Phrase] = []
     run_notes: list[str] = []
     source: Provenance | None = None

@@ -38,6 +38,12 @@ class RunInput(Struct, frozen=True, kw_only=True):
     depth: Depth | None = None
 
 
+class ScoresInput(Struct, frozen=True, kw_only=True):
+    """The scores files for the run; what computed the scores is ``scored_by`` among the run's versions."""
+
+    files: list[SourceFile]
+
+
 class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The baseline, and how its queries differ from the current golden set.
 
@@ -76,10 +82,11 @@ class ConfigInput(Struct, frozen=True, kw_only=True):
     files: list[SourceFile]
 
 
-class Inputs(Struct, frozen=True, kw_only=True):
-    """The inputs of the check."""
+class Inputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The inputs of the check; ``scores`` is omitted without scores files."""
 
     golden: GoldenInput
     run: RunInput
     baseline: BaselineInput | None
     config: ConfigInput | None
+    scores: ScoresInput | None = None

@@ -15,15 +15,35 @@ from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import changed_versions, drift, likely_mistakes, not_compared
 from ragcontract.reports.headline import headline, shared_note
 from ragcontract.reports.metric_table import table_rows
+from ragcontract.reports.outcome_tables import CORNER, minimum, mode_matrix, rate, tiers_of
 from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_step, rank, rank_changes
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
+from ragcontract.reports.said_rows import answer_of
 from ragcontract.reports.scope_note import scope_note
+from ragcontract.reports.score_reasons import REASONS, score_reasons
 from ragcontract.reports.side_by_side import about, pairs, top
 
-STATUS = {"pass": "PASS", "fail": "FAIL", "warn": "WARN", "waived": "WAIVED", "known": "KNOWN", "none": "-"}
+STATUS = {
+    "pass": "PASS",
+    "fail": "FAIL",
+    "warn": "WARN",
+    "counted": "COUNTED",
+    "skipped": "SKIPPED",
+    "waived": "WAIVED",
+    "known": "KNOWN",
+    "none": "-",
+}
 RED, GREEN, YELLOW, BOLD, END = (f"\x1b[{code}m" for code in (31, 32, 33, 1, 0))
-COLOURS = {"PASS": GREEN, "FAIL": RED, "WARN": YELLOW, "WAIVED": YELLOW, "KNOWN": YELLOW}
+COLOURS = {
+    "PASS": GREEN,
+    "FAIL": RED,
+    "WARN": YELLOW,
+    "WAIVED": YELLOW,
+    "KNOWN": YELLOW,
+    "COUNTED": YELLOW,
+    "SKIPPED": YELLOW,
+}
 
 
 def without_colours(text: str) -> str:
@@ -44,8 +64,32 @@ def check_text(report: Report, file: str = "") -> str:
     parts.append(
         "\n".join([*likely_mistakes(report, visible, visible), *drift(report, visible), *_metric_table(report)])
     )
+    if reasons := [render(phrase, visible, visible) for phrase in score_reasons(report)]:
+        parts.append("\n".join([f"{REASONS}:", *(f"  {shorten(line, bounds.CELL)}" for line in reasons)]))
+    parts += outcome_blocks(report)
     parts.append(verdict_text(report).rstrip("\n"))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def outcome_blocks(report: Report) -> Iterable[str]:
+    """Yield the tables of tiers and of modes, as far as the report has them."""
+    if tiers := tiers_of(report):
+        cells = [
+            [
+                visible(tier.name),
+                STATUS[tier.status],
+                rate(tier),
+                f"minimum {minimum(tier)}" if minimum(tier) else "",
+                visible(tier.skipped or ""),
+            ]
+            for tier in tiers
+        ]
+        yield "\n".join(["Tiers", *(f"  {line}" for line in aligned(cells))])
+    if matrix := mode_matrix(report):
+        cells = [[CORNER, *map(visible, matrix.columns), "recall"]]
+        cells += [[visible(one.name), *(f"{cell.number:,}" for cell in one.cells), one.recall] for one in matrix.lines]
+        cells.append(["precision", *matrix.precision, ""])
+        yield "\n".join([matrix.title, *(f"  {line}" for line in aligned(cells))])
 
 
 def verdict_text(report: Report) -> str:
@@ -64,10 +108,12 @@ def _more(queries: Sequence[QueryReport], what: str, file: str) -> Iterable[str]
 
 
 def _broken(query: QueryReport, findings: FindingsByQuery, age: str) -> str:
-    lines = [f"{_coloured('FAIL')} {_bold(visible(query.id))}{f' ({age})' if age else ''}"]
+    lines = [f"{_coloured(STATUS[query.status])} {_bold(visible(query.id))}{f' ({age})' if age else ''}"]
     for finding in findings.failing(query.id):
         expected, found = (render(phrase, visible, visible) for phrase in (finding.expected, finding.found))
         lines += [f"  Expected {expected}", f"  Found: {found}"]
+    if answer := answer_of(query, bounds.TERMINAL_ANSWER):
+        lines.append(f"  Answer: {answer}")
     if why := findings.why_tolerated(query.id):
         waived = [
             f"{render(finding.expected, visible, visible)}: {render(finding.found, visible, visible)}"
@@ -90,7 +136,7 @@ def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
         label = row.label if row.tag is None else f"{row.label} {visible(row.tag)}"
         values = [f"{row.baseline} -> {row.current}", row.change] if row.compared else [row.current]
         values += [""] * (has_baseline and not row.compared)
-        cells.append([f"{label}, {row.over}" if row.over else label, *values, *verdict])
+        cells.append([", ".join(filter(None, [label, row.over, row.direction])), *values, *verdict])
     yield from aligned(cells)
     yield from (note for note in (shared_note(report), repeats_note(report), *report.run_notes) if note)
 

@@ -35,8 +35,9 @@ class Documents(Struct, frozen=True, gc=False, array_like=True):
 class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What a golden query expected; defaults are left out.
 
-    ``tags`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1 for every relevant
-    document are left out. ``references`` has a digest of each field that metrics compare the answer with.
+    ``tags``, ``tier`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1
+    for every relevant document are left out. ``references`` has a digest of each field that metrics compare the answer
+    with.
     """
 
     relevant: Documents | None = None
@@ -46,6 +47,7 @@ class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     grades: str = ""
     weight: float | None = None
     tags: str = ""
+    tier: str = ""
     severity: Severity = "error"
     rules: tuple[str, ...] = ()
     references: dict[str, str] = {}
@@ -98,6 +100,7 @@ def expected_of(query: GoldenQuery) -> Expected:
         grades=_grades(query),
         weight=None if query.weight == 1 else query.weight,
         tags=_tags(query.tags) if query.tags else "",
+        tier=_text(query.answer.tier) if query.answer else "",
         severity=query.severity,
         rules=_rules(query.rules) if query.rules else (),
         references=_references(query.answer) if query.answer else {},
@@ -119,6 +122,11 @@ def digest(value: Any) -> str:
 @lru_cache(maxsize=1024)  # many queries have the same tags
 def _tags(tags: tuple[str, ...]) -> str:
     return digest(sorted(tags))
+
+
+@lru_cache(maxsize=1024)
+def _text(value: str | None) -> str:
+    return "" if value is None else digest(value)
 
 
 def _documents(doc_ids: tuple[str, ...]) -> Documents | None:

@@ -1,12 +1,13 @@
-"""Quantities that can be limited in addition to the means of metrics: latency."""
+"""Quantities that can be limited in addition to the means of metrics: pass rates, the F1 of labels, latency."""
 
 from collections.abc import Callable
 from typing import Annotated
 
 from msgspec import Meta
 
-from ragcontract.core.gate import AnyPercentage, LimitKey, Measured, Milliseconds, MoreMilliseconds, Quantity
+from ragcontract.core.gate import AnyPercentage, Fraction, LimitKey, Measured, Milliseconds, MoreMilliseconds, Quantity
 from ragcontract.core.run import Latency
+from ragcontract.statistics.confusion import macro_f1
 
 
 def _latency(field: str, label: str, value: Callable[[Latency], float]) -> Quantity:
@@ -51,4 +52,33 @@ LATENCY = (
         by_tag=False,
     ),
     _most("max_ms", MAX, "The most that the slowest row may have taken."),
+)
+
+PASS_RATE = Quantity(key="pass_rate", label="Pass rate", of_rules=True)
+TIER_PASS_RATE = Quantity(key="tier_pass_rate", label="Tier pass rate", of_rules=True)
+PASS_RATES = (
+    LimitKey(
+        section="minimums",
+        name="pass_rate",
+        kind="minimum",
+        quantity=PASS_RATE,
+        type=Annotated[Fraction | None, Meta(description="The share of the queries with rules whose rules must hold.")],
+    ),
+)
+
+LABEL_MACRO_F1 = Quantity(
+    key="label_macro_f1",
+    label="Label macro F1",
+    read=lambda side: macro_f1(side.labels),
+    absent="no golden query has expected_label; add it, or leave the limit out",
+)
+LABELS = (
+    LimitKey(
+        section="minimums",
+        name="label_macro_f1",
+        kind="minimum",
+        quantity=LABEL_MACRO_F1,
+        type=Annotated[Fraction | None, Meta(description="The mean of the F1 of all classes, over all queries.")],
+        by_tag=False,
+    ),
 )

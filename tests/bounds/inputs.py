@@ -11,7 +11,7 @@ from ragcontract.files.opening import no_progress
 from ragcontract.runs.readers import RunFiles
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of, packed, row
 from tests.builders import baseline, golden, run, stored_query, write_jsonl
-from tests.process import rag_contract
+from tests.process import Ended, rag_contract
 from tests.toys import REGISTRY as TOYS
 
 SAY = {"type": "must_say", "phrase": "A"}
@@ -27,7 +27,19 @@ def an_id(lab: Lab, size: int) -> bool:
 
 
 def a_tag(lab: Lab, size: int) -> bool:
-    return accepted(lab.check([golden(tags=["t" * size])]), "expected text of 1 to 200 characters")
+    name, refusal = "t" * size, "expected text of 1 to 200 characters"
+    return all_of(
+        accepted(lab.check([golden(tags=[name])]), refusal),
+        accepted(lab.check([golden(tier=name)]), refusal),
+        accepted(lab.check([golden(expected_label=name)], [run(label=name)]), refusal),
+    )
+
+
+def tiers(lab: Lab, count: int) -> bool:
+    names = [f"t{number}" for number in range(count)]
+    config = "tiers:\n" + "".join(f"- {{name: {name}, minimum: 1}}\n" for name in names)
+    queries = [golden(name, tier=name) for name in names]
+    return accepted(lab.check(queries, [run(name) for name in names], config), "tiers: expected ")
 
 
 def a_key(lab: Lab, size: int) -> bool:
@@ -179,6 +191,46 @@ def a_cell(lab: Lab, size: int) -> bool:
     return accepted(rag_contract("convert", *argv), "a cell is longer than")
 
 
+def cases(lab: Lab, size: int) -> bool:
+    case = {"id": "q1", "query": "?", "contexts": [], "expected_mode": "abstain"}
+    (lab.folder / "dispute.json").write_text(json.dumps({"cases": [case]}).ljust(size))
+    argv = ("--from", "fitz-gov", "--cases", "dispute.json", "--golden-out", "out.jsonl", "--force")
+    return accepted(rag_contract("convert", *argv), "dispute.json: is larger than")
+
+
+def results(lab: Lab, size: int) -> bool:
+    (lab.folder / "r.json").write_bytes(b'[{"id": "a", "f": 1}]'.ljust(size))
+    (lab.folder / "run.json").write_bytes(
+        b'{"testCases": [{"name": "a", "metricsData": [{"name": "f", "score": 1}]}]}'.ljust(size)
+    )
+    return all_of(
+        accepted(_scores("table", "r.json", "--score", "f"), "is larger than"),
+        accepted(_scores("deepeval", "run.json"), "is larger than"),
+    )
+
+
+def a_name_of_a_score(lab: Lab, size: int) -> bool:
+    write_jsonl(lab.folder / "r.jsonl", [{"id": "a", "s" * size: 1}])
+    return accepted(_scores("ragas", "r.jsonl"), "makes no name of a metric")
+
+
+def names_of_scores(lab: Lab, size: int) -> bool:
+    write_jsonl(lab.folder / "r.jsonl", [{"id": "a"} | {f"s{number}": 1 for number in range(size)}])
+    return accepted(_scores("ragas", "r.jsonl"), "is one name too many; expected at most 1,000")
+
+
+def a_reason(lab: Lab, size: int) -> bool:
+    metric = {"name": "f", "score": 1, "reason": "r" * size}
+    (lab.folder / "run.json").write_text(json.dumps({"testCases": [{"name": "a", "metricsData": [metric]}]}))
+    assert _scores("deepeval", "run.json").code == 0
+    return bool(json.loads((lab.folder / "scores.jsonl").read_text())["reasons"] == {"f": "r" * size})
+
+
+def _scores(form: str, path: str, *options: str) -> Ended:
+    argv = ("--from", form, "--results", path, "--scores-out", "scores.jsonl", "--force")
+    return rag_contract("convert", *argv, *options)
+
+
 class _Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -224,6 +276,7 @@ CASES: Cases = {
     "KEY": Case(a_key),
     "QUESTION": Case(a_question),
     "ANSWER": Case(an_answer),
+    "TIERS": Case(tiers),
     "TURNS": Case(turns_of_a_row),
     "TAGS": Case(tags_of_all, small=10),
     "CONFIG_VALUES": Case(values_of_the_config, small=20),
@@ -247,7 +300,12 @@ CASES: Cases = {
     "UNPACKED_TOTAL_RATIO": Case(unpacked_in_total_by_size),
     "QUESTIONS": Case(questions, small=100),
     "TICKED": Case(candidates, small=600),
+    "CASES": Case(cases, small=200),
     "CSV_CELL": Case(a_cell),
+    "RESULTS": Case(results, small=100),
+    "SCORE_NAME": Case(a_name_of_a_score),
+    "SCORE_NAMES": Case(names_of_scores),
+    "SCORE_REASON": Case(a_reason),
     "PROGRESS": Case(without_progress, small=100),
     "EXPLAINED": Case(explained, small=1_000),
     "FAULTY_ROWS": Case(faulty_rows, small=100, past=lambda limit: limit + 2),  # that there are others counts as one,

@@ -16,6 +16,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Direction, Family, Metric, MetricSettings, Scale
+from ragcontract.core.rule import switch_of
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 from ragcontract.files.schema import dotted
@@ -97,7 +98,8 @@ missing_queries: zero
     assert (config.k, config.gain, config.rank_by, config.missing_queries) == (10, "exponential", "documents", "zero")
     assert (config.fail_on.mode, config.fail_on.alpha) == ("significant", 0.01)
     assert list(config.tags) == ["policy", "eu.west"]
-    assert msgspec.to_builtins(config.per_query) == {
+    switches = {f"enforce_{switch_of(rule)}": True for rule in BUILT_IN.rules}
+    assert msgspec.to_builtins(config.per_query) == switches | {
         "fail_on": "new",
         "enforce_must_rank_at_most": False,
         "enforce_must_include": "new",
@@ -136,13 +138,8 @@ def test_the_defaults() -> None:
     assert (config.k, config.gain, config.rank_by, config.missing_queries) == (5, "linear", "results", "error")
     assert (config.fail_on.mode, config.fail_on.alpha, config.tags, config.waivers) == ("strict", 0.05, {}, [])
     assert config.max_baseline_age is None
-    assert msgspec.to_builtins(config.per_query) == {
-        "fail_on": "any",
-        "enforce_must_rank_at_most": True,
-        "enforce_must_include": True,
-        "enforce_forbidden_docs": True,
-        "forbidden_within": None,
-    }
+    switches = {f"enforce_{switch_of(rule)}": True for rule in BUILT_IN.rules}
+    assert msgspec.to_builtins(config.per_query) == {"fail_on": "any", "forbidden_within": None, **switches}
 
 
 def test_gates_are_in_the_order_of_metrics_tags_and_other_quantities(tmp_path: Path) -> None:
@@ -170,13 +167,17 @@ def test_every_limit_key_makes_a_gate_of_its_own() -> None:
     written: dict[str, Any] = {}
     for key in keys:
         written.setdefault(key.section, {})[key.name] = 1.0
-    tagged = {section: written[section] for section in ("fail_on", "minimums")}
+    tagged: dict[str, Any] = {}
+    for key in keys:
+        if key.by_tag:
+            tagged.setdefault(key.section, {})[key.name] = 1.0
     gates = config_of({"k": [1, 5], **written, "tags": {"a": tagged, "b": tagged}}, BUILT_IN).gates
     names = [f"{key.section}.{key.name}" for key in keys]
-    of_metrics = [name for name in names if not name.startswith("latency.")]
-    assert len(of_metrics) == 3 * 2 * 6  # two names at the largest cut-off and one at the other, of twelve metrics
+    by_tag = [f"{key.section}.{key.name}" for key in keys if key.by_tag]
+    of_ranks = [key for key in keys if "_at_" in key.quantity.key]
+    assert len(of_ranks) == 3 * 2 * 6  # two names at the largest cut-off and one at the other, of twelve metrics
     ids = [gate.id for gate in gates]
-    assert sorted(ids) == sorted([*names, *(f"tags.{tag}.{name}" for tag in "ab" for name in of_metrics)])
+    assert sorted(ids) == sorted([*names, *(f"tags.{tag}.{name}" for tag in "ab" for name in by_tag)])
 
 
 @pytest.mark.parametrize("text", ["# nothing yet\n", "---\n", "fail_on:\nminimums: ~\nk: null\n", "{}"])
@@ -310,7 +311,7 @@ def test_a_metric_of_which_lower_is_better_has_a_maximum_and_a_rise(tmp_path: Pa
         ("minimums: {toy: 0}", "1: minimums.toy: lower is better: write maximums.toy"),
         ("tags: {t: {minimums: {toy: 0}}}", "1: tags.t.minimums.toy: lower is better: write maximums.toy"),
         ("maximums: {mrr_at_k: 0}", "1: maximums.mrr_at_k: higher is better: write minimums.mrr_at_k"),
-        ("fail_on: {toy_drop_gt: 1}", "1: fail_on.toy_drop_gt: unknown key"),
+        ("fail_on: {toy_drop_gt: 1}", "1: fail_on.toy_drop_gt: lower is better: write fail_on.toy_rise_gt"),
     ],
 )
 def test_limits_fit_the_scale_and_the_direction_of_their_metric(text: str, problem: str, tmp_path: Path) -> None:
@@ -318,9 +319,9 @@ def test_limits_fit_the_scale_and_the_direction_of_their_metric(text: str, probl
     assert found.startswith(problem)
 
 
-def test_without_a_metric_of_which_lower_is_better_there_are_no_maximums(tmp_path: Path) -> None:
+def test_a_maximum_of_a_metric_of_which_higher_is_better_is_refused(tmp_path: Path) -> None:
     (problem,) = problems_of(tmp_path, "maximums: {mrr_at_k: 0.5}")
-    assert problem.startswith("1: maximums: unknown key")
+    assert problem == "1: maximums.mrr_at_k: higher is better: write minimums.mrr_at_k"
 
 
 def test_two_limits_of_one_name_are_a_mistake_in_the_registry() -> None:
@@ -330,7 +331,7 @@ def test_two_limits_of_one_name_are_a_mistake_in_the_registry() -> None:
 
 def test_metrics_come_family_by_family() -> None:
     keys = [metric.key for metric in metrics_at(toy("higher", Scale()), [5, 1])]
-    assert (keys[0], keys[6], keys[-1], len(keys)) == ("mrr_at_5", "mrr_at_1", "toy", 13)
+    assert (keys[0], keys[6], keys[-1], sum("_at_" in key for key in keys)) == ("mrr_at_5", "mrr_at_1", "toy", 12)
 
 
 def test_a_value_that_is_in_no_file_is_read_as_one() -> None:
@@ -364,6 +365,6 @@ def test_the_schema_knows_limits_at_every_cut_off() -> None:
     for wrong in (
         {"minimums": {"recall_at_10": 2}},
         {"minimums": {"recall_at_0": 0.9}},
-        {"fail_on": {"f1_at_5_drop_gt": 1}},
+        {"fail_on": {"F1_at_5_drop_gt": 1}},
     ):
         assert not schema.is_valid(wrong)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from hypothesis import strategies as st
 
 from ragcontract.convert.collection import Collection, Part, Query, Ranking, Retrieved
@@ -23,7 +24,9 @@ RUN = "q1 Q0 d2 1 0.5 bm25\nq1 Q0 d1 2 0.9 bm25\nq2 Q0 d3 1 7 bm25\nq2 Q0 d4 2 7
 
 def write(folder: Path, **texts: str | bytes) -> dict[str, list[str]]:
     """Write files called as the options that read them; returns their paths by those names."""
-    paths: dict[str, list[str]] = {name: [] for name in ("golden", "qrels", "queries", "corpus", "samples", "run")}
+    paths: dict[str, list[str]] = {
+        name: [] for name in ("golden", "qrels", "queries", "corpus", "samples", "results", "run")
+    }
     for name, text in texts.items():
         (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
         paths[name] = [str(folder / name)]
@@ -107,3 +110,17 @@ def collections(ids: st.SearchStrategy[str], *, ranked: bool = True) -> st.Searc
     judged = st.dictionaries(ids, st.dictionaries(ids, GRADES, max_size=5), max_size=5)
     results = st.dictionaries(ids, st.lists(st.tuples(ids, SCORES), max_size=6), max_size=5)
     return st.builds(collection, judged, results if ranked else st.none())
+
+
+def scores_of(form: str, folder: Path, results: object, golden: str = "") -> tuple[list[dict[str, Any]], Problems]:
+    """Read the scores in one file of results; anything but text and bytes is written as JSON."""
+    written = results if isinstance(results, str | bytes) else json.dumps(results)
+    given = {"results": written, "golden": golden} if golden else {"results": written}
+    found, problems = read(form, folder, wanted={"scores"}, **given)
+    return json.loads(msgspec.json.encode(found.scores or [])), problems
+
+
+def goldens(**questions: str) -> str:
+    """Return golden rows with these questions by id."""
+    rows = [{"id": name, "query": text, "relevant_doc_ids": ["d"]} for name, text in questions.items()]
+    return "".join(json.dumps(row) + "\n" for row in rows)

@@ -197,3 +197,50 @@ def test_a_file_that_is_gone_when_it_is_opened_is_reported(tmp_path: Path) -> No
     problems = Collector()
     assert list(rows([str(tmp_path / "gone")], str.split, "qid 0 docid grade", problems)) == []
     assert lines_of(problems.found(), tmp_path) == ["gone: cannot be read (No such file or directory)"]
+
+
+def test_scores_of_several_files_become_one_scores_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text(f"id,Judge score\n{name},1\n")
+    argv = ("--from", "table", "--results", "*.csv", "--score", "Judge score", "--scored-by", "people")
+    ended = rag_contract("convert", *argv, "--scores-out", "s.jsonl")
+    assert ended == (0, "converted 1 score of 2 queries\n", "")
+    assert [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()] == [
+        {"query_id": name, "scores": {"judge_score": 1.0}, "scored_by": "people"} for name in ("a", "b")
+    ]
+
+
+def test_samples_and_results_of_ragas_can_be_converted_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    sample = {"id": "q", "user_input": "What?", "retrieved_context_ids": ["d"], "reference_context_ids": ["d"], "f": 1}
+    (tmp_path / "r.jsonl").write_text(json.dumps(sample))
+    outs = "--golden-out g.jsonl --run-out run.jsonl --scores-out s.jsonl"
+    ended = convert(f"--from ragas --samples r.jsonl --results r.jsonl {outs}")
+    assert ended[1] == (
+        "converted 1 query (1 with relevant documents), a run of 1 query and 1 result, 1 score of 1 query\n"
+    )
+    assert json.loads((tmp_path / "s.jsonl").read_text()) == {"query_id": "q", "scores": {"f": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ("--from table --results r --scores-out s", "name the columns of the scores: --score NAME, once for each"),
+        ("--from ragas --results r --score f --scores-out s", "--score-column is for --from table"),
+        ("--from ragas --results r --id x --scores-out s", "--id-column is for --from csv and --from table"),
+        (
+            "--from deepeval --results r --golden-out g",
+            "--golden-out cannot be made from deepeval, which has no golden",
+        ),
+        ("--from ragas --samples r --scores-out s", "--scores-out is made from --results, which is not given"),
+        ("--from ragas --golden g --samples r --golden-out s", "--golden is given, and nothing is made from it"),
+        ("--from ragas --samples r --golden-out s --scored-by x", "--scored-by is for --scores-out"),
+        ("--to ragas --run r --scores-out s", "--scores-out: ragas is written to --samples-out"),
+        ("--to deepeval --golden g --golden-out s", "Invalid value for '--to'"),
+    ],
+)
+def test_options_that_do_not_go_with_scores_are_refused(options: str, problem: str) -> None:
+    code, _, err = convert(options)
+    assert code == 2
+    assert problem in " ".join(err.split())

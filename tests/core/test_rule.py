@@ -115,6 +115,7 @@ def test_an_entry_that_is_no_such_rule_is_a_problem(rule: dict[str, object], tmp
 
 def test_without_such_rules_golden_rows_have_no_field_for_them(tmp_path: Path) -> None:
     asked = write_jsonl(tmp_path / "golden.jsonl", [golden("q", "a", rules=[{"type": "most_results", "count": 1}])])
-    found = read_golden([str(asked)], BUILT_IN)
+    without = replace(BUILT_IN, rules=tuple(rule for rule in BUILT_IN.rules if not rule.in_rows))
+    found = read_golden([str(asked)], without)
     assert found.queries["q"].rules == ()
     assert not found.problems

@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from math import nan
 from typing import ClassVar
 
+import msgspec
+import pytest
 from msgspec.structs import replace
 
+from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RankRule, Violation
-from ragcontract.core.run import ListedResult, Result, RunRow
+from ragcontract.core.run import SAID, ListedResult, Result, RunRow
 from ragcontract.core.scores import QueryScore
 from ragcontract.evaluation.fold import fold
+from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.files.events import Batch
 from ragcontract.registry import BUILT_IN
@@ -95,3 +99,48 @@ def test_a_baseline_holds_the_queries_that_are_broken_in_the_run_and_no_others()
 def test_nothing_is_held_where_nothing_is_judged() -> None:
     plan = replace(plan_of(query("q", "A")), rank_rules=())
     assert fold(plan, [rows(("q", ["x"]))]).retrieved == {}
+
+
+def said_row(plan: Plan, query_id: str, said: str, *doc_ids: str) -> RunRow:
+    """Return a row as it is read from a file for this plan."""
+    fields = {"query_id": query_id, "results": [{"doc_id": one} for one in doc_ids], "response": said}
+    return msgspec.json.decode(msgspec.json.encode(fields), type=plan.row_type)
+
+
+def plan_of_answers(*ids: str) -> Plan:
+    asked = [replace(query(one, "A"), rules=(MustSay(phrase="yes"),)) for one in ids]
+    return replace(plan_of(*asked, registry=REGISTRY), families=())
+
+
+def test_what_was_said_is_held_for_broken_queries_and_no_others() -> None:
+    plan = plan_of_answers("fine", "wrong", "lost")
+    rows = [said_row(plan, "fine", "yes", "A"), said_row(plan, "wrong", "no", "A"), said_row(plan, "lost", "yes", "x")]
+    said = fold(plan, [Batch("run.jsonl", 1, rows)]).said
+    assert {name: one.response for name, one in said.items()} == {"wrong": "no", "lost": "yes"}
+
+
+def test_a_baseline_holds_what_was_said_for_the_queries_that_are_broken_in_the_run() -> None:
+    plan = plan_of_answers("q", "p").for_baseline(["q"])
+    side = fold(plan, [Batch("run.jsonl", 1, [said_row(plan, "q", "yes", "A"), said_row(plan, "p", "no", "A")])])
+    assert {name: one.response for name, one in side.said.items()} == {"q": "yes"}
+
+
+def test_a_contract_of_documents_only_neither_reads_nor_holds_what_was_said() -> None:
+    plan = plan_of(query("q", "A"))
+    assert plan.row_type.unparsed == frozenset()
+    assert not SAID & set(plan.row_type.__struct_fields__)
+    assert fold(plan, [Batch("run.jsonl", 1, [said_row(plan, "q", "no", "x")])]).said == {}
+
+
+def test_nothing_that_was_said_is_held_where_it_must_not_be_shown() -> None:
+    plan = replace(plan_of_answers("q"), texts=False)
+    assert fold(plan, [Batch("run.jsonl", 1, [said_row(plan, "q", "no", "x")])]).said == {}
+
+
+def test_queries_beyond_the_room_for_texts_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "SAID_TEXTS", 5)
+    plan = plan_of_answers("a", "b", "c", "d")
+    rows = [said_row(plan, one, said, "A") for one, said in (("a", "no"), ("b", "no!"), ("c", "no"), ("d", ""))]
+    side = fold(plan, [Batch("run.jsonl", 1, rows)])
+    assert list(side.said) == ["a", "b"]
+    assert list(side.retrieved) == ["a", "b", "c", "d"]

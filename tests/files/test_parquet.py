@@ -10,20 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from msgspec.structs import replace
 
 from ragcontract import InputError, check, load_golden, load_run
-from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.files.events import Batch
 from ragcontract.files.opening import BUFFER
 from ragcontract.files.parquet import ROWS
 from ragcontract.files.rows import read_rows
 from tests.builders import golden, run, write_jsonl
-from tests.core.test_rule import MostResults
 from tests.process import Ended, files_in, rag_contract, spawn
 from tests.runs.sides import problems_in, read_run, side_of
-from tests.toys import REGISTRY as TOYS
 
 ID_TYPES = [
     pa.string(),
@@ -400,17 +396,3 @@ def test_a_column_is_read_where_something_needs_it_and_only_there(tmp_path: Path
         ]
         assert getattr(row, "response", None) == answer
         assert getattr(row.results[0], "text", None) == text
-
-
-OF_ANSWERS: dict[str, dict[str, Any]] = {
-    "reference_tool_calls": {"reference_tool_calls": [{"name": "get_order"}]},
-    "turns.rules": {"turns": [{"query": "?", "rules": [{"type": "must_say", "phrase": "A"}]}]},
-}
-
-
-@pytest.mark.parametrize(("field", "fields"), OF_ANSWERS.items())
-def test_values_of_several_shapes_are_not_read_from_columns(field: str, fields: Any, tmp_path: Path) -> None:
-    path = write(tmp_path / "golden.parquet", [golden("q1", "a", **fields)])
-    registry = replace(TOYS, rules=(*TOYS.rules, MostResults))
-    problems = read_golden([str(path)], registry).problems.problems
-    assert problems == (f"{path}: {field}: is not read from Parquet; write these rows as JSON lines",)

@@ -11,10 +11,13 @@ from msgspec.structs import fields, replace
 
 from ragcontract.core.contract_change import ChangedItem, ContractChange
 from ragcontract.core.run import Latency, SourceFile
-from ragcontract.reports.report import Provenance, QueryReport, Report, RetrievedReport, ScopeReport
+from ragcontract.core.said import Said, ToolCall
+from ragcontract.reports.answer_report import ModesReport, TierReport
+from ragcontract.reports.report import AnswerReport, Provenance, QueryReport, Report, RetrievedReport, ScopeReport
 from ragcontract.reports.report_inputs import ConfigInput
 from ragcontract.runs.past import Documents, Expected, PastContract, PastWaiver, Replaced, expected_of
 from ragcontract.runs.stored import Accepted
+from ragcontract.statistics.confusion import ClassMeasures
 from ragcontract.statistics.repeats import RepeatsReport, Spread
 from tests.records import Rows, query, report
 
@@ -111,12 +114,38 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
             queries_not_judged=[mark("question-900")],
             gates_not_judged=[mark("tags.weekly.minimums.mrr_at_k")],
         ),
+        modes=_modes(),
+        tiers=[
+            TierReport(
+                name=mark("sanity"), rate=0.5, passed=6, queries=12, status="fail", minimum=0.95, gates=[mark("core")]
+            ),
+            TierReport(
+                name=mark("core"), rate=None, passed=0, queries=0, status="skipped", skipped=mark("sanity is missed")
+            ),
+        ],
         source=Provenance(repository="octo/app", commit="5ca1ab1e" * 5, branch=mark("main"), pull_request=7),
     )
 
 
+def _modes() -> ModesReport:
+    """Return a matrix with a column for rows without a mode, compared with that of a baseline."""
+    modes = ("trustworthy", "disputed", "abstain", "missing")
+    return ModesReport(
+        matrix={mode: dict(zip(modes, (5, 0, 2, 1), strict=True)) for mode in modes[:3]},
+        baseline_matrix={mode: dict(zip(modes, (4, 0, 4, 0), strict=True)) for mode in modes[:3]},
+        accuracy=0.7,
+        per_mode={mode: ClassMeasures(precision=0.5, recall=0.25, f1=1 / 3) for mode in modes[:3]},
+        false_answer_rate=0.1,
+        over_refusal_rate=None,
+        missing=3,
+    )
+
+
 def _with_results(query: QueryReport, mark: Mark) -> QueryReport:
-    """List what was retrieved for a broken query, with a chunk, a score, and documents of the contract."""
+    """List what was retrieved for a broken query, with a chunk, a score, and documents of the contract.
+
+    And what was said: texts of several lines, tool calls, more of them than are listed.
+    """
     if not query.violations:
         return query
     results = [
@@ -124,7 +153,27 @@ def _with_results(query: QueryReport, mark: Mark) -> QueryReport:
         RetrievedReport(doc_id=mark("secret"), contract="forbidden"),
     ]
     before = [RetrievedReport(doc_id=next(iter(query.ranks)), contract="relevant")]
-    return replace(query, retrieved=results, baseline_retrieved=before if query.baseline_ranks else None)
+    said = Said(
+        response=mark("I'm sorry.\nNothing says so."),
+        error=mark("TimeoutError"),
+        mode=mark("abstain"),
+        label=mark("billing"),
+        refusal=mark("I cannot help with that"),
+        finish_reason=mark("length"),
+        tool_calls=(ToolCall(name=mark("get_order"), arguments=mark('{"id": 7}')),),
+        more_tool_calls=2,
+        contexts=(mark("Customers who paid twice are refunded."), mark("Prices include tax.")),
+        more_contexts=3,
+    )
+    then = Said(response=mark("They are refunded."), tool_calls=(), contexts=said.contexts)
+    return replace(
+        query,
+        retrieved=results,
+        baseline_retrieved=before if query.baseline_ranks else None,
+        answer=AnswerReport(status="fail", violations=[mark("must_contain")]),
+        said=said,
+        baseline_said=then if query.baseline_ranks else None,
+    )
 
 
 def _config(mark: Mark) -> dict[str, Any]:
@@ -167,8 +216,9 @@ def _marked(value: Any, mark: Mark) -> Any:
 @lru_cache
 def _chosen(record: type[Struct]) -> frozenset[str]:
     """Return the fields that have one of a few values."""
-    return frozenset(name for name, hint in get_type_hints(record).items() if _is_literal(hint))
+    return frozenset(name for name, hint in get_type_hints(record).items() if is_literal(hint))
 
 
-def _is_literal(hint: Any) -> bool:
-    return get_origin(hint) is Literal or any(map(_is_literal, get_args(hint)))
+def is_literal(hint: Any) -> bool:
+    """Return whether a field has one of a few values."""
+    return get_origin(hint) is Literal or any(map(is_literal, get_args(hint)))

@@ -22,13 +22,13 @@ MADE_A_LINK = re.compile(
 )
 
 
-RESULTS = (["", "Before", "Now"], ["", "Now"])  # heads of the tables of what was retrieved for a broken query
+RESULTS = (["", "Before", "Now"], ["", "Now"])  # heads of what was retrieved and said for a broken query
 
 
 class Page(HTMLParser):
     """The rendered page: its tags in order, the table rows, and the text outside of code.
 
-    ``retrieved`` has the tables of what was retrieved, ``tables`` all others.
+    ``retrieved`` has the tables of what was retrieved, ``answered`` those of what was said, ``tables`` all others.
     """
 
     def __init__(self, markdown: str) -> None:
@@ -43,7 +43,9 @@ class Page(HTMLParser):
         self.html = cmarkgfm.github_flavored_markdown_to_html(markdown, OPTIONS)
         self.feed(self.html)
         self.close()
-        self.retrieved = [table for table in self.tables if table[0] in RESULTS]
+        both = [table for table in self.tables if table[0] in RESULTS]
+        self.answered = [table for table in both if table[1][0].istitle()]
+        self.retrieved = [table for table in both if table not in self.answered]
         self.tables = [table for table in self.tables if table[0] not in RESULTS]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -14,6 +14,7 @@ from ragcontract.cli.options import (
     GOLDEN,
     REPEATS,
     RUN,
+    SCORES,
     K,
     clock,
     find_paths,
@@ -53,6 +54,7 @@ def _reason(_context: click.Context, _option: click.Parameter, value: str | None
 @click.command("baseline")
 @GOLDEN
 @RUN
+@SCORES
 @CONFIG
 @K
 @REPEATS
@@ -70,6 +72,7 @@ def command(
     *,
     golden: Sequence[str],
     run: Sequence[str],
+    scores: Sequence[str],
     config: str | None,
     k: int | None,
     out: str,
@@ -88,7 +91,7 @@ def command(
         raise click.UsageError("--update judges the run and --force does not: give one of them")
     if reason is not None and not update:
         raise click.UsageError("--accept-regressions needs --update: without it, nothing is judged")
-    paths = find_paths(golden, run, config)
+    paths = find_paths(golden, run, config, scores=scores)
     refuse_outputs([out], paths)
     if is_run(out):
         raise OutputError([f"{out}: a file with this name is read as a run; use a name that ends in .json"])
@@ -140,6 +143,7 @@ def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason
             config=paths.config,
             run=Local(open_run(paths.run, progress)),
             baseline=Local(open_stored(out, progress)),
+            scores=paths.scores,
             k=k,
             repeats=repeats,
             store=True,

@@ -15,6 +15,7 @@ from ragcontract.cli.options import (
     GOLDEN,
     REPEATS,
     RUN,
+    SCORES,
     TAG,
     K,
     clock,
@@ -22,6 +23,7 @@ from ragcontract.cli.options import (
     refuse_outputs,
     sources_of,
 )
+from ragcontract.cli.plugins import load_plugins
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.text import encodable
@@ -42,6 +44,7 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command("check")
 @GOLDEN
 @RUN
+@SCORES
 @BASELINE
 @CONFIG
 @K
@@ -56,11 +59,24 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Which queries report.json lists: those with broken rules, also those that changed, or all. "
     f"[all up to {bounds.ALL_QUERIES:,}, then changed]",
 )
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="MODULE:CLASS",
+    help="Code that decides rules of the type custom; repeatable. It runs with your rights: name only your own. [none]",
+)
+@click.option(
+    "--no-answers",
+    is_flag=True,
+    help="Leave out of all output what the application and its documents said: answers, contexts, tool calls.",
+)
 @click.option("--quiet", is_flag=True, help="Print only the verdict, warnings and errors; the reports are complete.")
 def command(
     *,
     golden: Sequence[str],
     run: Sequence[str],
+    scores: Sequence[str],
     baseline: Sequence[str],
     config: str | None,
     k: int | None,
@@ -68,7 +84,9 @@ def command(
     engine: str,
     report_json_detail: Detail | None,
     name: str,
+    plugins: Sequence[str],
     repeats: bool,
+    no_answers: bool,
     quiet: bool,
     **reports: str,
 ) -> int:
@@ -78,11 +96,17 @@ def command(
     broken.
     """
     wanted = [(form, out) for form in FORMATS if (out := reports[form.name.replace("-", "_")])]
-    paths = find_paths(golden, run, config, baseline)
+    paths = find_paths(golden, run, config, baseline, scores)
     refuse_outputs([out for _, out in wanted], paths)
     with sources_of(paths, engine) as sources:
         request = sources.request(paths, k=k, repeats=repeats, tags=tags)
-        request = replace(request, detail=report_json_detail, source=_source(name))
+        request = replace(
+            request,
+            detail=report_json_detail,
+            source=_source(name),
+            plugins=load_plugins(plugins),
+            no_answers=no_answers,
+        )
         outcome = pipeline.check(request, now=clock())
     report = outcome.report
     warn(other_warnings(report))

@@ -17,7 +17,8 @@ from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.unjudgeable import named, unjudgeable
+from ragcontract.judging.id_lists import named
+from ragcontract.judging.unjudgeable import unjudgeable
 from ragcontract.registry import BUILT_IN
 from ragcontract.reports import comparison_text, run_comparison
 from ragcontract.reports.comparing import comparison_of

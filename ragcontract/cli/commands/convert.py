@@ -8,10 +8,12 @@ from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.contract.golden_file import PLACEHOLDER, RELEVANT_GRADE
-from ragcontract.convert import spreadsheet
+from ragcontract.convert import case_files, fitz_gov, score_table, spreadsheet
 from ragcontract.convert.collection import Collection, Part
-from ragcontract.convert.file_formats import CSV, FORMATS, OWN, Format
+from ragcontract.convert.file_formats import CSV, FITZ_GOV, FORMATS, OWN, TABLE, Format
+from ragcontract.convert.measured import with_scored_by
 from ragcontract.core.errors import ExitCode, OutputError
+from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.files.opening import Progress
 from ragcontract.files.patterns import existing_files
@@ -21,12 +23,14 @@ from ragcontract.files.writing import check_existing, check_outputs, goes_to_std
 
 Decorate = Callable[[Callable[..., Any]], Callable[..., Any]]
 INPUTS = {
-    "golden": "Golden queries (rag-contract).",
+    "golden": "Golden queries (rag-contract); with --results, to find the ids by the questions.",
     "qrels": "Judgments (trec, beir).",
     "queries": "The texts of the questions: `id<TAB>text` (trec), queries.jsonl (beir).",
     "corpus": "corpus.jsonl, to warn about documents that are not in it (beir).",
     "samples": "Samples, as JSON lines or a JSON list (ragas).",
+    "results": "What the tool wrote, with its scores (ragas, deepeval, promptfoo, inspect, table).",
     "csv": "Questions and the ids of the documents that answer them, with a header (csv).",
+    "cases": "Cases: the folder of them, or their files (fitz-gov).",
     "run": "What the retriever returned (rag-contract; for trec and beir in TREC's format).",
 }
 OUTPUTS = {
@@ -35,6 +39,7 @@ OUTPUTS = {
     "queries": "Where to write the texts of the questions (trec, beir).",
     "corpus": "Where to write the ids of the documents, without their texts (beir).",
     "samples": "Where to write the samples (ragas).",
+    "scores": "Where to write the scores, for `check --scores` (rag-contract).",
     "run": "Where to write the run (rag-contract; for trec and beir in TREC's format).",
 }
 ALIASES = {"queries": "topics"}
@@ -58,7 +63,15 @@ def _spellings(name: str, suffix: str = "") -> list[str]:
 
 SOURCE = click.Choice(list(FORMATS))
 TARGET = click.Choice([name for name, form in FORMATS.items() if form.outputs])
-OF_CSV = ("question_column", "ids_column", "id_column", "separator")
+# The formats that each option without a file is for.
+OF_FORMAT = {
+    "question_column": (CSV,),
+    "ids_column": (CSV,),
+    "id_column": (CSV, TABLE),
+    "separator": (CSV,),
+    "score_column": (TABLE,),
+    "as_evaluated": (FITZ_GOV,),
+}
 
 
 @click.command("convert")
@@ -68,12 +81,21 @@ OF_CSV = ("question_column", "ids_column", "id_column", "separator")
 @click.option("--question-column", metavar="NAME", help="The column of the questions (csv). [question, query, …]")
 @click.option("--ids-column", metavar="NAME", help="The column of the expected ids (csv). [expected_ids, doc_ids, …]")
 @click.option(
-    "--id-column", metavar="NAME", help="The column of the questions' own ids (csv). [id, query_id, …, if any]"
+    "--id-column", "--id", metavar="NAME", help="The column of the ids (csv, table). [id, query_id, …, if any]"
+)
+@click.option(
+    "--score-column", "--score", multiple=True, metavar="NAME…", help="The columns of the scores; repeatable (table)."
 )
 @click.option("--separator", metavar="TEXT", help="What separates ids in a cell (csv). [; or | or , or a line break]")
+@click.option(
+    "--as-evaluated/--no-as-evaluated",
+    default=None,
+    help="Judge the cases exactly as fitz-gov 4.1.0 does, or as a contract (fitz-gov). [as evaluated]",
+)
+@click.option("--scored-by", metavar="TEXT", help="What computed the scores, such as its version. [as in the results]")
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 def command(*, source: str, target: str, force: bool, **options: Any) -> int:
-    """Convert from and to TREC, BEIR and ragas, and from CSV.
+    """Convert from and to TREC, BEIR and ragas, from CSV and fitz-gov, and the scores of other tools.
 
     Give the files to read, and with the -out options the files to write. Exits 2 and writes nothing if an input has
     problems, or if a file to write exists and --force is not given.
@@ -83,7 +105,11 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     given = {name: options[name] for name in INPUTS if options[name]}
     outs = {name: options[f"{name}_out"] for name in OUTPUTS if options[f"{name}_out"] is not None}
     wanted = _plan(source, target, given, list(outs))
+    if options["scored_by"] and "scores" not in wanted:
+        raise click.UsageError("--scored-by is for --scores-out")
     problems = Collector()
+    if "cases" in given:
+        given["cases"] = case_files.in_folders(given["cases"], problems)
     files = {name: _resolved(given.get(name, ()), problems) for name in INPUTS}
     every = [path for paths in files.values() for path in paths]
     if wrong := check_outputs(outs.values(), every) or ([] if force else check_existing(outs.values())):
@@ -91,6 +117,8 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     _refuse_parquet({out for name, out in outs.items() if (target, name) != (OWN, "run")})
     with progress_over(every) as progress:
         collection = _read(_format(source, options), files, wanted, problems, progress)
+    if options["scored_by"]:
+        collection = with_scored_by(collection, options["scored_by"])
     contents = {out: _rendered(FORMATS[target], name, out, collection, problems) for name, out in outs.items()}
     found = problems.found()
     found.raise_if_any()
@@ -101,11 +129,18 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
 
 
 def _format(source: str, options: Mapping[str, Any]) -> Format:
-    """Return the format to read, with the options that CSV has; raises UsageError if they are given without it."""
+    """Return the format to read, with its options; raises UsageError if they are for another format."""
+    for name, formats in OF_FORMAT.items():
+        if options[name] not in {None, ()} and source not in formats:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for --from {' and --from '.join(formats)}")
     if source == CSV:
         return replace(FORMATS[CSV], read=spreadsheet.reader(_columns(options)))
-    if given := [name for name in OF_CSV if options[name] is not None]:
-        raise click.UsageError(f"--{given[0].replace('_', '-')} is for --from csv")
+    if options["as_evaluated"] is False:
+        return replace(FORMATS[FITZ_GOV], read=fitz_gov.reader(as_evaluated=False))
+    if source == TABLE:
+        if not options["score_column"]:
+            raise click.UsageError("name the columns of the scores: --score NAME, once for each")
+        return replace(FORMATS[TABLE], read=score_table.reader(options["id_column"], options["score_column"]))
     return FORMATS[source]
 
 
@@ -153,6 +188,8 @@ def _refuse_parquet(outs: Iterable[str]) -> None:
 def _plan(source: str, target: str, given: Mapping[str, Sequence[str]], outs: Sequence[str]) -> set[Part]:
     """Return the parts to read; raises UsageError if input and output options do not match."""
     reads, writes = FORMATS[source], FORMATS[target]
+    if not reads.names_documents and target != OWN:
+        raise click.UsageError(f"{source} names no documents, which {target} consists of; it only has a --golden-out")
     _refuse_strangers(given, reads.inputs, f"{source} is read from", "")
     _refuse_strangers(outs, writes.outputs, f"{target} is written to", "-out")
     if not outs:
@@ -188,8 +225,14 @@ def _counts(collection: Collection) -> str:
             any(grade >= RELEVANT_GRADE and doc_id != PLACEHOLDER for doc_id, grade in query.grades.items())
             for query in collection.queries.values()
         )
-        parts.append(f"{count(len(collection.queries), 'query')} ({answerable:,} with relevant documents)")
+        documents = f" ({answerable:,} with relevant documents)"
+        about_answers = all(query.answer is not None for query in collection.queries.values())
+        parts.append(count(len(collection.queries), "query") + ("" if about_answers else documents))
     if collection.rankings is not None:
         results = sum(len(ranking.results) for ranking in collection.rankings.values())
         parts.append(f"a run of {count(len(collection.rankings), 'query')} and {count(results, 'result')}")
+    if collection.scores is not None:
+        names = {name for row in collection.scores for name in row.scores or {}}
+        queries = {as_id(row.query_id) for row in collection.scores}
+        parts.append(f"{count(len(names), 'score')} of {count(len(queries), 'query')}")
     return ", ".join(parts)

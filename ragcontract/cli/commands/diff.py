@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from ragcontract.cli.console import say, say_json
-from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, K, find_paths, measure
+from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, SCORES, K, find_paths, measure
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
 from ragcontract.reports import diff_report, terminal
@@ -15,6 +15,7 @@ from ragcontract.reports.markdown import diff_document
 @click.command("diff")
 @GOLDEN
 @RUN
+@SCORES
 @BASELINE
 @CONFIG
 @K
@@ -26,6 +27,7 @@ def command(
     *,
     golden: Sequence[str],
     run: Sequence[str],
+    scores: Sequence[str],
     baseline: Sequence[str],
     config: str | None,
     k: int | None,
@@ -37,7 +39,7 @@ def command(
     Lists the worst changes first, then queries that improved, are new, have another question or are gone. For those
     that break a rule, also lists what was retrieved, before and now. Gives no verdict.
     """
-    paths = find_paths(golden, run, config, baseline)
+    paths = find_paths(golden, run, config, baseline, scores)
     if paths.baseline is None:
         raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")
     report = measure(paths, k, repeats=repeats, rules=True)

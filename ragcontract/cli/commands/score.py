@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from ragcontract.cli.console import say, say_json
-from ragcontract.cli.options import CONFIG, ENGINE, GOLDEN, REPEATS, RUN, K, find_paths, measure
+from ragcontract.cli.options import CONFIG, ENGINE, GOLDEN, REPEATS, RUN, SCORES, K, find_paths, measure
 from ragcontract.core.errors import ExitCode
 from ragcontract.reports import json_report, terminal
 
@@ -13,6 +13,7 @@ from ragcontract.reports import json_report, terminal
 @click.command("score")
 @GOLDEN
 @RUN
+@SCORES
 @CONFIG
 @K
 @REPEATS
@@ -24,6 +25,7 @@ def command(
     *,
     golden: Sequence[str],
     run: Sequence[str],
+    scores: Sequence[str],
     config: str | None,
     k: int | None,
     engine: str,
@@ -31,7 +33,7 @@ def command(
     repeats: bool,
 ) -> int:
     """Print the metrics of one run, overall and by tag."""
-    report = measure(find_paths(golden, run, config), k, repeats=repeats, engine=engine)
+    report = measure(find_paths(golden, run, config, scores=scores), k, repeats=repeats, engine=engine)
     if form == "json":
         say_json(json_report.render_score(report))
     else:

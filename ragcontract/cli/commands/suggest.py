@@ -6,7 +6,7 @@ import click
 
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, REPEATS, K, clock, files_option, find_paths
+from ragcontract.cli.options import CONFIG, GOLDEN, REPEATS, SCORES, K, clock, files_option, find_paths
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.defaults import InputPaths
@@ -30,16 +30,25 @@ NO_CONFIG = ConfigFile()
 @click.command("suggest")
 @GOLDEN
 @files_option("--run", f"Known-good runs of the same questions; each file is a separate run. [{defaults.RUN}]")
+@SCORES
 @CONFIG
 @K
 @REPEATS
-def command(golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, *, repeats: bool) -> int:
+def command(
+    *,
+    golden: Sequence[str],
+    run: Sequence[str],
+    scores: Sequence[str],
+    config: str | None,
+    k: int | None,
+    repeats: bool,
+) -> int:
     """Propose limits from known-good runs.
 
     Shows how much each metric varies by chance and which drop this golden set can detect, and prints a configuration to
     start from. Several runs of one retriever show how much its own results vary.
     """
-    paths = find_paths(golden, run, config)
+    paths = find_paths(golden, run, config, scores=scores)
     evaluations = list(good_runs(paths, k, repeats=repeats))
     found = suggestions(evaluations)
     say(render(found, runs=len(evaluations), config_file=evaluations[0].contract.config_file))
@@ -56,6 +65,8 @@ def good_runs(
     Raises :class:`InputError` at the end, with the problems of all files.
     """
     files, wrong = existing_files(paths.run)
+    if paths.scores and len(files) > 1:
+        raise click.UsageError("--scores is about one run; give one --run, or export the scores in the rows of each")
     problems, more = dict.fromkeys(map(str, wrong)), 0
     warnings: dict[str, None] = {}
     with progress_over([*list(paths.golden) * len(files), *files]) as progress:
@@ -64,6 +75,7 @@ def good_runs(
                 golden=paths.golden,
                 config=paths.config,
                 run=Local(open_run([file], progress)),
+                scores=paths.scores,
                 k=k,
                 repeats=repeats,
                 judge=False,

@@ -14,6 +14,7 @@ from ragcontract.cli.options import (
     GOLDEN,
     REPEATS,
     RUN,
+    SCORES,
     TAG,
     WITHOUT_RUN,
     clock,
@@ -33,11 +34,13 @@ from ragcontract.core.text import visible
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Problems
 from ragcontract.registry import BUILT_IN
+from ragcontract.runs.score_files import read_scores
 
 
 @click.command("validate")
 @GOLDEN
 @RUN
+@SCORES
 @BASELINE
 @CONFIG
 @TAG
@@ -48,6 +51,7 @@ def command(
     *,
     golden: Sequence[str],
     run: Sequence[str],
+    scores: Sequence[str],
     baseline: Sequence[str],
     config: str | None,
     tags: Sequence[str],
@@ -61,8 +65,8 @@ def command(
     yet. Gives no verdict. With --without-run, all files but the run are read.
     """
     refuse_run(run, without_run=without_run)
-    paths = find_paths(golden, run, config, baseline)
-    found = _contract(paths, tags) if without_run else _all(paths, tags, repeats=repeats)
+    paths = find_paths(golden, run, config, baseline, scores)
+    found = _contract(paths, tags, repeats=repeats) if without_run else _all(paths, tags, repeats=repeats)
     if not quiet:
         say(f"valid: {', '.join(found.content)}\n{awaiting(found.gates)}")
     return ExitCode.PASS
@@ -85,12 +89,14 @@ def _all(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> _Found:
     return _found(evaluation.contract, count(evaluation.run.queries, "run row"), evaluation.baseline, paths)
 
 
-def _contract(paths: InputPaths, tags: Sequence[str]) -> _Found:
+def _contract(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> _Found:
     """Read all files but the run, which no other file needs; raises InputError with all problems."""
     with sources_of(replace(paths, run=[])) as sources:
         contract = pipeline.load(replace(sources.request(paths, tags=tags), awaits_baseline=True), BUILT_IN)
-        baseline = sources.baseline.evaluate(contract.plan().for_baseline()) if sources.baseline else None
-    problems = contract.problems + contract.limit_problems + (baseline.problems if baseline else Problems())
+        plan = contract.plan(repeats=repeats)
+        baseline = sources.baseline.evaluate(plan.for_baseline()) if sources.baseline else None
+        scores = read_scores(paths.scores, plan.wanted_scores).problems if paths.scores else Problems()
+    problems = contract.problems + contract.limit_problems + scores + (baseline.problems if baseline else Problems())
     problems.raise_if_any()
     warn([*problems.warnings, *never_passing(contract.queries, contract.config, contract.k)])
     return _found(contract, "no run", baseline, paths)

@@ -110,6 +110,8 @@ def _facts(row: Row) -> Iterable[Fact]:
         yield Fact("Chance", "too few queries changed to say")
     if noise:
         yield Fact("Queries", f"{noise.wins:,} better, {noise.ties:,} the same, {noise.losses:,} worse")
+    if row.direction:
+        yield Fact("Direction", row.direction)
     if row.metric and row.metric.scale != Scale():
         yield Fact("Scale", f"{row.metric.scale.low:g} to {row.metric.scale.high:g}")
 

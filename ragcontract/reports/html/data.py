@@ -14,14 +14,15 @@ from ragcontract.core import bounds
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import visible
 from ragcontract.reports.broken import FindingsByQuery, why_and_since, worst_first_key
-from ragcontract.reports.html.page_text import STATUS, shown
-from ragcontract.reports.metric_table import at_largest_k
+from ragcontract.reports.html.page_text import STATUS, lines, shown
+from ragcontract.reports.metric_table import main_metric
 from ragcontract.reports.rank_changes import rank_changes
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
+from ragcontract.reports.said_rows import SaidRow, said_rows
 from ragcontract.reports.side_by_side import OF_SEVERAL_ROWS, about, top
 
 DIGITS = 4
-BROKEN_FIRST = {"fail": 0, "warn": 1, "waived": 1, "known": 1}
+BROKEN_FIRST = {"fail": 0, "counted": 0, "warn": 1, "skipped": 1, "waived": 1, "known": 1}
 Row = dict[str, Any]
 
 
@@ -38,7 +39,7 @@ def encode(report: Report) -> str:
         "k": max(report.k),
         "top": top(report),
         "status": STATUS,
-        "metric": keys.index(next(iter(at_largest_k(report)))),
+        "metric": keys.index(main_metric(report)),
         "metrics": [visible(metric.label) for metric in report.metrics.values()],
         "lower": [int(metric.better == "lower") for metric in report.metrics.values()],
         "tags": [shown(tag, bounds.HTML_NAME) for tag in tags],
@@ -97,6 +98,8 @@ def _row(  # noqa: PLR0917 (called once, for each query)
     for key, results in (("n", query.retrieved), ("o", query.baseline_retrieved)):
         if results is not None:
             row[key] = [_result(one) for one in results[: bounds.RETRIEVED]]
+    if said := said_rows(query):
+        row["g"] = [_said(one, compared=query.baseline_said is not None) for one in said]
     if query.repeated and query.retrieved is not None:
         row["a"] = OF_SEVERAL_ROWS
     if query.weight != 1:
@@ -115,6 +118,13 @@ def _result(result: RetrievedReport) -> list[str]:
     """Return the document, what the contract wants of it, and its chunk and score."""
     details = " · ".join(shown(detail, bounds.HTML_ID) for detail in about(result))
     return [shown(result.doc_id, bounds.HTML_ID), result.contract or "", details]
+
+
+def _said(row: SaidRow, *, compared: bool) -> list[Any]:
+    """Return the title, the texts now and, if they are compared, before; each with the number of others."""
+    now = [[lines(one) for one in row.now], row.more_now]
+    before = [[lines(one) for one in row.before], row.more_before]
+    return [row.title, now, before] if compared else [row.title, now]
 
 
 def _values(metrics: dict[str, float | None], keys: list[str]) -> list[float | None]:

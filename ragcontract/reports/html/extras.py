@@ -9,9 +9,10 @@ from ragcontract.core.numbers import count, percent
 from ragcontract.core.run import SourceFile
 from ragcontract.reports.change_notes import about_baseline
 from ragcontract.reports.drift import not_compared, other_warnings
-from ragcontract.reports.html.page_text import Part, code, shown
+from ragcontract.reports.html.page_text import Part, code, sentence, shown
 from ragcontract.reports.report import Report
 from ragcontract.reports.report_inputs import BaselineInput
+from ragcontract.reports.score_reasons import REASONS, score_reasons
 from ragcontract.runs.stored import Accepted
 
 DIGEST = 12  # characters that are enough to recognise a file
@@ -30,6 +31,8 @@ def folds(report: Report) -> list[Fold]:
     """Return the folded sections."""
     baseline = report.inputs.baseline
     found = []
+    if reasons := score_reasons(report):
+        found.append(_fold(REASONS, [sentence(phrase, bounds.HTML_REASON) for phrase in reasons]))
     if baseline:
         for name, ids in not_compared(baseline).items():
             found.append(_fold(f"{len(ids):,} {name}", [[Part(shown(query_id, bounds.HTML_ID))] for query_id in ids]))
@@ -59,6 +62,8 @@ def _inputs(report: Report) -> Iterable[Line]:
     repeated = [f"{percent(run.duplicate_rate)} of the results repeat a document"] if run.duplicate_rate else []
     missing = [f"{len(run.missing):,} missing"] if run.missing else []
     yield _source("run", run.files, count(run.queries, "query"), *missing, *repeated)
+    if inputs.scores:
+        yield _source("scores", inputs.scores.files)
     if inputs.baseline:
         yield _source("baseline", inputs.baseline.files, *_about(inputs.baseline))
     if inputs.config:
@@ -76,4 +81,5 @@ def _about(baseline: BaselineInput) -> Iterable[str]:
 def _source(name: str, files: Sequence[SourceFile], *facts: str) -> Line:
     more = f" and {count(len(files) - 1, 'more file')}" if len(files) > 1 else ""
     digest = [Part(" "), Part(f"sha256 {shown(files[0].sha256[:DIGEST])}", "small")] if files[0].sha256 else []
-    return [Part(f"{name}: {shown(files[0].path)}"), *digest, Part(f"{more}, {', '.join(facts)}")]
+    end = f", {', '.join(facts)}" if facts else ""
+    return [Part(f"{name}: {shown(files[0].path)}"), *digest, Part(f"{more}{end}")]

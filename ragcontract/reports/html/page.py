@@ -23,6 +23,7 @@ from ragcontract.reports.headline import headline_phrase, shared_note
 from ragcontract.reports.html import data
 from ragcontract.reports.html.cards import Cards, cards
 from ragcontract.reports.html.extras import Fold, folds
+from ragcontract.reports.html.outcomes import Heat, TierRow, heat, tier_rows
 from ragcontract.reports.html.page_text import Part, note, sentence, shown, with_code
 from ragcontract.reports.html.query_rows import Queries, queries
 from ragcontract.reports.html.tags import Tags, tags
@@ -52,6 +53,8 @@ class Page(Struct, frozen=True, kw_only=True):
     drift: Sequence[Sequence[Part]]
     cards: Cards
     notes: Sequence[str]
+    tiers: Sequence[TierRow]
+    heat: Heat | None
     tags: Tags | None
     queries: Queries
     folds: Sequence[Fold]
@@ -121,6 +124,8 @@ def _page(report: Report) -> Page:
         ],
         cards=cards(report),
         notes=[*note(legend), *note(shared_note(report)), *note(repeats_note(report)), *map(shown, report.run_notes)],
+        tiers=tier_rows(report),
+        heat=heat(report),
         tags=tags(report),
         queries=queries(report),
         folds=folds(report),

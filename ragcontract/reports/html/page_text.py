@@ -19,6 +19,8 @@ STATUS: dict[Status | QueryStatus, str] = {
     "waived": "○ waived",
     "known": "○ known",
     "warn": "! warn",
+    "counted": "! counted",
+    "skipped": "○ skipped",
     "none": "no limit",
 }
 Style = Literal["text", "name", "code", "small"]
@@ -46,6 +48,12 @@ def badge(status: Status | QueryStatus) -> Badge:
 def shown(text: str, length: int = bounds.HTML_TEXT) -> str:
     """Return text with control characters made visible, shortened to ``length``."""
     return shorten(visible(text), length)
+
+
+def lines(text: str) -> str:
+    """Return a text of several lines; control characters are visible, and line breaks beyond the first forty."""
+    kept = text.replace("\r\n", "\n").split("\n", bounds.HTML_SAID_LINES - 1)
+    return "\n".join(map(visible, kept))
 
 
 def code(name: str) -> Part:

@@ -8,10 +8,11 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, signed
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, not_failing_queries, why_and_since
-from ragcontract.reports.html.page_text import Badge, Part, badge, sentence, shown
-from ragcontract.reports.metric_table import at_largest_k
+from ragcontract.reports.html.page_text import Badge, Part, badge, lines, sentence, shown
+from ragcontract.reports.metric_table import main_metric
 from ragcontract.reports.rank_changes import rank
 from ragcontract.reports.report import QueryReport, Report
+from ragcontract.reports.said_rows import SaidRow, said_rows
 
 DIGITS = 3
 NO_VALUE = "n/a"
@@ -31,6 +32,14 @@ class DocumentRank(Struct, frozen=True, kw_only=True):
     rank: str
 
 
+class SaidSides(Struct, frozen=True, kw_only=True):
+    """One kind of text that was said or seen, on both sides; ``before`` is None if there is nothing to compare with."""
+
+    title: str
+    before: Sequence[str] | None
+    now: Sequence[str]
+
+
 class QueryRow(Struct, frozen=True, kw_only=True):
     """One query; ``why`` says why it does not fail. ``more`` counts the documents that are not listed."""
 
@@ -44,6 +53,7 @@ class QueryRow(Struct, frozen=True, kw_only=True):
     more: str
     broken: Sequence[BrokenRule]
     why: str
+    said: Sequence[SaidSides]
 
 
 class Queries(Struct, frozen=True, kw_only=True):
@@ -61,12 +71,12 @@ class Queries(Struct, frozen=True, kw_only=True):
 def queries(report: Report) -> Queries:
     """Return the rows of the first broken queries, and of tolerated ones."""
     findings = FindingsByQuery(report)
-    key, metric = next(iter(at_largest_k(report).items()))
+    key = main_metric(report)
     listed = [*broken_queries(report), *not_failing_queries(report)][: bounds.HTML_QUERIES]
     hidden, left_out = len(report.queries) - len(listed), report.inputs.golden.queries - len(report.queries)
     neither = "that neither broke a rule nor changed are not listed."
     return Queries(
-        metric=shown(metric.label),
+        metric=shown(report.metrics[key].label),
         rows=[_row(report, query, findings, key) for query in listed],
         hidden=f"{count(hidden, 'more query')} can be seen with JavaScript enabled." if hidden else "",
         left_out=f"{count(left_out, 'query')} {neither}" if left_out else "",
@@ -88,7 +98,17 @@ def _row(report: Report, query: QueryReport, findings: FindingsByQuery, key: str
         more=f"{more:,} more" if (more := documents - bounds.HTML_RANKS) > 0 else "",
         broken=[BrokenRule(expected=sentence(one.expected), found=sentence(one.found)) for one in listed],
         why=shown(why_and_since(report, query, findings), bounds.HTML_WHY),
+        said=[_sides(row, compared=query.baseline_said is not None) for row in said_rows(query)],
     )
+
+
+def _sides(row: SaidRow, *, compared: bool) -> SaidSides:
+    before = _listed(row.before, row.more_before) if compared else None
+    return SaidSides(title=row.title, before=before, now=_listed(row.now, row.more_now))
+
+
+def _listed(texts: Sequence[str], more: int) -> list[str]:
+    return [*map(lines, texts), *([f"… {more:,} more"] if more else [])]
 
 
 def _documents(query: QueryReport) -> Iterable[DocumentRank]:

@@ -11,3 +11,8 @@ def of_scale(value: float | None, scale: Scale) -> str | None:
     if value is None or not 0 < width < math.inf:
         return None
     return f"{min(1.0, max(0.0, (value - scale.low) / width)) * 100:.2f}%"
+
+
+def of_share(share: float | None) -> str | None:
+    """Return a share from 0 to 1 as a position; None without one."""
+    return of_scale(share, Scale())

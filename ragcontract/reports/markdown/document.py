@@ -12,9 +12,11 @@ from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, s
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import drift, likely_mistakes
 from ragcontract.reports.headline import VERDICTS, headline
+from ragcontract.reports.markdown.answers import answers_fold
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, line, table, text
 from ragcontract.reports.markdown.metrics import metric_tables
+from ragcontract.reports.markdown.outcomes_folds import outcomes_folds
 from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.markdown.retrieved import retrieved_fold
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
@@ -27,7 +29,7 @@ ACCEPTED = "☑️"
 class Layout(Struct, frozen=True, kw_only=True):
     """How much of a report to render: rows per table, folded sections, and the inputs, which differ for each run.
 
-    ``retrieved`` is the number of broken queries whose results are listed, in a folded section.
+    ``retrieved`` is the number of broken queries whose results and texts are listed, in folded sections.
     """
 
     rows: int = bounds.ROWS
@@ -76,6 +78,8 @@ def render(
         *_broken_queries(report, layout.rows),
     ]
     if layout.folds:
+        parts += outcomes_folds(report)
+        parts += answers_fold(report, layout.retrieved)
         parts += retrieved_fold(report, layout.retrieved)
         parts += folds(report, layout.rows)
     if layout.folds and layout.inputs:

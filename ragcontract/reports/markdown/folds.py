@@ -17,6 +17,7 @@ from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank_changes
 from ragcontract.reports.report import QueryReport, Report, TagReport
 from ragcontract.reports.report_inputs import BaselineInput, GoldenInput, RunInput
+from ragcontract.reports.score_reasons import REASONS, score_reasons
 from ragcontract.reports.tag_table import tag_changes, tag_mean, tag_size, tags_worst_first
 
 TAG_DIGITS = 3
@@ -27,12 +28,18 @@ INPUTS = "Inputs"
 def folds(report: Report, max_rows: int) -> list[str]:
     """Return all folded sections except the inputs; empty ones are left out."""
     return [
+        *_score_reasons(report),
         *_tolerated(report, max_rows),
         *_rank_changes(report, max_rows),
         *_tags(report, max_rows),
         *_noise(report),
         *warnings_fold(other_warnings(report), max_rows),
     ]
+
+
+def _score_reasons(report: Report) -> list[str]:
+    lines = [f"- {render(phrase, code, inline)}" for phrase in score_reasons(report)]
+    return [fold(REASONS, "\n".join(lines))] if lines else []
 
 
 def _tolerated(report: Report, max_rows: int) -> list[str]:
@@ -155,18 +162,20 @@ def inputs_fold(report: Report) -> str:
     golden, run, baseline = inputs.golden, inputs.run, inputs.baseline
     missing = f", {len(run.missing):,} missing" if run.missing else ""
     repeated = f", {percent(run.duplicate_rate)} of the results repeat a document" if run.duplicate_rate else ""
+    scores = [["scores", _files(inputs.scores.files), ""]] if inputs.scores else []
     body = [
         ["golden", _files(golden.files), f"{_queries(golden)}, {golden.answerable:,} with relevant documents"],
         ["run", _files(run.files), f"{_queries(run)}{missing}{repeated}"],
+        *scores,
         ["baseline", "", "none given: nothing was compared"],
         ["config", "", "none given: rules on, no gates"],
     ]
     if baseline:
         made = f", made {code(baseline.created_at)}" if baseline.created_at else ""
         past = "".join(f", {inline(one)}" for one in about_baseline(baseline))
-        body[2] = ["baseline", _files(baseline.files), f"{_queries(baseline)}, {baseline.shared:,} shared{made}{past}"]
+        body[-2] = ["baseline", _files(baseline.files), f"{_queries(baseline)}, {baseline.shared:,} shared{made}{past}"]
     if inputs.config:
-        body[3] = ["config", _files(inputs.config.files), count(len(report.gates), "gate")]
+        body[-1] = ["config", _files(inputs.config.files), count(len(report.gates), "gate")]
     k = ", ".join(map(str, report.k))
     foot = f"k = {k} · {text(f'{report.tool.name} {report.tool.version}')} · {code(report.created_at)}"
     return fold(INPUTS, table(["", "File", ""], "lll", body), *_accepted(baseline), foot)

@@ -11,7 +11,7 @@ from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import Report
 
-STATUS = {"pass": "✅ pass", "fail": "❌ fail", "waived": "☑️ waived", "none": "no limit"}
+STATUS = {"pass": "✅ pass", "fail": "❌ fail", "waived": "☑️ waived", "skipped": "⏭️ skipped", "none": "no limit"}
 
 
 def metric_tables(report: Report, max_rows: int, *, folds: bool = True) -> list[str]:
@@ -47,5 +47,5 @@ def _plain(rows: Sequence[Row], values: str) -> str:
 
 def _label(row: Row) -> str:
     label = text(shorten(visible(row.label), bounds.MARKDOWN_NAME))
-    over = f", {row.over}" if row.over else ""
+    over = "".join(f", {more}" for more in (row.over, row.direction) if more)
     return (label if row.tag is None else f"{label} of {code(row.tag)}") + over

@@ -18,6 +18,11 @@ def query_cell(query: QueryReport, mark: str = "") -> str:
     return "<br>".join(lines)
 
 
+def query_heading(query: QueryReport) -> str:
+    """Return id and question as the heading of a query's own table."""
+    return f"**{code(query.id)}** {text(shorten(visible(query.query), bounds.MARKDOWN_QUESTION))}"
+
+
 def repeats(query_id: str, question: str) -> bool:
     """Return whether an id is the question, or its beginning, in another spelling: ``how-do-i-get-a-refund``."""
     words, asked = _letters(query_id), _letters(question)

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from ragcontract.core import bounds
 from ragcontract.core.numbers import count
-from ragcontract.core.text import shorten, visible
-from ragcontract.reports.markdown.gfm import breaking_code, code, fold, inline, table, text
+from ragcontract.reports.markdown.gfm import breaking_code, fold, inline, table
+from ragcontract.reports.markdown.query_cell import query_heading
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
 from ragcontract.reports.side_by_side import OF_SEVERAL_ROWS, about, listed_queries, pairs, top
 
@@ -35,14 +34,10 @@ def fold_of(report: Report, queries: Sequence[QueryReport], of: int) -> list[str
         fold(
             f"What was retrieved: {top(report)}{', before and now' if compared else ''}",
             " ".join(notes),
-            *[part for query in queries for part in (_heading(query), _table(query))],
+            *[part for query in queries for part in (query_heading(query), _table(query))],
             *rest,
         )
     ]
-
-
-def _heading(query: QueryReport) -> str:
-    return f"**{code(query.id)}** {text(shorten(visible(query.query), bounds.MARKDOWN_QUESTION))}"
 
 
 def _table(query: QueryReport) -> str:

@@ -5,13 +5,14 @@
 // b metrics before, d documents [name, forbidden, rank now, rank before] with 0 for missing, s status if not pass,
 // f findings [expected, found], each a list of text and [name], r broken rules, y why it does not fail, w weight if not
 // 1, c change (gain in reciprocal rank, negative is worse), n results now and o results before of a broken query, each
-// [document, "relevant", "forbidden" or "", chunk and score], a which of its rows these are if it has several. Queries are sorted worst first. data.lower has 1 for each
-// metric of which lower is better.
+// [document, "relevant", "forbidden" or "", chunk and score], g what was said and seen [title, now, before], each side
+// [texts, number of others], a which of its rows these are if it has several. Queries are sorted worst first.
+// data.lower has 1 for each metric of which lower is better.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const ROWS = 20, PRINTED = 500, NAMED = 5, DOCUMENTS = 200;
 const TITLES = ["Query", "Status", "Broken rules", "Ranks", "", "Change", "Tags"];
-const STATUSES = ["fail", "warn", "waived", "known", "pass"];
+const STATUSES = ["fail", "counted", "warn", "skipped", "waived", "known", "pass"];
 const SORTS = {
   query: { title: "Query", of: (query) => shownId(query) },
   status: { title: "Status", of: (query) => STATUSES.indexOf(statusOf(query)) },
@@ -200,8 +201,9 @@ function detail(query) {
     el("div", { class: "facts" },
       el("p", {}, `${facts.filter(Boolean).join(" · ")} `,
         el("a", { href: address(query), class: "permalink" }, "Link to this query")),
+      ...(query.g ? [texts(query)] : []),
       ...(query.n ? [results(query)] : []),
-      small("Documents and their ranks", ["Document", "Before", "Now"], documents),
+      ...(documents.length ? [small("Documents and their ranks", ["Document", "Before", "Now"], documents)] : []),
       small("Metrics", ["Metric", "Before", "Now", "Change"], metrics))));
 }
 
@@ -213,6 +215,19 @@ function results(query) {
   const none = el("tr", {}, el("td"), ...sides.map(() => el("td", {}, "nothing")));
   const made = small(`What was retrieved: ${data.top}`, ["", ...(query.o ? ["Before", "Now"] : ["Now"])], ranks ? rows : [none]);
   made.classList.add("results");
+  if (query.a) made.querySelector("caption").append(el("span", { class: "muted" }, ` ${query.a}`));
+  return made;
+}
+
+// What was said and seen, side by side; line breaks stay.
+function texts(query) {
+  const compared = query.g.some((each) => each.length > 2);
+  const side = ([listed, more]) => el("td", {}, ...listed.map((text) => el("p", { dir: "auto" }, text)),
+    ...(more ? [el("p", { class: "muted" }, `… ${more.toLocaleString("en")} more`)] : []));
+  const rows = query.g.map(([title, now, before]) => el("tr", {}, el("th", { scope: "row" }, title),
+    ...(compared ? [side(before ?? [[], 0])] : []), side(now)));
+  const made = small("What was answered", ["", ...(compared ? ["Before", "Now"] : ["Now"])], rows);
+  made.classList.add("said");
   if (query.a) made.querySelector("caption").append(el("span", { class: "muted" }, ` ${query.a}`));
   return made;
 }

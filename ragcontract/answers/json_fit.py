@@ -1,0 +1,248 @@
+"""Whether a JSON document fits a JSON Schema, in bounded work.
+
+Validators at hand quote whole documents in every message, search with patterns that can hang, and compare all pairs
+for ``uniqueItems``: an answer of a megabyte could occupy them for hours. This one has the keywords of draft 2020-12
+apart from ``unevaluated…``, dynamic references and formats, and stops after ``bounds.SCHEMA_STEPS`` steps.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.regexes import compiled
+from ragcontract.core import bounds
+from ragcontract.files.schema import dotted, shown
+
+Schema: TypeAlias = dict[str, Any] | bool
+Path: TypeAlias = tuple[str | int, ...]
+
+
+class TooMuchWorkError(Exception):
+    """The document takes more than ``bounds.SCHEMA_STEPS`` steps, or the schema refers to itself without end."""
+
+
+class Misfit(Struct, frozen=True):
+    """Where a document does not fit, the keyword of the schema and its value, and what is there instead."""
+
+    path: str
+    keyword: str
+    wanted: str
+    found: str
+
+
+def misfit(document: object, schema: Schema) -> Misfit | None:
+    """Return the first way in which a document does not fit, or None; raises :class:`TooMuchWorkError`."""
+    try:
+        return next(_Fit(schema).misfits(schema, document, ()), None)
+    except RecursionError:
+        raise TooMuchWorkError from None
+
+
+def target(root: Schema, reference: str) -> Any:
+    """Return what a reference within the document points to; raises LookupError."""
+    found: Any = root
+    for part in reference.removeprefix("#").split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and name.isdecimal():
+            found = found[int(name)]
+        elif isinstance(found, dict):
+            found = found[name]
+        else:
+            raise LookupError(name)
+    return found
+
+
+class _Fit:
+    """Compares a document with a schema and counts the steps."""
+
+    def __init__(self, root: Schema) -> None:
+        self._root = root
+        self._left = bounds.SCHEMA_STEPS
+
+    def misfits(self, schema: Schema, value: object, path: Path) -> Iterator[Misfit]:
+        """Yield how a value does not fit; the value of a keyword may be a schema again."""
+        if schema is False:
+            yield Misfit(dotted(path), "false", "nothing", shown(value))
+        if isinstance(schema, bool):
+            return
+        for keyword, wanted in schema.items():
+            self._left -= 1
+            if self._left < 0:
+                raise TooMuchWorkError
+            if simple := _SIMPLE.get(keyword):
+                if not simple(wanted, value):
+                    yield Misfit(dotted(path), keyword, shown(wanted), shown(value))
+            elif keyword in _NESTED:
+                yield from getattr(self, f"_{keyword.lstrip('$')}")(wanted, value, path, schema)
+
+    def _fits(self, schema: Schema, value: object) -> bool:
+        return next(self.misfits(schema, value, ()), None) is None
+
+    def _ref(self, wanted: str, value: object, path: Path, _: Schema) -> Iterator[Misfit]:
+        yield from self.misfits(target(self._root, wanted), value, path)
+
+    def _allOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: N802
+        for schema in wanted:
+            yield from self.misfits(schema, value, path)
+
+    def _anyOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: N802
+        if not any(self._fits(schema, value) for schema in wanted):
+            yield Misfit(dotted(path), "anyOf", shown(wanted), shown(value))
+
+    def _oneOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: N802
+        if sum(self._fits(schema, value) for schema in wanted) != 1:
+            yield Misfit(dotted(path), "oneOf", shown(wanted), shown(value))
+
+    def _not(self, wanted: Schema, value: object, path: Path, _: Schema) -> Iterator[Misfit]:
+        if self._fits(wanted, value):
+            yield Misfit(dotted(path), "not", shown(wanted), shown(value))
+
+    def _if(self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]) -> Iterator[Misfit]:
+        branch = "then" if self._fits(wanted, value) else "else"
+        yield from self.misfits(schema.get(branch, True), value, path)
+
+    def _properties(self, wanted: dict[str, Schema], value: object, path: Path, _: Schema) -> Iterator[Misfit]:
+        for name, schema in wanted.items():
+            if isinstance(value, dict) and name in value:
+                yield from self.misfits(schema, value[name], (*path, name))
+
+    def _patternProperties(  # noqa: N802
+        self, wanted: dict[str, Schema], value: object, path: Path, _: Schema
+    ) -> Iterator[Misfit]:
+        for name, inner in _members(value):
+            for pattern, schema in wanted.items():
+                if _matches(pattern, name):
+                    yield from self.misfits(schema, inner, (*path, name))
+
+    def _additionalProperties(  # noqa: N802
+        self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]
+    ) -> Iterator[Misfit]:
+        known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+        for name, inner in _members(value):
+            self._left -= 1
+            if name not in known and not any(_matches(pattern, name) for pattern in patterns):
+                if wanted is False:
+                    yield Misfit(dotted(path), "additionalProperties", "false", shown(name))
+                yield from self.misfits(wanted, inner, (*path, name))
+
+    def _propertyNames(self, wanted: Schema, value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: N802
+        for name, _inner in _members(value):
+            yield from self.misfits(wanted, name, path)
+
+    def _dependentSchemas(  # noqa: N802
+        self, wanted: dict[str, Schema], value: object, path: Path, _: Schema
+    ) -> Iterator[Misfit]:
+        for name, schema in wanted.items():
+            if isinstance(value, dict) and name in value:
+                yield from self.misfits(schema, value, path)
+
+    def _prefixItems(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: N802
+        for number, (schema, item) in enumerate(zip(wanted, _list(value), strict=False)):
+            yield from self.misfits(schema, item, (*path, number))
+
+    def _items(self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]) -> Iterator[Misfit]:
+        first = len(schema.get("prefixItems", []))
+        for number, item in enumerate(_list(value)[first:], first):
+            yield from self.misfits(wanted, item, (*path, number))
+
+    def _contains(self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]) -> Iterator[Misfit]:
+        if isinstance(value, list):
+            count = sum(self._fits(wanted, item) for item in value)
+            if not schema.get("minContains", 1) <= count <= schema.get("maxContains", len(value)):
+                yield Misfit(dotted(path), "contains", shown(wanted), shown(value))
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _members(value: object) -> list[tuple[str, Any]]:
+    return list(value.items()) if isinstance(value, dict) else []
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return compiled(pattern, ignore_case=False).search(Answer(text, compose=False)) is not None
+
+
+def _is(kind: str, value: object) -> bool:
+    if kind == "integer":
+        return _number(value) and float(value).is_integer() if isinstance(value, float) else type(value) is int
+    if kind == "number":
+        return _number(value)
+    return isinstance(value, _TYPES[kind])
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def equal(one: object, other: object) -> bool:
+    """Return whether two JSON values are equal: numbers by value, and true is no number."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal(one[name], other[name]) for name in one)
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def _identity(value: object) -> str:
+    """Return a text that is the same for equal JSON values; its hash cannot be foreseen, unlike that of numbers."""
+    if isinstance(value, list):
+        return f"[{','.join(map(_identity, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(sorted(f'{name!r}:{_identity(inner)}' for name, inner in value.items()))}}}"
+    return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def _unique(wanted: bool, value: object) -> bool:  # noqa: FBT001 (the keyword's value)
+    items = _list(value)
+    return not wanted or len({_identity(item) for item in items}) == len(items)
+
+
+def _multiple(wanted: float, value: object) -> bool:
+    return not _number(value) or Fraction(repr(value)) % Fraction(repr(wanted)) == 0
+
+
+def _sized(kind: type, fits: Callable[[int, int], bool]) -> Callable[[Any, Any], bool]:
+    return lambda wanted, value: not isinstance(value, kind) or fits(len(value), wanted)  # type: ignore[arg-type]
+
+
+def _compared(fits: Callable[[float, float], bool]) -> Callable[[Any, Any], bool]:
+    return lambda wanted, value: not _number(value) or fits(value, wanted)
+
+
+def _required(wanted: list[str], value: object) -> bool:
+    return not isinstance(value, dict) or all(name in value for name in wanted)
+
+
+_TYPES: Mapping[str, Any] = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
+_SIMPLE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "type": lambda wanted, value: any(_is(one, value) for one in ([wanted] if isinstance(wanted, str) else wanted)),
+    "enum": lambda wanted, value: any(equal(one, value) for one in wanted),
+    "const": equal,
+    "required": _required,
+    "dependentRequired": lambda wanted, value: all(
+        _required(names, value) for name, names in wanted.items() if isinstance(value, dict) and name in value
+    ),
+    "minLength": _sized(str, lambda size, least: size >= least),
+    "maxLength": _sized(str, lambda size, most: size <= most),
+    "minItems": _sized(list, lambda size, least: size >= least),
+    "maxItems": _sized(list, lambda size, most: size <= most),
+    "minProperties": _sized(dict, lambda size, least: size >= least),
+    "maxProperties": _sized(dict, lambda size, most: size <= most),
+    "minimum": _compared(lambda value, least: value >= least),
+    "maximum": _compared(lambda value, most: value <= most),
+    "exclusiveMinimum": _compared(lambda value, least: value > least),
+    "exclusiveMaximum": _compared(lambda value, most: value < most),
+    "multipleOf": _multiple,
+    "uniqueItems": _unique,
+    "pattern": lambda wanted, value: not isinstance(value, str) or _matches(wanted, value),
+}
+_NESTED = frozenset(
+    {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "properties", "patternProperties", "additionalProperties"}
+    | {"propertyNames", "dependentSchemas", "prefixItems", "items", "contains"}
+)
+CHECKED = frozenset(_SIMPLE) | _NESTED

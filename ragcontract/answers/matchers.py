@@ -1,0 +1,147 @@
+"""Searches answers for what matchers look for: a text, a pattern or alternatives."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from msgspec import convert
+from msgspec.structs import replace
+
+from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.composing import composed
+from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Single
+from ragcontract.answers.normalising import Form, Span, wanted
+from ragcontract.core.rule import Fault
+
+if TYPE_CHECKING:
+    from ragcontract.answers.regexes import Pattern
+
+
+def matcher(written: AsWritten, reading: Reading, *, compose: bool = True) -> Matcher:
+    """Return a matcher as a record; a bare text is read as ``reading``.
+
+    With ``compose``, patterns are in the normal form of answers.
+    """
+    if isinstance(written, Matcher) and written.any is not None:
+        return Matcher(any=tuple(_single(one, reading, compose=compose) for one in written.any))
+    return convert(_single(written, reading, compose=compose), Matcher, from_attributes=True)
+
+
+def _single(written: str | Single, reading: Reading, *, compose: bool = True) -> Single:
+    one = written
+    if isinstance(one, str):
+        one = Single(text=one) if reading == "text" else Single(regex=one)
+    return one if one.regex is None or not compose else replace(one, regex=composed(one.regex))
+
+
+def faults(written: AsWritten | Single, reading: Reading, *, normalise: bool = True) -> Iterator[Fault]:
+    """Yield what is wrong with a matcher that has the right types."""
+    if isinstance(written, str):
+        yield from _faults_of_one(_single(written, reading), (), normalise=normalise)
+        return
+    alternatives = written.any if isinstance(written, Matcher) else None
+    given = [name for name in ("text", "regex") if getattr(written, name) is not None]
+    given += ["any"] if alternatives is not None else []
+    if len(given) != 1:
+        found = f"found {' and '.join(given)}" if given else "found none of them"
+        yield (), f"expected exactly one of text, regex and any, {found}"
+    elif alternatives is None:
+        yield from _faults_of_one(written, (given[0],), normalise=normalise)
+    else:
+        if stray := [name for name in ("word", "ignore_case", "dot_all") if getattr(written, name) is not None]:
+            yield (stray[0],), "belongs to the single alternatives; write it there"
+        if not alternatives:
+            yield ("any",), "is empty; give at least one alternative"
+        for number, one in enumerate(alternatives):
+            for path, message in faults(one, reading, normalise=normalise):
+                yield ("any", number, *path), message
+
+
+def _faults_of_one(one: Single, path: tuple[str, ...], *, normalise: bool) -> Iterator[Fault]:
+    if "" in {one.text, one.regex}:
+        yield path, "is empty; give a text or a pattern to search for"
+    elif one.text is not None:
+        if not wanted(one.text, Form(normalise=normalise)):
+            yield path, "has no characters left once emphasis and blanks are removed; give a text to search for"
+        if one.dot_all is not None:
+            yield ("dot_all",), "is for patterns; it means nothing for a text"
+    elif one.regex is not None:
+        if one.word is not None:
+            yield ("word",), r"is for texts; in a pattern, write \b where a word begins and ends"
+        if fault := pattern_fault(one.regex, dot_all=bool(one.dot_all)):
+            yield path, fault
+
+
+def pattern_fault(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> str | None:
+    """Return why RE2 does not accept a pattern, or None if it does."""
+    from ragcontract.answers.regexes import PatternError
+
+    try:
+        pattern_of(pattern, ignore_case=ignore_case, dot_all=dot_all)
+    except PatternError as error:
+        return str(error)
+    return None
+
+
+def pattern_of(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> "Pattern":
+    """Return a pattern, in the normal form of answers, as compiled; raises ``PatternError``."""
+    from ragcontract.answers.regexes import compiled
+
+    return compiled(composed(pattern), ignore_case=ignore_case, dot_all=dot_all)
+
+
+def spans(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
+    """Yield the spans of what a matcher finds in the text of an answer; of alternatives, those of each in turn."""
+    if isinstance(one, Matcher) and one.any is not None:
+        for alternative in one.any:
+            yield from spans(_single(alternative, "text"), answer, normalise=normalise)
+    elif one.regex is not None:
+        from ragcontract.answers.regexes import compiled
+
+        ignore_case = one.ignore_case is not False
+        yield from compiled(one.regex, ignore_case=ignore_case, dot_all=bool(one.dot_all)).matches(answer)
+    else:
+        form = Form(normalise=normalise, ignore_case=one.ignore_case is not False)
+        for start, end in text_spans(one.text or "", answer, form, word=bool(one.word)):
+            yield answer.origin(form, start, end)
+
+
+def finds(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> bool:
+    """Return whether a matcher finds anything; faster than :func:`spans`."""
+    if isinstance(one, Matcher) and one.any is not None:
+        return any(finds(_single(alternative, "text"), answer, normalise=normalise) for alternative in one.any)
+    if one.text is not None:
+        form = Form(normalise=normalise, ignore_case=one.ignore_case is not False)
+        return next(text_spans(one.text, answer, form, word=bool(one.word)), None) is not None
+    return next(spans(one, answer, normalise=normalise), None) is not None
+
+
+def text_spans(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:
+    """Yield the spans of a text in a form of an answer, without overlaps."""
+    return occurrences(wanted(text, form), answer.normal(form), word=word)
+
+
+def occurrences(sought: str, searched: str, *, word: bool) -> Iterator[Span]:
+    """Yield the spans of one text in another; with ``word``, only where no word goes on before or after it."""
+    start = searched.find(sought)
+    while start >= 0:
+        end = start + len(sought)
+        whole = not word or not (_joins(searched, start) or _joins(searched, end))
+        if whole:
+            yield start, end
+        start = searched.find(sought, end if whole else start + 1)
+
+
+def _joins(text: str, at: int) -> bool:
+    """Return whether a word goes on across a position."""
+    return 0 < at < len(text) and _in_word(text[at - 1]) and _in_word(text[at])
+
+
+def _in_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
+def described(one: Matcher | Single) -> tuple[str, ...]:
+    """Return the texts and patterns that a matcher looks for."""
+    if isinstance(one, Matcher) and one.any is not None:
+        return tuple(text for alternative in one.any for text in described(_single(alternative, "text")))
+    return (one.text if one.text is not None else one.regex or "",)

@@ -1,0 +1,93 @@
+"""Whether an answer refuses: what the application says of it first, then its own words, then common English ones.
+
+Common phrases agree with people where a model uses boilerplate, and miss refusals where it does not; so the kind of
+evidence is always reported. An apology alone is no refusal: "I'm sorry to hear that. Refunds take 5 days."
+"""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.matchers import occurrences, text_spans
+from ragcontract.answers.normalising import Form, Span
+from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.run import RunRow
+
+Kind: TypeAlias = Literal["refusal", "finish_reason", "mode", "refusal_phrases", "common phrases"]
+BEGINNING = 300  # characters in normal form; a refusal further down is about a part of the question
+CONTENT_FILTER, ABSTAIN = "content_filter", "abstain"
+NEEDS = frozenset({"response", "refusal", "finish_reason", "mode"})
+
+_CANNOT = ("i can't", "i cannot", "i am unable to", "i'm unable to", "i am not able to", "i'm not able to")
+_VERBS = ("answer", "assist", "comply", "discuss", "help", "provide", "share", "do that")
+PHRASES = (
+    *(f"{cannot} {verb}" for cannot in _CANNOT[:2] for verb in _VERBS),
+    *_CANNOT[2:],
+    "i can not help",
+    "i won't be able to",
+    "i will not be able to",
+    "i won't answer",
+    "i will not answer",
+    "i won't help",
+    "i will not help",
+    "i must decline",
+    "i have to decline",
+    "i need to decline",
+    "i must refuse",
+    "i refuse to",
+    "i am not allowed to",
+    "i'm not allowed to",
+    "i am not permitted to",
+    "i'm not permitted to",
+    "i do not have access to",
+    "i don't have access to",
+    "i do not have enough information",
+    "i don't have enough information",
+    "i do not have information",
+    "i don't have information",
+    "i do not have any information",
+    "i don't have any information",
+    "i do not know the answer",
+    "i don't know the answer",
+)
+
+
+class Evidence(Struct, frozen=True, kw_only=True):
+    """What shows that an answer refuses; ``span`` is the phrase in it, if it is one."""
+
+    kind: Kind
+    span: Span = (0, 0)
+
+
+def evidence(row: RunRow, answer: Answer, settings: AnswerSettings) -> Evidence | None:
+    """Return the strongest evidence that an answer refuses, or None."""
+    if declared := declared_evidence(row):
+        return declared
+    form = Form(normalise=settings.normalise)
+    for phrase in settings.refusal_phrases:
+        if span := next(text_spans(phrase, answer, form, word=False), None):
+            return Evidence(kind="refusal_phrases", span=answer.origin(form, *span))
+    return None if settings.only_these else _common(answer)
+
+
+def declared_evidence(row: RunRow) -> Evidence | None:
+    """Return what the row says of a refusal beside the answer's text, or None."""
+    if row.refusal and row.refusal.strip():
+        return Evidence(kind="refusal")
+    if row.finish_reason == CONTENT_FILTER:
+        return Evidence(kind="finish_reason")
+    return Evidence(kind="mode") if row.mode == ABSTAIN else None
+
+
+def _common(answer: Answer) -> Evidence | None:
+    form = Form()
+    beginning = answer.normal(form)[:BEGINNING]
+    found = [span for phrase in PHRASES if (span := next(occurrences(phrase, beginning, word=True), None))]
+    return Evidence(kind="common phrases", span=answer.origin(form, *min(found))) if found else None
+
+
+def only_common_phrases(row: RunRow, settings: AnswerSettings) -> bool:
+    """Return whether nothing but common phrases could have shown a refusal, so that their absence proves little."""
+    pinned = settings.refusal_phrases or settings.only_these
+    return row.mode is None and not pinned and settings.refusal != "phrases"

@@ -1,0 +1,208 @@
+r"""Regular expressions on RE2, which searches any answer in a time that is linear in its length.
+
+Python's own engine can hang: on hostile patterns, and on hostile answers with harmless patterns. RE2 cannot, but its
+``\d``, ``\s`` and ``\w`` are ASCII only and a few escapes have other names. A pattern is translated, so that it means
+the same as in Python's ``re``; only ``\b`` stays ASCII.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.normalising import Span
+from ragcontract.core import bounds
+from ragcontract.core.text import encodable, shorten, visible
+
+INSTALL = 'pip install "rag-contract[answers]"'
+_WITHIN_CHARACTER = 0x80  # the two highest bits of all bytes of a character but its first
+_MEMORY = 8 << 20  # RE2's default for one pattern
+_END = "ragcontract_end_"  # what the groups are called that stand for $
+_CLASSES = {
+    "d": r"\p{Nd}",
+    "w": r"\p{L}\p{N}_",
+    "s": r"\t\n\v\f\r\x1c-\x1f \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}",
+}
+_UNICODE = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\."
+# What a translation looks at: quoted text, an escape, the start of a class, a repetition without a minimum, the end.
+_OUTSIDE = re.compile(rf"\\Q.*?(?:\\E|\Z)|{_UNICODE}|\[\^?\]?|\{{,(?=[0-9]+\}})|\$", re.DOTALL)
+_INSIDE = re.compile(rf"{_UNICODE}|\[:\^?[a-z]+:\]|\[|\]", re.DOTALL)
+_MULTILINE = re.compile(r"\(\?[a-zA-Z]*m")
+_NO_LOOKAROUND = "lookarounds and backreferences are not supported, write two rules instead"
+_HINTS = (
+    (r"\(\?<?[=!]|operator: \(\?P$|escape sequence: \\[1-9]", _NO_LOOKAROUND),
+    (r"\(\?>|bad repetition operator", "atomic groups and possessive quantifiers are not supported, and not needed"),
+    (r"repetition size", "repeat at most 1,000 times, nested repetitions multiplied"),
+    (r"too large", "make its repetition counts smaller"),
+    (r"\(\?[a-zA-Z]", "of the flags, i, m and s are supported"),
+)
+_AS_TEXT = 'to search for a text as it is, write {"text": …}, or a backslash before special characters'
+
+
+class PatternError(ValueError):
+    """A pattern that RE2 does not accept; the message completes "pattern …"."""
+
+
+class NoEngineError(PatternError):
+    """RE2 is not installed."""
+
+
+class Pattern:
+    """A compiled pattern."""
+
+    def __init__(self, regexp: Any) -> None:
+        """Take what RE2 compiled."""
+        self._regexp = regexp
+        self._ends = [group for name, group in regexp.groupindex.items() if name.startswith(_END)]
+        self.size = int(regexp.programsize)  # instructions of 16 bytes
+
+    def search(self, answer: Answer) -> Span | None:
+        """Return the span of the first match in the text of an answer, or None."""
+        return next(self.matches(answer), None)
+
+    def matches(self, answer: Answer, within: Span | None = None) -> Iterator[Span]:
+        """Yield the spans of the matches, from left to right, without overlaps; ``within`` a span of the text."""
+        start, end = answer.in_bytes(*within) if within else (0, len(answer.utf8))
+        at, seen = 0, 0  # the same position in bytes and in characters
+        previous = None
+        for match in self._regexp.finditer(answer.utf8, start, end):
+            if match.span() == previous:  # RE2 for Python yields an empty match after other text twice
+                continue
+            first, last = previous = match.span()
+            if first < end and answer.utf8[first] & 0xC0 == _WITHIN_CHARACTER:
+                continue  # an empty match between two bytes
+            if any(match.end(group) > match.start(group) for group in self._ends):
+                last -= 1  # the line break that follows the match
+            before = seen + answer.characters(at, first)
+            at, seen = last, before + answer.characters(first, last)
+            yield before, seen
+
+
+class _Cache:
+    """Compiled patterns, of at most ``bounds.COMPILED`` instructions: each is compiled once by a usual contract."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._patterns: dict[tuple[str, bool, bool], Pattern] = {}
+        self._size = 0
+
+    def get(self, pattern: str, *, ignore_case: bool, dot_all: bool) -> Pattern:
+        """Return a compiled pattern."""
+        key = (pattern, ignore_case, dot_all)
+        if key not in self._patterns:
+            made = _compiled(pattern, ignore_case=ignore_case, dot_all=dot_all)
+            self._size += made.size
+            if self._size > bounds.COMPILED:
+                self._patterns.clear()
+                self._size = made.size
+            self._patterns[key] = made
+        return self._patterns[key]
+
+
+_CACHE = _Cache()
+
+
+def compiled(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> Pattern:
+    """Return a compiled pattern; raises :class:`PatternError` if it is none."""
+    return _CACHE.get(pattern, ignore_case=ignore_case, dot_all=dot_all)
+
+
+def _compiled(pattern: str, *, ignore_case: bool, dot_all: bool) -> Pattern:
+    if len(pattern) > bounds.PATTERN:
+        raise PatternError(f"is longer than {bounds.PATTERN:,} characters; write several")
+    engine = _engine()
+    options = engine.Options()
+    options.max_mem = _MEMORY
+    options.log_errors = False
+    options.never_capture = True  # of groups without a name, which makes a search faster
+    options.case_sensitive = not ignore_case
+    options.dot_nl = dot_all
+    try:
+        return Pattern(engine.compile(translated(pattern), options))
+    except engine.error as error:
+        said = error.args[0] if error.args else ""
+        raise PatternError(_explained(said.decode() if isinstance(said, bytes) else str(said))) from None
+
+
+def _engine() -> Any:
+    try:
+        import re2
+    except ImportError:
+        raise NoEngineError(f"needs RE2, which is not installed; run `{INSTALL}`") from None
+    return re2
+
+
+def _explained(said: str) -> str:
+    """Return what is wrong with a pattern, given RE2's message."""
+    hint = next((hint for pattern, hint in _HINTS if re.search(pattern, said)), _AS_TEXT)
+    return f"is no RE2 pattern ({shorten(visible(said), bounds.VALUE)}); {hint}"
+
+
+def translated(pattern: str) -> str:
+    r"""Return the pattern as RE2 must be given it to mean what it means in Python; raises :class:`PatternError`."""
+    pattern = encodable(pattern)
+    multiline = _MULTILINE.search(pattern) is not None
+    parts: list[str] = []
+    at = 0
+    while found := _OUTSIDE.search(pattern, at):
+        part = found[0]
+        parts.append(pattern[at : found.start()])
+        at = found.end()
+        if part[0] == "[":
+            at, members = _members(pattern, at)
+            parts.append(part + members if part[-1] != "]" else part[:-1] + r"\]" + members)
+        elif part[0] == "\\":
+            parts.append(_escape(part))
+        elif part == "$" and not multiline:
+            # Python's $ matches before a last line break, too; the match then ends where this group begins.
+            parts.append(rf"(?P<{_END}{found.start()}>\n?\z)")
+        else:
+            parts.append("$" if part == "$" else "{0,")
+    return "".join([*parts, pattern[at:]])
+
+
+def _escape(part: str) -> str:
+    letter = part[1:2]
+    if letter == "C":
+        raise PatternError(r"is no pattern of text (\C matches single bytes); write . instead")
+    if letter.lower() in _CLASSES:  # with case: one mark has a letter as its upper case, and would be a letter
+        return f"(?-i:[{'^' if letter.isupper() else ''}{_CLASSES[letter.lower()]}])"
+    return r"\z" if part == r"\Z" else _code_point(part)
+
+
+def _members(pattern: str, at: int) -> tuple[int, str]:
+    """Return where a class ends, and its members with the bracket that closes it."""
+    parts: list[str] = []
+    while found := _INSIDE.search(pattern, at):
+        part, letter = found[0], found[0][1:2]
+        parts.append(pattern[at : found.start()])
+        at = found.end()
+        if part == "]":
+            return at, "".join([*parts, part])
+        if part[0] == "[":
+            parts.append(r"\[" if part == "[" else part)
+        elif letter in _CLASSES:
+            parts.append(_CLASSES[letter])
+        elif letter == "D":
+            parts.append(r"\P{Nd}")
+        elif letter.lower() in _CLASSES:
+            parts.append(_all_but(letter))
+        else:
+            parts.append(r"\x08" if letter == "b" else _code_point(part))
+    return len(pattern), "".join([*parts, pattern[at:]])
+
+
+def _code_point(part: str) -> str:
+    return rf"\x{{{part[2:]}}}" if part[:2] in {r"\u", r"\U"} and len(part) > len(r"\u") else part
+
+
+@lru_cache(maxsize=2)
+def _all_but(letter: str) -> str:
+    r"""Return ``\W`` or ``\S`` as ranges: RE2 has no way to name them in a class."""
+    surrogates = range(0xD800, 0xE000)
+    every = "".join(" " if one in surrogates and letter == "S" else chr(one) for one in range(sys.maxunicode + 1))
+    return "".join(
+        rf"\x{{{found.start():x}}}-\x{{{found.end() - 1:x}}}" for found in re.finditer(rf"\{letter}+", every)
+    )

@@ -1,0 +1,84 @@
+"""Tool calls of an application, in the forms in which applications export them."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.json_values import TooDeepError, comparable
+from ragcontract.core import bounds
+from ragcontract.core.text import shorten
+
+# In this order: OpenAI's and LangChain's names, and that of deepeval.
+_ARGUMENTS = ("arguments", "args", "input_parameters")
+_NAMES = ("name", "tool")
+
+
+class ToolCall(Struct, frozen=True, gc=False):
+    """A call of a tool; ``arguments`` are None if they are no JSON object."""
+
+    name: str
+    arguments: dict[str, Any] | None
+
+    def comparable(self, *, lenient: bool = False) -> dict[str, Hashable] | None:
+        """Return the arguments as values that are equal if the JSON values are; None if there are no valid ones."""
+        if self.arguments is None:
+            return None
+        return {name: comparable(value, lenient=lenient) for name, value in self.arguments.items()}
+
+
+def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
+    """Return the calls of a run row, each as OpenAI exports it (``function``) or flat (``name``, ``arguments``).
+
+    Raises CannotScoreError if one has no name, or if there are too many.
+    """
+    if len(called) > bounds.CALLS:
+        raise CannotScoreError(f"has {len(called):,} tool_calls, more than {bounds.CALLS:,}")
+    return tuple([_call(call, number) for number, call in enumerate(called)])
+
+
+def _call(call: Mapping[str, Any], number: int) -> ToolCall:
+    inner = call.get("function", call)
+    fields = inner if isinstance(inner, dict) else {}
+    name = next((fields[one] for one in _NAMES if fields.get(one) is not None), None)
+    if not isinstance(name, str) or not name:
+        raise CannotScoreError(
+            f'has no name in tool_calls[{number}]; write {{"name": …, "arguments": {{…}}}}, or export OpenAI\'s form'
+        )
+    if len(name) > bounds.ID:
+        raise CannotScoreError(f"has a name of more than {bounds.ID:,} characters in tool_calls[{number}]")
+    return ToolCall(name, _arguments(next((fields[one] for one in _ARGUMENTS if fields.get(one) is not None), None)))
+
+
+def _arguments(value: object) -> dict[str, Any] | None:
+    """Return the arguments of a call, parsed if they are JSON text; nothing, or blank text, means no arguments."""
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        if not value.strip():
+            return {}
+        try:
+            value = msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            return None
+    if not isinstance(value, dict):
+        return None
+    try:
+        comparable(value)
+    except TooDeepError:
+        return None
+    return value
+
+
+def brief(call: ToolCall) -> str:
+    """Return a call as people write it, such as ``get_order(id="1234")``, shortened."""
+    if call.arguments is None:
+        return shorten(f"{call.name}(invalid arguments)", bounds.EXCERPT)
+    shown = [f"{name}={shorten(_json(value), bounds.VALUE_TEXT)}" for name, value in call.arguments.items()]
+    return shorten(f"{call.name}({', '.join(shown)})", bounds.EXCERPT)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

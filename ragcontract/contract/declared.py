@@ -1,0 +1,139 @@
+"""The section ``metrics`` of the configuration: options of built-in metrics, and the scores of other tools.
+
+The limit keys of a configuration depend on it, so it is read before the record of the file is made.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, TypeVar, cast
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+
+from ragcontract.core import bounds
+from ragcontract.core.gate import LimitKey
+from ragcontract.core.nearest import NearNames
+from ragcontract.core.numbers import count
+from ragcontract.files.schema import Mismatch, shown
+from ragcontract.metrics.named_scores import DeclaredScore
+from ragcontract.registry import Registry
+
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+EXAMPLE = "faithfulness"
+_AT = re.compile(r"_at_(k|[1-9][0-9]*)$")
+_CHANGE = re.compile(r"_(drop|rise)_gt$")
+_WIDEST = (-float(bounds.SCORE), float(bounds.SCORE))
+
+T = TypeVar("T", bound=Struct)
+
+
+class Metrics(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of built-in metrics, and the scores that other tools compute, by metric."""
+
+
+def names_taken(keys: Iterable[LimitKey]) -> frozenset[str]:
+    """Return the names of the built-in metrics and other quantities with these limit keys, without cut-offs."""
+    return frozenset(_AT.sub("", key.quantity.key) for key in keys)
+
+
+def declared_in(value: object, registry: Registry, taken: Collection[str]) -> dict[str, Struct]:
+    """Return the entries of a configuration that is not validated yet, by metric; what is invalid has its default.
+
+    ``taken`` are the names of :func:`names_taken`. At most ``bounds.SCORES`` scores are returned.
+    """
+    section = value.get("metrics") if isinstance(value, dict) else None
+    found: dict[str, Struct] = {}
+    scores = 0
+    for name, entry in section.items() if isinstance(section, dict) else ():
+        if name in registry.options and isinstance(entry, dict):
+            found[name] = _lenient(entry, registry.options[name])
+        elif isinstance(entry, dict) and "from" in entry and not _why_not_named(str(name), taken):
+            scores += 1
+            if scores <= bounds.SCORES:
+                found[str(name)] = _lenient_score(entry)
+    return found
+
+
+def _lenient_score(entry: Mapping[str, Any]) -> DeclaredScore:
+    read = _lenient(entry, DeclaredScore, {"from": "scores"})
+    low, high = read.scale
+    wrong = low >= high or ("scale" in entry and list(read.scale) != entry["scale"])
+    return replace(read, scale=_WIDEST) if wrong else read  # so that limits on it are not called wrong, too
+
+
+def _lenient(entry: Mapping[str, Any], record: type[T], always: Mapping[str, str] | None = None) -> T:
+    """Return the record of an entry; its invalid fields have their defaults."""
+    always = always or {}
+    read = msgspec.convert(always, record)
+    for field in msgspec.structs.fields(record):
+        if field.encode_name in entry:
+            try:
+                one = msgspec.convert({**always, field.encode_name: entry[field.encode_name]}, record)
+            except msgspec.ValidationError:
+                continue
+            read = replace(read, **{field.name: getattr(one, field.name)})
+    return read
+
+
+def metrics_record(registry: Registry, declared: Iterable[str] = ()) -> type[Metrics]:
+    """Return the record of the section: the built-in metrics with options, and the ``declared`` scores."""
+    options: dict[str, type[Struct]] = dict.fromkeys(declared, DeclaredScore) | registry.options
+    fields = [(name, record | UnsetType, UNSET) for name, record in options.items()]
+    namespace: dict[str, Any] = {"__doc__": Metrics.__doc__}
+    made = msgspec.defstruct(
+        "Metrics", fields, bases=(Metrics,), namespace=namespace, frozen=True, kw_only=True, forbid_unknown_fields=True
+    )
+    return cast("type[Metrics]", made)
+
+
+def written(section: Metrics) -> dict[str, Struct]:
+    """Return the entries of a validated section, by metric."""
+    entries = {field.name: getattr(section, field.name) for field in msgspec.structs.fields(section)}
+    return {name: entry for name, entry in entries.items() if entry is not UNSET}
+
+
+def wrong_scores(declared: Mapping[str, Struct]) -> Iterator[Mismatch]:
+    """Yield what is wrong with scores whose fields are all valid."""
+    for name, entry in declared.items():
+        if isinstance(entry, DeclaredScore) and entry.scale[0] >= entry.scale[1]:
+            found = f"expected the lowest value and then a higher one, as [1, 5], found {shown(entry.scale)}"
+            yield Mismatch(("metrics", name, "scale"), found)
+
+
+def why_unknown(name: str, entry: object, registry: Registry, taken: Collection[str]) -> str:
+    """Return why an entry under ``metrics`` is none, and what to write instead."""
+    if isinstance(entry, dict) and "from" in entry:
+        most = f"is one score too many; at most {count(bounds.SCORES, 'score')} can be declared"
+        return _why_not_named(name, taken) or most
+    if _AT.sub("", name) in taken:
+        return "is a built-in metric without options; leave the entry out"
+    near = NearNames(registry.options).advice(name)
+    declare = f"a score that another tool computes needs a source: {_example(name)}"
+    return f"is no built-in metric with options; {f'{near} ' if near else ''}{declare}"
+
+
+def undeclared(section: str, name: str) -> str | None:
+    """Return that a limit needs a declared metric, and how to declare it; None if the key cannot be a limit on one."""
+    metric = _CHANGE.sub("", name)
+    if (section == "fail_on") == (metric == name) or not NAME.fullmatch(metric) or len(metric) > bounds.KEY:
+        return None
+    return f"is no built-in metric; if another tool computes it, declare it under metrics: {_example(metric)}"
+
+
+def _example(name: str) -> str:
+    return f"`{name if NAME.fullmatch(name) else EXAMPLE}: {{from: scores}}`"
+
+
+def _why_not_named(name: str, taken: Collection[str]) -> str:
+    """Return why a score cannot have a name; empty if it can."""
+    if not NAME.fullmatch(name) or len(name) > bounds.SCORE_NAME:
+        letters = f"a lower-case letter, then lower-case letters, digits and _, at most {bounds.SCORE_NAME} characters"
+        return f"is no name for a score; expected {letters}, as {EXAMPLE}"
+    if _AT.sub("", name) in taken:
+        return "is the name of a built-in metric; give the score another name"
+    return (
+        "ends in _at_k, which stands for the largest cut-off; give the score another name"
+        if name.endswith("_at_k")
+        else ""
+    )

@@ -1,0 +1,97 @@
+"""The metrics that rules name: each must be one that is computed for a row, with the direction that the rule needs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
+
+from ragcontract.contract.config import enforced
+from ragcontract.contract.config_file import ConfigFile
+from ragcontract.contract.golden_file import Golden
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Metric
+from ragcontract.core.nearest import NearNames
+from ragcontract.rules.score_limits import FAITHFULNESS, CompositeMinimum, MaxScore, MinScore, ScoreRule
+
+DECLARE = "declare it under metrics in the configuration"
+
+
+def with_composite(golden: Golden, config_file: ConfigFile) -> Golden:
+    """Return the golden set with the ``composite`` of the configuration as a rule of every query."""
+    composite = config_file.config.answers.composite
+    if composite is None or not enforced(config_file.config, CompositeMinimum):
+        return golden
+    rule = CompositeMinimum(minimum=composite.minimum, metrics=tuple(composite.metrics))
+    queries = {key: replace(query, rules=(*query.rules, rule)) for key, query in golden.queries.items()}
+    return replace(golden, queries=queries, rule_types=golden.rule_types | {CompositeMinimum})
+
+
+def named_metrics(golden: Golden) -> set[str]:
+    """Return the keys of all metrics that rules of golden queries name."""
+    if not any(issubclass(rule, ScoreRule) for rule in golden.rule_types):
+        return set()
+    return {key for query in golden.queries.values() for _, rule in _score_rules(query) for key in rule.read}
+
+
+def wrong_names(
+    golden: Golden, config_file: ConfigFile, metrics: Mapping[str, Metric], ranking: Iterable[Metric]
+) -> Iterator[tuple[str, str]]:
+    """Yield a location and a message for each metric that a rule cannot be about.
+
+    ``metrics`` are those that are computed for rows, by key; ``ranking`` are those on documents.
+    """
+    composite = config_file.config.answers.composite
+    names = _Names(metrics, ranking)
+    for number, key in enumerate(composite.metrics if composite else ()):
+        if why := names.wrong(key):
+            location = config_file.locations.of("answers", "composite", "metrics", number)
+            yield location, f"answers.composite.metrics[{number}]: {why}"
+    if not any(issubclass(rule, ScoreRule) for rule in golden.rule_types):
+        return
+    from_config = None if composite is None else (composite.minimum, tuple(composite.metrics))
+    for query in golden.queries.values():
+        for index, rule in _score_rules(query):
+            if isinstance(rule, CompositeMinimum) and (rule.minimum, rule.metrics) == from_config:
+                continue
+            for path, why in names.wrong_in(rule):
+                yield f"{query.location}: rules[{index}]{path}", why
+
+
+def _score_rules(query: GoldenQuery) -> Iterator[tuple[int, ScoreRule]]:
+    for index, rule in enumerate(query.rules):
+        if isinstance(rule, ScoreRule):
+            yield index, rule
+
+
+class _Names:
+    """The keys that rules may name."""
+
+    def __init__(self, metrics: Mapping[str, Metric], ranking: Iterable[Metric]) -> None:
+        self._metrics, self._ranking = metrics, {metric.key for metric in ranking}
+        self._near = NearNames(metrics)
+
+    def wrong(self, key: str) -> str | None:
+        if key in self._metrics:
+            return None
+        if key in self._ranking:
+            return f"{key} is about documents; use must_rank_at_most, or limit its mean under minimums"
+        return f"there is no metric {key!r}; {self._near.advice(key, DECLARE)}"
+
+    def wrong_in(self, rule: ScoreRule) -> Iterator[tuple[str, str]]:
+        """Yield the path within a rule, and what is wrong there."""
+        for number, key in enumerate(rule.read):
+            path = f".metrics[{number}]" if isinstance(rule, CompositeMinimum) else ".metric"
+            if why := self.wrong(key):
+                if key == FAITHFULNESS and not isinstance(rule, MinScore | MaxScore | CompositeMinimum):
+                    path, why = "", f"needs the metric {key}; {DECLARE}"
+                yield path, why
+            elif isinstance(rule, MinScore | MaxScore):
+                yield from _wrong_direction_or_value(rule, self._metrics[key])
+
+
+def _wrong_direction_or_value(rule: MinScore | MaxScore, metric: Metric) -> Iterator[tuple[str, str]]:
+    if rule.better != metric.better:
+        other = "max_score" if metric.better == "lower" else "min_score"
+        yield ".metric", f"of {metric.key}, {metric.better} is better: write {other}"
+    elif not metric.scale.low <= rule.value <= metric.scale.high:
+        scale = f"{metric.scale.low:g} to {metric.scale.high:g}"
+        yield ".value", f"expected a number from {scale}, the scale of {metric.key}, found {rule.value:g}"

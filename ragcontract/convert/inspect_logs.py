@@ -1,0 +1,121 @@
+"""Scores of Inspect (inspect_ai): logs as JSON.
+
+Each epoch of a sample is a row of its own. Inspect leaves samples without a score out of its means; here they are null.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.convert.collection import Collection, Files, Part
+from ragcontract.convert.measured import Measured, ScoreRows, as_number, golden_ids
+from ragcontract.convert.result_files import read_results
+from ragcontract.core import bounds
+from ragcontract.core.ids import Id
+from ragcontract.core.text import shorten
+from ragcontract.files.opening import Progress
+from ragcontract.files.problems import Collector
+from ragcontract.files.schema import shown
+
+VERSION = 2
+AS_JSON = "inspect log convert FILE --to json --output-dir FOLDER"
+GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0}  # as in Inspect's own means
+
+
+class Score(Struct, frozen=True, kw_only=True):
+    """What one scorer found."""
+
+    value: Any = None
+    explanation: str | None = None
+    reason: str | None = None
+
+
+class Sample(Struct, frozen=True, kw_only=True):
+    """One epoch of a sample."""
+
+    id: Id
+    input: Any = None
+    scores: dict[str, Score] | None = None
+    error: Any = None
+
+
+class Evaluation(Struct, frozen=True, kw_only=True):
+    """About the evaluation."""
+
+    packages: dict[str, str] | None = None
+
+
+class Log(Struct, frozen=True, kw_only=True):
+    """The whole file."""
+
+    version: int | None = None
+    status: str | None = None
+    eval: Evaluation | None = None
+    samples: list[msgspec.Raw] | None = None
+
+
+def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+    """Read ``results`` files."""
+    rows = ScoreRows(golden_ids(files, problems, progress), problems)
+    for path in files["results"]:
+        file = read_results(path, f"write the log as JSON: `{AS_JSON}`", problems, progress)
+        log = file.document(Log, problems) if file else None
+        if file is None or log is None:
+            continue
+        if log.version != VERSION:
+            message = f"expected {VERSION}, found {shown(log.version)}; write it with a current Inspect: `{AS_JSON}`"
+            problems.problem(f"{path}: version", message)
+            continue
+        if log.samples is None:
+            message = "is missing; was the log written with its header only, or without samples (log_samples)?"
+            problems.problem(f"{path}: samples", message)
+            continue
+        if log.status != "success":
+            problems.warning(f"{path}: the evaluation ended as {shown(log.status)}; samples may be missing")
+        version = (log.eval.packages or {}).get("inspect_ai") if log.eval else None
+        for location, sample in file.items(log.samples, Sample, problems, after=b"samples"):
+            _add(sample, location, f"inspect_ai {version}" if version else "inspect_ai", rows, problems)
+    nothing = "has no scores; was the evaluation run with --no-score? `inspect score FILE` adds them"
+    return Collection(scores=rows.finished(lambda: (files["results"][0], nothing)))
+
+
+def _add(sample: Sample, location: str, tool: str, rows: ScoreRows, problems: Collector) -> None:
+    scores: dict[str, float | None] = {}
+    for scorer, score in (sample.scores or {}).items():
+        for name, value in _values(scorer, score):
+            try:
+                scores[name] = _number(value)
+            except ValueError as error:
+                problems.problem(f"{location}: scores.{shorten(scorer, bounds.NAME)}.value", f"{error}; or C, I, P, N")
+    rows.add(
+        Measured(
+            location=location,
+            id=sample.id,
+            question=sample.input if isinstance(sample.input, str) and sample.input else None,
+            question_field="input",
+            scores=scores,
+            reasons=dict(_reasons(sample.scores or {})),
+            scored_by=tool,
+        )
+    )
+
+
+def _values(scorer: str, score: Score) -> Iterator[tuple[str, object]]:
+    """Yield names and values; a scorer with several values gives its name to each, as in ``scorer.part``."""
+    if isinstance(score.value, dict):
+        yield from ((f"{scorer}.{part}", value) for part, value in score.value.items())
+    else:
+        yield scorer, score.value
+
+
+def _reasons(scores: dict[str, Score]) -> Iterator[tuple[str, str]]:
+    for scorer, score in scores.items():
+        if text := score.explanation or score.reason:
+            yield from ((name, text) for name, _ in _values(scorer, score))
+
+
+def _number(value: object) -> float | None:
+    grade = GRADES.get(value, GRADES.get(value.lower())) if isinstance(value, str) else None
+    return as_number(value) if grade is None else grade

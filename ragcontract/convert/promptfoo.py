@@ -1,0 +1,155 @@
+"""Scores and checks of promptfoo: what ``promptfoo eval -o out.json`` writes.
+
+Only assertions with a ``metric`` have a name, under which promptfoo reports them too. A result that is an error of the
+provider has no scores; promptfoo leaves it out of a metric's score, here it is null.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.convert.collection import Collection, Files, Part
+from ragcontract.convert.measured import Measured, ScoreRows, golden_ids
+from ragcontract.convert.result_files import ResultFile, read_results
+from ragcontract.core import bounds
+from ragcontract.core.questions import COLUMNS, column_name
+from ragcontract.core.text import shorten
+from ragcontract.files.opening import Progress
+from ragcontract.files.problems import Collector
+from ragcontract.files.schema import shown
+from ragcontract.runs.score_rows import Check
+
+VERSION = 3
+ZIPPED = "expected what `promptfoo eval -o out.json` writes"
+
+
+class Component(Struct, frozen=True, kw_only=True):
+    """What one assertion found."""
+
+    passed: bool = msgspec.field(name="pass")
+    reason: str | None = None
+    assertion: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+
+    @property
+    def metric(self) -> str | None:
+        """The name that the assertion, or the set of assertions, has in the configuration."""
+        of_a_set = (self.metadata or {}).get("assertionSet")
+        name = (self.assertion or {}).get("metric") or (of_a_set.get("metric") if isinstance(of_a_set, dict) else None)
+        return name if isinstance(name, str) else None
+
+
+class Grading(Struct, frozen=True, kw_only=True):
+    """What all assertions found."""
+
+    componentResults: list[Component] | None = None  # noqa: N815
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """A test of the configuration."""
+
+    description: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What one prompt to one provider gave for one test."""
+
+    vars: dict[str, Any] | None = None
+    testCase: Case | None = None  # noqa: N815
+    description: str | None = None
+    namedScores: dict[str, float | None] | None = None  # noqa: N815
+    gradingResult: Grading | None = None  # noqa: N815
+    error: str | None = None
+    promptIdx: int = 0  # noqa: N815
+
+
+class Results(Struct, frozen=True, kw_only=True):
+    """All results, still encoded."""
+
+    version: int | None = None
+    results: list[msgspec.Raw] | None = None
+
+
+class Metadata(Struct, frozen=True, kw_only=True):
+    """About the evaluation."""
+
+    promptfooVersion: str | None = None  # noqa: N815
+
+
+class Output(Struct, frozen=True, kw_only=True):
+    """The whole file."""
+
+    results: Results
+    metadata: Metadata | None = None
+
+
+def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+    """Read ``results`` files."""
+    rows = ScoreRows(golden_ids(files, problems, progress), problems)
+    for path in files["results"]:
+        file = read_results(path, ZIPPED, problems, progress)
+        output = file.document(Output, problems) if file else None
+        if file is None or output is None:
+            continue
+        if output.results.version != VERSION or output.results.results is None:
+            found = shown(output.results.version)
+            problems.problem(
+                f"{path}: results.version",
+                f"expected {VERSION}, found {found}; write it with a current promptfoo: `promptfoo eval -o out.json`",
+            )
+            continue
+        version = output.metadata.promptfooVersion if output.metadata else None
+        _add_all(file, output.results.results, f"promptfoo {version}" if version else "promptfoo", rows, problems)
+    nothing = "has no scores; give the assertions a `metric`, under which promptfoo reports them"
+    return Collection(scores=rows.finished(lambda: (files["results"][0], nothing)))
+
+
+def _add_all(file: ResultFile, encoded: list[msgspec.Raw], tool: str, rows: ScoreRows, problems: Collector) -> None:
+    first: int | None = None
+    for location, result in file.items(encoded, Result, problems, after=b"results"):
+        first = result.promptIdx if first is None else first
+        if result.promptIdx != first:
+            message = (
+                "the file has results of several prompts or providers, whose scores would be mixed; "
+                "evaluate one, with --filter-prompts and --filter-providers"
+            )
+            problems.problem(location, message)
+            return
+        _add(result, location, tool, rows)
+
+
+def _add(result: Result, location: str, tool: str, rows: ScoreRows) -> None:
+    values, case = result.vars or {}, result.testCase or Case()
+    query_id = values.get("query_id", (case.metadata or {}).get("query_id"))
+    rows.add(
+        Measured(
+            location=location,
+            id=query_id if isinstance(query_id, str | int) else case.description or result.description,
+            id_field="vars.query_id",
+            question=next(_questions(values), None),
+            question_field="vars",
+            scores=result.namedScores or {},
+            checks=_checks(result.gradingResult),
+            scored_by=tool,
+        )
+    )
+
+
+def _questions(values: dict[str, Any]) -> Iterator[str]:
+    """Yield the values of the variables that are called as a column of questions may be, best name first."""
+    named = {column_name(name): value for name, value in values.items()}
+    yield from (named[name] for name in COLUMNS if isinstance(named.get(name), str) and named[name])
+
+
+def _checks(grading: Grading | None) -> dict[str, Check]:
+    """Return the checks by metric; of several with one name, all must pass, and the first that does not has the say."""
+    checks: dict[str, Check] = {}
+    for component in (grading.componentResults if grading else None) or []:
+        name = component.metric
+        if name is not None and (name not in checks or (checks[name].passed and not component.passed)):
+            reason = None if component.passed else shorten(component.reason or "", bounds.SCORE_REASON)
+            checks[name] = Check(passed=component.passed, reason=reason)
+    return checks

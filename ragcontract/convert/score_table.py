@@ -1,0 +1,87 @@
+"""Scores of any tool: a table with a column of ids and columns of numbers, as CSV, JSON lines or a JSON list."""
+
+from collections.abc import Callable, Sequence
+
+from ragcontract.convert.collection import Collection, Files, Part
+from ragcontract.convert.measured import Measured, ScoreRows, as_number, golden_ids
+from ragcontract.convert.spreadsheet import NAMES
+from ragcontract.convert.tables import TableRow, table_rows
+from ragcontract.core import bounds
+from ragcontract.core.nearest import NearNames
+from ragcontract.core.questions import column_name
+from ragcontract.files.opening import Progress
+from ragcontract.files.problems import Collector
+from ragcontract.files.schema import shown
+
+EXAMPLE = "query_id,faithfulness"
+
+
+def reader(
+    id_column: str | None, score_columns: Sequence[str]
+) -> Callable[[Files, set[Part], Collector, Progress], Collection]:
+    """Return a function that reads ``results`` files with these columns; None to recognize that of the ids."""
+
+    def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+        rows = ScoreRows(golden_ids(files, problems, progress), problems)
+        there: set[str] = set()
+        first: TableRow | None = None
+        for row in table_rows(files["results"], EXAMPLE, problems, progress):
+            first = first or row
+            there |= row.cells.keys() & set(score_columns)
+            _add(row, id_column, score_columns, rows, problems)
+        if first is not None:
+            for name in (name for name in score_columns if name not in there):
+                problems.problem(first.location, f"no column {shown(name)} for the scores; {_meant(name, first)}")
+        return Collection(scores=rows.finished(lambda: (files["results"][0], "has no rows")))
+
+    return read
+
+
+def _add(
+    row: TableRow, id_column: str | None, score_columns: Sequence[str], rows: ScoreRows, problems: Collector
+) -> None:
+    columns = _columns(row, "id") if id_column is None else [name for name in row.cells if name == id_column]
+    asked = _columns(row, "question")
+    if not columns and (id_column is not None or not asked):
+        wanted = (
+            "no column for the ids is recognized; name it with --id"
+            if id_column is None
+            else (f"no column {shown(id_column)} for the ids")
+        )
+        problems.problem(row.location, f"{wanted}; {_meant(id_column or '', row)}")
+        return
+    query_id = row.cells[columns[0]] if columns else None
+    query_id = query_id.strip() if isinstance(query_id, str) else query_id
+    if columns and (not isinstance(query_id, str | int) or isinstance(query_id, bool)):
+        problems.problem(f"{row.location}: {columns[0]}", f"expected an id, found {shown(query_id)}")
+        return
+    question = row.cells[asked[0]] if asked else None
+    scores: dict[str, float | None] = {}
+    for name in score_columns:
+        try:
+            scores[name] = as_number(row.cells.get(name))
+        except ValueError as error:
+            problems.problem(f"{row.location}: {name}", str(error))
+    rows.add(
+        Measured(
+            location=row.location,
+            id=query_id if isinstance(query_id, str | int) else None,
+            id_field=columns[0] if columns else "id",
+            question=question if isinstance(question, str) and question else None,
+            question_field=asked[0] if asked else "question",
+            scores=scores,
+        )
+    )
+
+
+def _columns(row: TableRow, meaning: str) -> list[str]:
+    """Return the columns that are recognized as the ids or the questions, best name first."""
+    named = {column_name(name): name for name in row.cells}
+    return [named[name] for name in NAMES[meaning] if name in named]
+
+
+def _meant(name: str, row: TableRow) -> str:
+    columns = list(row.cells)
+    more = ", …" if len(columns) > bounds.LISTED else ""
+    there = f"there are {', '.join(map(shown, columns[: bounds.LISTED]))}{more}"
+    return NearNames(columns).advice(name, there) if name else there

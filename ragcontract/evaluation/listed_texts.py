@@ -1,0 +1,100 @@
+"""Cuts what the application said and saw for one query to what reports show of it."""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from ragcontract.core import bounds
+from ragcontract.core.run import Json, RunRow
+from ragcontract.core.said import Said, ToolCall
+from ragcontract.core.text import shorten
+
+T = TypeVar("T")
+
+
+class _Function(Struct, gc=False):
+    name: str | None = None
+    arguments: Raw | UnsetType = UNSET
+
+
+class _Call(Struct, gc=False):
+    """A tool call, as OpenAI writes it, or flat."""
+
+    function: _Function | None = None
+    name: str | None = None
+    tool: str | None = None
+    arguments: Raw | UnsetType = UNSET
+    args: Raw | UnsetType = UNSET
+    input_parameters: Raw | UnsetType = UNSET
+
+
+def said_in(row: RunRow, k: int) -> Said:
+    """Return what a row says, and the contexts that its model saw: those of its first ``k`` results, if it has no own.
+
+    A field that the row lacks, or in which something else stands than expected, is left out: only rules and metrics
+    that need a field refuse it.
+    """
+    calls = _read(row, "tool_calls", list[_Call])
+    contexts = _contexts(row, k)
+    return Said(
+        response=_text(row, "response", bounds.SAID),
+        error=_text(row, "error", bounds.SAID),
+        mode=_text(row, "mode", bounds.SAID_NAME),
+        label=_text(row, "label", bounds.SAID_NAME),
+        refusal=_text(row, "refusal", bounds.SAID),
+        finish_reason=_text(row, "finish_reason", bounds.SAID_NAME),
+        tool_calls=None if calls is None else tuple(map(_call, calls[: bounds.SAID_CALLS])),
+        more_tool_calls=max(0, len(calls or ()) - bounds.SAID_CALLS),
+        contexts=None if contexts is None else tuple(map(_context, contexts[: bounds.SAID_CONTEXTS])),
+        more_contexts=max(0, len(contexts or ()) - bounds.SAID_CONTEXTS),
+    )
+
+
+def _text(row: RunRow, field: str, length: int) -> str | None:
+    text = _read(row, field, str)
+    return None if text is None else shorten(text, length)
+
+
+def _context(text: str) -> str:
+    return shorten(text, bounds.SAID_CONTEXT)
+
+
+def _contexts(row: RunRow, k: int) -> Sequence[str] | None:
+    own = _read(row, "retrieved_contexts", list[str])
+    if own is not None:
+        return own
+    texts = [_read(result, "text", str) for result in islice(row.results, k)]
+    known = [text for text in texts if text is not None]
+    return known or None
+
+
+def _call(call: _Call) -> ToolCall:
+    function = call.function or _Function()
+    name = function.name or call.name or call.tool or ""
+    given = (function.arguments, call.arguments, call.args, call.input_parameters)
+    arguments = next((bytes(one).decode() for one in given if one is not UNSET), "")
+    written = _decoded(arguments, str)  # OpenAI writes them as JSON within a text
+    return ToolCall(
+        name=shorten(name, bounds.SAID_ARGUMENTS),
+        arguments=shorten(arguments if written is None else written, bounds.SAID_ARGUMENTS),
+    )
+
+
+def _read(record: Any, field: str, kind: type[T]) -> T | None:
+    """Return a field of a row or a result, parsed here or before; None if it is absent or not of this kind."""
+    value: Raw | str | list[str] | list[Json] | UnsetType | None = getattr(record, field, None)
+    if value is None or isinstance(value, UnsetType):
+        return None
+    if kind is str and isinstance(value, str):
+        return value  # type: ignore[return-value]
+    return _decoded(value if isinstance(value, Raw) else msgspec.json.encode(value), kind)
+
+
+def _decoded(json: Raw | bytes | str, kind: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(json, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

@@ -1,0 +1,28 @@
+"""Problems and warnings without the values that they quote, for runs whose texts must not be shown."""
+
+import re
+
+from msgspec.structs import replace
+
+from ragcontract.files.problems import Problems
+
+LEFT_OUT = "(not shown)"
+# Everything behind the start of a value goes, the advice too: a value can look like any text of ours.
+_VALUES = (
+    re.compile(r"(, found |, before |its JSON object: ).*", re.DOTALL),
+    # What is wrong with the row of a query: `query "q1" has the mode "x", expected …`. A long id is cut.
+    re.compile(r'(: query "(?:[^"\\…]|\\.)*(?:…"?|")[^"\[{]*)["\[{].*', re.DOTALL),
+)
+
+
+def without_values(found: Problems) -> Problems:
+    """Return the problems of files, in which ``(not shown)`` stands for each value of a field."""
+    return replace(
+        found, problems=tuple(map(_without_value, found.problems)), warnings=tuple(map(_without_value, found.warnings))
+    )
+
+
+def _without_value(message: str) -> str:
+    for value in _VALUES:
+        message = value.sub(rf"\1{LEFT_OUT}", message, count=1)
+    return message

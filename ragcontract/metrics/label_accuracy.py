@@ -1,0 +1,33 @@
+"""Whether the application chooses the class that a golden query expects."""
+
+from collections.abc import Iterable
+
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Family, Metric, MetricSettings, Missing
+from ragcontract.core.run import RunRow
+from ragcontract.core.scores import Values
+
+ACCURACY = Metric(key="label_accuracy", label="Label accuracy", suggested=True)
+
+
+class LabelAccuracy:
+    """1 if the row's label is exactly the expected one, otherwise 0."""
+
+    metrics = (ACCURACY,)
+    needs = frozenset({"label"})
+    from_ids = False
+    switch = "expected_label"
+
+    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
+        """Return the value of a row; a row without a label cannot be judged."""
+        expected = query.answer.expected_label if query.answer else None
+        if expected is None:
+            return ()
+        if row.label is None:
+            return Missing("has no label, which expected_label needs; export the class that the application chose")
+        return (float(row.label == expected),)
+
+
+def labels(_settings: MetricSettings) -> Iterable[Family]:
+    """Return the family."""
+    return [LabelAccuracy()]

@@ -1,0 +1,140 @@
+"""Context recall of one sample in Python, with the argument names of ragas."""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.context_recall import recall_of_ids, recall_of_texts
+from ragcontract.answers.metric_options import Measure, Threshold
+from ragcontract.core.errors import InputError
+from ragcontract.core.ids import Id, as_ids
+from ragcontract.files.problem import Problem
+from ragcontract.files.schema import mismatches
+
+S = TypeVar("S", bound=Struct)
+NOTHING = "is empty, so there is nothing to find; leave out samples that nothing answers"
+
+
+class IdSample(Struct, frozen=True, kw_only=True):
+    """The arguments of :func:`context_recall_ids`."""
+
+    retrieved_context_ids: list[Id]
+    reference_context_ids: list[Id]
+
+
+class TextSample(Struct, frozen=True, kw_only=True):
+    """The arguments of :func:`context_recall_text`."""
+
+    retrieved_contexts: list[str]
+    reference_contexts: list[str]
+    measure: Measure = "coverage"
+    threshold: Threshold = 0.5
+
+
+def context_recall_ids(
+    *,
+    retrieved_context_ids: Iterable[str | int],
+    reference_context_ids: Iterable[str | int],
+    user_input: str | None = None,  # noqa: ARG001 (so that all fields of a sample can be passed)
+) -> float:
+    """Return the fraction of the different reference ids that were retrieved, whatever their rank, from 0 to 1.
+
+    An integer is the same id as its digits. ``user_input`` is not read. Raises :class:`~ragcontract.InputError` for
+    values that are no ids, and for no reference ids.
+    """
+    sample = _sample(
+        IdSample,
+        "context_recall_ids",
+        retrieved_context_ids=retrieved_context_ids,
+        reference_context_ids=reference_context_ids,
+    )
+    if not sample.reference_context_ids:
+        raise InputError([f"context_recall_ids: reference_context_ids: {NOTHING}"])
+    return recall_of_ids(as_ids(sample.retrieved_context_ids), as_ids(sample.reference_context_ids))
+
+
+def context_recall_text(
+    *,
+    retrieved_contexts: Iterable[str],
+    reference_contexts: Iterable[str],
+    measure: Measure = "coverage",
+    threshold: float = 0.5,
+    user_input: str | None = None,  # noqa: ARG001 (so that all fields of a sample can be passed)
+) -> float:
+    """Return the fraction of the reference contexts that were retrieved, from 0 to 1; 0 if nothing was.
+
+    By ``coverage``, a reference was retrieved if that fraction of its sequences of three words is in the retrieved
+    contexts, at least ``threshold``. By ``levenshtein``, ``hamming``, ``jaro`` and ``jaro_winkler`` (which need
+    rapidfuzz), the similarity to one of the retrieved contexts must be above it, as in ragas. ``user_input`` is not
+    read. Raises :class:`~ragcontract.InputError` for values that are no texts, for no reference contexts, for one
+    without words (by coverage), and without rapidfuzz.
+    """
+    sample = _sample(
+        TextSample,
+        "context_recall_text",
+        retrieved_contexts=retrieved_contexts,
+        reference_contexts=reference_contexts,
+        measure=measure,
+        threshold=threshold,
+    )
+    if not sample.reference_contexts:
+        raise InputError([f"context_recall_text: reference_contexts: {NOTHING}"])
+    try:
+        return recall_of_texts(
+            sample.retrieved_contexts, sample.reference_contexts, measure=sample.measure, threshold=sample.threshold
+        )
+    except CannotScoreError as error:
+        raise InputError([f"context_recall_text: the sample {error}"]) from error
+    except ImportError as error:
+        raise InputError([f"context_recall_text: {error}"]) from error
+
+
+async def acontext_recall_ids(
+    *,
+    retrieved_context_ids: Iterable[str | int],
+    reference_context_ids: Iterable[str | int],
+    user_input: str | None = None,
+) -> float:
+    """Return what :func:`context_recall_ids` returns."""
+    return context_recall_ids(
+        user_input=user_input,
+        retrieved_context_ids=retrieved_context_ids,
+        reference_context_ids=reference_context_ids,
+    )
+
+
+async def acontext_recall_text(
+    *,
+    retrieved_contexts: Iterable[str],
+    reference_contexts: Iterable[str],
+    measure: Measure = "coverage",
+    threshold: float = 0.5,
+    user_input: str | None = None,
+) -> float:
+    """Return what :func:`context_recall_text` returns, which is computed in a thread: long texts take a while."""
+    import asyncio
+
+    return await asyncio.to_thread(
+        context_recall_text,
+        user_input=user_input,
+        retrieved_contexts=retrieved_contexts,
+        reference_contexts=reference_contexts,
+        measure=measure,
+        threshold=threshold,
+    )
+
+
+def _sample(record: type[S], location: str, **values: Any) -> S:
+    """Return the arguments as a record; a text in place of a list is refused, though Python could iterate over it."""
+    listed = {name: value if isinstance(value, str | float) else _listed(value) for name, value in values.items()}
+    try:
+        return msgspec.convert(listed, record)
+    except msgspec.ValidationError as error:
+        raise InputError([str(Problem.of(location, mismatch)) for mismatch in mismatches(listed, record)]) from error
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, Iterable) else value

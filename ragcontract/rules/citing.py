@@ -1,0 +1,64 @@
+"""The rule that answers cite what was retrieved: must_cite."""
+
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ragcontract.core.excerpt import excerpt
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Name
+from ragcontract.core.rule import RowContext, Violation
+from ragcontract.core.run import RunRow
+from ragcontract.rules.answering import AnswerRule, answer_in, begins
+
+_NUMBERED = r"\[\^?([0-9]{1,3}(?:\s{0,3}[,–-]\s{0,3}[0-9]{1,3}){0,20})\]"
+_BRACKETED = r"\[([^\[\]\n]{1,2000})\]"
+_WORD = r"[^\s\[\](){}<>\"'“”‘’,;]+"
+
+
+class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite"):
+    """The answer cites what was retrieved: ``[2]`` is the second text that the model saw, or the id of a document.
+
+    The model saw ``retrieved_contexts``, or else the ``results``. Numbers in brackets have one to three digits, also
+    several of them (``[1, 3]``, ``[1-3]``, ``[^2]``). The id of a retrieved document counts where it stands as a word
+    or in brackets. A number without a text breaks the rule, whatever else is cited.
+    """
+
+    needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"retrieved_contexts"}
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield a violation for the first number that points to nothing, or if nothing is cited."""
+        answer = answer_in(row).text
+        doc_ids = frozenset(row.doc_ids)
+        texts = len(row.results) if row.retrieved_contexts is None else len(row.retrieved_contexts)
+        cited = False
+        for found in re.finditer(_NUMBERED, answer):
+            if found[1] in doc_ids:
+                cited = True
+                continue
+            numbers = [int(one) for one in re.findall(r"[0-9]+", found[1])]
+            beyond = next((number for number in numbers if not 1 <= number <= texts), None)
+            if beyond is not None:
+                yield Violation(
+                    rule="must_cite",
+                    expected=(f"citations of the {texts:,} retrieved texts" if texts else "no citation of a text",),
+                    found=(Name(f"[{beyond}]", said=True), " in ", excerpt(answer, *found.span())),
+                    causes=("points to nothing",),
+                )
+                return
+            cited = True
+        if not cited and not _names_any(doc_ids, answer):
+            yield Violation(
+                rule="must_cite",
+                expected=("a citation: [1], or the id of a retrieved document",),
+                found=begins(answer_in(row)),
+                causes=("cites nothing",),
+            )
+
+
+def _names_any(doc_ids: frozenset[str], answer: str) -> bool:
+    """Return whether a document is named, as a word or in brackets."""
+    if any(found[1].strip() in doc_ids for found in re.finditer(_BRACKETED, answer)):
+        return True
+    words = (found[0] for found in re.finditer(_WORD, answer))
+    return any(word in doc_ids or word.rstrip(".:!?") in doc_ids for word in words)

@@ -1,0 +1,108 @@
+"""Rules about texts in answers: must_contain, must_not_contain, max_chars."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from ragcontract.answers.matcher_records import Matcher, Wanted
+from ragcontract.core import bounds
+from ragcontract.core.excerpt import excerpt
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Phrase, joined
+from ragcontract.core.rule import Fault, RowContext, Violation
+from ragcontract.core.run import RunRow
+from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
+
+
+class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
+    """Texts that are searched for: all of ``value``, or ``any`` of several."""
+
+    value: Annotated[Wanted | tuple[Wanted, ...] | None, Meta(description="A text, or several: all of them.")] = None
+    any: Annotated[tuple[Wanted, ...] | None, Meta(description="Several texts: any of them.")] = None
+    ignore_case: Annotated[bool, Meta(description="Whether upper and lower case are the same.")] = True
+    word: Annotated[bool, Meta(description="Whether only whole words are found.")] = False
+
+    def faults(self) -> Iterable[Fault]:
+        """Return what is wrong: not exactly one of ``value`` and ``any``, or texts that are empty or repeated."""
+        from ragcontract.answers.matchers import faults
+
+        if (self.value is None) == (self.any is None):
+            found = "found neither" if self.value is None else "found both"
+            return [((), f"expected exactly one of value (all of these) and any (one of these), {found}")]
+        field = "any" if self.value is None else "value"
+        if not self.texts:
+            return [((field,), "is empty; give at least one text")]
+        wrong: list[Fault] = []
+        for number, text in enumerate(self.texts):
+            path = (field,) if isinstance(self.value, str) else (field, number)
+            wrong += [(path, message) for _, message in faults(text, "text")]
+            if text in self.texts[:number]:
+                wrong.append((path, f"repeats {field}[{self.texts.index(text)}]; leave one of them out"))
+        return wrong
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts."""
+        return (self.value,) if isinstance(self.value, str) else self.value or self.any or ()
+
+    def matcher(self, text: str) -> Matcher:
+        """Return what searches for one of the texts."""
+        return Matcher(text=text, ignore_case=self.ignore_case, word=self.word)
+
+
+class MustContain(_Texts, frozen=True, kw_only=True, gc=False, tag="must_contain"):
+    """The answer contains a text: all of ``value``, or one of ``any``."""
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield one violation with all texts that are missing."""
+        from ragcontract.answers.matchers import finds
+
+        answer, normalise = answer_in(row), context.settings.answers.normalise
+        missing = [text for text in self.texts if not finds(self.matcher(text), answer, normalise=normalise)]
+        if not missing or (self.any is not None and len(missing) < len(self.any)):
+            return
+        yield Violation(
+            rule="must_contain",
+            expected=_all_or_any(missing, "any of " if self.any and len(self.any) > 1 else ""),
+            found=begins(answer),
+            causes=tuple(missing),
+        )
+
+
+class MustNotContain(_Texts, frozen=True, kw_only=True, gc=False, tag="must_not_contain"):
+    """The answer contains none of the texts in ``value``; with ``any``, none of those either."""
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield one violation for each text that is there, which quotes where."""
+        from ragcontract.answers.matchers import spans
+
+        answer, normalise = answer_in(row), context.settings.answers.normalise
+        for text in self.texts:
+            if span := next(spans(self.matcher(text), answer, normalise=normalise), None):
+                yield Violation(
+                    rule="must_not_contain",
+                    expected=("no ", quoted(text)),
+                    found=(excerpt(answer.text, *span),),
+                    causes=(text,),
+                )
+
+
+class MaxChars(AnswerRule, frozen=True, kw_only=True, gc=False, tag="max_chars"):
+    """The answer has at most ``value`` characters."""
+
+    value: Annotated[int, Meta(ge=1, le=bounds.ANSWER, title=f"a whole number from 1 to {bounds.ANSWER:,}")]
+    needs: ClassVar[frozenset[str]] = AnswerRule.needs
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield a violation if it has more."""
+        length = len(row.response) if isinstance(row.response, str) else 0
+        if length > self.value:
+            yield Violation(
+                rule="max_chars", expected=(f"at most {self.value:,} characters",), found=(f"{length:,} characters",)
+            )
+
+
+def _all_or_any(texts: list[str], prefix: str) -> Phrase:
+    shown = joined(([quoted(text)] for text in texts[: bounds.LISTED]), len(texts) - bounds.LISTED)
+    return (prefix, *shown) if prefix else shown

@@ -1,0 +1,82 @@
+"""The rule that code of the user decides: custom, with a plugin that only whoever runs the check can name."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from ragcontract.answers.matcher_records import Wanted
+from ragcontract.core import bounds
+from ragcontract.core.excerpt import excerpt
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Name
+from ragcontract.core.rule import RowContext, Violation
+from ragcontract.core.run import RunRow
+from ragcontract.core.text import shorten
+from ragcontract.rules.answering import AnswerRule, quoted
+
+HOW = "name it with `--plugin module:Class`, or export `checks` and use the rule `check`"
+
+
+class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
+    """A plugin accepts the answer: an object with ``evaluate(output, tool_calls, rule)``, which returns (bool, reason).
+
+    ``rule`` is what stands in the golden row. An exception makes the run impossible to judge: it is no broken rule.
+    """
+
+    needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"tool_calls"}
+    plugin: Annotated[Wanted, Meta(description="The name of the plugin's class.")]
+    options: Annotated[dict[str, Any] | None, Meta(description="Anything; the plugin gets it as part of the rule.")] = (
+        None
+    )
+
+    def __hash__(self) -> int:
+        """Return the hash of the plugin's name; options may be anything."""
+        return hash(self.plugin)
+
+    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:
+        """Return that the plugin is not there, or what it did instead of deciding."""
+        if self.plugin not in context.settings.plugins:
+            return f"needs the plugin {self.plugin!r}; {HOW}"
+        lacks = super().lacking(query, row, context)
+        outcome = self._outcome(row, context) if lacks is None else ""
+        return lacks or (outcome if isinstance(outcome, str) else None)
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield a violation with the plugin's reason."""
+        outcome = self._outcome(row, context) if self.plugin in context.settings.plugins else (False, "")
+        passed, reason = outcome if isinstance(outcome, tuple) else (False, outcome)
+        if not passed:
+            why: tuple[str | Name, ...] = (excerpt(reason),) if reason.strip() else ("it did not",)
+            yield Violation(rule="custom", expected=("the plugin ", quoted(self.plugin), " to accept it"), found=why)
+
+    def _outcome(self, row: RunRow, context: RowContext) -> tuple[bool, str] | str:
+        """Return whether the plugin accepts the answer, and its reason; or a message if it does not say."""
+        rule = {**(self.options or {}), "type": "custom", "plugin": self.plugin}
+        response = row.response if isinstance(row.response, str) else ""
+        try:
+            found: Any = context.settings.plugins[self.plugin].evaluate(response, _calls(row), rule)
+        except Exception as error:  # noqa: BLE001 (code of the user may raise anything)
+            why = shorten(f"{type(error).__name__}: {error}", bounds.VALUE)
+            return f"cannot be judged by the plugin {self.plugin!r}, which failed: {why}"
+        match found:
+            case (bool(passed), str(reason)):
+                return passed, reason
+        return f"cannot be judged by the plugin {self.plugin!r}, which must return (bool, str)"
+
+
+def _calls(row: RunRow) -> list[dict[str, Any]]:
+    """Return the tool calls, each with its name and arguments under the names that plugins know."""
+    calls = []
+    for call in row.tool_calls or []:
+        function = call["function"] if isinstance(call.get("function"), dict) else call
+        name = function.get("name", function.get("tool"))
+        arguments = function.get("arguments", function.get("args", {}))
+        if isinstance(arguments, str):
+            try:
+                arguments = msgspec.json.decode(arguments)
+            except (msgspec.DecodeError, RecursionError):
+                arguments = {}
+        calls.append({"name": name, "tool": name, "arguments": arguments, "args": arguments})
+    return calls

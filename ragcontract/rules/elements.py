@@ -1,0 +1,143 @@
+"""Rules made from fields of golden rows: forbidden_claims, required_elements, forbidden_elements."""
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from ragcontract.answers.matcher_records import Matcher
+from ragcontract.core import bounds
+from ragcontract.core.excerpt import excerpt
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Name, Phrase, joined
+from ragcontract.core.rule import RowContext, Violation
+from ragcontract.core.run import RunRow
+from ragcontract.core.text import encodable
+from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
+
+
+class _FromFields(AnswerRule, frozen=True, kw_only=True, gc=False):
+    """A rule made from fields; ``as_evaluated`` matches as the benchmark does from which the row was imported."""
+
+    in_rows: ClassVar[bool] = False
+    as_evaluated: bool = False
+
+
+class ForbiddenClaims(_FromFields, frozen=True, kw_only=True, gc=False, tag="forbidden_claims"):
+    """``forbidden_claims``: the answer has none of them, except within one of ``allowed_phrases``."""
+
+    claims: tuple[Matcher, ...]
+    allowed: tuple[Matcher, ...] = ()
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield a violation for each claim that is there, which quotes where."""
+        from ragcontract.answers.allowed import forbidden
+
+        if self.as_evaluated:
+            yield from self._as_evaluated(row)
+            return
+        answer, normalise = answer_in(row), context.settings.answers.normalise
+        for claim in self.claims:
+            if span := forbidden(claim, self.allowed, answer, normalise=normalise):
+                yield Violation(
+                    rule="forbidden_claims",
+                    expected=("no ", *named([claim])),
+                    found=(excerpt(answer.text, *span),),
+                    causes=(_identity(claim),),
+                )
+
+    def _as_evaluated(self, row: RunRow) -> Iterator[Violation]:
+        from ragcontract.answers.as_evaluated import forbidden_claims
+
+        response = _response(row)
+        for text, span in forbidden_claims(self.claims, self.allowed, response):
+            yield Violation(
+                rule="forbidden_claims",
+                expected=("no forbidden claim",),
+                found=(excerpt(response, *span),),
+                causes=(text,),
+            )
+
+
+class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="required_elements"):
+    """``required_elements``: the answer has all of them, or at least ``min_required``."""
+
+    elements: tuple[Matcher, ...]
+    least: int
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield one violation if too few are there, with those that are missing."""
+        missing = self.missing(row, normalise=context.settings.answers.normalise)
+        found = len(self.elements) - len(missing)
+        if found >= self.least:
+            return
+        needed = "all" if self.least == len(self.elements) else f"{self.least} of"
+        count = f"{needed} {len(self.elements)} elements, missing " if len(self.elements) > 1 else ""
+        yield Violation(
+            rule="required_elements",
+            expected=(count, *named(missing)) if count else named(missing),
+            found=begins(answer_in(row)),
+            causes=tuple(map(_identity, missing)),
+        )
+
+    def missing(self, row: RunRow, *, normalise: bool) -> list[Matcher]:
+        """Return the elements that are not in the answer."""
+        from ragcontract.answers.as_evaluated import elements_found
+        from ragcontract.answers.matchers import finds
+
+        if self.as_evaluated:
+            return [one for one in self.elements if not elements_found([one], _response(row))]
+        answer = answer_in(row)
+        return [one for one in self.elements if not finds(one, answer, normalise=normalise)]
+
+
+class ForbiddenElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="forbidden_elements"):
+    """``forbidden_elements``: the answer has none of them."""
+
+    elements: tuple[Matcher, ...]
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield a violation for each that is there, which quotes where."""
+        from ragcontract.answers.as_evaluated import elements_found
+        from ragcontract.answers.matchers import spans
+
+        answer, normalise = answer_in(row), context.settings.answers.normalise
+        for one in self.elements:
+            if self.as_evaluated:
+                text = _response(row)
+                cause, span = next(iter(elements_found([one], text)), ("", None))
+            else:
+                text, cause = answer.text, _identity(one)
+                span = next(spans(one, answer, normalise=normalise), None)
+            if span:
+                yield Violation(
+                    rule="forbidden_elements",
+                    expected=("no ", *named([one])),
+                    found=(excerpt(text, *span),),
+                    causes=(cause,),
+                )
+
+
+def named(matchers: Iterable[Matcher]) -> Phrase:
+    """Return what matchers look for, for a message: the first ones, and the number of the others."""
+    every = list(matchers)
+    return joined((_named(one) for one in every[: bounds.LISTED]), len(every) - bounds.LISTED)
+
+
+def _named(one: Matcher) -> list[str | Name]:
+    from ragcontract.answers.matchers import described
+
+    texts = described(one)
+    parts: list[str | Name] = []
+    for number, text in enumerate(texts[: bounds.LISTED]):
+        parts += [" or ", quoted(text)] if number else [quoted(text)]
+    more = len(texts) - bounds.LISTED
+    return [*parts, f" or {more:,} more"] if more > 0 else parts
+
+
+def _identity(one: Matcher) -> str:
+    from ragcontract.answers.matchers import described
+
+    return "\n".join(described(one))
+
+
+def _response(row: RunRow) -> str:
+    return encodable(row.response) if isinstance(row.response, str) else ""

@@ -1,0 +1,60 @@
+"""The rule that an answer is JSON and fits a schema: json_schema."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from ragcontract.core import bounds
+from ragcontract.core.excerpt import excerpt
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import Name
+from ragcontract.core.rule import Fault, RowContext, Violation
+from ragcontract.core.run import RunRow
+from ragcontract.core.text import shorten
+from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
+
+_EXPECTED = ("JSON that fits the schema",)
+
+
+class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_schema"):
+    """The answer is JSON, alone or in one fenced block, and fits the schema (draft 2020-12)."""
+
+    schema: Annotated[dict[str, Any] | bool, Meta(description="A JSON Schema.")]
+
+    def __hash__(self) -> int:
+        """Return the hash of the schema, which is an object."""
+        return hash(msgspec.json.encode(self.schema, order="deterministic"))
+
+    def faults(self) -> Iterable[Fault]:
+        """Return what is wrong with the schema."""
+        from ragcontract.answers.json_schema_faults import schema_fault
+
+        fault = schema_fault(self.schema)
+        return [(("schema",), fault)] if fault else []
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield a violation that says where the answer does not fit."""
+        from ragcontract.answers.json_fit import TooMuchWorkError, misfit
+        from ragcontract.answers.json_text import NotJsonError, parsed
+
+        answer = answer_in(row)
+        try:
+            found = misfit(parsed(answer.text), self.schema)
+        except NotJsonError as error:
+            found_text = (f"an answer that {error}: ", *begins(answer))
+            yield Violation(rule="json_schema", expected=_EXPECTED, found=found_text, causes=("no JSON",))
+            return
+        except TooMuchWorkError:
+            steps = (f"an answer that takes more than {bounds.SCHEMA_STEPS:,} steps to check",)
+            yield Violation(rule="json_schema", expected=_EXPECTED, found=steps, causes=("too much work",))
+            return
+        if found:
+            place = ("at ", Name(shorten(found.path, bounds.EXCERPT), said=True), ": ") if found.path else ()
+            yield Violation(
+                rule="json_schema",
+                expected=(*_EXPECTED, ": ", quoted(f"{found.keyword}: {found.wanted}")),
+                found=(*place, excerpt(found.found)),
+                causes=(f"{found.path} {found.keyword}",),
+            )

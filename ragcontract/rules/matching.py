@@ -1,0 +1,58 @@
+"""Rules about patterns in answers: regex_must_match, regex_must_not_match."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
+
+from ragcontract.answers.matcher_records import Wanted
+from ragcontract.core.excerpt import excerpt
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.rule import Fault, RowContext, Violation
+from ragcontract.core.run import RunRow
+from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
+
+if TYPE_CHECKING:
+    from ragcontract.answers.normalising import Span
+
+
+class _Regex(AnswerRule, frozen=True, kw_only=True, gc=False):
+    """A pattern that is searched for."""
+
+    pattern: Annotated[Wanted, Meta(description="A regular expression (RE2).")]
+    ignore_case: Annotated[bool, Meta(description="Whether upper and lower case are the same.")] = True
+    dot_all: Annotated[bool, Meta(description="Whether a dot matches line breaks, too.")] = False
+
+    def faults(self) -> Iterable[Fault]:
+        """Return what is wrong with the pattern."""
+        from ragcontract.answers.matchers import pattern_fault
+
+        fault = pattern_fault(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all)
+        return [(("pattern",), fault)] if fault else []
+
+    def found_in(self, row: RunRow) -> "Span | None":
+        """Return the span of the first match in the answer."""
+        from ragcontract.answers.matchers import pattern_of
+
+        return pattern_of(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all).search(answer_in(row))
+
+
+class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_must_match"):
+    """The pattern matches somewhere in the answer."""
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield a violation if it does not."""
+        if self.found_in(row) is None:
+            expected = ("a match of ", quoted(self.pattern))
+            yield Violation(rule="regex_must_match", expected=expected, found=begins(answer_in(row)))
+
+
+class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_must_not_match"):
+    """The pattern matches nowhere in the answer."""
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
+        """Yield a violation that quotes the first match."""
+        if span := self.found_in(row):
+            expected = ("no match of ", quoted(self.pattern))
+            found = (excerpt(answer_in(row).text, *span),)
+            yield Violation(rule="regex_must_not_match", expected=expected, found=found)

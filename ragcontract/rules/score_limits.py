@@ -1,0 +1,144 @@
+"""Rules on the value of a metric for one query, and on the mean of several."""
+
+from collections.abc import Iterator
+from math import fsum
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Direction, Metric
+from ragcontract.core.numbers import SAME, as_written, digits_beside, fixed
+from ragcontract.core.rule import RowContext, RowRule, Violation, names_of
+from ragcontract.core.run import RunRow
+
+MetricName = Annotated[
+    str,
+    Meta(min_length=1, max_length=bounds.KEY, title=f"a metric by its key, text of 1 to {bounds.KEY} characters"),
+]
+Fraction = Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0.7")]
+FAITHFULNESS = "faithfulness"
+
+
+class ScoreRule(RowRule, frozen=True, kw_only=True, gc=False):
+    """A rule on metrics of the row; ``better`` is the direction that they must have, None for any."""
+
+    needs_metrics: ClassVar[bool] = True
+    better: ClassVar[Direction | None] = None
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The keys of the metrics that the rule reads."""
+        raise NotImplementedError
+
+    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (the seam's)
+        """Return the metrics that the row has no value of."""
+        absent = [key for key in self.read if key not in context.metrics]
+        return f"has no {' and no '.join(absent)}, which {names_of(type(self))[0]} needs" if absent else None
+
+
+class MinScore(ScoreRule, frozen=True, kw_only=True, gc=False, tag="min_score"):
+    """A metric of which higher is better has at least this value, in the metric's own unit."""
+
+    better: ClassVar[Direction | None] = "higher"
+    metric: MetricName
+    value: float
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The metric."""
+        return (self.metric,)
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
+        """Yield a violation if the value is lower."""
+        yield from _beyond("min_score", self.metric, self.value, context, least=True)
+
+
+class MaxScore(ScoreRule, frozen=True, kw_only=True, gc=False, tag="max_score"):
+    """A metric of which lower is better has at most this value, in the metric's own unit."""
+
+    better: ClassVar[Direction | None] = "lower"
+    metric: MetricName
+    value: float
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The metric."""
+        return (self.metric,)
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
+        """Yield a violation if the value is higher."""
+        yield from _beyond("max_score", self.metric, self.value, context, least=False)
+
+
+class MaxHallucinationRisk(ScoreRule, frozen=True, kw_only=True, gc=False, tag="max_hallucination_risk"):
+    """The metric ``faithfulness`` has at least the ``threshold``: another name of ``min_score``."""
+
+    better: ClassVar[Direction | None] = "higher"
+    threshold: Fraction = 0.7
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The metric."""
+        return (FAITHFULNESS,)
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
+        """Yield a violation if the value is lower."""
+        yield from _beyond("max_hallucination_risk", FAITHFULNESS, self.threshold, context, least=True)
+
+
+class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="composite"):
+    """The mean of several metrics, each mapped from its scale to 0…1 with 1 for the best value, reaches a minimum.
+
+    It has no part in a query to which none of the metrics applies. A query that has only some of them cannot be judged.
+    """
+
+    minimum: Fraction
+    metrics: Annotated[tuple[MetricName, ...], Meta(min_length=1)]
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The metrics."""
+        return self.metrics
+
+    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:
+        """Return the metrics that the row has no value of; None if it has none at all."""
+        if not any(key in context.metrics for key in self.metrics):
+            return None
+        return super().lacking(query, row, context)
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
+        """Yield a violation if the mean is lower."""
+        known = [key for key in self.metrics if key in context.metrics]
+        if not known:
+            return
+        mean = fsum(quality(context.settings.metrics[key], context.metrics[key]) for key in known) / len(known)
+        if self.minimum - mean > SAME:
+            digits = digits_beside(mean, self.minimum)
+            values = ", ".join(f"{context.settings.metrics[key].label} {context.metrics[key]:.4g}" for key in known)
+            yield Violation(
+                rule="composite",
+                expected=(f"a mean of {' and '.join(known)} of at least {as_written(self.minimum)}",),
+                found=(f"{fixed(mean, digits)} ({values})",),
+            )
+
+
+def quality(metric: Metric, value: float) -> float:
+    """Return a value from 0 (the worst of the metric's scale) to 1 (the best)."""
+    low, high = metric.scale.low, metric.scale.high
+    share = (value - low) / (high - low)
+    return share if metric.better == "higher" else 1 - share
+
+
+def _beyond(rule: str, key: str, limit: float, context: RowContext, *, least: bool) -> Iterator[Violation]:
+    """Yield a violation if a value is beyond its limit, unrounded and with a tolerance of 1e-9."""
+    value = context.metrics.get(key)
+    if value is None:  # only of a query without a row, which is judged as if the row were empty
+        found = "no value"
+    elif (limit - value if least else value - limit) > SAME:
+        found = fixed(value, digits_beside(value, limit))
+    else:
+        return
+    expected = f"{key} of {'at least' if least else 'at most'} {as_written(limit)}"
+    yield Violation(rule=rule, expected=(expected,), found=(found,))

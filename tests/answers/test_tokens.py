@@ -1,0 +1,49 @@
+"""Texts as words."""
+
+import re
+from unicodedata import category, normalize
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragcontract.answers.tokens import _UNSPACED, tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Returns within 30 days, please!", ["returns", "within", "30", "days", "please"]),
+        ("snake_case e.g. 3.5", ["snake_case", "e", "g", "3", "5"]),
+        ("Straße GRÖSSE ﬁne Ⅷ", ["strasse", "grösse", "fine", "viii"]),
+        ("e\u0301te\u0301 = été", ["été", "été"]),
+        ("返品は３０日以内", ["返", "品", "は", "30", "日", "以", "内"]),
+        ("カタカナのAPI", ["カ", "タ", "カ", "ナ", "の", "api"]),
+        ("ﾊﾟｿｺﾝ", ["パ", "ソ", "コ", "ン"]),
+        ("ราคา 5฿", ["ร", "า", "ค", "า", "5"]),
+        ("Цена 5 ₽", ["цена", "5"]),
+        ("… !?", []),
+        ("", []),
+    ],
+)
+def test_words_are_runs_of_letters_digits_and_underscores_or_single_characters_without_blanks(
+    text: str, words: list[str]
+) -> None:
+    assert tokens(text) == words
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_text_has_the_words_that_other_text_has(text: str) -> None:
+    assert tokens(text) == tokens(f"{text} é")[:-1] == re.findall(r"\w+", text.casefold())
+
+
+@given(st.text())
+def test_case_and_composition_make_no_difference(text: str) -> None:
+    assert tokens(normalize("NFKC", text)) == tokens(text)
+
+
+def test_what_is_a_word_by_itself_is_a_letter_a_mark_a_digit_or_a_part_of_a_character() -> None:
+    every = [char for char in map(chr, range(0x2E80)) if re.match(f"[{_UNSPACED}]", char)]
+    every += [char for char in map(chr, range(0x2FE0, 0x10000)) if re.match(f"[{_UNSPACED}]", char)]
+    assert {category(char)[0] for char in every} <= {"L", "M", "N"} | {"C"}
+    assert [char for char in every if category(char) == "Cs"] == []

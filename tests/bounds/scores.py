@@ -1,0 +1,55 @@
+"""Limits on the scores of other tools."""
+
+from ragcontract.core.metric import Metric
+from ragcontract.runs.score_files import GivenScores, Wanted, read_scores
+from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
+from tests.builders import run, write_jsonl
+
+
+def an_end(lab: Lab, size: int) -> bool:
+    refused = "expected a number from -1,000,000,000 to 1,000,000,000"
+    rows = [run(scores={"cost": 5})]
+    return all_of(
+        accepted(lab.check([], rows, f"metrics: {{cost: {{from: scores, scale: [0, {size}]}}}}\n"), refused),
+        accepted(lab.check([], rows, f"metrics: {{cost: {{from: scores, scale: [-{size}, 5]}}}}\n"), refused),
+    )
+
+
+def declared(lab: Lab, size: int) -> bool:
+    names = [f"score{number}" for number in range(size)]
+    config = "metrics:\n" + "".join(f"  {name}: {{from: scores}}\n" for name in names)
+    return accepted(lab.check([], [run(scores=dict.fromkeys(names, 1))], config), "is one score too many")
+
+
+def a_name(lab: Lab, size: int) -> bool:
+    name = "x" * size
+    config = f"metrics: {{{name}: {{from: scores}}}}\n"
+    return accepted(lab.check([], [run(scores={name: 1})], config), "is no name for a score")
+
+
+def scored_by(lab: Lab, size: int) -> bool:
+    by = [{"query_id": "q1", "checks": {f"c{number}": True}, "scored_by": f"v{number}"} for number in range(size)]
+    write_jsonl(lab.folder / "scores.jsonl", by)
+    assert lab.check([], [], "", "--scores", "scores.jsonl").code == 0
+    return len(lab.report()["inputs"]["run"]["versions"]["scored_by"]) == size
+
+
+def read(lab: Lab, reasons: list[str]) -> GivenScores:
+    """Return what a scores file has for as many queries as there are reasons."""
+    ids = [f"q{number}" for number in range(len(reasons))]
+    rows = [
+        {"query_id": query_id, "scores": {"f": 0.5}, "reasons": {"f": reason}}
+        for query_id, reason in zip(ids, reasons, strict=True)
+    ]
+    path = write_jsonl(lab.folder / "scores.jsonl", rows)
+    return read_scores([str(path)], Wanted(golden=ids, metrics={"f": Metric(key="f", label="f")}))
+
+
+CASES: Cases = {
+    "SCORE": Case(an_end),
+    "SCORES": Case(declared, small=3),
+    "SCORE_NAME": Case(a_name),
+    "SCORED_BY": Case(scored_by, small=3),
+    "REASONS": Case(lambda lab, size: len(read(lab, ["low"] * size).reasons["f"]) == size),
+    "REASON": Case(lambda lab, size: read(lab, ["x" * size]).reasons["f"][0].text == "x" * size),
+}

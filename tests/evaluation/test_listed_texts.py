@@ -1,0 +1,95 @@
+"""What reports show of what was said and seen: cut, and lenient where no rule reads it."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from ragcontract.core import bounds
+from ragcontract.core.run import SAID, RunRow, row_type
+from ragcontract.core.said import Said, ToolCall
+from ragcontract.evaluation.listed_texts import said_in
+
+
+def read(needs: frozenset[str] = frozenset(), **fields: Any) -> Said:
+    """Return what is shown of a row of a file, of which rules need some fields."""
+    line = json.dumps({"query_id": "q", "results": [], **fields})
+    return said_in(msgspec.json.decode(line, type=row_type(needs, unparsed=SAID - needs)), 2)
+
+
+TEXTS = {
+    "response": "Yes.",
+    "error": "TimeoutError",
+    "mode": "abstain",
+    "label": "billing",
+    "refusal": "No.",
+    "finish_reason": "length",
+}
+
+
+@pytest.mark.parametrize("needs", [frozenset[str](), frozenset(TEXTS)], ids=["not read", "read by rules"])
+def test_a_row_says_the_same_whether_rules_read_it_or_not(needs: frozenset[str]) -> None:
+    assert read(needs, **TEXTS) == Said(**TEXTS)  # type: ignore[arg-type]
+
+
+def test_a_row_that_says_nothing_has_nothing() -> None:
+    assert read() == Said()
+    assert read(response=None, tool_calls=None, retrieved_contexts=None) == Said()
+
+
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        ({"type": "function", "function": {"name": "find", "arguments": '{"id": 7}'}}, '{"id": 7}'),
+        ({"function": {"name": "find", "arguments": {"id": 7}}}, '{"id": 7}'),
+        ({"name": "find", "args": {"id": 7}}, '{"id": 7}'),
+        ({"tool": "find", "input_parameters": {"id": 7}}, '{"id": 7}'),
+        ({"name": "find"}, ""),
+    ],
+)
+@pytest.mark.parametrize("needs", [frozenset[str](), frozenset({"tool_calls"})], ids=["not read", "read by rules"])
+def test_tool_calls_are_read_as_others_write_them(call: dict[str, Any], shown: str, needs: frozenset[str]) -> None:
+    (found,) = read(needs, tool_calls=[call]).tool_calls or ()
+    assert found.name == "find"
+    assert found.arguments.replace(" ", "") == shown.replace(" ", "")
+
+
+def test_no_tool_call_is_something_else_than_an_unknown_number_of_them() -> None:
+    assert read(tool_calls=[]).tool_calls == ()
+    assert read().tool_calls is None
+
+
+@pytest.mark.parametrize("field", sorted(SAID - {"results.text"}))
+def test_a_field_that_no_rule_reads_may_hold_anything(field: str) -> None:
+    assert read(frozenset(), **{field: {"unexpected": [1]}}) == Said()
+    assert read(frozenset(), **{field: [[[7]]]}) == Said()
+
+
+def test_the_contexts_are_those_that_the_model_saw_or_else_the_texts_of_the_first_results() -> None:
+    results = [{"doc_id": name, "text": f"About {name}."} for name in "abc"]
+    assert read(results=results).contexts == ("About a.", "About b.")
+    assert read(results=results, retrieved_contexts=["Seen."]).contexts == ("Seen.",)
+    assert read(results=results, retrieved_contexts=[]).contexts == ()
+    assert read(results=[{"doc_id": "a"}]).contexts is None
+
+
+def test_long_texts_are_cut_and_long_lists_counted() -> None:
+    calls = [{"name": "n" * 1_000, "arguments": {"x": "y" * 1_000}}] * (bounds.SAID_CALLS + 3)
+    said = read(response="x" * 5_000, retrieved_contexts=["c" * 1_000] * (bounds.SAID_CONTEXTS + 2), tool_calls=calls)
+    assert said.response == "x" * (bounds.SAID - 1) + "…"
+    assert (len(said.contexts or ()), said.more_contexts) == (bounds.SAID_CONTEXTS, 2)
+    assert (len(said.tool_calls or ()), said.more_tool_calls) == (bounds.SAID_CALLS, 3)
+    assert {len(text) for text in said.contexts or ()} == {bounds.SAID_CONTEXT}
+    assert (said.tool_calls or ())[0] == ToolCall(
+        name="n" * (bounds.SAID_ARGUMENTS - 1) + "…", arguments='{"x": "' + "y" * (bounds.SAID_ARGUMENTS - 8) + "…"
+    )
+
+
+def test_the_size_of_a_row_is_that_of_all_its_texts() -> None:
+    said = Said(response="12", error="3", tool_calls=(ToolCall(name="45", arguments="6"),), contexts=("789", "0"))
+    assert said.size == 10
+
+
+def test_a_row_in_memory_says_what_it_has() -> None:
+    assert said_in(RunRow(query_id="q", results=[], response="Yes."), 5) == Said(response="Yes.")

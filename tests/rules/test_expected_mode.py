@@ -1,0 +1,49 @@
+"""The rule made from ``expected_mode``."""
+
+from typing import Any
+
+import pytest
+
+from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.rule import RowContext, RuleSettings
+from ragcontract.core.run import RunRow
+from ragcontract.rules.expected_mode import ExpectedMode
+from tests.records import query
+
+RULE = ExpectedMode(mode="abstain")
+ASKED = query("q1")
+
+
+def context(**answers: Any) -> RowContext:
+    return RowContext(settings=RuleSettings(k=5, answers=AnswerSettings(**answers)))
+
+
+def row(mode: str | None) -> RunRow:
+    return RunRow(query_id="q1", mode=mode)
+
+
+def test_the_expected_mode_holds() -> None:
+    assert list(RULE.violations(ASKED, row("abstain"), context())) == []
+    assert RULE.lacking(ASKED, row("abstain"), context()) is None
+
+
+def test_another_mode_breaks_it() -> None:
+    (violation,) = RULE.violations(ASKED, row("disputed"), context())
+    assert (violation.rule, violation.expected, violation.found) == (
+        "expected_mode",
+        ("mode abstain",),
+        ("mode disputed",),
+    )
+
+
+@pytest.mark.parametrize("mode", [None, "", "ABSTAIN"])
+def test_a_missing_or_unknown_mode_cannot_be_judged(mode: str | None) -> None:
+    assert RULE.lacking(ASKED, row(mode), context())
+
+
+def test_a_missing_mode_breaks_it_where_the_config_says_so() -> None:
+    fails = context(missing_modes="fail")
+    assert RULE.lacking(ASKED, row(None), fails) is None
+    assert RULE.lacking(ASKED, row("ABSTAIN"), fails) is not None
+    (violation,) = RULE.violations(ASKED, row(None), fails)
+    assert violation.found == ("no mode",)
