@@ -41,7 +41,7 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
             if beyond is not None:
                 yield Violation(
                     rule="must_cite",
-                    expected=(f"citations of the {texts:,} retrieved texts" if texts else "no citation of a text",),
+                    expected=(f"citations up to [{texts}]" if texts else "no citation of a text",),
                     found=(Name(f"[{beyond}]", said=True), " in ", excerpt(answer, *found.span())),
                     causes=("points to nothing",),
                 )
