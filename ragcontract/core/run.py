@@ -39,7 +39,7 @@ SAID = frozenset(
         "results.text",
     }
 )
-_ABOUT_RESULTS = "What was retrieved, best first."
+_ABOUT_RESULTS = "What was retrieved, best first; may be absent if the golden row names no documents."
 
 Json: TypeAlias = dict[str, Any]
 AnswerText = Annotated[str, Meta(max_length=bounds.ANSWER, title=f"text of at most {bounds.ANSWER:,} characters")]

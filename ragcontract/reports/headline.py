@@ -51,7 +51,7 @@ def _tiers(names: Sequence[str]) -> Phrase:
 
 def _in_answers(broken: BrokenQueries) -> str:
     """Return how many of the broken queries are broken in their answers: by rules that are not about ranks."""
-    answers = min(broken.answers, broken.queries)  # a report that somebody else wrote may have more
+    answers = min(broken.answers or 0, broken.queries)  # a report that somebody else wrote may have more
     if not answers:
         return ""
     their = "its answer" if answers == 1 else "their answers"

@@ -7,11 +7,19 @@ from typing import Any
 import pytest
 
 from ragcontract.core import bounds
-from tests.bounds import answers, inputs, messages, reports, scores, to_github
+from tests.bounds import answers, inputs, messages, reports, said, scores, to_github
 from tests.bounds.lab import Case, Cases, Lab
 from tests.github.standin import GitHub
 
-CASES: Cases = {**inputs.CASES, **answers.CASES, **messages.CASES, **reports.CASES, **scores.CASES, **to_github.CASES}
+CASES: Cases = {
+    **inputs.CASES,
+    **answers.CASES,
+    **messages.CASES,
+    **reports.CASES,
+    **said.CASES,
+    **scores.CASES,
+    **to_github.CASES,
+}
 
 
 @pytest.fixture
