@@ -117,5 +117,6 @@ def test_the_action_takes_scores_files(tmp_path: Path, github: GitHub) -> None:
     ended = runner.run({"scores": "scores.jsonl", "comment": "never"})
     assert ended.exit_code == 1
     report = (runner.workspace / "report.md").read_text()
-    assert "invented &#42;&#42;a price&#42;&#42;" in report or r"invented \*\*a price" in report
+    assert "Why the worst scores are as they are" in report
+    assert "`invented **a price**`" in report  # as code, so that it is no Markdown
     assert "| scores | `scores.jsonl`" in report

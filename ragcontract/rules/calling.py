@@ -49,8 +49,6 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
     arguments: Annotated[
         dict[str, Any],
         Meta(
-            max_length=bounds.ARGUMENTS,
-            title=f"an object of at most {bounds.ARGUMENTS:,} arguments",
             description="Arguments that a call must have to count, each a value or `{regex: …}`.",
         ),
     ] = msgspec.field(default_factory=dict)
@@ -66,9 +64,11 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
         return hash((type(self), self.tool, arguments))
 
     def faults(self) -> Iterable[Fault]:
-        """Return patterns that are none, and arguments that are nested too deeply."""
+        """Return patterns that are none, and arguments that are too many or nested too deeply."""
         from ragcontract.answers.json_values import TooDeepError, comparable
 
+        if (count := len(self.arguments)) > bounds.ARGUMENTS:
+            return [(("arguments",), f"has {count:,} arguments; expected at most {bounds.ARGUMENTS:,}")]
         wrong: list[Fault] = []
         for name, value in self.arguments.items():
             try:

@@ -1,7 +1,6 @@
 """The matrix of modes and the tiers, in every report for people."""
 
 import re
-from collections.abc import Mapping
 
 from msgspec.structs import replace
 
@@ -25,16 +24,16 @@ COUNTS: dict[tuple[str, str | None], int] = {
 }
 
 
-def matrix_of(counts: Mapping[tuple[str, str | None], int]) -> dict[str, dict[str, int]]:
+def matrix_of(counts: dict[tuple[str, str | None], int]) -> dict[str, dict[str, int]]:
     return {wanted: {found: counts.get((wanted, found), 0) for found in MODES} for wanted in MODES}
 
 
-def made(before: Mapping[tuple[str, str | None], int] | None = None) -> Report:
+def made(before: dict[tuple[str, str | None], int] | None = None) -> Report:
     modes = ModesReport(
         matrix=matrix_of(COUNTS),
         baseline_matrix=None if before is None else matrix_of(before),
         accuracy=0.8,
-        per_mode=measures({**COUNTS}, MODES),
+        per_mode=measures(COUNTS, MODES),
         false_answer_rate=0.25,
         over_refusal_rate=0.18,
         missing=0,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import Row
-from tests.rules.answers import broken, decided, refusal, says
+from tests.rules.answers import broken, refusal, says
 
 ANSWER = "The report does not mention a price. Others say it costs $499."
 
@@ -103,8 +103,7 @@ def test_a_row_imported_as_evaluated_is_matched_as_the_benchmark_does(tmp_path: 
     assert broken(tmp_path, {**imported, **elements}, says("a, Straße")) == []
     (found,) = broken(tmp_path, {**imported, **elements}, says("Stroße"))
     assert "expected 2 of 3 elements, missing a, a, STRASSE" in found
-    repeated = decided(tmp_path, {**imported, "forbidden_elements": ["x", "x"]}, says("X"))
-    assert len(repeated.violations["q"]) == 2
+    assert len(broken(tmp_path, {**imported, "forbidden_elements": ["x", "x"]}, says("X"))) == 1
 
 
 def test_an_imported_row_still_needs_its_response(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_the_matrix_and_the_tiers_fit_the_screen(browser: Browser, tmp_path: Pat
     show(browser, tmp_path, with_modes())
     heat = "document.querySelector('.heat')"
     assert browser.js(f"{heat}.scrollWidth <= {heat}.parentNode.clientWidth")
-    show(browser, tmp_path, everything(mark=lambda text: text + "w" * 200))
+    show(browser, tmp_path, everything(mark=lambda text: text + "w" * 90))
     assert browser.js("document.documentElement.scrollWidth") <= width
 
 
