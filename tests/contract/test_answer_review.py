@@ -127,7 +127,7 @@ def test_what_is_forbidden_must_not_be_in_the_question_or_the_contexts(fields: R
     assert message.startswith("'q' forbids what its own question says: expected no ")
     assert "; found: Do you sell data?; an answer that repeats the question breaks it" in message
     for field in ("reference_contexts", "reference_claims"):
-        [(name, message)] = findings(tmp_path, asks(**fields, **{field: ["Hello.", "We sell data."]}))
+        [(name, message)] = findings(tmp_path, asks(**{**fields, field: ["Hello.", "We sell data."]}))
         assert name == "forbidden-in-reference"
         assert message.startswith(f"'q' forbids what its {field} say: ")
     assert findings(tmp_path, asks(**fields, reference_contexts=["We sell", "data."])) == []
