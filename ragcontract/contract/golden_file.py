@@ -9,7 +9,7 @@ from ragcontract.contract.answer_fields import NO_FIELDS, AnswerFields, has_opti
 from ragcontract.contract.golden_row import GoldenRow, golden_record
 from ragcontract.contract.turn_fields import fields_of
 from ragcontract.core import bounds
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.core.ids import as_id, unique_ids
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.core.run import SourceFile
@@ -22,7 +22,6 @@ from ragcontract.files.schema import Mismatch
 from ragcontract.registry import Registry
 
 RELEVANT_GRADE = 1
-PLACEHOLDER = "TODO"  # what `rag-contract init` writes in place of the relevant documents
 FILL_IN = "run `rag-contract label`, or write the ids of the documents that answer the question, or [] if nothing does"
 
 

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from ragcontract.contract.answer_review import AnswerName, answer_findings
 from ragcontract.contract.config import Config, enforced
-from ragcontract.contract.golden_file import FILL_IN, PLACEHOLDER
+from ragcontract.contract.golden_file import FILL_IN
 from ragcontract.contract.unsatisfiable import contradictions, more_than_k
 from ragcontract.core import bounds
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.core.id_forms import Match, difference, matches, most_common, same_form
 from ragcontract.core.nearest import NearNames, is_typo
 from ragcontract.core.numbers import count
