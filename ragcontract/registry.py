@@ -10,7 +10,7 @@ from ragcontract.core.gate import LimitKey
 from ragcontract.core.metric import Provider
 from ragcontract.core.rule import Rule
 from ragcontract.metrics import recalled_contexts, similarity, tool_use
-from ragcontract.metrics.labels import labels
+from ragcontract.metrics.label_accuracy import labels
 from ragcontract.metrics.modes import modes
 from ragcontract.metrics.named_scores import scores
 from ragcontract.metrics.ranking import ranking

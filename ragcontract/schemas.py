@@ -94,7 +94,7 @@ def _run(registry: Registry) -> dict[str, Any]:
         *(family.needs for family in metrics),
         *(rule.needs | InTurns.needs for rule in registry.rules if issubclass(rule, RowRule)),
     )
-    return json_schema(row_type(needs))
+    return json_schema(row_type(needs, results_required=False))
 
 
 def _report(registry: Registry) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def test_a_contract_of_documents_only_shows_no_texts(workspace: Path) -> None:
     assert not {"said", "baseline_said", "answer"} & queries(outcome)["refund"].keys()
 
 
-@pytest.mark.parametrize("name", [name for name, _ in [(form.name, 0) for form in FORMATS]] + ["terminal"])
+@pytest.mark.parametrize("name", [*(form.name for form in FORMATS), "terminal"])
 def test_texts_are_in_every_output_unless_they_are_left_out(name: str) -> None:
     assert CANARY in dict(outputs(check()))[name]
 

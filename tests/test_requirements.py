@@ -138,7 +138,7 @@ def test_locking_writes_the_base_into_the_dockerfile_and_asks_for_backend_and_pa
     assert {name: (root / name).read_text() for name in before} == before
     assert (root / "asked").read_text().splitlines() == [
         f"['-'] {requirements.backend(root)[0]}",
-        "['pyproject.toml', '--constraints', 'requirements/runtime.txt'] ",
+        "['pyproject.toml', '--extra', 'answers', '--extra', 'text', '--constraints', 'requirements/runtime.txt'] ",
     ]
 
 

@@ -342,3 +342,21 @@ def test_the_spread_of_repeats_is_that_of_the_queries_that_have_the_metric(folde
     spread = report.repeats.metrics
     assert (spread["one"].lowest, spread["one"].highest) == (0.0, 1.0)
     assert (spread["mrr_at_5"].lowest, spread["mrr_at_5"].highest) == (0.5, 1.0)
+
+
+def test_a_rule_on_the_value_of_any_metric_is_judged_for_each_query(folder: Path) -> None:
+    rules = [{"type": "max_score", "metric": "toxicity", "value": 1}]
+    composite = "answers: {composite: {minimum: 0.5, metrics: [toxicity]}}\nmissing_queries: zero\n"
+    write_jsonl(
+        folder / "golden.jsonl", [golden("q1", "doc1", rules=rules), golden("q2", "doc1"), golden("q9", "doc1")]
+    )
+    (folder / "ragcontract.yml").write_text(composite)
+    report = check(folder, "bad.jsonl", baseline=None).report
+    broken = {query.id: {one.rule: one.message for one in query.violations} for query in report.queries}
+    mean = "expected a mean of toxicity of at least 0.50; found: {} (Toxicity {})"
+    assert broken["q1"] == {
+        "max_score": "expected toxicity of at most 1.00; found: 3.50",
+        "composite": mean.format("0.30", "3.5"),
+    }
+    assert broken["q2"] == {"composite": mean.format("0.30", "3.5")}
+    assert broken["q9"]["composite"] == mean.format("0.00", "5")  # without a row: the worst of the scale

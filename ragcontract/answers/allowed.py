@@ -31,20 +31,22 @@ def _is_covered(span: Span, allowed: Sequence[Matcher], answer: Answer, *, norma
     if end - start > bounds.ALLOWED_PHRASE or not allowed:
         return False
     window = _window(answer.text, start, end)
-    return any(
+    return window is not None and any(
         first <= start and end <= last and last - first <= bounds.ALLOWED_PHRASE
         for one in allowed
         for first, last in _within(one, answer, window, normalise=normalise)
     )
 
 
-def _window(text: str, start: int, end: int) -> Span:
-    """Return the part of the sentence around a span in which a phrase that covers it can lie."""
+def _window(text: str, start: int, end: int) -> Span | None:
+    """Return the part of the sentence around a span in which a phrase that covers it can lie; None across sentences."""
     first, last = max(0, end - bounds.ALLOWED_PHRASE), min(len(text), start + bounds.ALLOWED_PHRASE)
     for found in _SENTENCE_END.finditer(text, first, last):
         if found.end() <= start:
             first = found.end()
-        elif found.end() >= end:
+        elif found.end() < end:
+            return None
+        else:
             last = found.end()
             break
     return first, last

@@ -34,10 +34,10 @@ class Answer:
         return self._traced[form].span(start, end)
 
     def characters(self, start: int, end: int) -> int:
-        """Return how many characters a span of ``utf8`` has; an empty match may begin within one."""
+        """Return how many characters a span of ``utf8`` has."""
         if len(self.utf8) == len(self.text):
             return end - start
-        return len(self.utf8[start:end].decode(errors="ignore"))
+        return len(self.utf8[start:end].decode())
 
     def in_bytes(self, start: int, end: int) -> Span:
         """Return a span of ``text`` as one of ``utf8``."""

@@ -3,3 +3,7 @@
 
 class CannotScoreError(ValueError):
     """What a metric needs is invalid or too large; the message completes "query 'q1' …", as ``has no response``."""
+
+
+class NoWordsError(CannotScoreError):
+    """A text of the contract has no words."""

@@ -9,7 +9,7 @@ containment of documents" (1997).
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.cannot_score import CannotScoreError, NoWordsError
 from ragcontract.answers.metric_options import Measure
 from ragcontract.answers.tokens import tokens
 from ragcontract.core import bounds
@@ -35,8 +35,8 @@ def recall_of_texts(
     """Return the fraction of the reference texts, of which there is at least one, that were retrieved.
 
     By coverage a reference counts from the threshold on. By another measure it counts if its similarity to any of the
-    texts is above the threshold, as in ragas. Raises CannotScoreError for a reference without words (by coverage),
-    and for texts that are too long (by another measure).
+    texts is above the threshold, as in ragas. Raises NoWordsError for a reference without words (by coverage), and
+    CannotScoreError for texts that are too long (by another measure).
     """
     if measure == "coverage":
         contexts = _Shingles(retrieved)
@@ -71,7 +71,7 @@ def _is_covered(reference: str, contexts: "_Shingles", threshold: float) -> bool
     """Return whether enough of the shingles of a reference are in the contexts."""
     words = tokens(reference)
     if not words:
-        raise CannotScoreError("has a text without words in reference_contexts")
+        raise NoWordsError("has a text without words in reference_contexts")
     size = min(SHINGLE, len(words))
     wanted = frozenset(_shingles(words, size))
     needed = (threshold - TOLERANCE) * len(wanted)

@@ -50,9 +50,10 @@ def unanswered(row: RunRow, turns: int) -> tuple[Turn, ...]:
 def whole(row: RunRow, turns: Sequence[Turn]) -> RunRow:
     """Return a row for metrics: with the response of the last turn and the calls of all turns, if it has none."""
     fields: dict[str, Any] = {}
-    if getattr(row, "response", None) is UNSET and turns:
+    parsed = {*row.__struct_fields__} - row.unparsed
+    if "response" in parsed and row.response is UNSET and turns:
         fields["response"] = turns[-1].row.response
-    if "tool_calls" in row.__struct_fields__ and row.tool_calls is None:
+    if "tool_calls" in parsed and row.tool_calls is None:
         fields["tool_calls"] = [call for turn in turns for call in turn.row.tool_calls or ()]
     return replace(row, **fields) if fields else row
 

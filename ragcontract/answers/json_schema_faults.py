@@ -25,13 +25,13 @@ _SINGLE = ("items", "contains", "not", "if", "then", "else", "additionalProperti
 
 def schema_fault(schema: Schema) -> str | None:
     """Return what is wrong with a schema, or None."""
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.exceptions import SchemaError
 
     if len(msgspec.json.encode(schema)) > bounds.SCHEMA:
         return f"is longer than {bounds.SCHEMA:,} bytes; check the answer in your own code, and export `checks`"
     try:
-        Draft202012Validator.check_schema(schema)
+        Draft202012Validator.check_schema(schema, format_checker=FormatChecker(()))
     except SchemaError as error:
         return f"is no JSON Schema ({dotted(error.absolute_path)}: {shorten(error.message, bounds.VALUE)})"
     return next(_faults(schema), None)
@@ -46,8 +46,8 @@ def _faults(root: Schema) -> Iterator[str]:
             continue
         seen.add(id(schema))
         for keyword in schema:
-            if keyword not in _KNOWN:
-                near = nearest(keyword, _KNOWN)
+            if keyword not in _KNOWN or (keyword == "$id" and schema is not root):
+                near = nearest(keyword, _KNOWN - {keyword})
                 advice = f"; did you mean {near!r}?" if near else ""
                 yield f"has the keyword {shown(keyword)}, which is not supported{advice}"
         if "$ref" in schema:

@@ -57,7 +57,9 @@ def faults(written: AsWritten | Single, reading: Reading, *, normalise: bool = T
 
 
 def _faults_of_one(one: Single, path: tuple[str, ...], *, normalise: bool) -> Iterator[Fault]:
-    if one.text is not None:
+    if "" in {one.text, one.regex}:
+        yield path, "is empty; give a text or a pattern to search for"
+    elif one.text is not None:
         if not wanted(one.text, Form(normalise=normalise)):
             yield path, "has no characters left once emphasis and blanks are removed; give a text to search for"
         if one.dot_all is not None:

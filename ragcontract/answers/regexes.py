@@ -17,6 +17,7 @@ from ragcontract.core import bounds
 from ragcontract.core.text import encodable, shorten, visible
 
 INSTALL = 'pip install "rag-contract[answers]"'
+_WITHIN_CHARACTER = 0x80  # the two highest bits of all bytes of a character but its first
 _MEMORY = 8 << 20  # RE2's default for one pattern
 _END = "ragcontract_end_"  # what the groups are called that stand for $
 _CLASSES = {
@@ -31,9 +32,9 @@ _INSIDE = re.compile(rf"{_UNICODE}|\[:\^?[a-z]+:\]|\[|\]", re.DOTALL)
 _MULTILINE = re.compile(r"\(\?[a-zA-Z]*m")
 _NO_LOOKAROUND = "lookarounds and backreferences are not supported, write two rules instead"
 _HINTS = (
-    (r"\(\?<?[=!]|\(\?P=|escape sequence: \\[1-9]", _NO_LOOKAROUND),
+    (r"\(\?<?[=!]|operator: \(\?P$|escape sequence: \\[1-9]", _NO_LOOKAROUND),
     (r"\(\?>|bad repetition operator", "atomic groups and possessive quantifiers are not supported, and not needed"),
-    (r"repetition size", "repeat at most 1,000 times"),
+    (r"repetition size", "repeat at most 1,000 times, nested repetitions multiplied"),
     (r"too large", "make its repetition counts smaller"),
     (r"\(\?[a-zA-Z]", "of the flags, i, m and s are supported"),
 )
@@ -70,6 +71,8 @@ class Pattern:
             if match.span() == previous:  # RE2 for Python yields an empty match after other text twice
                 continue
             first, last = previous = match.span()
+            if first < end and answer.utf8[first] & 0xC0 == _WITHIN_CHARACTER:
+                continue  # an empty match between two bytes
             if any(match.end(group) > match.start(group) for group in self._ends):
                 last -= 1  # the line break that follows the match
             before = seen + answer.characters(at, first)
@@ -164,10 +167,8 @@ def _escape(part: str) -> str:
     letter = part[1:2]
     if letter == "C":
         raise PatternError(r"is no pattern of text (\C matches single bytes); write . instead")
-    if letter in _CLASSES:
-        return f"[{_CLASSES[letter]}]"
-    if letter.lower() in _CLASSES:
-        return f"[^{_CLASSES[letter.lower()]}]"
+    if letter.lower() in _CLASSES:  # with case: one mark has a letter as its upper case, and would be a letter
+        return f"(?-i:[{'^' if letter.isupper() else ''}{_CLASSES[letter.lower()]}])"
     return r"\z" if part == r"\Z" else _code_point(part)
 
 

@@ -15,9 +15,12 @@ from ragcontract.cluster.counts import FEW, Counts
 from ragcontract.cluster.frames import Part, Rows, first_line, names_of, parts_of
 from ragcontract.cluster.workers import COUNTS, Job
 from ragcontract.core.errors import InputError
+from ragcontract.core.rule import RowRule
+from ragcontract.core.rule import names_of as names_of_rule
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector
+from ragcontract.runs.past import REFERENCES
 
 NOT_INSTALLED = (
     "rag-contract is not installed where Spark's workers run; install it there, or send it along: "
@@ -36,6 +39,8 @@ class OnSpark:
 
     def evaluate(self, plan: Plan) -> Side:
         """Score the rows on the workers, and build the side from the sum of their counts."""
+        if refused := not_on_spark(plan):
+            raise InputError([refused])
         names = names_of(self._rows)
         problems = Collector()
         with _errors_translated(names[0]):
@@ -73,6 +78,20 @@ class OnSpark:
         )
         added_up = everything.repartition(max(1, several), *keys).groupBy(*keys).sum("rows")
         return added_up.withColumnRenamed("sum(rows)", "rows")
+
+
+def not_on_spark(plan: Plan) -> str | None:
+    """Return which golden row first asks for what only one machine judges: texts of answers, tool calls and turns."""
+    refused = tuple(rule for rule in plan.row_rules if not rule.on_spark)
+    fields = {family.switch for family in plan.families} & set(REFERENCES)
+    for query in plan.golden.values():
+        rules = (rule.judged for rule in query.rules if isinstance(rule, RowRule))
+        found = [names_of_rule(type(rule))[0] for rule in rules if isinstance(rule, refused)]
+        found += [field for field in sorted(fields) if getattr(query.answer, field, None) is not None]
+        if found:
+            why = "is about the answer, and Spark judges documents and scores only; check this contract without Spark"
+            return f"{query.location}: {found[0]}: {why}"
+    return None
 
 
 @contextmanager

@@ -69,8 +69,9 @@ def _reference_calls(row: GoldenRow) -> tuple[Struct, ...] | list[Mismatch] | No
 def _rules(row: GoldenRow) -> Iterator[Rule]:
     """Yield the rules: that there is an answer, the entries of ``rules``, then those made from other fields."""
     rules = [*_entries(row), *element_rules(row)]
-    if row.as_evaluated is None and any(isinstance(rule, RowRule) and rule.about_answer for rule in rules):
-        yield Answered(refusal_answers=any(isinstance(rule, MustRefuse) for rule in rules))
+    if any(isinstance(rule, RowRule) and rule.about_answer for rule in rules):
+        refusal_answers = any(isinstance(rule, MustRefuse) for rule in rules)
+        yield Answered(refusal_answers=refusal_answers, blank_answers=row.as_evaluated is not None)
     yield from rules
     if row.expected_mode is not None:
         yield ExpectedMode(mode=row.expected_mode)

@@ -50,16 +50,17 @@ def _faults_of(
 ) -> Iterator[Mismatch]:
     from ragcontract.answers.matchers import faults
 
-    if as_evaluated and _text_of(element, reading) is not None:
-        return  # any text counts, also an empty one
+    if as_evaluated and _is_plain(element, reading):
+        return  # what is empty counts, too
     for inner, message in faults(element, reading):
         yield Mismatch((*path, *inner), message)
 
 
-def _text_of(element: AsWritten, reading: Reading) -> str | None:
+def _is_plain(element: AsWritten, reading: Reading) -> bool:
+    """Return whether nothing can be wrong with what is searched for: a text, or an empty pattern."""
     if isinstance(element, str):
-        return element if reading == "text" else None
-    return element.text if element.regex is None and element.any is None else None
+        return reading == "text"
+    return element.any is None and not element.regex and (element.text is None) != (element.regex is None)
 
 
 def _too_many(row: GoldenRow) -> Iterator[Mismatch]:

@@ -34,11 +34,11 @@ def named_metrics(golden: Golden) -> set[str]:
 
 
 def wrong_names(
-    golden: Golden, config_file: ConfigFile, metrics: Mapping[str, Metric], ranking: Iterable[str]
+    golden: Golden, config_file: ConfigFile, metrics: Mapping[str, Metric], ranking: Iterable[Metric]
 ) -> Iterator[tuple[str, str]]:
     """Yield a location and a message for each metric that a rule cannot be about.
 
-    ``metrics`` are those that are computed for rows, by key; ``ranking`` are the keys of those on documents.
+    ``metrics`` are those that are computed for rows, by key; ``ranking`` are those on documents.
     """
     composite = config_file.config.answers.composite
     names = _Names(metrics, ranking)
@@ -68,8 +68,8 @@ def _score_rules(query: GoldenQuery) -> Iterator[tuple[int, ScoreRule]]:
 class _Names:
     """The keys that rules may name."""
 
-    def __init__(self, metrics: Mapping[str, Metric], ranking: Iterable[str]) -> None:
-        self._metrics, self._ranking = metrics, frozenset(ranking)
+    def __init__(self, metrics: Mapping[str, Metric], ranking: Iterable[Metric]) -> None:
+        self._metrics, self._ranking = metrics, {metric.key for metric in ranking}
         self._near = NearNames(metrics)
 
     def wrong(self, key: str) -> str | None:

@@ -21,7 +21,6 @@ from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.registry import Registry
-from ragcontract.statistics.quantities import TIER_PASS_RATE
 
 TOO_STEEP = f"has a grade over {bounds.EXPONENT}, too much for `gain: exponential`"
 NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
@@ -133,25 +132,19 @@ def resolve(
     families = [family for provider in registry.metrics for family in provider(settings)]
     ranking = next(family for family in families if isinstance(family, Ranking))
     gates = gates_within(config_file.gates, scope)
-    problems = Collector()
-    problems.include(config_file.problems)
-    problems.include(golden.problems)
-    for tag, problem in unknown_tags(all_golden, scope):
-        problems.problem(f"tag {tag!r}", problem)
-    for query in steep:
-        problems.problem(f"{query.location}: relevance", TOO_STEEP)
-    for location, problem in unknown_tiers(all_golden, config.tiers, config_file.locations):
-        problems.problem(location, problem)
     of_rows = {metric.key: metric for family in families if family is not ranking for metric in family.metrics}
-    for location, problem in wrong_names(golden, config_file, of_rows, (metric.key for metric in ranking.metrics)):
-        problems.problem(location, problem)
-    known = {metric.key for family in families for metric in family.metrics}
-    known |= {TIER_PASS_RATE.key, *(key.quantity.key for key in registry.quantities)}
+    problems = [
+        *((f"tag {tag!r}", problem) for tag, problem in unknown_tags(all_golden, scope)),
+        *((f"{query.location}: relevance", TOO_STEEP) for query in steep),
+        *unknown_tiers(all_golden, config.tiers, config_file.locations),
+        *wrong_names(golden, config_file, of_rows, ranking.metrics),
+    ]
+    known = {*of_rows, *(metric.key for metric in ranking.metrics), *(key.quantity.key for key in registry.quantities)}
     why_not = _why_not(gates, golden, known, config_file.cutoffs, has_baseline=has_baseline)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
     named = named_metrics(golden)
     named_in_config = {*config_file.declared, *(gate.quantity.key for gate in config_file.gates)}
-    computed = [one for one in families if one is not ranking and _is_on(one, golden, named | named_in_config)]
+    computed = list(_in_use(families, golden, named | named_in_config))
     return Contract(
         golden=golden,
         config_file=config_file,
@@ -160,13 +153,11 @@ def resolve(
         rules=rules,
         only_new=frozenset(name for rule in rules if only_new(config, rule) for name in names_of(rule)),
         gates=gates,
-        settings=RuleSettings(
-            k=ranking.k,
-            forbidden_within=config.per_query.forbidden_within,
-            answers=config.answers,
-            metrics={key: metric for key, metric in of_rows.items() if key in named},
-        ),
-        problems=problems.found() + complaints(computed, golden, config_file.locations),
+        settings=_rule_settings(config, ranking.k, {key: of_rows[key] for key in sorted(named & of_rows.keys())}),
+        problems=config_file.problems
+        + golden.problems
+        + _problems(problems)
+        + complaints(computed, golden, config_file.locations),
         limit_problems=_limit_problems(why_not) + _nothing_decides(config_file, gates),
         impossible=frozenset(gate.id for gate, reasons in why_not.items() if reasons),
         scope=scope,
@@ -184,11 +175,21 @@ def _settings(config_file: ConfigFile, gain: Gain) -> MetricSettings:
     )
 
 
-def _is_on(family: Family, golden: Golden, named: Container[str]) -> bool:
-    """Return whether a family is computed: a golden row asks for it, or the configuration or a rule names a metric."""
-    if not family.switch or family.switch in golden.answer_fields:
-        return True
-    return any(metric.key in named for metric in family.metrics)
+def _in_use(families: Iterable[Family], golden: Golden, named: Container[str]) -> Iterator[Family]:
+    """Yield the families that are computed beside the ranking metrics.
+
+    A golden row asks for them, or the configuration or a rule names one of their metrics.
+    """
+    for family in families:
+        is_on = not family.switch or family.switch in golden.answer_fields
+        if not isinstance(family, Ranking) and (is_on or any(metric.key in named for metric in family.metrics)):
+            yield family
+
+
+def _rule_settings(config: Config, k: int, metrics: Mapping[str, Metric]) -> RuleSettings:
+    return RuleSettings(
+        k=k, forbidden_within=config.per_query.forbidden_within, answers=config.answers, metrics=metrics
+    )
 
 
 def _why_not(
@@ -202,11 +203,10 @@ def _why_not(
 
 def _nothing_decides(config_file: ConfigFile, gates: Iterable[Gate]) -> Problems:
     """Return the problem that no limit on a pass rate is judged although nothing else is to fail the check."""
-    problems = Collector()
-    if config_file.config.per_query.fail_on == "pass_rate" and not any(gate.quantity.of_rules for gate in gates):
-        message = "per_query.fail_on: pass_rate needs a limit on it that is judged; set minimums.pass_rate, or tiers"
-        problems.problem(config_file.locations.of("per_query", "fail_on"), message)
-    return problems.found()
+    if config_file.config.per_query.fail_on != "pass_rate" or any(gate.quantity.of_rules for gate in gates):
+        return Problems()
+    message = "per_query.fail_on: pass_rate needs a limit on it that is judged; set minimums.pass_rate, or tiers"
+    return _problems([(config_file.locations.of("per_query", "fail_on"), message)])
 
 
 def _impossible(
@@ -218,7 +218,7 @@ def _impossible(
     has_baseline: bool,
 ) -> Iterator[str]:
     """Yield the reasons why no run can be compared with a limit; ``tags`` are those of the golden queries, if known."""
-    if gate.quantity.key not in known:
+    if gate.tier is None and gate.quantity.key not in known:
         yield f"k is {', '.join(map(str, sorted(cutoffs)))}"
     if gate.tag is not None and tags is not None and gate.tag not in tags:
         yield f"no golden query has the tag {gate.tag!r}"
@@ -226,13 +226,19 @@ def _impossible(
         yield NO_BASELINE
 
 
+def _problems(found: Iterable[tuple[str, str]]) -> Problems:
+    """Return problems, each given as its location and a message."""
+    problems = Collector()
+    for location, problem in found:
+        problems.problem(location, problem)
+    return problems.found()
+
+
 def _limit_problems(why_not: Mapping[Gate, Sequence[str]]) -> Problems:
     """Return the problems of gates, given the reasons why each cannot be judged for any run."""
-    problems = Collector()
-    for gate, reasons in why_not.items():
-        for why in reasons:
-            problems.problem(gate.location, f"{gate.id} cannot be judged: {why}")
-    return problems.found()
+    return _problems(
+        (gate.location, f"{gate.id} cannot be judged: {why}") for gate, reasons in why_not.items() for why in reasons
+    )
 
 
 def _too_steep(queries: Iterable[GoldenQuery], config: Config) -> Iterator[GoldenQuery]:

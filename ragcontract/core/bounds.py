@@ -26,7 +26,7 @@ NESTING = 100  # levels; nesting of a baseline, and of the report of `mode: post
 # Tool calls in input files
 CALLS = 1_000  # calls; `tool_calls` of a run row, where a metric or a rule reads them; exit code 2
 REFERENCE_CALLS = 100  # calls; `reference_tool_calls` of a golden row; exit code 2
-ARGUMENTS = 1_000  # arguments; all `reference_tool_calls` of a golden row; exit code 2
+ARGUMENTS = 1_000  # arguments; all `reference_tool_calls` of a golden row, and a rule on a tool; exit code 2
 ARGUMENT_LEVELS = 100  # levels; nesting of the arguments of a tool call; invalid in a run, exit code 2 in a golden row
 
 # Numbers in input files

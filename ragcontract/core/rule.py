@@ -121,12 +121,13 @@ class RowRule(Rule, frozen=True, kw_only=True, gc=False):
     """A rule that is checked against the run row: an entry in the ``rules`` of its golden query.
 
     ``needs`` names the fields of the row that it reads. ``about_answer`` says that the query must be answered, too.
-    ``in_turns`` says to which turns it applies, if the query has turns.
+    ``in_turns`` says to which turns it applies, if the query has turns. ``on_spark`` says that it can be checked there.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
     needs_metrics: ClassVar[bool] = False
     about_answer: ClassVar[bool] = False
+    on_spark: ClassVar[bool] = False
     in_turns: Annotated[
         Literal["each", "any", "last"] | None, Meta(description="In which turns it must hold; only with `turns`.")
     ] = msgspec.field(default=None, name="in")

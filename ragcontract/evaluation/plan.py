@@ -123,7 +123,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     def beside_ranks(self, query: GoldenQuery, row: RunRow) -> BesideRanks | list[Invalid]:
         """Return the outcome of a row but for its ranks, or what is wrong with it.
 
-        A problem without a field completes "query 'q1' …". A baseline may lack scores, as it may lack queries.
+        A problem without a field completes "query 'q1' …". A baseline may lack what metrics
+        need, as it may lack queries.
         """
         merged = self.given.merged(query.id, row) if self.given else row
         if isinstance(merged, list):
@@ -134,9 +135,13 @@ class Plan(Struct, frozen=True, kw_only=True):
                 return [Invalid("", turns)]
             query, turns = replace(query, rules=()), ()  # what it violates is not known
         found = [valid_values(family, query, row) for family in self.families]
-        if wrong := [one for one in found if isinstance(one, Invalid)]:
+        missing = [one for one in found if isinstance(one, Missing)]
+        wrong = [one for one in found if isinstance(one, Invalid)]
+        if not self.is_baseline:
+            wrong += [Invalid("", one.why) for one in missing if not one.metric]
+        if wrong:
             return list(dict.fromkeys(wrong))
-        lacking = tuple([one.metric for one in found if isinstance(one, Missing)])
+        lacking = tuple([one.metric for one in missing])
         values = tuple([self._values(one, family) for one, family in zip(found, self.families, strict=True)])
         violations: tuple[Violation, ...] = ()
         if self.row_rules and query.rules:
@@ -220,11 +225,9 @@ def without_answers(query: GoldenQuery, row: RunRow) -> tuple[Turn, ...]:
 
 
 def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:
-    """Return the values of one row, or what is wrong with them; of what is missing, only a score may be."""
+    """Return the values of one row, or what is missing or wrong."""
     values = family.values(query, row)
-    if isinstance(values, Missing):
-        return values if values.metric else Invalid("", values.why)
-    if isinstance(values, Invalid):
+    if isinstance(values, Missing | Invalid):
         return values
     if values and len(values) != len(family.metrics):
         return Invalid("", f"has {len(values)} values of {len(family.metrics)} metrics")

@@ -7,6 +7,7 @@ from ragcontract.files.problem import Problem
 
 FEW = 3  # problems that are each described in full
 _LOCATION = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?:: (?P<field>.*))?", re.DOTALL)
+_QUERY = re.compile(r'query "(?:[^"\\]|\\.)*" ')  # whom a message is about
 _SORT = re.compile(r"[^'\"0-9\[{]*")  # a message up to the first value in it
 
 
@@ -14,7 +15,7 @@ def key_of(problem: Problem) -> tuple[str, str, str] | Problem:
     """Return what problems of one sort have in common: file, field, start of the message."""
     if not (found := _LOCATION.fullmatch(problem.location)):
         return problem
-    start = _SORT.match(problem.message)
+    start = _SORT.match(_QUERY.sub("", problem.message, count=1))
     return found["file"], re.sub(r"\[[0-9]+\]", "[]", found["field"] or ""), start[0] if start else ""
 
 

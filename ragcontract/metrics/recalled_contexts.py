@@ -57,12 +57,14 @@ class ContextRecallText:
         retrieved = self._retrieved(row)
         if isinstance(retrieved, Missing):
             return retrieved
-        from ragcontract.answers.cannot_score import CannotScoreError
+        from ragcontract.answers.cannot_score import CannotScoreError, NoWordsError
         from ragcontract.answers.context_recall import recall_of_texts
 
         measure, threshold = self._options.measure, self._options.threshold
         try:
             return (recall_of_texts(retrieved, query.answer.reference_contexts, measure=measure, threshold=threshold),)
+        except NoWordsError:
+            return ()  # the contract is refused for it, by its complaint
         except CannotScoreError as error:
             return Missing(str(error))
 

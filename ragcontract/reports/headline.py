@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec import UNSET
+
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count, fixed
@@ -11,7 +13,7 @@ from ragcontract.reports.broken import IN_BASELINE, broken_gates, sizes_since
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.limit_text import limited_by
 from ragcontract.reports.metric_table import differs, table_rows
-from ragcontract.reports.report import BrokenQueries, Report
+from ragcontract.reports.report import BrokenQueries, ErrorReport, Report
 
 VERDICTS = {"pass": "holds", "fail": "broken"}  # what a contract does
 
@@ -45,13 +47,19 @@ def headline_phrase(report: Report) -> Phrase:
     return (*phrase, f"{tolerated(report)}{_within_noise(report)}")
 
 
+def subject(report: Report | ErrorReport) -> str:
+    """Return what a report is about: a contract with rules about answers is not only one of retrieval."""
+    about_answers = isinstance(report, Report) and report.broken.answers is not UNSET
+    return "Contract" if about_answers else "Retrieval contract"
+
+
 def _tiers(names: Sequence[str]) -> Phrase:
     return (f"{'tier' if len(names) == 1 else 'tiers'} ", *listed(names, "and"))
 
 
 def _in_answers(broken: BrokenQueries) -> str:
     """Return how many of the broken queries are broken in their answers: by rules that are not about ranks."""
-    answers = min(broken.answers, broken.queries)  # a report that somebody else wrote may have more
+    answers = min(broken.answers or 0, broken.queries)  # a report that somebody else wrote may have more
     if not answers:
         return ""
     their = "its answer" if answers == 1 else "their answers"

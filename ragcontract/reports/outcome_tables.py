@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import as_written, count, digits_beside, fixed
-from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.reports.answer_report import ModesReport, TierReport
 from ragcontract.reports.report import Report
 
@@ -90,11 +89,12 @@ def tiers_of(report: Report) -> Sequence[TierReport]:
     return (report.tiers or [])[: bounds.ROWS]
 
 
-def tiers_title(report: Report) -> Phrase:
-    """Return the tiers in one line: ``Tiers: sanity 57 of 60, core skipped``."""
-    tiers = tiers_of(report)
-    each = [(Name(tier.name), f" {'skipped' if tier.status == 'skipped' else passed(tier)}") for tier in tiers]
-    return ("Tiers: ", *joined(each[: bounds.NAMES], len(each) - bounds.NAMES))
+def tiers_title(report: Report) -> str:
+    """Return how the tiers fared: ``3 tiers: 1 broken, 1 skipped``; without their names, which are not ours."""
+    statuses = [tier.status for tier in report.tiers or []]
+    sizes = {"broken": statuses.count("fail"), "waived": statuses.count("waived"), "skipped": statuses.count("skipped")}
+    parts = ", ".join(f"{size:,} {word}" for word, size in sizes.items() if size)
+    return count(len(statuses), "tier") + (f": {parts}" if parts else "")
 
 
 def passed(tier: TierReport) -> str:

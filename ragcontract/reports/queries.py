@@ -93,7 +93,12 @@ def broken_queries_of(evaluation: Evaluation, decision: Decision) -> BrokenQueri
     in_baseline = sum(map(_all_in_baseline, broken))
     of_ranks = rank_rules(evaluation)
     answers = sum(any(one.rule not in of_ranks and counts_as_broken(one) for one in found) for found in broken)
-    return BrokenQueries(queries=len(broken), new=len(broken) - in_baseline, in_baseline=in_baseline, answers=answers)
+    return BrokenQueries(
+        queries=len(broken),
+        new=len(broken) - in_baseline,
+        in_baseline=in_baseline,
+        answers=answers if evaluation.contract.golden.rule_types else UNSET,
+    )
 
 
 def counts_as_broken(violation: Violation) -> bool:

@@ -168,7 +168,10 @@ class BrokenQueries(Struct, frozen=True, kw_only=True):
     queries: Count
     new: Count
     in_baseline: Count
-    answers: Annotated[Count, Meta(description="How many of them are broken by rules that are not about ranks.")] = 0
+    answers: Annotated[
+        Count | UnsetType,
+        Meta(description="How many of them are broken by rules about answers, if the contract has any."),
+    ] = UNSET
 
 
 class TagReport(Struct, frozen=True, kw_only=True):

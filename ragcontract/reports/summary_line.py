@@ -3,8 +3,8 @@
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports.headline import VERDICTS, headline
-from ragcontract.reports.report import ErrorReport, Provenance, Report
+from ragcontract.reports.headline import VERDICTS, headline, subject
+from ragcontract.reports.report import ErrorReport, Report
 
 
 def summary_of(report: Report | ErrorReport) -> str:
@@ -16,9 +16,6 @@ def summary_of(report: Report | ErrorReport) -> str:
         others = len(report.problems) - 1 + report.more_problems
         more = f" (and {count(others, 'more problem')})" if others > 0 else ""
         text = f"could not be judged: {first}{more}"
-    return shorten(f"{_contract(report.source)} {text}", bounds.SUMMARY_LINE)
-
-
-def _contract(source: Provenance | None) -> str:
-    name = source.contract if source else None
-    return f"Retrieval contract {shorten(visible(name), bounds.MARKDOWN_NAME)}" if name else "Retrieval contract"
+    name = report.source.contract if report.source else None
+    named = f" {shorten(visible(name), bounds.MARKDOWN_NAME)}" if name else ""
+    return shorten(f"{subject(report)}{named} {text}", bounds.SUMMARY_LINE)

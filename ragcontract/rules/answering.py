@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import UNSET
+
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 CUT_OFF = "length"  # the finish_reason of an answer that reached the limit of tokens
 NO_ANSWER = ("no answer",)
+LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
 
 
 class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
@@ -24,9 +27,9 @@ class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
     needs: ClassVar[frozenset[str]] = frozenset({"response", "error"})
     about_answer: ClassVar[bool] = True
 
-    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:
-        """Return that the row has neither a response nor an error; null is a response that is not there."""
-        return super().lacking(query, row, context) if row.error is None else None
+    def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
+        """Return that the row has neither a response nor an error: in the same words for all rules of a query."""
+        return LACKING if row.response is UNSET and row.error is None else None
 
 
 def answer_in(row: RunRow) -> "Answer":
@@ -50,18 +53,19 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
     """The application answered: the response is not blank, and there was no error.
 
     Checked for every query with a rule about its answer. A refusal that the model's interface reports apart from the
-    text is an answer where one is wanted (``must_refuse``).
+    text is an answer where one is wanted (``must_refuse``); a blank text is one for benchmarks that judge it.
     """
 
     in_rows: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = AnswerRule.needs | {"finish_reason", "refusal", "mode"}
     refusal_answers: bool = False
+    blank_answers: bool = False
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation without an answer, and a warning if it was cut off."""
         if row.error is not None:
             yield self._broken("error", ("the error ", excerpt(row.error)) if row.error.strip() else ("an error",))
-        elif _is_blank(row) and not (self.refusal_answers and _has_refused(row)):
+        elif not self._has_text(row) and not (self.refusal_answers and _has_refused(row)):
             yield self._broken("no answer", ("an empty response",) if isinstance(row.response, str) else ("null",))
         if row.finish_reason == CUT_OFF:
             found = ("an answer that was cut off: finish_reason is ", Name(CUT_OFF))
@@ -69,12 +73,11 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
                 rule="answered", expected=("a complete answer",), found=found, causes=("cut off",), warns=True
             )
 
+    def _has_text(self, row: RunRow) -> bool:
+        return isinstance(row.response, str) and (self.blank_answers or bool(row.response.strip()))
+
     def _broken(self, cause: str, found: Phrase) -> Violation:
         return Violation(rule="answered", expected=("an answer",), found=found, causes=(cause,))
-
-
-def _is_blank(row: RunRow) -> bool:
-    return not isinstance(row.response, str) or not row.response.strip()
 
 
 def _has_refused(row: RunRow) -> bool:

@@ -9,6 +9,7 @@ from msgspec import Meta
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import TextId
+from ragcontract.core.numbers import count as counted
 from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.core.rule import Fault, RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
@@ -48,8 +49,6 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
     arguments: Annotated[
         dict[str, Any],
         Meta(
-            max_length=bounds.ARGUMENTS,
-            title=f"an object of at most {bounds.ARGUMENTS:,} arguments",
             description="Arguments that a call must have to count, each a value or `{regex: …}`.",
         ),
     ] = msgspec.field(default_factory=dict)
@@ -65,9 +64,11 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
         return hash((type(self), self.tool, arguments))
 
     def faults(self) -> Iterable[Fault]:
-        """Return patterns that are none, and arguments that are nested too deeply."""
+        """Return patterns that are none, and arguments that are too many or nested too deeply."""
         from ragcontract.answers.json_values import TooDeepError, comparable
 
+        if (count := len(self.arguments)) > bounds.ARGUMENTS:
+            return [(("arguments",), f"has {count:,} arguments; expected at most {bounds.ARGUMENTS:,}")]
         wrong: list[Fault] = []
         for name, value in self.arguments.items():
             try:
@@ -120,11 +121,11 @@ class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_
         count = len(self.matching(row))
         if count < self.at_least:
             times = "" if self.at_least == 1 else f" at least {self.at_least:,} times"
-            cause, found = "too few", f"{count:,} such calls; " if count else ""
+            cause, found = "too few", f"{counted(count, 'such call')}; " if count else ""
             called = (found, *_listed(calls_of(row))) if found else _listed(calls_of(row))
         elif self.at_most is not None and count > self.at_most:
             times = f" at most {_times(self.at_most)}"
-            cause, called = "too many", (f"{count:,} such calls",)
+            cause, called = "too many", (counted(count, "such call"),)
         else:
             return
         expected: Phrase = ("a call of ", *self.described(), times) if times else ("a call of ", *self.described())
@@ -190,14 +191,14 @@ def _is_pattern(value: object) -> bool:
 def _pattern_faults(value: dict[str, Any]) -> Iterator[Fault]:
     from msgspec import ValidationError, convert
 
-    from ragcontract.answers.matcher_records import Single
+    from ragcontract.answers.matcher_records import Matcher
     from ragcontract.answers.matchers import faults
     from ragcontract.files.schema import mismatches
 
     try:
-        pattern = convert(value, Single)
+        pattern = convert(value, Matcher)
     except ValidationError:
-        yield from mismatches(value, Single)
+        yield from mismatches(value, Matcher)
         return
     yield from faults(pattern, "regex")
 
@@ -209,7 +210,7 @@ def _finds(written: dict[str, Any], value: object) -> bool:
     from msgspec import convert
 
     from ragcontract.answers.answer_text import answer_of
-    from ragcontract.answers.matcher_records import Single
+    from ragcontract.answers.matcher_records import Matcher
     from ragcontract.answers.matchers import finds, matcher
 
-    return finds(matcher(convert(written, Single), "regex"), answer_of(value))
+    return finds(matcher(convert(written, Matcher), "regex"), answer_of(value))

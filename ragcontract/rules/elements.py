@@ -10,6 +10,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.core.rule import RowContext, Violation
 from ragcontract.core.run import RunRow
+from ragcontract.core.text import encodable
 from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
 
 
@@ -68,14 +69,12 @@ class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="re
         found = len(self.elements) - len(missing)
         if found >= self.least:
             return
-        several = len(self.elements) > 1
-        count = f" ({self.least} of these {len(self.elements)} elements are required)" if several else ""
+        needed = "all" if self.least == len(self.elements) else f"{self.least} of"
+        count = f"{needed} {len(self.elements)} elements, missing " if len(self.elements) > 1 else ""
         yield Violation(
             rule="required_elements",
-            expected=(*named(missing), count) if count else named(missing),
-            found=(f"{found} of {len(self.elements)} elements: ", *begins(answer_in(row)))
-            if several
-            else begins(answer_in(row)),
+            expected=(count, *named(missing)) if count else named(missing),
+            found=begins(answer_in(row)),
             causes=tuple(map(_identity, missing)),
         )
 
@@ -103,17 +102,17 @@ class ForbiddenElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="f
         answer, normalise = answer_in(row), context.settings.answers.normalise
         for one in self.elements:
             if self.as_evaluated:
-                found = elements_found([one], _response(row))
-                quote = excerpt(_response(row), *found[0][1]) if found else None
+                text = _response(row)
+                cause, span = next(iter(elements_found([one], text)), ("", None))
             else:
+                text, cause = answer.text, _identity(one)
                 span = next(spans(one, answer, normalise=normalise), None)
-                quote = excerpt(answer.text, *span) if span else None
-            if quote:
+            if span:
                 yield Violation(
                     rule="forbidden_elements",
                     expected=("no ", *named([one])),
-                    found=(quote,),
-                    causes=(_identity(one),),
+                    found=(excerpt(text, *span),),
+                    causes=(cause,),
                 )
 
 
@@ -141,4 +140,4 @@ def _identity(one: Matcher) -> str:
 
 
 def _response(row: RunRow) -> str:
-    return row.response if isinstance(row.response, str) else ""
+    return encodable(row.response) if isinstance(row.response, str) else ""

@@ -14,12 +14,14 @@ from ragcontract.files.events import Batch, Event, FileRead
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Problem
-from ragcontract.files.rows import PARQUET, read_rows
+from ragcontract.files.rows import PARQUET, is_parquet, read_rows
 from ragcontract.runs.encoder import Id, Result, RowEncoder
 from ragcontract.runs.stored import StoredEvent, stored_events
 
 # Reading chunks from Parquet would take a third more time, and only reports on broken queries would show them.
 UNREAD = ("results.chunk_id", "results.metadata")  # not loaded if the format can skip them, as unparsed fields
+# A column of structs has the fields of all of its rows: each call would have the arguments of all others, as nulls.
+OBJECTS = ("tool_calls", "messages", "checks")
 RUN_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", PARQUET)
 IN_MEMORY = "(in memory)"
 
@@ -46,6 +48,10 @@ class RunFiles(Struct, frozen=True, kw_only=True):
         """Yield the events of all files."""
         found, problems = existing_files(self.paths)
         yield from problems
+        if objects := [name for name in OBJECTS if name in rows.__struct_fields__ and name not in rows.unparsed]:
+            for path in filter(is_parquet, found):
+                yield Problem(path, f"is Parquet, from which {objects[0]} are not read; export the run as JSON lines")
+            found = [path for path in found if not is_parquet(path)]
         unread = (*UNREAD, *rows.unparsed)
         yield from read_rows(
             found, rows, known=RunRow, spell_check=bounds.SPELL_CHECKED, unread=unread, progress=self.progress

@@ -4,16 +4,25 @@ from pathlib import Path
 
 import pytest
 
+from ragcontract.contract.config import config_record
+from ragcontract.contract.limits import limit_keys, metrics_at
+from ragcontract.registry import BUILT_IN
 from tests.bad_input.test_rows import RANK, errors, refused
 from tests.builders import good_workspace
 
 FRACTION = "expected a fraction from 0 to 1, as 0.10"
 DROP = f'{FRACTION} or a percentage of the baseline, as "10%"'
 CUTOFFS = f"{RANK} or a list of up to 10 of them, as [1, 5, 10]"
-KEYS = "k, gain, fail_on, tags, per_query, waivers, max_baseline_age, rank_by, missing_queries, minimums, latency"
+KEYS = ", ".join(config_record(BUILT_IN, limit_keys(BUILT_IN, [5])).__struct_fields__)
 HALF = r"contains half of a surrogate pair (\ud800 to \udfff), which is not a character; write both halves"
 NAMES = ("mrr", "recall", "precision", "hitrate", "ndcg", "map")
-DROPS = ", ".join([*(f"{name}{cutoff}_drop_gt" for name in NAMES for cutoff in ("", "_at_5")), "mode", "alpha"])
+OF_ROWS = [  # limits on changes of metrics without a cut-off
+    f"{metric.key}_{'drop' if metric.better == 'higher' else 'rise'}_gt"
+    for metric in metrics_at(BUILT_IN, [5])
+    if metric.k is None
+]
+OF_RANKS = [f"{name}{cutoff}_drop_gt" for name in NAMES for cutoff in ("", "_at_5")]
+DROPS = ", ".join([*OF_RANKS, *OF_ROWS, "mode", "alpha"])
 
 CONFIGS: dict[str, tuple[str, list[str]]] = {
     "an empty file": ("", ["1: is empty; write at least `k: 5`, or remove the file to use the defaults"]),
@@ -71,6 +80,7 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
             + ", ".join(
                 [f"{name}{cutoff}_drop_gt" for name in NAMES for cutoff in ("", "_at_20")]
                 + [f"{name}_at_5_drop_gt" for name in NAMES]
+                + OF_ROWS
             ),
             "6: tags.p.minimum: unknown key; did you mean 'minimums'?",
             "7: tags.eu: expected an object, found 0.9",

@@ -7,11 +7,20 @@ from typing import Any
 import pytest
 
 from ragcontract.core import bounds
-from tests.bounds import inputs, messages, reports, scores, to_github
+from tests.bounds import answers, compared_texts, inputs, messages, reports, said, scores, to_github
 from tests.bounds.lab import Case, Cases, Lab
 from tests.github.standin import GitHub
 
-CASES: Cases = {**inputs.CASES, **messages.CASES, **reports.CASES, **scores.CASES, **to_github.CASES}
+CASES: Cases = {
+    **answers.CASES,
+    **compared_texts.CASES,
+    **inputs.CASES,
+    **messages.CASES,
+    **reports.CASES,
+    **said.CASES,
+    **scores.CASES,
+    **to_github.CASES,
+}
 
 
 @pytest.fixture

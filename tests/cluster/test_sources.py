@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 
-from ragcontract import InputError
+from ragcontract import InputError, pipeline
 from ragcontract import spark as on_spark
 from ragcontract.cluster.counts import FEW
 from ragcontract.cluster.frames import is_json_lines, parts_of
@@ -18,8 +19,11 @@ from ragcontract.files.problems import Collector, Problems
 from ragcontract.registry import BUILT_IN
 from tests.builders import Row, as_jsonl, golden, run, write_baseline, write_jsonl
 from tests.cluster.data import once, write_contract, write_parquet
+from tests.evaluation.test_stored_rows import same
 from tests.process import rag_contract
+from tests.records import NOW
 from tests.runs.sides import plan_of
+from tests.toys import REGISTRY as TOYS
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -192,3 +196,23 @@ def test_the_command_takes_the_session_that_is_there(
 )
 def test_json_lines_are_recognised_by_their_names(path: str, *, lines: bool) -> None:
     assert is_json_lines(path) is lines
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"rules": [{"type": "must_say", "phrase": "A"}]}, "must_say"),
+        ({"turns": [{"query": "?", "rules": [{"type": "must_say", "phrase": "A"}]}]}, "must_say"),
+        ({"reference": "A"}, "reference"),
+    ],
+)
+def test_what_is_about_answers_is_refused_with_the_first_such_row(
+    fields: Row, named: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    path = write_jsonl(tmp_path / "golden.jsonl", [golden("q1"), golden("q2", **fields), golden("q3", **fields)])
+    request = pipeline.Request(golden=[str(path)], run=OnSpark(spark, [str(write_jsonl(tmp_path / "r.jsonl", [HIT]))]))
+    registry = replace(TOYS, metrics=(*BUILT_IN.metrics, same))
+    with pytest.raises(InputError) as refused:
+        pipeline.check(request, now=NOW, registry=registry)
+    why = "is about the answer, and Spark judges documents and scores only; check this contract without Spark"
+    assert refused.value.problems == [f"{path}:2: {named}: {why}"]

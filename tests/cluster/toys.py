@@ -77,6 +77,7 @@ class MustSay(RowRule, frozen=True, kw_only=True, gc=False, tag="must_say"):
     text: str
 
     needs: ClassVar[frozenset[str]] = frozenset({"response", "mode"})
+    on_spark: ClassVar[bool] = True
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield what the answer lacks."""

@@ -6,7 +6,7 @@ from ragcontract.files.problems import Problems
 from ragcontract.files.unquoted import without_values
 
 WITHOUT = {
-    'run.jsonl:3: response: expected text, found ["secret"]; write it so': "run.jsonl:3: response: expected text, found ",
+    'run.jsonl:3: response: expected text, found ["secret"]; so': "run.jsonl:3: response: expected text, found ",
     "run.jsonl:3: is not JSON: expected `:` at column 9, before 'secret'": (
         "run.jsonl:3: is not JSON: expected `:` at column 9, before "
     ),

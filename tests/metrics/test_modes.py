@@ -6,7 +6,7 @@ import pytest
 
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import ExpectedAnswer
-from ragcontract.core.metric import Family, MetricSettings, Missing
+from ragcontract.core.metric import Family, Invalid, MetricSettings, Missing
 from ragcontract.core.run import RunRow
 from ragcontract.metrics.modes import modes
 from tests.records import query
@@ -21,7 +21,7 @@ def values(expected: str | None, mode: str | None, **answers: str) -> dict[str, 
     answer = ExpectedAnswer(expected_mode=expected) if expected else None  # type: ignore[arg-type]
     asked, row = query("q1", answer=answer), RunRow(query_id="q1", mode=mode)
     found = {family.metrics[0].key: family.values(asked, row) for family in families(**answers)}
-    return {key: of if isinstance(of, Missing) else of[0] for key, of in found.items() if of != ()}
+    return {key: of if isinstance(of, Missing | Invalid) else of[0] for key, of in found.items() if of != ()}
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ class Benchmark:
     def __init__(self, data: str, cases: list[dict[str, Any]], folder: Path) -> None:
         """Convert a folder of cases as evaluated."""
         self.cases = cases
-        self._data = data
+        self.data = data
         self._folder = folder
         self._golden = folder / "golden.jsonl"
         ended = rag_contract("convert", "--from", "fitz-gov", "--cases", data, "--golden-out", str(self._golden))
@@ -64,7 +64,7 @@ class Benchmark:
     def theirs(self, answers: Answers) -> dict[str, Any]:
         """Return what fitz-gov says."""
         rows = [[case_id, *said] for case_id, said in answers.items()]
-        found: dict[str, Any] = asked("fitz_gov_verdicts", rows, "verdicts", self._data)
+        found: dict[str, Any] = asked("fitz_gov_verdicts", rows, "verdicts", self.data)
         assert found["judged"] == len(answers)
         return found
 
@@ -102,8 +102,8 @@ def reason(query: GoldenQuery, violations: Sequence[Violation]) -> str:
         return missing if found == "no mode" else f"Expected {expected}, got {found}"
     if "required_elements" in broken:
         (rule,) = [rule for rule in query.rules if isinstance(rule, RequiredElements)]
-        found = len(rule.elements) - len(broken["required_elements"][0].causes)
-        return f"Missing required elements: need {rule.least}, found {found}"
+        number = len(rule.elements) - len(broken["required_elements"][0].causes)
+        return f"Missing required elements: need {rule.least}, found {number}"
     (name,) = broken
     word = {"forbidden_claims": "HALLUCINATION", "forbidden_elements": "FALSE_CONFIDENCE"}[name]
     return f"{word}: {[cause for one in broken[name] for cause in one.causes]}"
@@ -126,6 +126,9 @@ def assert_same(benchmark: Benchmark, answers: Answers) -> None:
     assert benchmark.reasons(answers) == theirs["failed"]
     report = benchmark.report(answers)
     assert {one.id for one in report.queries if one.status != "pass"} == set(theirs["failed"])
+    assert report.pass_rate
+    assert report.tiers
+    assert report.modes
     assert report.pass_rate.rate == theirs["overall"]
     assert {tier.name: tier.rate for tier in report.tiers}["sanity"] == theirs["sanity"]["accuracy"]
     assert shares(benchmark, report, "category") == theirs["categories"]
@@ -145,6 +148,14 @@ def packaged(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     found = asked("fitz_gov_verdicts", None, "cases")
     assert len(found["cases"]) == CASES
     return Benchmark(found["folder"], found["cases"], tmp_path_factory.mktemp("packaged"))
+
+
+def test_the_packaged_cases_are_a_valid_contract_of_ours_too(packaged: Benchmark, tmp_path: Path) -> None:
+    golden = str(tmp_path / "golden.jsonl")
+    argv = ("--from", "fitz-gov", "--cases", packaged.data, "--golden-out", golden, "--no-as-evaluated")
+    assert rag_contract("convert", *argv).code == 0
+    found = read_golden([golden], BUILT_IN)
+    assert (len(found.queries), found.problems.problems) == (CASES, ())
 
 
 @pytest.mark.parametrize("kind", TEXTS)
@@ -176,7 +187,9 @@ def test_a_tier_gates_the_other_alike(wrong: int, packaged: Benchmark) -> None:
         for case in packaged.cases
     }
     theirs = packaged.theirs(answers)
-    sanity, core = packaged.report(answers, gated=True).tiers
+    report = packaged.report(answers, gated=True)
+    assert report.tiers
+    sanity, core = report.tiers
     assert (sanity.status == "pass", sanity.rate) == (theirs["sanity"]["passed"], theirs["sanity"]["accuracy"])
     assert sanity.passed == 60 - wrong
     assert (None if core.skipped else core.rate) == theirs["core"]

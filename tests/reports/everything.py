@@ -12,10 +12,12 @@ from msgspec.structs import fields, replace
 from ragcontract.core.contract_change import ChangedItem, ContractChange
 from ragcontract.core.run import Latency, SourceFile
 from ragcontract.core.said import Said, ToolCall
+from ragcontract.reports.answer_report import ModesReport, TierReport
 from ragcontract.reports.report import AnswerReport, Provenance, QueryReport, Report, RetrievedReport, ScopeReport
 from ragcontract.reports.report_inputs import ConfigInput
 from ragcontract.runs.past import Documents, Expected, PastContract, PastWaiver, Replaced, expected_of
 from ragcontract.runs.stored import Accepted
+from ragcontract.statistics.confusion import ClassMeasures
 from ragcontract.statistics.repeats import RepeatsReport, Spread
 from tests.records import Rows, query, report
 
@@ -112,7 +114,30 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
             queries_not_judged=[mark("question-900")],
             gates_not_judged=[mark("tags.weekly.minimums.mrr_at_k")],
         ),
+        modes=_modes(),
+        tiers=[
+            TierReport(
+                name=mark("sanity"), rate=0.5, passed=6, queries=12, status="fail", minimum=0.95, gates=[mark("core")]
+            ),
+            TierReport(
+                name=mark("core"), rate=None, passed=0, queries=0, status="skipped", skipped=mark("sanity is missed")
+            ),
+        ],
         source=Provenance(repository="octo/app", commit="5ca1ab1e" * 5, branch=mark("main"), pull_request=7),
+    )
+
+
+def _modes() -> ModesReport:
+    """Return a matrix with a column for rows without a mode, compared with that of a baseline."""
+    modes = ("trustworthy", "disputed", "abstain", "missing")
+    return ModesReport(
+        matrix={mode: dict(zip(modes, (5, 0, 2, 1), strict=True)) for mode in modes[:3]},
+        baseline_matrix={mode: dict(zip(modes, (4, 0, 4, 0), strict=True)) for mode in modes[:3]},
+        accuracy=0.7,
+        per_mode={mode: ClassMeasures(precision=0.5, recall=0.25, f1=1 / 3) for mode in modes[:3]},
+        false_answer_rate=0.1,
+        over_refusal_rate=None,
+        missing=3,
     )
 
 
@@ -191,8 +216,9 @@ def _marked(value: Any, mark: Mark) -> Any:
 @lru_cache
 def _chosen(record: type[Struct]) -> frozenset[str]:
     """Return the fields that have one of a few values."""
-    return frozenset(name for name, hint in get_type_hints(record).items() if _is_literal(hint))
+    return frozenset(name for name, hint in get_type_hints(record).items() if is_literal(hint))
 
 
-def _is_literal(hint: Any) -> bool:
-    return get_origin(hint) is Literal or any(map(_is_literal, get_args(hint)))
+def is_literal(hint: Any) -> bool:
+    """Return whether a field has one of a few values."""
+    return get_origin(hint) is Literal or any(map(is_literal, get_args(hint)))

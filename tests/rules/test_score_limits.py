@@ -83,6 +83,12 @@ def test_a_composite_is_the_mean_of_qualities() -> None:
     )
 
 
+def test_a_composite_has_the_tolerance_of_every_limit() -> None:
+    rule = CompositeMinimum(minimum=0.3, metrics=("faithfulness",))
+    assert judged(rule, faithfulness=0.3 - 1e-10) is None
+    assert judged(rule, faithfulness=0.3 - 1e-8) is not None
+
+
 def test_a_composite_needs_all_of_its_metrics_or_none() -> None:
     rule = CompositeMinimum(minimum=0.5, metrics=("faithfulness", "rating"))
     assert judged(rule) is None

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ragcontract.core.run import RunRow, lacks_results, row_type
 from ragcontract.evaluation.side import Side
 from ragcontract.files.events import Batch, FileRead
-from ragcontract.files.problems import Problems
+from ragcontract.files.problems import Problem, Problems
 from ragcontract.runs.readers import InMemory, RunFiles, StoredFile, is_run, open_baseline, open_run, open_stored
 from ragcontract.runs.writer import RunWriter
 from tests.builders import run, write_baseline, write_jsonl
@@ -205,3 +207,33 @@ IN_MEMORY: list[tuple[dict[Any, Any], list[str]]] = [
 @pytest.mark.parametrize(("given", "expected"), IN_MEMORY, ids=["empty", "twice", "bad rows", "bad fields"])
 def test_what_is_wrong_with_a_run_in_memory_is_reported_by_query(given: dict[Any, Any], expected: list[str]) -> None:
     assert problems_in(InMemory(run=given), "7", "q1") == expected
+
+
+def parquet_of(path: Path, rows: list[dict[str, Any]]) -> Path:
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    return path
+
+
+def test_texts_of_answers_are_read_from_parquet_too(tmp_path: Path) -> None:
+    results = [{"doc_id": "a", "text": "Returns: 30 days."}]
+    rows: list[dict[str, Any]] = [
+        {"query_id": "q1", "results": results, "response": "30 days.", "retrieved_contexts": ["Returns."]},
+        {"query_id": "q2", "results": results, "response": None, "retrieved_contexts": None},
+    ]
+    path = parquet_of(tmp_path / "run.parquet", rows)
+    wanted = row_type(frozenset({"response", "retrieved_contexts", "results.text"}))
+    batches = [event for event in RunFiles(paths=[str(path)]).events(wanted) if isinstance(event, Batch)]
+    first, second = (row for batch in batches for row in batch.rows)
+    assert (first.response, first.retrieved_contexts, first.results[0].text) == (
+        "30 days.",
+        ["Returns."],
+        results[0]["text"],
+    )
+    assert (second.response, second.retrieved_contexts) == (None, None)
+
+
+@pytest.mark.parametrize("field", ["tool_calls", "messages", "checks"])
+def test_objects_of_answers_are_not_read_from_parquet(field: str, tmp_path: Path) -> None:
+    path = parquet_of(tmp_path / "run.parquet", [{"query_id": "q1", "results": [{"doc_id": "a"}], field: None}])
+    found = [*RunFiles(paths=[str(path)]).events(row_type(frozenset({field})))]
+    assert found == [Problem(str(path), f"is Parquet, from which {field} are not read; export the run as JSON lines")]

@@ -64,7 +64,7 @@ OF_SCIKIT_LEARN = [
 def test_measures_are_those_of_scikit_learn(
     rows: tuple[str, str], f1: float, precisions: list[float], recalls: list[float]
 ) -> None:
-    confusion = Counter(zip(*rows, strict=True))
+    confusion: Counter[tuple[str, str | None]] = Counter(zip(*rows, strict=True))
     ours = measures(confusion, classes(confusion))
     assert macro_f1(confusion) == pytest.approx(f1, abs=1e-12)
     assert [one.precision for one in ours.values()] == pytest.approx(precisions, abs=1e-12)

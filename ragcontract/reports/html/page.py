@@ -19,11 +19,11 @@ from ragcontract.core.numbers import count
 from ragcontract.judging.decision import Verdict
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import drift_phrases
-from ragcontract.reports.headline import headline_phrase, shared_note
+from ragcontract.reports.headline import headline_phrase, shared_note, subject
 from ragcontract.reports.html import data
 from ragcontract.reports.html.cards import Cards, cards
 from ragcontract.reports.html.extras import Fold, folds
-from ragcontract.reports.html.outcomes import Heat, TierRow, heat, tier_rows
+from ragcontract.reports.html.outcome_views import Heat, TierRow, heat, tier_rows
 from ragcontract.reports.html.page_text import Part, note, sentence, shown, with_code
 from ragcontract.reports.html.query_rows import Queries, queries
 from ragcontract.reports.html.tags import Tags, tags
@@ -133,7 +133,7 @@ def _page(report: Report) -> Page:
 
 
 def _title(report: Report | ErrorReport, end: str) -> str:
-    return " ".join(filter(None, ["Retrieval contract", shown(report.contract, bounds.HTML_NAME), end]))
+    return " ".join(filter(None, [subject(report), shown(report.contract, bounds.HTML_NAME), end]))
 
 
 def _about(report: Report | ErrorReport) -> str:

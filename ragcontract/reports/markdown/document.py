@@ -11,7 +11,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, sizes_since
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import drift, likely_mistakes
-from ragcontract.reports.headline import VERDICTS, headline
+from ragcontract.reports.headline import VERDICTS, headline, subject
 from ragcontract.reports.markdown.answers import answers_fold
 from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, line, table, text
@@ -70,7 +70,7 @@ def render(
     verdict = VERDICTS[report.verdict] + (" again" if recovered else "") + (remark.status and f", {remark.status}")
     icon = ACCEPTED if remark.status else ICONS[report.verdict]
     parts = [
-        f"### {icon} {_contract(name)} {verdict}: {headline(report, code, inline)}",
+        f"### {icon} {_titled(subject(report), name)} {verdict}: {headline(report, code, inline)}",
         *([remark.markdown] if remark.markdown else []),
         *([note] if (note := scope_note(report, code, inline)) else []),
         *_notes(report, replaced_here=replaced_here),
@@ -97,7 +97,7 @@ def render_error(
     """Render the report on input that cannot be judged."""
     problems = count(len(report.problems) + report.more_problems, "problem")
     parts = [
-        f"### ⚠️ {_contract(name)} could not be judged: {problems}",
+        f"### ⚠️ {_titled(subject(report), name)} could not be judged: {problems}",
         bullets(report.problems, max_rows, report.more_problems),
         *warnings_fold(report.warnings, max_rows),
         f"No verdict was reached. {advice}",
@@ -105,8 +105,8 @@ def render_error(
     return "\n\n".join(parts) + "\n"
 
 
-def _contract(name: str) -> str:
-    return f"Retrieval contract {text(shorten(visible(name), bounds.MARKDOWN_NAME))}" if name else "Retrieval contract"
+def _titled(about: str, name: str) -> str:
+    return f"{about} {text(shorten(visible(name), bounds.MARKDOWN_NAME))}" if name else about
 
 
 def _notes(report: Report, *, replaced_here: bool | None) -> list[str]:

@@ -1,10 +1,9 @@
 """The folded sections in Markdown about answers as a whole: the matrix of modes, and the tiers."""
 
 from ragcontract.core import bounds
-from ragcontract.core.phrase import joined, render
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.answer_report import TierReport
-from ragcontract.reports.markdown.gfm import code, fold, inline, line, table, text
+from ragcontract.reports.markdown.gfm import code, fold, line, table, text
 from ragcontract.reports.markdown.metrics import STATUS
 from ragcontract.reports.outcome_tables import CORNER, MatrixCell, minimum, mode_matrix, rate, tiers_of, tiers_title
 from ragcontract.reports.report import Report
@@ -44,12 +43,12 @@ def _tiers(report: Report) -> list[str]:
     if not tiers:
         return []
     body = [[code(tier.name), STATUS[tier.status], rate(tier), minimum(tier), _gated(tier)] for tier in tiers]
-    title = render(tiers_title(report), code, inline)
-    return [fold(title, table(["Tier", "Status", "Pass rate", "Minimum", ""], "llrrl", body))]
+    return [fold(tiers_title(report), table(["Tier", "Status", "Pass rate", "Minimum", ""], "llrrl", body))]
 
 
 def _gated(tier: TierReport) -> str:
     """Return why a tier is skipped, and which tiers it gates."""
-    gates = joined([(code(name),) for name in tier.gates[: bounds.NAMES]], len(tier.gates) - bounds.NAMES)
-    gated = [f"gates {''.join(map(str, gates))}"] if gates else []
+    more = len(tier.gates) - bounds.NAMES
+    gates = [*map(code, tier.gates[: bounds.NAMES]), *([f"{more:,} more"] if more > 0 else [])]
+    gated = [f"gates {', '.join(gates)}"] if gates else []
     return "; ".join([*([line(tier.skipped)] if tier.skipped else []), *gated])

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from html.parser import HTMLParser
-from typing import Any, Literal, get_origin
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import fields, replace
@@ -12,7 +12,7 @@ from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.reports.html.page import render
 from ragcontract.reports.report import Report
 from tests.records import Rows, query, report
-from tests.reports.everything import everything
+from tests.reports.everything import everything, is_literal
 
 HOSTILE = "</script><img src=x onerror=alert(1)>`|\"'&amp; {{data}} \x1b[31m\u202eabc\u2028 --><!-- ]]>"
 VOID = {"meta", "link", "input", "br"}
@@ -101,6 +101,6 @@ def marked(value: Any, mark: Callable[[str], str]) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(marked(each, mark) for each in value)
     if isinstance(value, Struct):
-        free = [field.name for field in fields(value) if get_origin(field.type) is not Literal]
+        free = [field.name for field in fields(value) if not is_literal(field.type)]
         return replace(value, **{name: marked(getattr(value, name), mark) for name in free})
     return value

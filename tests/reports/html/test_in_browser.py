@@ -207,7 +207,8 @@ def test_broken_queries_come_right_after_the_metrics(browser: Browser, tmp_path:
     browser.resize(width, 900)
     show(browser, tmp_path, everything())
     heads = browser.js("[...document.querySelectorAll('main > section > h2')].map((each) => each.textContent)")
-    assert heads == ["Metrics", "Queries", "Ranks before and now", "Tags", "Details"]
+    modes = "Modes: 7 of 24 rows as expected"
+    assert heads == ["Metrics", "Queries", "Ranks before and now", "Tiers", modes, "Tags", "Details"]
 
 
 def test_names_in_findings_stand_apart(browser: Browser, tmp_path: Path) -> None:

@@ -71,10 +71,10 @@ def cards(page: Parsed) -> int:
     return page.having("class", "card ")
 
 
-def test_there_is_a_card_for_each_row_of_the_metric_table() -> None:
+def test_there_is_a_card_for_each_row_of_the_metric_table_and_each_tier() -> None:
     made = everything()
     page = parsed(made)
-    assert cards(page) == len(table_rows(made)) == 15
+    assert cards(page) == len(table_rows(made)) + len(made.tiers or []) == 17
     text = page.text
     assert "HitRate@1" in text
     assert "Precision@3" not in text  # only what has a limit, of smaller cut-offs

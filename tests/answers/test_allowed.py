@@ -1,0 +1,70 @@
+"""Allowed phrases: they cover a claim within them, in the same sentence, and are short."""
+
+import pytest
+
+from ragcontract.answers.allowed import forbidden
+from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.matcher_records import Matcher
+from ragcontract.core import bounds
+from tests.answers.work import grows_linearly
+
+PRICE = Matcher(regex=r"\$\d+")
+NOT_SAID = Matcher(regex=r"(not|no) .*(say|mention|specif)\w*|(say|mention)\w* (no|nothing).*")
+
+
+def left(answer: str, claim: Matcher = PRICE, *allowed: Matcher) -> str | None:
+    """Return the claim that no phrase covers."""
+    prepared = Answer(answer)
+    span = forbidden(claim, allowed or (NOT_SAID,), prepared)
+    return None if span is None else prepared.text[slice(*span)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("It costs $499.", "$499"),
+        ("The page mentions nothing like $499.", None),
+        ("That it is not $499 is what they say.", None),
+        ("No price is mentioned. It costs $499, they say.", "$499"),
+        ("It is not $5, they say. It costs $499.", "$499"),
+        ("They mention no price.\n\nIt costs $499", "$499"),
+        ("They mention no price, such as v1.5 at $499", None),
+        ("値段は no 。 $499 say", "$499"),
+        ("It is not " + "so very " * 40 + "$499 as they say", "$499"),
+        ("It is not $1, $2 or $3, they say.", None),
+    ],
+)
+def test_a_phrase_covers_what_lies_within_it(answer: str, found: str | None) -> None:
+    assert left(answer) == found
+
+
+def test_a_claim_that_crosses_the_end_of_a_sentence_is_never_covered() -> None:
+    claim = Matcher(regex=r"costs\. \$5")
+    assert left("no costs. $5 mentioned", claim, Matcher(regex="no .* mentioned", dot_all=True)) == "costs. $5"
+
+
+def test_texts_and_alternatives_are_claims_and_phrases_too() -> None:
+    phrase = Matcher(any=(Matcher(text="no refunds yet"), Matcher(regex="never refunds?")))
+    claim = Matcher(text="refund")
+    assert left("We have **no\u00a0refunds** yet.", claim, phrase) is None
+    assert left("We have never refunds", claim, phrase) is None
+    assert left("We have refunds, no refunds yet.", claim, phrase) == "refund"
+
+
+def test_a_phrase_is_at_most_so_long() -> None:
+    phrase = Matcher(regex="no x*claim")
+    for length, found in ((bounds.ALLOWED_PHRASE, None), (bounds.ALLOWED_PHRASE + 1, "claim")):
+        answer = f"no {'x' * (length - len('no claim'))}claim"
+        assert len(answer) == length
+        assert left(answer, Matcher(text="claim"), phrase) == found
+
+
+def test_after_many_covered_matches_the_next_one_counts() -> None:
+    assert left("no $5 mentioned. " * bounds.CLEARED) is None
+    assert left("no $5 mentioned. " * (bounds.CLEARED + 1)) == "$5"
+
+
+@pytest.mark.parametrize("answer", ["$1", "no $1 mentioned ", "no $1 mentioned. ", "no. ", "$1 no " * 50])
+def test_hostile_answers_take_linear_time(answer: str) -> None:
+    greedy = Matcher(regex=r"\$\d+(.*guaranteed)?")
+    assert grows_linearly(lambda size: forbidden(greedy, (NOT_SAID,), Answer(answer * size)), 2_000)

@@ -1,0 +1,114 @@
+"""Matchers: texts, patterns and alternatives, and what is wrong with those that say too little or too much."""
+
+import msgspec
+import pytest
+
+from ragcontract.answers.answer_text import Answer, answer_of
+from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading
+from ragcontract.answers.matchers import described, faults, finds, matcher, spans
+from tests.answers.work import grows_linearly
+
+
+def written(value: object) -> AsWritten:
+    """Return a matcher as it is decoded from a golden row."""
+    found: AsWritten = msgspec.convert(value, AsWritten)
+    return found
+
+
+def quoted(value: object, answer: str, reading: Reading = "text") -> list[str]:
+    """Return the parts of an answer that a matcher finds."""
+    one, prepared = matcher(written(value), reading), Answer(answer)
+    found = [prepared.text[slice(*span)] for span in spans(one, prepared)]
+    assert finds(one, prepared) == bool(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("30 days", ["30\u00a0days", "30 Days"]),
+        ({"text": "30 days", "ignore_case": False}, ["30\u00a0days"]),
+        ({"text": "day", "word": True}, []),
+        ({"text": "day"}, ["day", "Day"]),
+        ({"text": "days", "word": True}, ["days", "Days"]),
+        ({"regex": r"\d+ d"}, ["30 D"]),
+        ({"regex": r"\d+ d", "ignore_case": False}, []),
+        ({"regex": "or.*left"}, []),
+        ({"regex": "or.*left", "dot_all": True}, ["or\n30 Days left"]),
+        ({"any": ["nothing", "left", {"regex": "o[r]"}]}, ["left", "or"]),
+        ("(30|31) days", []),
+    ],
+)
+def test_what_a_matcher_finds(value: object, found: list[str]) -> None:
+    assert quoted(value, "30\u00a0days or\n30 Days left") == found
+
+
+def test_a_bare_text_is_a_pattern_where_patterns_are_usual() -> None:
+    assert quoted("(30|31) days", "31 days", "regex") == ["31 days"]
+    assert quoted({"any": ["x", r"\d"]}, "5", "regex") == ["5"]
+    assert described(matcher(written({"any": ["x", {"text": "y"}]}), "regex")) == ("x", "y")
+
+
+def test_a_pattern_is_searched_for_in_the_normal_form_of_the_answer() -> None:
+    assert quoted({"regex": "cafe\u0301s?"}, "two cafe\u0301s") == ["cafés"]
+
+
+def test_word_bounds_are_those_of_all_scripts() -> None:
+    assert quoted({"text": "né", "word": True}, "née né, né") == ["né", "né"]
+    assert quoted({"text": "$5", "word": True}, "US$5 $50") == ["$5"]
+
+
+def test_texts_may_be_compared_as_they_are() -> None:
+    one, answer = matcher("30 days", "text"), Answer("**30  days**")
+    assert finds(one, answer)
+    assert not finds(one, answer, normalise=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [
+        ({}, [((), "expected exactly one of text, regex and any, found none of them")]),
+        ({"text": "a", "regex": "b"}, [((), "expected exactly one of text, regex and any, found text and regex")]),
+        ({"any": []}, [(("any",), "is empty; give at least one alternative")]),
+        ({"any": ["a"], "word": True}, [(("word",), "belongs to the single alternatives; write it there")]),
+        ({"text": "a", "dot_all": True}, [(("dot_all",), "is for patterns; it means nothing for a text")]),
+        (
+            {"regex": "a", "word": True},
+            [(("word",), r"is for texts; in a pattern, write \b where a word begins and ends")],
+        ),
+        (
+            {"text": "** "},
+            [(("text",), "has no characters left once emphasis and blanks are removed; give a text to search for")],
+        ),
+        (
+            {"any": ["a", {"regex": "("}]},
+            [
+                (
+                    ("any", 1, "regex"),
+                    (
+                        'is no RE2 pattern (missing ): (); to search for a text as it is, write {"text": …}, '
+                        "or a backslash before special characters"
+                    ),
+                )
+            ],
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_matcher(value: object, wrong: list[object]) -> None:
+    assert list(faults(written(value), "text")) == wrong
+
+
+def test_good_matchers_have_no_faults() -> None:
+    for value in ("a", {"text": "a", "word": True}, {"regex": "(a)"}, {"any": ["a", {"regex": "b"}]}):
+        assert list(faults(written(value), "text")) == []
+
+
+@pytest.mark.parametrize("text", ["aaaa", "a a a a"])
+def test_hostile_answers_take_linear_time(text: str) -> None:
+    one = Matcher(text=text * 100, word=True)
+    assert grows_linearly(lambda size: finds(one, Answer(text * size + "b")), 2_000)
+
+
+def test_the_rules_of_a_query_prepare_its_answer_once() -> None:
+    assert answer_of("the same") is answer_of("the same")
+    assert answer_of("half \ud800").text == r"half \ud800"

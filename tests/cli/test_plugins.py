@@ -1,0 +1,57 @@
+"""Plugins are named on the command line, and nowhere else."""
+
+from pathlib import Path
+
+import pytest
+
+from ragcontract import InputError
+from ragcontract.cli.plugins import load_plugins
+from tests.builders import golden, run, write_jsonl
+from tests.process import rag_contract
+
+CODE = """\
+class Polite:
+    def evaluate(self, output, tool_calls, rule):
+        return "please" in output, "no please"
+
+class Empty: pass
+
+class Broken:
+    def __init__(self): raise OSError("no model")
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "my_checks.py").write_text(CODE)
+    write_jsonl(tmp_path / "golden.jsonl", [golden("q", rules=[{"type": "custom", "plugin": "Polite"}])])
+    return tmp_path
+
+
+@pytest.mark.parametrize(("answer", "code"), [("please", 0), ("now", 1)])
+def test_a_plugin_decides_a_check(folder: Path, answer: str, code: int) -> None:
+    write_jsonl(folder / "current_run.jsonl", [run("q", response=answer)])
+    assert rag_contract("check", "--plugin", "my_checks:Polite").code == code
+    assert rag_contract("check").code == 2
+
+
+def test_what_is_wrong_with_plugins_is_reported_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        load_plugins(["my_checks", "none:X", "my_checks:Empty", "my_checks:Broken", *["my_checks:Polite"] * 2])
+    assert caught.value.problems == [
+        "--plugin my_checks: expected module:Class, as my_checks:PoliteTone",
+        "--plugin none:X: cannot be loaded: ModuleNotFoundError: No module named 'none'",
+        "--plugin my_checks:Empty: has no method evaluate(output, tool_calls, rule)",
+        "--plugin my_checks:Broken: cannot be loaded: OSError: no model",
+        "--plugin my_checks:Polite: another plugin has this class name, too",
+    ]
+
+
+def test_the_config_cannot_name_one(folder: Path) -> None:
+    write_jsonl(folder / "current_run.jsonl", [run("q", response="please")])
+    for config in ("plugin: my_checks:Polite\n", "answers: {plugin: my_checks:Polite}\n"):
+        (folder / "ragcontract.yml").write_text(config)
+        ended = rag_contract("check", "--plugin", "my_checks:Polite")
+        assert (ended.code, "unknown key" in ended.err) == (2, True)

@@ -1,0 +1,146 @@
+"""must_cite, json_schema, check and custom."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import Row
+from tests.rules.answers import broken, refusal, rule, says
+
+SOURCES = {"results": [{"doc_id": "doc_refunds"}, {"doc_id": "a b"}, {"doc_id": 7}]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["30 days [1].", "30 days [1][3]", "[1, 3]", "[1-3]", "[^2]", "see doc_refunds.", "(doc_refunds)", "[a b]", "[7]"],
+)
+def test_an_answer_cites_what_was_retrieved(tmp_path: Path, answer: str) -> None:
+    assert broken(tmp_path, rule("must_cite"), says(answer, **SOURCES)) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("30 days", "expected a citation: [1], or the id of a retrieved document; found: 30 days"),
+        ("30 days [doc_sso] (2026) [2026]", "expected a citation: [1], or the id"),
+        ("doc_refunds_old", "expected a citation: [1], or the id"),
+        ("30 days [4]", "expected citations of the 3 retrieved texts; found: [4] in 30 days [4]"),
+        ("30 days [1] and [2, 9]", "expected citations of the 3 retrieved texts; found: [9] in"),
+        ("30 days [0]", "expected citations of the 3 retrieved texts; found: [0] in"),
+    ],
+)
+def test_a_citation_points_to_something(tmp_path: Path, answer: str, found: str) -> None:
+    (finding,) = broken(tmp_path, rule("must_cite"), says(answer, **SOURCES))
+    assert finding.startswith(f"fail must_cite: {found}")
+
+
+def test_numbers_count_what_the_model_saw(tmp_path: Path) -> None:
+    saw = {"retrieved_contexts": ["one"], **SOURCES}
+    assert broken(tmp_path, rule("must_cite"), says("x [1]", **saw)) == []
+    assert len(broken(tmp_path, rule("must_cite"), says("x [2]", **saw))) == 1
+    assert "no citation of a text" in broken(tmp_path, rule("must_cite"), says("x [1]", results=[]))[0]
+
+
+SCHEMA = {"type": "object", "required": ["days"], "properties": {"days": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ('{"days": 30}', None),
+        ('```json\n{"days": 30}\n```', None),
+        ('{"days": "30"}', '[…] JSON that fits the schema: type: "integer"; found: at days: "30"'),
+        ("{}", '[…] JSON that fits the schema: required: ["days"]; found: {}'),
+        ("30 days", "expected JSON that fits the schema; found: an answer that is no JSON ("),
+    ],
+)
+def test_an_answer_fits_its_schema(tmp_path: Path, answer: str, found: str | None) -> None:
+    findings = broken(tmp_path, rule("json_schema", schema=SCHEMA), says(answer))
+    if found is None:
+        assert findings == []
+    else:
+        assert findings[0].startswith(found.replace("[…]", "expected").join(["fail json_schema: ", ""]))
+
+
+def test_a_schema_that_is_wrong_cannot_be_judged(tmp_path: Path) -> None:
+    found = refusal(tmp_path, rule("json_schema", schema={"$ref": "https://example.com"}), says("1"))
+    assert found[0].startswith('golden.jsonl:1: rules[0].schema: refers to "https://example.com"; only schemas in it')
+
+
+@pytest.mark.parametrize(
+    ("checks", "found"),
+    [
+        ({"polite": True}, None),
+        ({"polite": {"passed": True, "reason": "kind"}}, None),
+        ({"polite": False}, "it failed"),
+        ({"polite": {"passed": False}}, "it failed"),
+        ({"polite": {"passed": False, "reason": "rude"}}, "it failed: rude"),
+    ],
+)
+def test_what_other_code_checked(tmp_path: Path, checks: Row, found: str | None) -> None:
+    expected = [] if found is None else [f"fail check: expected the check polite to pass; found: {found}"]
+    assert broken(tmp_path, rule("check", name="polite"), {"checks": checks}) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({}, "has no check 'polite' in checks; export it as true, false"),
+        ({"checks": {"kind": True}}, "has no check 'polite' in checks"),
+        ({"checks": {"polite": {"passed": "yes"}}}, "has a check 'polite' whose passed is neither true nor false"),
+    ],
+)
+def test_a_check_that_is_not_there_cannot_be_judged(tmp_path: Path, row: Row, why: str) -> None:
+    (found,) = refusal(tmp_path, rule("check", name="polite"), row)
+    assert f'query "q" {why}' in found
+
+
+class Polite:
+    """A plugin that wants a word, and can misbehave."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def evaluate(self, output: str, tool_calls: list[Any], rule: dict[str, Any]) -> Any:
+        self.seen.append((output, tool_calls, rule))
+        if output == "raise":
+            raise ValueError("no such tone")
+        return None if output == "nothing" else ("please" in output, "no please")
+
+
+ASKED = rule("custom", plugin="Polite", options={"tone": "kind"})
+
+
+def test_a_plugin_decides(tmp_path: Path) -> None:
+    plugin = Polite()
+    calls = [{"function": {"name": "look", "arguments": '{"a": 1}'}}, {"name": "wait", "args": {"s": 2}}]
+    assert broken(tmp_path, ASKED, says("please", tool_calls=calls), plugins=(plugin,)) == []
+    assert plugin.seen[0] == (
+        "please",
+        [
+            {"name": "look", "tool": "look", "arguments": {"a": 1}, "args": {"a": 1}},
+            {"name": "wait", "tool": "wait", "arguments": {"s": 2}, "args": {"s": 2}},
+        ],
+        {"type": "custom", "plugin": "Polite", "tone": "kind"},
+    )
+    assert broken(tmp_path, ASKED, says("now"), plugins=(Polite(),)) == [
+        "fail custom: expected the plugin Polite to accept it; found: no please"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("raise", "cannot be judged by the plugin 'Polite', which failed: ValueError: no such tone"),
+        ("nothing", "cannot be judged by the plugin 'Polite', which must return (bool, str)"),
+    ],
+)
+def test_a_plugin_that_does_not_decide_breaks_nothing(tmp_path: Path, answer: str, why: str) -> None:
+    (found,) = refusal(tmp_path, ASKED, says(answer), plugins=(Polite(),))
+    assert f'query "q" {why}' in found
+
+
+def test_without_its_plugin_a_query_cannot_be_judged(tmp_path: Path) -> None:
+    (found,) = refusal(tmp_path, ASKED, says("please"))
+    assert "needs the plugin 'Polite'; name it with `--plugin module:Class`, or export `checks`" in found

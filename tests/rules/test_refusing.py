@@ -1,0 +1,52 @@
+"""must_refuse and must_not_refuse: by evidence, and with a warning where common phrases are all there is."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.builders import Row
+from tests.rules.answers import broken, refusal, rule, says
+
+ANSWER = says("It is 5.")
+UNSURE = "warn must_refuse: expected a refusal; found: It is 5. (judged by common English phrases only)"
+SURE = "fail must_refuse: expected a refusal; found: It is 5."
+PINNED = "answers: {refusal_phrases: [ask someone else]}\n"
+
+
+@pytest.mark.parametrize(
+    ("answered", "config", "found"),
+    [
+        (says("I cannot help with that."), "", []),
+        (says("Well", refusal="No."), "", []),
+        (says("Please ask someone else."), PINNED, []),
+        (ANSWER, "", [UNSURE]),
+        (ANSWER, PINNED, [SURE]),
+        (ANSWER, "answers: {refusal: phrases}\n", [SURE]),
+        (ANSWER | {"mode": "trustworthy"}, "", [SURE]),
+        (ANSWER | {"mode": "abstain"}, "", []),
+    ],
+)
+def test_a_refusal_that_is_wanted(tmp_path: Path, answered: Row, config: str, found: list[str]) -> None:
+    assert broken(tmp_path, rule("must_refuse"), answered, config) == found
+
+
+@pytest.mark.parametrize(
+    ("answered", "config", "evidence"),
+    [
+        (ANSWER, "", None),
+        (says("I’m sorry to hear that. It is 5."), "", None),
+        (says("I cannot help with that."), "", "I cannot help with that. (a common English phrase)"),
+        (says("Ask  someone else."), PINNED, "Ask someone else. (a phrase of refusal_phrases)"),
+        (says("Well", refusal="No."), "", "the refusal No."),
+        (says("Well", finish_reason="content_filter"), "", "finish_reason content_filter"),
+        (says("Well", mode="abstain"), "", "mode abstain"),
+    ],
+)
+def test_a_refusal_that_is_not(tmp_path: Path, answered: Row, config: str, evidence: str | None) -> None:
+    expected = [] if evidence is None else [f"fail must_not_refuse: expected no refusal; found: {evidence}"]
+    assert broken(tmp_path, rule("must_not_refuse"), answered, config) == expected
+
+
+def test_without_a_response_only_other_evidence_can_be_judged(tmp_path: Path) -> None:
+    assert "has no response" in refusal(tmp_path, rule("must_refuse"), {})[0]
+    assert "has no response" in refusal(tmp_path, rule("must_refuse"), {"mode": "trustworthy"})[0]

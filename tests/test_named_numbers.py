@@ -1,0 +1,122 @@
+"""Numbers that other tools computed, as a team meets them: baselines, drift, suggestions, Python, the action."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ragcontract
+from tests.builders import golden, run, write_jsonl
+from tests.github.standin import GitHub
+from tests.process import rag_contract
+from tests.runner import InProcess
+
+IDS = ("q1", "q2", "q3")
+CONFIG = "metrics: {faithfulness: {from: scores}}\nminimums: {faithfulness: 0.5}\n"
+
+
+def workspace(folder: Path, *values: float, config: str = CONFIG, **fields: Any) -> Path:
+    """Write a contract, a run without scores, and a scores file."""
+    write_jsonl(folder / "golden.jsonl", [golden(one, "doc1") for one in IDS])
+    write_jsonl(folder / "current_run.jsonl", [run(one, "doc1") for one in IDS])
+    rows = [
+        {"query_id": one, "scores": {"faithfulness": value}, **fields} for one, value in zip(IDS, values, strict=True)
+    ]
+    write_jsonl(folder / "scores.jsonl", rows)
+    (folder / "ragcontract.yml").write_text(config)
+    return folder
+
+
+@pytest.fixture(name="folder")
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_baseline_keeps_the_numbers_and_names_what_computed_them(folder: Path) -> None:
+    drop = f"{CONFIG}fail_on: {{faithfulness_drop_gt: 0.05}}\n"
+    workspace(folder, 0.9, 0.8, 0.7, config=drop, scored_by="judge 1")
+    assert rag_contract("baseline", "--scores", "scores.jsonl").code == 0
+    stored = json.loads((folder / "baseline.json").read_text())
+    assert [one["metrics"]["faithfulness"] for one in stored["queries"]] == [0.9, 0.8, 0.7]
+    assert stored["versions"]["scored_by"] == ["judge 1"]
+    workspace(folder, 0.9, 0.8, 0.4, config=drop, scored_by="judge 2")
+    ended = rag_contract("check", "--scores", "scores.jsonl")
+    assert ended.code == 1
+    assert "faithfulness fell by 0.10, allowed drop 0.05" in ended.out
+    assert "scored by judge 1 → judge 2" in ended.out
+
+
+def test_a_baseline_with_another_scale_is_not_compared(folder: Path) -> None:
+    workspace(folder, 0.9, 0.8, 0.7)
+    assert rag_contract("baseline", "--scores", "scores.jsonl").code == 0
+    config = "metrics: {faithfulness: {from: scores, scale: [0, 5]}}\nfail_on: {faithfulness_drop_gt: 1}\n"
+    workspace(folder, 4, 3, 2, config=config)
+    ended = rag_contract("check", "--scores", "scores.jsonl")
+    assert ended.code == 2
+    assert "fail_on.faithfulness_drop_gt cannot be judged" in ended.err
+
+
+def test_a_run_that_lacks_scores_is_no_baseline_even_where_they_may_be_missing(folder: Path) -> None:
+    workspace(folder, 0.9, 0.8, 0.7, config=f"{CONFIG}missing_scores: zero\n")
+    write_jsonl(folder / "scores.jsonl", [{"query_id": "q1", "scores": {"faithfulness": 1}}])
+    ended = rag_contract("baseline", "--scores", "scores.jsonl")
+    assert ended.code == 2
+    assert "lacks the score 'faithfulness' of 2 of 3 queries ('q2', 'q3'), so it cannot be a baseline" in ended.err
+
+
+def test_limits_are_suggested_in_the_scores_direction(folder: Path) -> None:
+    config = "metrics: {faithfulness: {from: scores, better: lower, scale: [0, 5]}}\n"
+    workspace(folder, 4, 3, 2, config=config)
+    said = rag_contract("suggest", "--run", "current_run.jsonl", "--scores", "scores.jsonl").out
+    assert "faithfulness_rise_gt: " in said
+    assert "maximums:\n  faithfulness: " in said
+
+
+def test_suggestions_from_several_runs_take_no_scores_file(folder: Path) -> None:
+    workspace(folder, 1, 1, 1)
+    (folder / "other.jsonl").write_text((folder / "current_run.jsonl").read_text())
+    ended = rag_contract("suggest", "--run", "current_run.jsonl", "other.jsonl", "--scores", "scores.jsonl")
+    assert ended.code == 2
+    assert "--scores is about one run" in ended.err
+
+
+def test_validate_reads_scores_files_without_a_run(folder: Path) -> None:
+    workspace(folder, 0.9, 0.8, 1.7)
+    ended = rag_contract("validate", "--without-run", "--scores", "scores.jsonl")
+    assert ended.code == 2
+    assert "scores.jsonl:3: scores.faithfulness: expected a number from 0 to 1, found 1.7" in ended.err
+
+
+def test_an_empty_path_is_not_taken_for_no_scores(folder: Path) -> None:
+    workspace(folder, 1, 1, 1)
+    assert "--scores: is given an empty path" in rag_contract("check", "--scores", "").err
+
+
+def test_a_report_does_not_overwrite_a_scores_file(folder: Path) -> None:
+    workspace(folder, 1, 1, 1)
+    assert rag_contract("check", "--scores", "scores.jsonl", "--report-md", "scores.jsonl").code == 2
+
+
+def test_python_takes_scores_files(folder: Path) -> None:
+    workspace(folder, 0.1, 0.2, 0.3)
+    report = ragcontract.check(
+        golden="golden.jsonl",
+        run={one: ["doc1"] for one in IDS},
+        scores="scores.jsonl",
+        config="ragcontract.yml",
+    )
+    assert report.verdict == "fail"
+    assert report.metrics["faithfulness"].current == pytest.approx(0.2)
+
+
+def test_the_action_takes_scores_files(tmp_path: Path, github: GitHub) -> None:
+    runner = InProcess(tmp_path, github)
+    workspace(runner.workspace, 0.1, 0.2, 0.3, reasons={"faithfulness": "invented **a price**"})
+    ended = runner.run({"scores": "scores.jsonl", "comment": "never"})
+    assert ended.exit_code == 1
+    report = (runner.workspace / "report.md").read_text()
+    assert "Why the worst scores are as they are" in report
+    assert "`invented **a price**`" in report  # as code, so that it is no Markdown
+    assert "| scores | `scores.jsonl`" in report
