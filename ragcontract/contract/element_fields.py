@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading
 from ragcontract.contract.golden_row import GoldenRow
+from ragcontract.core.golden import PLACEHOLDER
 from ragcontract.core.rule import Rule
 from ragcontract.files.schema import Mismatch
 from ragcontract.rules.containing import MustContain
@@ -16,6 +17,7 @@ READINGS: dict[str, Reading] = {  # what a bare text stands for
     "required_elements": "text",
     "forbidden_elements": "text",
 }
+FILL_IN = 'write a text that a right answer contains; or, if nothing answers it, only "expected_mode": "abstain"'
 OPTIONS = {  # fields that belong to others, and what for
     "allowed_phrases": ("forbidden_claims", "to allow some of them within these phrases"),
     "min_required": ("required_elements", "to say how many of them are enough"),
@@ -30,6 +32,8 @@ def element_faults(row: GoldenRow) -> Iterator[Mismatch]:
             continue
         if not elements and row.as_evaluated is None:
             yield Mismatch((field,), "is empty; leave it out, or give at least one")
+        if field == "answer_must_include" and PLACEHOLDER in elements:
+            yield Mismatch((field, elements.index(PLACEHOLDER)), f"still is the placeholder {PLACEHOLDER!r}; {FILL_IN}")
         first: dict[AsWritten, int] = {}
         for number, element in enumerate(elements):
             yield from _faults_of(element, reading, (field, number), as_evaluated=row.as_evaluated is not None)

@@ -6,10 +6,10 @@ from typing import Any
 from msgspec import Struct
 
 from ragcontract.contract.answer_fields import NO_FIELDS, AnswerFields, has_options, present
-from ragcontract.contract.golden_row import GoldenRow, golden_record
+from ragcontract.contract.golden_row import ENOUGH, GoldenRow, golden_record
 from ragcontract.contract.turn_fields import fields_of
 from ragcontract.core import bounds
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.core.ids import as_id, unique_ids
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.core.run import SourceFile
@@ -22,7 +22,7 @@ from ragcontract.files.schema import Mismatch
 from ragcontract.registry import Registry
 
 RELEVANT_GRADE = 1
-PLACEHOLDER = "TODO"  # what `rag-contract init` writes in place of the relevant documents
+OF_ANSWERS = "what the answer must be, as in answer_must_include"
 FILL_IN = "run `rag-contract label`, or write the ids of the documents that answer the question, or [] if nothing does"
 
 
@@ -56,8 +56,8 @@ def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = n
                     builder.row(row, event.location(index))
             case FileRead(file=file):
                 builder.files.append(file)
-            case Warned(meant="relevant_doc_ids"):
-                builder.misspelled = event
+            case Warned(meant=meant) if meant in ENOUGH:
+                builder.misspelling(event)
             case Problem() | MoreProblems() | Warned():
                 builder.problems.add(event)
     return builder.finish()
@@ -71,11 +71,19 @@ class _Builder:
         self._tags: set[str] = set()
         self._shared: dict[Any, Any] = {}  # equal tags and rules are stored once
         self._metadata: str | None = None
-        self.misspelled: Warned | None = None  # the field of the relevant documents: a row without it says so
+        self.misspelled: Warned | None = None  # a field of which a row needs one: a row without any says so
         self._explained = False
         self._answer_fields: set[str] = set()
         self._rule_types: set[type[Rule]] = set()
         self._all_documents = True
+
+    def misspelling(self, found: Warned) -> None:
+        """Note a misspelled field, for a row that expects nothing; one of the documents is the likeliest reason."""
+        first, self.misspelled = self.misspelled, found
+        if first and first.meant == "relevant_doc_ids":
+            first, self.misspelled = found, first
+        if first:
+            self.problems.add(first)
 
     def row(self, row: GoldenRow, location: str) -> None:
         if row.metadata and self._metadata is None:
@@ -85,7 +93,8 @@ class _Builder:
         if isinstance(relevant, Mismatch):
             if self.misspelled and row.relevance is None:
                 self._explained = True
-                relevant = Mismatch(relevant.path, f"is missing; is {self.misspelled.field!r} a misspelling of it?")
+                of = "it" if self.misspelled.meant == "relevant_doc_ids" else repr(self.misspelled.meant)
+                relevant = Mismatch(relevant.path, f"is missing; is {self.misspelled.field!r} a misspelling of {of}?")
             self.problems.mismatch(location, relevant)
             return
         if row.must_rank_at_most is not None and not relevant:
@@ -167,7 +176,7 @@ def _relevant(row: GoldenRow, answer_fields: Sequence[str]) -> tuple[str, ...] |
         if row.relevant_doc_ids is None and answer_fields:
             return ()
         if row.relevant_doc_ids is None:
-            message = "is missing; give the documents to be found, or [] if nothing answers it"
+            message = f"is missing; give the documents to be found, [] if nothing answers it, or {OF_ANSWERS}"
             return Mismatch(("relevant_doc_ids",), message)
         return unique_ids(row.relevant_doc_ids)
     graded = tuple([doc_id for doc_id, grade in row.relevance.items() if grade >= RELEVANT_GRADE])

@@ -12,7 +12,7 @@ from ragcontract.answers.matcher_records import AsWritten
 from ragcontract.core import bounds
 from ragcontract.core.golden import Mode
 from ragcontract.core.ids import Id, Rank, Tag, TextId
-from ragcontract.core.run import AnswerText
+from ragcontract.core.run import AnswerText, CallJson
 from ragcontract.registry import Registry
 
 Question = Annotated[
@@ -43,6 +43,8 @@ TURN_FIELDS = (
     "min_required",
     "forbidden_elements",
 )
+# Names that other tools have for a good answer, as :attr:`RunRow.other_names`.
+REFERENCES = dict.fromkeys(("expected_answer", "reference_answer"), ("reference", "did you mean 'reference'?"))
 ENOUGH = ("relevant_doc_ids", "relevance", *ANSWER_FIELDS)
 
 # The bounds keep sums from overflowing and products from underflowing to 0.
@@ -100,7 +102,7 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     )
     reference_contexts: Annotated[list[Text] | None, Meta(description="Texts that must be retrieved.")] = None
     reference_tool_calls: Annotated[
-        list[dict[str, Any]] | None, Meta(description="The tool calls that must be made; empty: no tool may be called.")
+        list[CallJson] | None, Meta(description="The tool calls that must be made; empty: no tool may be called.")
     ] = None
     turns: Annotated[list[Any] | None, Meta(description="The turns of a conversation, each with its rules.")] = None
     tier: Annotated[Tag | None, Meta(description="The tier of the query; `tiers` in the config has its limit.")] = None
@@ -121,6 +123,8 @@ def golden_record(registry: Registry) -> type[GoldenRow]:
         union = reduce(or_, written[1:], cast("Any", written[0]))
         about = Meta(description="Further rules of this query, each an object with its `type`.")
         fields.append(("rules", Annotated[list[union] | None, about], None))  # type: ignore[valid-type]
+    tags = [str(rule.__struct_config__.tag) for rule in written]
+    other_names = REFERENCES | {tag: ("rules", f'write {{"type": "{tag}", …}} into rules') for tag in tags}
     several = Meta(min_length=1, max_length=bounds.TURNS, title=f"a list of 1 to {bounds.TURNS:,} turns")
     turns = GenericAlias(list, (_turn_record(fields),))
     about = Meta(description="The turns of a conversation, each with its rules.")
@@ -131,7 +135,7 @@ def golden_record(registry: Registry) -> type[GoldenRow]:
             GoldenRow.__name__,
             fields,
             bases=(GoldenRow,),
-            namespace={"__doc__": GoldenRow.__doc__},
+            namespace={"__doc__": GoldenRow.__doc__, "other_names": other_names},
             frozen=True,
             kw_only=True,
         ),

@@ -10,6 +10,7 @@ from ragcontract.contract.golden_file import Golden
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
 from ragcontract.core.nearest import NearNames
+from ragcontract.core.rule import RowRule
 from ragcontract.rules.score_limits import FAITHFULNESS, CompositeMinimum, MaxScore, MinScore, ScoreRule
 
 DECLARE = "declare it under metrics in the configuration"
@@ -57,7 +58,9 @@ def wrong_names(
 
 
 def _score_rules(query: GoldenQuery) -> Iterator[tuple[int, ScoreRule]]:
-    for index, rule in enumerate(query.rules):
+    """Yield the rules with their numbers in the ``rules`` of the row, which come first of those that may be there."""
+    written = (rule for rule in query.rules if not isinstance(rule, RowRule) or rule.judged.in_rows)
+    for index, rule in enumerate(written):
         if isinstance(rule, ScoreRule):
             yield index, rule
 

@@ -92,7 +92,7 @@ class Contract(Struct, frozen=True, kw_only=True):
             rank_rules=tuple(rule for rule in self.rules if issubclass(rule, RankRule)),
             settings=self.settings,
             turns="turns" in self.golden.answer_fields,
-            results_required=self.golden.all_documents,
+            results_required=self.golden.all_documents and not self.golden.problems,
             repeats=repeats,
             keep_ids=keep_ids,
             texts=texts,

@@ -9,11 +9,12 @@ from typing import Literal
 
 from msgspec import Struct
 
+from ragcontract.contract.answer_review import AnswerName, answer_findings
 from ragcontract.contract.config import Config, enforced
-from ragcontract.contract.golden_file import FILL_IN, PLACEHOLDER
+from ragcontract.contract.golden_file import FILL_IN
 from ragcontract.contract.unsatisfiable import contradictions, more_than_k
 from ragcontract.core import bounds
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.core.id_forms import Match, difference, matches, most_common, same_form
 from ragcontract.core.nearest import NearNames, is_typo
 from ragcontract.core.numbers import count
@@ -21,16 +22,19 @@ from ragcontract.core.phrase import listed, render
 from ragcontract.core.questions import same_question
 from ragcontract.rules.ranks import MustRankAtMost
 
-Name = Literal[
-    "duplicate-question",
-    "todo-placeholder",
-    "forbidden-and-relevant",
-    "more-than-k",
-    "never-retrieved",
-    "rank-beyond-depth",
-    "small-tag",
-]
-NOTES: frozenset[Name] = frozenset({"small-tag"})
+Name = (
+    Literal[
+        "duplicate-question",
+        "todo-placeholder",
+        "forbidden-and-relevant",
+        "more-than-k",
+        "never-retrieved",
+        "rank-beyond-depth",
+        "small-tag",
+    ]
+    | AnswerName
+)
+NOTES: frozenset[Name] = frozenset({"small-tag", "no-abstention"})
 Queries = Mapping[str, GoldenQuery]
 Found = Iterator[tuple[GoldenQuery, str]]
 
@@ -88,6 +92,7 @@ def review(queries: Queries, config: Config, k: int, exports: Exports | None = N
         "more-than-k": lambda: more_than_k(queries, config, k),
         "small-tag": lambda: _small_tags(queries),
     }
+    rules.update(answer_findings(queries, config).items())
     if exports is not None:
         rules["never-retrieved"] = lambda: _never_retrieved(queries, exports)
         rules["rank-beyond-depth"] = lambda: _beyond_depth(queries, config, exports)
@@ -108,12 +113,20 @@ def _duplicates(queries: Queries) -> Found:
     for query in queries.values():
         other = first.setdefault(same_question(query.query), query)
         if other is not query:
-            same = set(query.relevant_doc_ids) == set(other.relevant_doc_ids)
-            advice = "remove one" if same else "they want different documents: merge them into one row"
+            advice = _different(query, other)
             yield (
                 query,
                 f"{query.id!r} asks the same as {other.id!r} ({other.location}), so it counts twice; {advice}",
             )
+
+
+def _different(query: GoldenQuery, other: GoldenQuery) -> str:
+    """Return what to do about two queries that ask the same."""
+    if set(query.relevant_doc_ids) != set(other.relevant_doc_ids):
+        return "they want different documents: merge them into one row"
+    if (query.rules, query.answer) != (other.rules, other.answer):
+        return "they expect different answers: merge them into one row"
+    return "remove one"
 
 
 def _small_tags(queries: Queries) -> Found:

@@ -94,6 +94,7 @@ SLUG = 48  # characters; an id that `init` makes from a question; cut after a wo
 FOLDER_NAME = 80  # characters; a folder in the name of the workflow that `init` writes for it; cut
 TAGGED = 5  # queries; those with a tag, at least; `lint` notes a small tag
 LINT_IDS = 10_000  # ids; document ids from which `lint` suggests a spelling; ids of further rows are not suggested
+LINT_ELEMENTS = 100  # elements; those of one rule that `lint` compares with each other; further ones are not
 LINT_REPEATED = 10  # findings; those of one rule that `lint` shows; the others are counted
 LINT_SUGGESTED = 5  # findings; those for which `lint` suggests a spelling; the others have no suggestion
 ACCEPTED = 20  # records; accepted regressions in a baseline; the oldest are left out

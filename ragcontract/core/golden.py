@@ -6,6 +6,9 @@ from msgspec import Struct
 
 Severity = Literal["error", "warn"]
 Mode = Literal["trustworthy", "disputed", "abstain"]
+PLACEHOLDER = (
+    "TODO"  # what `rag-contract init` writes in place of relevant documents, or of what an answer must contain
+)
 
 
 class ExpectedAnswer(Struct, frozen=True, kw_only=True, gc=False):

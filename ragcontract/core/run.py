@@ -42,6 +42,8 @@ SAID = frozenset(
 _ABOUT_RESULTS = "What was retrieved, best first; may be absent if the golden row names no documents."
 
 Json: TypeAlias = dict[str, Any]
+CallJson = Annotated[Json, Meta(title='an object such as {"name": "get_order", "arguments": {"id": "7"}}')]
+MessageJson = Annotated[Json, Meta(title='an object such as {"role": "user", "content": "Hello"}')]
 AnswerText = Annotated[str, Meta(max_length=bounds.ANSWER, title=f"text of at most {bounds.ANSWER:,} characters")]
 
 
@@ -64,6 +66,22 @@ def lacks_results(row: "RunRow") -> bool:
 
 # These records hold all fields that an application can export; readers decode the `row_type` with the fields that are
 # needed. There may be millions of rows, and none is part of a reference cycle: gc=False saves garbage collection time.
+OTHER_NAMES = {
+    "answer": "response",
+    "actual_output": "response",
+    "completion": "response",
+    "generated_answer": "response",
+    "generated_text": "response",
+    "output": "response",
+    "context": "retrieved_contexts",
+    "contexts": "retrieved_contexts",
+    "retrieval_context": "retrieved_contexts",
+    "tools": "tool_calls",
+    "tools_called": "tool_calls",
+    "actual_mode": "mode",
+}
+
+
 class Result(Struct, frozen=True, kw_only=True, gc=False):
     """One retrieved item."""
 
@@ -83,9 +101,15 @@ class ListedResult(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RunRow(Struct, frozen=True, kw_only=True, gc=False):
-    """A line of the run file. The order of ``results`` is the ranking. ``unparsed``: see :func:`row_type`."""
+    """A line of the run file. The order of ``results`` is the ranking. ``unparsed``: see :func:`row_type`.
+
+    ``other_names`` are names that other tools have for fields, with those fields and what to do.
+    """
 
     unparsed: ClassVar[frozenset[str]] = frozenset()
+    other_names: ClassVar[dict[str, tuple[str, str]]] = {
+        name: (field, f"did you mean {field!r}?") for name, field in OTHER_NAMES.items()
+    }
     query_id: Annotated[Id, Meta(description="The id of a golden query.")]
     results: Annotated[list[Result], Meta(description=_ABOUT_RESULTS)] = msgspec.field(default_factory=no_results)
     latency_ms: Annotated[
@@ -108,8 +132,8 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
     ] = UNSET
     error: Annotated[AnswerText | None, Meta(description="Why there is no answer.")] = None
     retrieved_contexts: Annotated[list[str] | None, Meta(description="The texts that the model saw.")] = None
-    tool_calls: Annotated[list[Json] | None, Meta(description="The tools that were called.")] = None
-    messages: Annotated[list[Json] | None, Meta(description="A conversation of several turns.")] = None
+    tool_calls: Annotated[list[CallJson] | None, Meta(description="The tools that were called.")] = None
+    messages: Annotated[list[MessageJson] | None, Meta(description="A conversation of several turns.")] = None
     mode: Annotated[str | None, Meta(description="How the application answered.")] = None
     label: Annotated[Tag | None, Meta(description="The class that the application chose.")] = None
     refusal: Annotated[str | None, Meta(description="The model's refusal.")] = None

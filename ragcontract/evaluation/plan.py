@@ -149,7 +149,8 @@ class Plan(Struct, frozen=True, kw_only=True):
             rules = self._rules(query)
             unjudged = [why for rule in rules if (why := rule.lacking(query, row, context))]
             if unjudged and not self.is_baseline:
-                return [Invalid("", why) for why in dict.fromkeys(unjudged)]
+                once = {why.partition(", which ")[0]: why for why in unjudged}  # several rules lack the same
+                return [Invalid("", why) for why in once.values()]
             if not unjudged:
                 violations = tuple([one for rule in rules for one in self._violations(rule, query, row, context)])
         return BesideRanks(values=values, violations=violations, lacking=() if self.is_baseline else lacking)

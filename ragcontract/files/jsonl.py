@@ -1,9 +1,10 @@
 """Reader for JSON lines: one object per line, as typed records, with each problem reported by file and line."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -155,11 +156,12 @@ class _Reader(Generic[T]):
             raise UnreadableError(why)
 
     def _check_spelling(self, line: bytes, location: str) -> Iterator[Warned]:
-        for name, meant in strange_fields(msgspec.json.decode(line), self._known):
+        row = msgspec.json.decode(line)
+        near = ((name, meant, f"did you mean {meant!r}?") for name, meant in strange_fields(row, self._known))
+        for name, meant, advice in chain(renamed_fields(row, self._type, self._known), near):
             if name not in self._misspelled:
                 self._misspelled.add(name)
-                message = f"{location}: unknown field {name!r} is not read; did you mean {meant!r}?"
-                yield Warned(message, field=name, meant=meant)
+                yield Warned(f"{location}: unknown field {name!r} is not read; {advice}", field=name, meant=meant)
 
 
 def explained(line: bytes, error: Exception, record: type) -> list[Mismatch]:
@@ -194,6 +196,16 @@ def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, s
                     yield from strange_fields(item, element)
         elif meant := _meant(name, record):
             yield name, meant
+
+
+def renamed_fields(value: dict[str, Any], read: type, known: type) -> Iterator[tuple[str, str, str]]:
+    """Yield each field that ``known`` lists in ``other_names`` for one that is ``read`` and absent, and what to do."""
+    others: Mapping[str, tuple[str, str]] = getattr(known, "other_names", {})
+    for name in value:
+        if name in others and name not in _known_fields(known):
+            meant, advice = others[name]
+            if meant not in value and meant in _known_fields(read):
+                yield name, meant, advice
 
 
 @lru_cache(maxsize=1000)  # a file may have millions of distinct names

@@ -152,11 +152,21 @@ def _of_rules(gate: Gate, outcomes: Outcomes) -> Observed:
     return Observed(amount=rate, now=rate, why=f"no golden query{which} has rules")
 
 
+def _lacking(gate: Gate, evaluation: Evaluation) -> str:
+    """Return the golden field without which no query has a metric, or else that none has it."""
+    contract = evaluation.contract
+    for family in contract.families:
+        is_of = any(metric.key == gate.quantity.key for metric in family.metrics)
+        if is_of and family.switch not in {"", "-", *contract.golden.answer_fields}:
+            return f"has {family.switch}; add it, or leave the limit out"
+    return f"has a value of {gate.quantity.label}"
+
+
 def _of_metric(gate: Gate, evaluation: Evaluation) -> Observed:
     key, tagged = gate.quantity.key, "" if gate.tag is None else f" with the tag {gate.tag!r}"
     means = evaluation.aggregates.comparison(key, gate.tag)
     if not gate.compares:
-        lacking = "has relevant documents" if _ranks(gate, evaluation) else f"has {gate.quantity.label}"
+        lacking = "has relevant documents" if _ranks(gate, evaluation) else _lacking(gate, evaluation)
         why = f"no golden query{tagged} {lacking}"
         return Observed(amount=means.current, now=means.current, before=means.baseline, why=why)
     if why := _not_comparable(gate, evaluation, has_values=means.baseline is not None):

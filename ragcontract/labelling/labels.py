@@ -6,8 +6,8 @@ from typing import Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.contract.golden_file import PLACEHOLDER, RELEVANT_GRADE
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.contract.golden_file import RELEVANT_GRADE
+from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 
 NOT_RELEVANT = 0
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.contract.golden_file import PLACEHOLDER
 from ragcontract.core import bounds
+from ragcontract.core.golden import PLACEHOLDER
 from ragcontract.core.ids import as_id
 from ragcontract.core.run import Result, RunRow, row_type
 from ragcontract.core.text import shorten

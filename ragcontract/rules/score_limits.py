@@ -34,7 +34,8 @@ class ScoreRule(RowRule, frozen=True, kw_only=True, gc=False):
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (the seam's)
         """Return the metrics that the row has no value of."""
-        absent = [key for key in self.read if key not in context.metrics]
+        known = [key for key in self.read if key in context.settings.metrics]  # what is not is a fault of the contract
+        absent = [key for key in known if key not in context.metrics]
         return f"has no {' and no '.join(absent)}, which {names_of(type(self))[0]} needs" if absent else None
 
 

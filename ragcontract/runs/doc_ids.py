@@ -25,10 +25,10 @@ def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
 
 
 def doc_id_rows(
-    paths: Sequence[str], problems: Collector, progress: Progress = no_progress
+    paths: Sequence[str], problems: Collector, progress: Progress = no_progress, *, results_required: bool = True
 ) -> Iterator[tuple[str, list[str], str]]:
     """Yield ``(query_id, doc_ids, location)`` of each valid row; ``problems`` collects problems and warnings."""
-    events = RunFiles(paths=paths, progress=progress).events(row_type())
+    events = RunFiles(paths=paths, progress=progress).events(row_type(results_required=results_required))
     order = OrderCheck()
     for location, row in located(events, problems):
         order.note([result.score for result in row.results], location)

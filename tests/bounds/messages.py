@@ -218,6 +218,11 @@ def suggested_ids(lab: Lab, size: int) -> bool:
     return lint(lab, queries, rows).count("did you mean") == size
 
 
+def compared_elements(lab: Lab, size: int) -> bool:
+    elements = [*(f"element {number:05}." for number in range(size - 1)), "element"]
+    return "[repeated-element]" in lint(lab, [{"id": "q", "query": "?", "required_elements": elements}], [run("q")])
+
+
 def accept(lab: Lab, broken: int, before: int) -> list[dict[str, list[str]]]:
     """Accept a run in which some queries are broken, after ``before`` others; returns the records in the baseline."""
     ids = [f"q{number}" for number in range(broken)]
@@ -282,6 +287,7 @@ CASES: Cases = {
     "SLUG": Case(a_slug),
     "FOLDER_NAME": Case(lambda lab, size: workflow_of(lab, "a" * size) == f"rag-contract-{'a' * size}.yml"),
     "TAGGED": Case(tagged, past=lambda fewest: fewest - 1),
+    "LINT_ELEMENTS": Case(compared_elements),
     "LINT_IDS": Case(collected_ids, small=20),
     "LINT_SUGGESTED": Case(suggested_ids),
     "ACCEPTED": Case(lambda lab, size: len(accept(lab, broken=1, before=size - 1)) == size),

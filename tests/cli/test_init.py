@@ -6,14 +6,18 @@ from typing import Any
 import pytest
 import yaml
 
+from ragcontract import RunWriter
 from ragcontract.cli.commands.init import template
 from ragcontract.cli.workflow_file import WORKFLOW
 from ragcontract.contract.config import config_record
-from ragcontract.contract.config_file import read_config
+from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.limits import AT_K, limit_keys
 from ragcontract.files.problems import Problems
 from ragcontract.files.schema import dotted
-from ragcontract.registry import BUILT_IN
+from ragcontract.metrics.ranking import ranking
+from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
+from ragcontract.statistics.quantities import LATENCY
 from scripts import docs
 from tests.builders import golden, run, write_jsonl
 from tests.process import files_in, rag_contract
@@ -284,17 +288,73 @@ def test_a_contract_that_is_filled_in_passes_up_to_the_baseline(
     assert "fail_on.hitrate_drop_gt" in Path("report.json").read_text()
 
 
-def test_the_config_is_valid_and_shows_every_key(tmp_path: Path) -> None:
-    path = tmp_path / "ragcontract.yml"
-    for text in (template("ragcontract.yml"), uncommented(template("ragcontract.yml"))):
-        path.write_text(text)
-        config = read_config(str(path), BUILT_IN)
-        assert config.problems == Problems()
-    cut_off = [key for key in limit_keys(BUILT_IN, config.cutoffs) if not AT_K.search(key.name)]
-    record = config_record(BUILT_IN, cut_off)
+def test_a_contract_over_answers_cannot_be_judged_until_it_is_filled_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = rag_contract("init", "--answers")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("wrote golden.jsonl (2 questions)\n")
+    for step in (
+        'in place of "TODO"',
+        "response=answer, mode=",
+        "rag-contract baseline",
+        "rag-contract lint",
+        WORKFLOW,
+    ):
+        assert step in ended.out
+    answered, abstained = rows()
+    assert (answered["expected_mode"], abstained["expected_mode"]) == ("trustworthy", "abstain")
+    with RunWriter("current_run.jsonl") as written:
+        written.write(answered["id"], response="Todo: within 30 days.", mode="trustworthy")
+        written.write(abstained["id"], response="I don't know.", mode="abstain")
+    unfilled = rag_contract("check")
+    assert (unfilled.code, unfilled.out) == (2, "")
+    assert unfilled.err == (
+        "error: golden.jsonl:1: answer_must_include[0]: still is the placeholder 'TODO'; write a text that a right "
+        'answer contains; or, if nothing answers it, only "expected_mode": "abstain"\n'
+    )
+    Path("golden.jsonl").write_text(Path("golden.jsonl").read_text().replace("TODO", "30 days"))
+    assert rag_contract("lint") == (0, "no findings\n", "")
+    judged = rag_contract("check")
+    assert (judged.code, judged.err) == (0, "")
+    assert judged.out.endswith("PASS  nothing broken in 2 queries and 3 gates\n")
+
+
+def test_questions_for_a_contract_over_answers_are_yours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.txt").write_text("How?\n")
+    assert rag_contract("init", "--answers", "--questions", "q.txt").code == 0
+    expected = {"expected_mode": "trustworthy", "answer_must_include": ["TODO"]}
+    assert rows() == [{"id": "how", "query": "How?", **expected}]
+    refused = rag_contract("init", "--answers", "--from-run", "r.jsonl")
+    assert refused.code == 2
+    assert "--answers: its golden queries name no documents to tick; leave out --from-run" in refused.err
+
+
+@pytest.mark.parametrize("name", ["ragcontract.yml", "answers.yml"])
+def test_the_config_is_valid_as_it_is_and_with_what_is_commented_out(name: str, tmp_path: Path) -> None:
+    assert read_template(template(name), tmp_path).problems == Problems()
+    assert read_template(uncommented(template(name)), tmp_path).problems == Problems()
+
+
+def test_the_config_shows_every_key_about_documents_and_the_one_for_answers_the_other_sections(tmp_path: Path) -> None:
+    documents = Registry(metrics=(ranking,), rules=(ForbiddenDocs, MustRankAtMost, MustInclude), quantities=LATENCY)
+    config = read_template(uncommented(template("ragcontract.yml")), tmp_path)
+    answers = set(read_template(uncommented(template("answers.yml")), tmp_path).locations.lines)
+    cut_off = [key for key in limit_keys(documents, config.cutoffs) if not AT_K.search(key.name)]
+    record = config_record(documents, cut_off)
     sections = {"": record()} | {f"{name}.": getattr(record(), name) for name in ("fail_on", "minimums", "per_query")}
     keys = {f"{above}{name}" for above, section in sections.items() for name in section.__struct_fields__}
-    assert set(map(dotted, config.locations.lines)) == keys
+    shown = set(map(dotted, config.locations.lines))
+    of_answers = {"answers", "maximums", "metrics", "missing_scores", "tiers"}
+    assert shown == keys - of_answers
+    assert of_answers <= set(map(dotted, answers))
+
+
+def read_template(text: str, folder: Path) -> ConfigFile:
+    (folder / "ragcontract.yml").write_text(text)
+    return read_config(str(folder / "ragcontract.yml"), BUILT_IN)
 
 
 def uncommented(config: str) -> str:

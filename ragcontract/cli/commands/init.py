@@ -15,9 +15,9 @@ from ragcontract.cli.label_sheet import read_sheet
 from ragcontract.cli.options import files_option, refuse_empty, top_option
 from ragcontract.cli.workflow_file import workflow_file
 from ragcontract.contract import defaults
-from ragcontract.contract.golden_file import PLACEHOLDER
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
+from ragcontract.core.golden import PLACEHOLDER
 from ragcontract.core.numbers import count, mebibytes
 from ragcontract.core.questions import unique_slugs
 from ragcontract.core.text import visible
@@ -27,6 +27,7 @@ from ragcontract.labelling.question_list import read_questions
 
 CANDIDATES = "candidates.txt"
 EXAMPLE = "How many days do customers have to return a product?"
+UNANSWERED = "What does the director of the company earn?"
 
 EXPORT = f"""
 Next:
@@ -35,6 +36,15 @@ Next:
      In other languages, write one JSON line per question; see `rag-contract schema run`.
   2. Run `rag-contract label`: it asks which of the documents found answer each question. Or write their ids into
      {defaults.GOLDEN} in place of "{PLACEHOLDER}", or an empty list if none does. Until then, `check` fails.
+"""
+ANSWERS = f"""
+Next:
+  1. Have your application write {defaults.RUN}, in Python with RunWriter:
+     `with ragcontract.RunWriter("{defaults.RUN}") as run: run.write(query_id, response=answer, mode="trustworthy")`,
+     with mode "abstain" where it says that it does not know. In other languages, write one JSON line per question; see
+     `rag-contract schema run`.
+  2. In {defaults.GOLDEN}, write what each answer must contain in place of "{PLACEHOLDER}". Where your documents have no
+     answer, write "expected_mode": "abstain" and remove answer_must_include. Until then, `check` exits 2.
 """
 TICK = f"""
 Next:
@@ -45,6 +55,13 @@ THEN = f"""\
   3. Run `rag-contract lint`, then `rag-contract check`.
   4. Once the retriever is good, paste what `rag-contract suggest` proposes into {{config}}, then run
      `rag-contract baseline`. A pull request that changes retrieval on purpose runs `rag-contract baseline --update`.
+  5. In {{workflow}}, put the commands of your project into the steps marked "Replace".
+  6. Commit these files and {defaults.BASELINE}. Let .gitignore have {defaults.RUN}, report.md, report.json, junit.xml.
+"""
+THEN_ANSWERS = f"""\
+  3. Run `rag-contract lint`, then `rag-contract check`.
+  4. Once the answers are good, run `rag-contract baseline`. A pull request that changes answers on purpose runs
+     `rag-contract baseline --update`. The limits are in {{config}}.
   5. In {{workflow}}, put the commands of your project into the steps marked "Replace".
   6. Commit these files and {defaults.BASELINE}. Let .gitignore have {defaults.RUN}, report.md, report.json, junit.xml.
 """
@@ -62,9 +79,12 @@ class _Asked(Struct, frozen=True, kw_only=True):
 @click.option("--questions", metavar="FILE", help="Questions for the golden file, one per line. [one example question]")
 @files_option("--from-run", f"Also write what these runs returned to {CANDIDATES}, to tick what is relevant. [none]")
 @top_option("With --from-run, how many documents of each run row to list.")
+@click.option("--answers", is_flag=True, help="Start a contract over answers instead of documents.")
 @click.option("--force", is_flag=True, help="Overwrite the files that exist, see above.")
-def command(*, questions: str | None, from_run: Sequence[str], top: int, force: bool) -> int:
+def command(*, questions: str | None, from_run: Sequence[str], top: int, answers: bool, force: bool) -> int:
     """Write a golden file, a config and a workflow to start from.
+
+    The contract is about documents, or with --answers about what the application says.
 
     Writes golden.jsonl, ragcontract.yml and .github/workflows/rag-contract.yml; in a folder of a git repository, the
     workflow goes to the repository's root. With --from-run, also writes candidates.txt, for `rag-contract label
@@ -73,15 +93,17 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, force: 
     the options ask for or, without options, all three files.
     """
     refuse_empty({"--questions": [questions], "--from-run": from_run})
+    if answers and from_run:
+        raise click.UsageError("--answers: its golden queries name no documents to tick; leave out --from-run")
     config = defaults.CONFIG_ALIAS if os.path.lexists(defaults.CONFIG_ALIAS) else defaults.CONFIG
     workflow = workflow_file(Path())
     wanted = [defaults.GOLDEN, config, workflow.path, *([CANDIDATES] if from_run else [])]
     asked_for = {*([defaults.GOLDEN] if questions is not None else []), *([CANDIDATES] if from_run else [])}
     kept = _existing(wanted, asked_for, force=force)
-    asked = _asked(questions, from_run, top)
+    asked = _asked(questions, from_run, top, [EXAMPLE, UNANSWERED] if answers else [EXAMPLE])
     contents = {
-        defaults.GOLDEN: golden_file(asked.questions),
-        config: template("ragcontract.yml"),
+        defaults.GOLDEN: golden_file(asked.questions, answers=answers),
+        config: template("answers.yml" if answers else "ragcontract.yml"),
         workflow.path: workflow.render(
             template("workflow.yml").replace(f"config: {defaults.CONFIG}", f"config: {config}")
         ),
@@ -94,7 +116,8 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, force: 
     for name in wanted:
         what = f" ({count(len(asked.questions), 'question')})" if name == defaults.GOLDEN and name not in kept else ""
         say(f"{'kept' if name in kept else 'wrote'} {visible(name)}{what}\n")
-    say((TICK if from_run else EXPORT) + THEN.format(config=config, workflow=visible(workflow.path)))
+    steps = ANSWERS + THEN_ANSWERS if answers else (TICK if from_run else EXPORT) + THEN
+    say(steps.format(config=config, workflow=visible(workflow.path)))
     return ExitCode.PASS
 
 
@@ -109,11 +132,11 @@ def _existing(wanted: Sequence[str], asked_for: set[str], *, force: bool) -> lis
     return existing
 
 
-def _asked(questions: str | None, from_run: Sequence[str], top: int) -> _Asked:
+def _asked(questions: str | None, from_run: Sequence[str], top: int, examples: list[str]) -> _Asked:
     """Return the questions of the file or the run; those of the existing golden file if there is no other source."""
     texts, repeated = read_questions(questions) if questions is not None else ([], 0)
     if not from_run:
-        texts = texts or [EXAMPLE]
+        texts = texts or examples
         return _Asked(questions=dict(zip(unique_slugs(texts), texts, strict=True)), repeated=repeated)
     # A golden file that exists stays as it is, so only its questions can be labelled.
     golden_path = defaults.GOLDEN if questions is None else None
@@ -139,9 +162,13 @@ def template(name: str) -> str:
     return (files("ragcontract") / "templates" / name).read_text("utf-8")
 
 
-def golden_file(questions: Mapping[str, str]) -> str:
-    """Return golden rows for questions by id, with a placeholder for the relevant documents."""
-    rows: list[dict[str, Any]] = [
-        {"id": name, "query": question, "relevant_doc_ids": [PLACEHOLDER]} for name, question in questions.items()
+def golden_file(questions: Mapping[str, str], *, answers: bool = False) -> str:
+    """Return golden rows for questions by id, with a placeholder for what must be found, or must be in the answer."""
+    expected: dict[str, Any] = {"relevant_doc_ids": [PLACEHOLDER]}
+    if answers:
+        expected = {"expected_mode": "trustworthy", "answer_must_include": [PLACEHOLDER]}
+    rows = [
+        {"id": name, "query": question, **({"expected_mode": "abstain"} if question == UNANSWERED else expected)}
+        for name, question in questions.items()
     ]
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

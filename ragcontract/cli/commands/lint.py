@@ -33,8 +33,9 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, wi
     """Review the contract itself for likely mistakes.
 
     Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries (a
-    note), and more relevant documents than fit into the top k. With a run, also finds relevant documents that it never
-    returns, and ranks beyond its depth. Exits 0 without --strict.
+    note), and more relevant documents than fit into the top k. For answers, finds rules that the question, the
+    reference or another rule contradicts, and texts that are found within other words. With a run, also finds relevant
+    documents that it never returns, and ranks beyond its depth. Exits 0 without --strict.
     """
     refuse_empty({"--golden": golden, "--run": run, "--config": [config]})
     refuse_run(run, without_run=without_run)
@@ -59,7 +60,7 @@ def _findings(
     contract = resolve(golden, config, BUILT_IN, has_baseline=True)  # which a review does without
     problems.include(contract.problems)
     problems.include(contract.limit_problems)
-    rows = doc_id_rows(run_paths, problems, progress)
+    rows = doc_id_rows(run_paths, problems, progress, results_required=golden.all_documents)
     exports = read_exports(((query_id, doc_ids) for query_id, doc_ids, _ in rows), golden.queries, config.config)
     found = problems.found()
     found.raise_if_any()

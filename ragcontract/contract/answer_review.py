@@ -1,0 +1,222 @@
+"""Reviews what a contract expects of answers for likely mistakes.
+
+Most are found by asking the rules themselves: what they say of the question, of the reference, and of each other's
+texts, as if that were the answer.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import permutations
+from typing import Literal, TypeAlias
+
+from ragcontract.answers.matcher_records import Matcher, Single
+from ragcontract.contract.config import Config, enforced
+from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.phrase import render
+from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation, names_of
+from ragcontract.core.run import RunRow
+from ragcontract.core.text import shorten
+from ragcontract.rules.containing import MaxChars, MustContain, MustNotContain
+from ragcontract.rules.elements import ForbiddenClaims, ForbiddenElements, RequiredElements
+from ragcontract.rules.expected_mode import ExpectedMode
+from ragcontract.rules.matching import RegexMustMatch, RegexMustNotMatch
+from ragcontract.rules.refusing import MustNotRefuse, MustRefuse
+
+AnswerName: TypeAlias = Literal[
+    "forbidden-and-required",
+    "forbidden-in-question",
+    "forbidden-in-reference",
+    "loose-number",
+    "no-abstention",
+    "reference-breaks-rule",
+    "refuse-and-answer",
+    "repeated-element",
+    "short-text",
+]
+Queries = Mapping[str, GoldenQuery]  # by id
+Found = Iterator[tuple[GoldenQuery, str]]
+
+FORBIDDING = (MustNotContain, RegexMustNotMatch, ForbiddenClaims, ForbiddenElements)
+REQUIRING = (MustContain, RegexMustMatch, RequiredElements, MaxChars)
+SAYING = (*REQUIRING, MustRefuse, MustNotRefuse)  # whether, or what, the application must answer
+SHORT = 5  # letters: shorter words are parts of many others ("rape" is in "therapeutic")
+BETWEEN = "\n¶\n"  # texts that are searched at once: no text or pattern finds anything across it
+
+
+def answer_findings(queries: Queries, config: Config) -> dict[AnswerName, Callable[[], Found]]:
+    """Return what finds each kind of mistake; none for a contract that expects nothing of answers."""
+    if not any(query.rules or query.answer for query in queries.values()):
+        return {}
+    asked = _Asked(config)
+    imported = {query.id for query in queries.values() if query.answer and query.answer.as_evaluated}
+    own = [query for query in queries.values() if query.id not in imported]
+    return {
+        "short-text": lambda: _of_rules(own, asked, _short),
+        "loose-number": lambda: _of_rules(own, asked, _loose_numbers),
+        "repeated-element": lambda: _of_rules(own, asked, _repeated),
+        "forbidden-and-required": lambda: _forbidden_and_required(own, asked),
+        "forbidden-in-question": lambda: _forbidden_in_question(own, asked),
+        "forbidden-in-reference": lambda: _forbidden_in_reference(own, asked),
+        "reference-breaks-rule": lambda: _reference_breaks(own, asked),
+        "refuse-and-answer": lambda: _refuse_and_answer(own, asked),
+        "no-abstention": lambda: _no_abstention(own),
+    }
+
+
+class _Asked:
+    """Asks the rules of a contract what they say of a text, as if it were the answer."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._context = RowContext(settings=RuleSettings(k=config.cutoffs[0], answers=config.answers))
+
+    def rules(self, query: GoldenQuery) -> list[RowRule]:
+        """Return the enforced rules of a query about its answer, or about one of its turns."""
+        judged = [rule.judged for rule in query.rules if isinstance(rule, RowRule)]
+        return [rule for rule in judged if enforced(self._config, type(rule))]
+
+    def broken(self, query: GoldenQuery, text: str, kinds: tuple[type[RowRule], ...]) -> Iterator[Violation]:
+        """Yield what these kinds of rules of a query find wrong with an answer of this text."""
+        row = RunRow(query_id=query.id, results=[], response=text)
+        for rule in self.rules(query):
+            if isinstance(rule, kinds):
+                yield from rule.violations(query, row, self._context)
+
+
+def _of_rules(queries: Iterable[GoldenQuery], asked: _Asked, find: Callable[[RowRule], Iterator[str]]) -> Found:
+    for query in queries:
+        for rule in asked.rules(query):
+            for message in find(rule):
+                yield query, f"{query.id!r} {message}"
+
+
+def _short(rule: RowRule) -> Iterator[str]:
+    for text, as_rule in _texts(rule, (MustNotContain, ForbiddenClaims, ForbiddenElements)):
+        if text.isalpha() and len(text) < SHORT:
+            advice = 'add "word": true to the rule' if as_rule else f'write {{"text": "{text}", "word": true}}'
+            yield f"forbids {text!r} anywhere, also within longer words; {advice}"
+
+
+def _loose_numbers(rule: RowRule) -> Iterator[str]:
+    for text, as_rule in _texts(rule, (MustContain, RequiredElements)):
+        if text[:1].isdigit() and text[-1:].isdigit() and not any(map(str.isalpha, text)):
+            word = f'{{"type": "must_contain", "value": "{text}", "word": true}}'
+            advice = f"use the rule {word}" if as_rule else f'write {{"text": "{text}", "word": true}}'
+            yield f"requires {text!r}, which is also found in 1{text} and {text}0; {advice}"
+
+
+def _texts(rule: RowRule, kinds: tuple[type[RowRule], ...]) -> Iterator[tuple[str, bool]]:
+    """Yield the texts that are found within words, too, and whether the rule has them itself, not in a matcher.
+
+    A pattern of letters only is such a text.
+    """
+    if not isinstance(rule, kinds):
+        return
+    if isinstance(rule, MustContain | MustNotContain):
+        yield from ((text, True) for text in (() if rule.word else rule.texts))
+        return
+    for one in _singles(_elements(rule)):
+        text = one.regex if one.text is None else one.text
+        if text and not one.word and (one.text is not None or text.isalpha()):
+            yield text, False
+
+
+def _elements(rule: RowRule) -> Sequence[Matcher]:
+    match rule:
+        case ForbiddenClaims():
+            return rule.claims
+        case RequiredElements() | ForbiddenElements():
+            return rule.elements
+        case _:
+            return ()
+
+
+def _singles(elements: Iterable[Matcher]) -> Iterator[Single]:
+    for element in elements:
+        for one in [element] if element.any is None else element.any:
+            yield Single(text=one) if isinstance(one, str) else one
+
+
+def _repeated(rule: RowRule) -> Iterator[str]:
+    """Yield elements that another one makes superfluous, as its text contains theirs."""
+    from ragcontract.answers.answer_text import answer_of
+    from ragcontract.answers.matchers import finds
+
+    texts = [one for one in _elements(rule)[: bounds.LINT_ELEMENTS] if one.text is not None]
+    for inner, outer in permutations(texts, 2):
+        if finds(inner, answer_of(outer.text or "")):
+            useless = inner if isinstance(rule, RequiredElements) else outer
+            verb = "requires" if isinstance(rule, RequiredElements) else "forbids"
+            both = f"{_short_repr(inner.text)} and {_short_repr(outer.text)}"
+            yield f"{verb} {both}, which contains it; leave {_short_repr(useless.text)} out"
+
+
+def _forbidden_and_required(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
+    for query in queries:
+        required = [text for rule in asked.rules(query) for text in _required(rule)]
+        for one in asked.broken(query, BETWEEN.join(required), FORBIDDING) if required else ():
+            yield query, f"{query.id!r} requires and forbids the same: {_said(one)}; take one out"
+
+
+def _required(rule: RowRule) -> Iterator[str]:
+    """Yield the texts without which a rule is broken."""
+    if isinstance(rule, MustContain) and (rule.value is not None or len(rule.texts) == 1):
+        yield from rule.texts
+    if isinstance(rule, RequiredElements) and rule.least == len(rule.elements):
+        yield from (one.text for one in rule.elements if one.text is not None)
+
+
+def _forbidden_in_question(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
+    for query in queries:
+        for one in asked.broken(query, query.query, FORBIDDING):
+            advice = "an answer that repeats the question breaks it; forbid only what a wrong answer says"
+            yield query, f"{query.id!r} forbids what its own question says: {_said(one)}; {advice}"
+
+
+def _forbidden_in_reference(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
+    for query in queries:
+        for field in ("reference_contexts", "reference_claims"):
+            texts: Sequence[str] = getattr(query.answer, field, None) or ()
+            for one in asked.broken(query, BETWEEN.join(texts), FORBIDDING) if texts else ():
+                advice = "an answer that quotes them breaks it; forbid only what a wrong answer says"
+                yield query, f"{query.id!r} forbids what its {field} say: {_said(one)}; {advice}"
+
+
+def _reference_breaks(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
+    for query in queries:
+        reference = query.answer and query.answer.reference
+        for one in asked.broken(query, reference, (*FORBIDDING, *REQUIRING)) if reference else ():
+            yield query, f"{query.id!r} has a reference that breaks {one.rule}: {_said(one)}; correct one of them"
+
+
+def _refuse_and_answer(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
+    """Yield queries that must both refuse and answer."""
+    for query in queries:
+        if query.answer and query.answer.turns:
+            continue  # one turn may refuse and another one answer
+        refuse: list[str] = []
+        answer: list[str] = []
+        for rule in asked.rules(query):
+            if isinstance(rule, MustRefuse | MustNotRefuse):
+                (refuse if isinstance(rule, MustRefuse) else answer).append(names_of(type(rule))[0])
+            elif isinstance(rule, ExpectedMode):
+                (refuse if rule.mode == "abstain" else answer).append(f"expected_mode {rule.mode}")
+        if refuse and answer:
+            yield query, f"{query.id!r} has {refuse[0]} and {answer[0]}, so it can never pass; take one out"
+
+
+def _no_abstention(queries: Iterable[GoldenQuery]) -> Found:
+    for query in queries:
+        says = query.answer and (query.answer.expected_mode or query.answer.expected_label or query.answer.reference)
+        wants = any(isinstance(rule, SAYING) for rule in query.rules)
+        if query.names_documents and not query.relevant_doc_ids and not says and not wants:
+            advice = 'add "expected_mode": "abstain", or the rule must_refuse'
+            yield query, f"{query.id!r} has no relevant documents, and may be answered all the same; {advice}"
+
+
+def _said(violation: Violation) -> str:
+    return f"expected {render(violation.expected)}; found: {render(violation.found)}"
+
+
+def _short_repr(text: str | None) -> str:
+    return repr(shorten(text or "", bounds.EXCERPT))
