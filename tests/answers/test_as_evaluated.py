@@ -23,8 +23,8 @@ def test_a_phrase_clears_what_lies_within_it_however_long() -> None:
 
 
 def test_a_long_phrase_clears_what_follows_a_short_one_in_it() -> None:
-    allowed = (Matcher(regex="no .* said"), Matcher(regex="no"))
-    assert forbidden_claims((Matcher(regex=r"\$\d"),), allowed, "no $5 said") == []
+    allowed = (Matcher(regex="no .* said"), Matcher(regex="ask"))
+    assert forbidden_claims((Matcher(regex=r"\$\d"),), allowed, "no ask $5 said") == []
 
 
 def test_a_text_is_cleared_by_a_phrase_anywhere() -> None:
