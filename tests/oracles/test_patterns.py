@@ -50,9 +50,9 @@ def _one(kind: Any, value: Any, dice: random.Random) -> str:
     if kind is code.LITERAL:
         return chr(value)
     if kind is code.IN:
-        members: list[tuple[Any, Any]] = [one for one in value if one[0] is not code.NEGATE]
-        of_kind, chosen = dice.choice(members)
-        return dice.choice(ANYTHING) if len(members) < len(value) else _member(of_kind, chosen, dice)
+        negated = value[0][0] is code.NEGATE
+        inner, member = dice.choice([one for one in value if one[0] is not code.NEGATE])
+        return dice.choice(ANYTHING) if negated else _member(inner, member, dice)
     if kind in {code.MAX_REPEAT, code.MIN_REPEAT}:
         least, most, inner = value
         return "".join(matching(inner, dice) for _ in range(dice.randint(least, min(int(most), least + 3))))
