@@ -229,7 +229,7 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "relevant documents that are null": (
         {"relevant_doc_ids": None},
-        ["relevant_doc_ids: is missing; give the documents to be found, [] if nothing answers it, " + OF_ANSWERS],
+        ["relevant_doc_ids: is missing; give the documents to be found, [] if nothing answers it, or " + OF_ANSWERS],
     ),
     "relevant documents in nested lists": (
         {"relevant_doc_ids": ["a", ["b", ["c", ["d"]]]]},
