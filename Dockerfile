@@ -7,10 +7,15 @@ FROM ${BASE} AS build
 RUN python -m venv --without-pip /opt/venv && python -m venv --without-pip /opt/build
 COPY requirements/image.txt requirements/build.txt /src/requirements/
 # Everything that comes from the network is checked against its hash.
-# Left out: PyYAML's C part, which loads with it and parses nothing here, and what packages ship of their tests.
+# Left out: PyYAML's C part, which loads with it and parses nothing here; of rapidfuzz, the compiled parts for fuzzy
+# search and the second build of the distances, for AVX2, because a check compares one pair of texts at a time, which
+# that build does not speed up; what packages ship of their tests and of types.
 RUN pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --require-hashes --requirement /src/requirements/image.txt \
     && cd /opt/venv/lib/python3*/site-packages \
-    && rm -rf yaml/_yaml*.so jsonschema/benchmarks jsonschema/tests referencing/tests
+    && rm -rf yaml/_yaml*.so jsonschema/benchmarks jsonschema/tests referencing/tests \
+        rapidfuzz/fuzz_cpp*.so rapidfuzz/process_cpp* rapidfuzz/utils_cpp*.so rapidfuzz/distance/*_avx2*.so \
+        rapidfuzz/__pyinstaller \
+    && find rapidfuzz re2 -name '*.pyi' -delete
 RUN pip --python /opt/build/bin/python install --no-cache-dir --no-deps --require-hashes --requirement /src/requirements/build.txt
 COPY pyproject.toml README.md LICENSE /src/
 COPY ragcontract /src/ragcontract

@@ -12,11 +12,13 @@ from scripts import requirements
 # What the package itself imports, and for what. Everything else is there because one of these needs it.
 PURPOSES = {
     "click": "the command line",
+    "google-re2": "patterns in rules about answers",
     "jinja2": "the HTML report",
     "jsonschema": "validating configurations and reports",
     "junit-xml": "the JUnit report",
     "msgspec": "reading and writing JSON",
     "pyyaml": "reading the configuration",
+    "rapidfuzz": "distances between texts",
     "requests": "GitHub's API",
 }
 

@@ -31,6 +31,7 @@ STRICTEST_FIRST: dict[str, Sequence[Value]] = {
 }
 ENFORCED: Sequence[Value] = (True, "new", False)
 SWITCH = "per_query.enforce_"
+RULES_AS_WELL = {"expected_mode", "expected_label"}
 LOWER_IS_WEAKER = {"fail_on.alpha", "per_query.forbidden_within"}
 Comparable = tuple[bool, float]  # only numbers with the same first part can be compared
 
@@ -146,9 +147,9 @@ def _types(rules: Counter[str]) -> Counter[str]:
 def _of_references(item: ChangedItem, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Step]:
     """Yield how the references of a query changed: a metric is compared only where it had the same one.
 
-    ``expected_mode`` is a rule as well, and counted as that.
+    What is a rule as well is counted as that.
     """
-    names = [name for name in dict.fromkeys([*before, *now]) if name != "expected_mode"]
+    names = [name for name in dict.fromkeys([*before, *now]) if name not in RULES_AS_WELL]
     kinds: dict[ChangeKind, bool] = {
         "references_removed": any(name not in now for name in names),
         "references_changed": any(name in before and name in now and before[name] != now[name] for name in names),

@@ -63,7 +63,7 @@ class ContextRecallText:
         measure, threshold = self._options.measure, self._options.threshold
         try:
             return (recall_of_texts(retrieved, query.answer.reference_contexts, measure=measure, threshold=threshold),)
-        except NoWordsError:
+        except (NoWordsError, ImportError):
             return ()  # the contract is refused for it, by its complaint
         except CannotScoreError as error:
             return Missing(str(error))

@@ -51,7 +51,8 @@ class ToolUse:
         """Store the key of the metric and its options."""
         self._key, self._options = key, options
         self._score: Score | None = None
-        way = ", ".join(f"{name}: {getattr(options, name)}" for name in options.__struct_fields__)
+        given = {name: getattr(options, name) for name in options.__struct_fields__}
+        way = ", ".join(name if value is True else str(value) for name, value in given.items() if value is not False)
         self.metrics = (Metric(key=key, label=LABELS[key], suggested=key == "tool_f1", fingerprint=way),)
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:

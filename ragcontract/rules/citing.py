@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.numbers import count
 from ragcontract.core.phrase import Name
 from ragcontract.core.rule import RowContext, Violation
 from ragcontract.core.run import RunRow
@@ -32,7 +31,6 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
         answer = answer_in(row).text
         doc_ids = frozenset(row.doc_ids)
         texts = len(row.results) if row.retrieved_contexts is None else len(row.retrieved_contexts)
-        there = f"citations of the {count(texts, 'retrieved text')}" if texts else "no citation of a text"
         cited = False
         for found in re.finditer(_NUMBERED, answer):
             if found[1] in doc_ids:
@@ -43,7 +41,7 @@ class MustCite(AnswerRule, frozen=True, kw_only=True, gc=False, tag="must_cite")
             if beyond is not None:
                 yield Violation(
                     rule="must_cite",
-                    expected=(there,),
+                    expected=(f"citations up to [{texts}]" if texts else "no citation of a text",),
                     found=(Name(f"[{beyond}]", said=True), " in ", excerpt(answer, *found.span())),
                     causes=("points to nothing",),
                 )

@@ -1,6 +1,7 @@
 """The real image, run as a runner would, talking HTTP to the stand-in for GitHub."""
 
 import gzip
+import json
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ from tests import scenarios
 from tests.container.base import base
 from tests.github.standin import GitHub, Sent
 from tests.needs import require
-from tests.runner import IMAGE, ROOT, InContainer, Runner
+from tests.runner import IMAGE, ROOT, InContainer, InProcess, Runner
 
 pytestmark = pytest.mark.container
 
@@ -87,6 +88,20 @@ def test_broken_input_exits_2_and_says_so_in_the_summary_and_the_comment(runner:
     assert "could not be judged" in github.bodies()[0]
 
 
+def test_a_check_of_answers_says_what_it_says_outside_of_the_container(runner: InContainer, github: GitHub) -> None:
+    outside = InProcess(runner.folder / "outside", github)
+    reports = []
+    for one in (runner, outside):
+        scenarios.answers(one.workspace)
+        result = one.run({"scores": "scores.jsonl", "comment": "never", "junit": "junit.xml"})
+        assert result.exit_code == 1, result.log
+        written = [(one.workspace / name).read_text() for name in ("report.json", "report.md", "junit.xml")]
+        reports.append([re.sub(r"\d{4}-\d\d-\d\dT[\d:]{8}\+00:00", "", text) for text in (*written, result.summary)])
+    assert reports[0] == reports[1]
+    broken = json.loads((runner.workspace / "report.json").read_text())["failed_checks"]
+    assert {"regex_must_match", "json_schema", "forbidden_claims"} <= set(re.findall(r"\w+", json.dumps(broken)))
+
+
 def test_the_files_it_writes_belong_to_the_owner_of_the_workspace(runner: Runner) -> None:
     scenarios.passing(runner.workspace)
     result = runner.run({"junit": "new/folder/junit.xml"})
@@ -126,6 +141,7 @@ def test_no_run_has_to_compile_a_module(runner: InContainer, without_bytecode: s
         (scenarios.unusable, {}, {}),
         (lambda workspace: (workspace / "ragcontract.yml").write_text(broken), {}, {}),
         (_packed, {"config": ""}, {}),
+        (scenarios.answers, {"scores": "scores.jsonl", "config": "ragcontract.yml"}, {}),
         (
             lambda _workspace: None,
             {"mode": "post-comment"},

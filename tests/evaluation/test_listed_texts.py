@@ -30,7 +30,7 @@ TEXTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("needs", [frozenset[str](), frozenset(TEXTS)], ids=["not read", "read by rules"])
 def test_a_row_says_the_same_whether_rules_read_it_or_not(needs: frozenset[str]) -> None:
-    assert read(needs, **TEXTS) == Said(**TEXTS)  # type: ignore[arg-type]
+    assert read(needs, **TEXTS) == Said(**TEXTS)
 
 
 def test_a_row_that_says_nothing_has_nothing() -> None:

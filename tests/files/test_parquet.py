@@ -123,6 +123,12 @@ def test_golden_queries_have_all_their_fields(tmp_path: Path) -> None:
         assert [fields(query) for query in found.values()] == [fields(query) for query in wanted.values()]
 
 
+def test_claims_and_elements_in_columns_are_texts(tmp_path: Path) -> None:
+    rows = [{"id": "q", "query": "Q?", "forbidden_claims": ["a|b"], "required_elements": ["c"], "min_required": 1}]
+    listed = load_golden(write_jsonl(tmp_path / "golden.jsonl", rows))
+    assert load_golden(write(tmp_path / "golden.parquet", rows))["q"].rules == listed["q"].rules != ()
+
+
 def fields(query: Any) -> dict[str, Any]:
     return {name: getattr(query, name) for name in query.__struct_fields__ if name != "location"}
 

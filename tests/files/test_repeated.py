@@ -44,3 +44,11 @@ def test_a_sort_that_repeats_leaves_room_for_others() -> None:
 def test_problems_in_one_line_are_in_this_line() -> None:
     found = collected(*((f"a:1: x[{n}]", "is bad") for n in range(5)))
     assert found.problems == ("a:1: x[0]: is bad (and 4 more like this, in this line)",)
+
+
+def test_what_different_queries_lack_is_distinguished_by_what_it_is_and_not_by_the_query() -> None:
+    lacking = [f'query "q\\"{line}" has no {field}; export it' for line, field in enumerate(["label", "mode"] * 4)]
+    found = collected(*((f"a:{line}", message) for line, message in enumerate(lacking, 1)))
+    assert [problem.partition(" (and")[2] for problem in found.problems] == [
+        f" 3 more like this, in lines {lines})" for lines in ("1, 3, 5, 7", "2, 4, 6, 8")
+    ]

@@ -144,3 +144,34 @@ def test_no_more_of_a_value_is_read_than_is_explained(optional: bool) -> None:
     record = Optional if optional else Row
     few, many = (work(lambda: mismatches({"results": [0] * faults}, record)) for faults in (100, 2_000))  # noqa: B023
     assert many < 2 * few
+
+
+class Cat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag="cat"):
+    lives: int
+
+
+class Dog(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag="dog"):
+    name: str
+
+
+class Owner(Struct, frozen=True, kw_only=True):
+    pets: list[Cat | Dog] = []
+
+
+@pytest.mark.parametrize(
+    ("pet", "expected"),
+    [
+        ({"type": "cat", "lives": "9"}, Mismatch(("pets", 0, "lives"), "expected a whole number, found")),
+        ({"type": "dog", "lives": 9}, Mismatch(("pets", 0, "lives"), "unknown key; known here: type, name")),
+        ({"type": "god"}, Mismatch(("pets", 0, "type"), 'expected "cat" or "dog", found "god"')),
+        ({"type": "dogg"}, Mismatch(("pets", 0, "type"), 'found "dogg"; did you mean "dog"?')),
+        ({"type": 7}, Mismatch(("pets", 0, "type"), 'expected "cat" or "dog", found 7')),
+        ({"lives": 9}, Mismatch(("pets", 0, "type"), "is missing")),
+        ("cat", Mismatch(("pets", 0), "expected an object, found")),
+    ],
+)
+def test_of_several_records_only_the_one_that_is_meant_is_explained(pet: object, expected: Mismatch) -> None:
+    found = mismatches({"pets": [pet]}, Owner)
+    assert [one.path for one in found if one.path == expected.path] == [expected.path]
+    assert all(expected.message in one.message for one in found if one.path == expected.path)
+    assert len(found) == (2 if isinstance(pet, dict) and pet == {"type": "dog", "lives": 9} else 1)

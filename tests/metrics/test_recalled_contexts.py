@@ -1,5 +1,6 @@
 """The context recall of a row: what is compared, and what a row must have."""
 
+import sys
 from typing import Any
 
 import pytest
@@ -103,7 +104,7 @@ def test_a_threshold_at_which_unrelated_sentences_count_is_warned_of(
 
 
 def test_without_rapidfuzz_a_distance_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "rapidfuzz", None)
+    monkeypatch.setitem(sys.modules, "rapidfuzz", None)
     [complaint] = family(measure="levenshtein").complaints([])
     assert (complaint.option, complaint.warns) == (("metrics", "context_recall_text", "measure"), False)
     assert complaint.message.startswith("levenshtein needs rapidfuzz; install it: pip install 'rag-contract[text]'")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import Row
-from tests.rules.answers import broken, refusal, rule, says
+from tests.rules.answers import broken, decided, refusal, rule, says
 
 ANSWER = says("It is 5.")
 UNSURE = "warn must_refuse: expected a refusal; found: It is 5. (judged by common English phrases only)"
@@ -50,3 +50,11 @@ def test_a_refusal_that_is_not(tmp_path: Path, answered: Row, config: str, evide
 def test_without_a_response_only_other_evidence_can_be_judged(tmp_path: Path) -> None:
     assert "has no response" in refusal(tmp_path, rule("must_refuse"), {})[0]
     assert "has no response" in refusal(tmp_path, rule("must_refuse"), {"mode": "trustworthy"})[0]
+
+
+def test_a_warning_does_not_fail_the_check(tmp_path: Path) -> None:
+    assert decided(tmp_path, rule("must_refuse"), ANSWER).verdict == "pass"
+    assert decided(tmp_path, rule("must_refuse"), ANSWER, PINNED).verdict == "fail"
+    both = {"rules": [{"type": "must_refuse"}, {"type": "max_chars", "value": 3}]}
+    assert {one.status for one in decided(tmp_path, both, ANSWER).findings} == {"warn", "fail"}
+    assert decided(tmp_path, both, ANSWER).verdict == "fail"
