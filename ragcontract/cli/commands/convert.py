@@ -98,7 +98,9 @@ OF_FORMAT = {
 def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     """Convert files from and to other tools' formats.
 
-    These are TREC, BEIR and ragas both ways; CSV, fitz-gov and the scores of other tools are only read. Give the files to read, and with the -out options the files to write. Exits 2 and writes nothing if an input has
+    These are TREC, BEIR and ragas both ways; CSV, fitz-gov and the scores of other tools are only read.
+
+    Give the files to read, and with the -out options the files to write. Exits 2 and writes nothing if an input has
     problems, or if a file to write exists and --force is not given.
     """
     if source == target:
