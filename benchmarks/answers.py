@@ -1,7 +1,7 @@
 """What a check of answers costs: three rules for each answer, and context recall by text, over reading the same rows.
 
-``python -m benchmarks.answers golden.jsonl current_run.jsonl`` reads the files with this package's own readers, every field that
-the check needs, and judges nothing; with ``--bare`` they are only decoded, without any of the checks of readers.
+``python -m benchmarks.answers golden.jsonl current_run.jsonl`` reads the files with this package's own readers, every
+field that the check needs, and judges nothing; with ``--bare`` they are only decoded, without the readers' checks.
 """
 
 import random
@@ -16,10 +16,8 @@ from benchmarks.rounds import Command
 
 TEXTS, LENGTH = 5, 600  # results a row, and characters of the text of each
 LOST = 0.2  # how many of the references are in no text
-FEW, MANY = 10_000, 50_000  # queries
+QUERIES, ROUNDS = 10_000, 3
 CHECKED, READ, BARE = "the check", "reading", "decoding"
-LIMIT = 3.0  # times the CPU time of reading
-GROWTH = 1.5  # bytes of memory a byte of the golden file: the run, ten times as large, is not held
 CONFIG = "minimums:\n  context_recall_text: 0.5\n"
 NEEDS = frozenset({"results", "results.text", "retrieved_contexts", "response", "error", "finish_reason"})
 
@@ -107,10 +105,11 @@ def rows(queries: int) -> Iterator[tuple[Row, Row]]:
         )
 
 
-def commands(made: Path, python: str, check: list[str], environ: dict[str, str]) -> dict[str, Command]:
+def commands(made: Path, bin_folder: Path, environ: dict[str, str]) -> dict[str, Command]:
     """Return the check, and what it is compared with, over the files in ``made``."""
     files = [str(made / GOLDEN), str(made / RUN)]
-    judge = [*check, "check", "--golden", files[0], "--run", files[1], "--config", str(made / CONFIG_FILE), "--quiet"]
+    python, check = str(bin_folder / "python"), str(bin_folder / "rag-contract")
+    judge = [check, "check", "--golden", files[0], "--run", files[1], "--config", str(made / CONFIG_FILE), "--quiet"]
     own = [python, "-m", "benchmarks.answers"]
     found = {CHECKED: judge, READ: [*own, *files], BARE: [*own, "--bare", *files]}
     log = str(made / "log")

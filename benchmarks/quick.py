@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks import data, tools
+from benchmarks import answers, data, tools
 from benchmarks.environments import ROOT
 from benchmarks.rounds import Command, Samples, interleaved, measure, ratio
 
@@ -38,19 +38,24 @@ def compare(stored: Ratios, now: Ratios) -> tuple[list[str], list[str]]:
     return worse, better
 
 
-def ratios(small: Samples, large: Samples) -> dict[str, float]:
+def ratios(small: Samples, large: Samples, answered: Samples) -> dict[str, float]:
     """Return the ratios that are stored."""
     return {
         "CPU time of a small check over bare imports": ratio(small, tools.OURS, tools.BARE, "cpu"),
         "CPU time over the decode floor": ratio(large, tools.OURS, tools.FLOOR, "cpu"),
         "memory over the decode floor": ratio(large, tools.OURS, tools.FLOOR, "peak"),
+        "CPU time of answers over reading them": ratio(answered, answers.CHECKED, answers.READ, "cpu"),
+        "memory of answers over reading them": ratio(answered, answers.CHECKED, answers.READ, "peak"),
     }
 
 
 def take(folder: Path) -> dict[str, float]:
     """Measure, with the interpreter that runs this."""
     by_shape = {shape.name: interleaved(_commands(shape, folder), ROUNDS[shape.name]) for shape in (SMALL, LARGE)}
-    return ratios(by_shape[SMALL.name], by_shape[LARGE.name])
+    bin_folder = Path(sys.executable).parent
+    made = answers.make(answers.QUERIES, folder)
+    commands = answers.commands(made, bin_folder, {"PYTHONPATH": str(ROOT)})
+    return ratios(by_shape[SMALL.name], by_shape[LARGE.name], interleaved(commands, answers.ROUNDS))
 
 
 def _commands(shape: data.Shape, folder: Path) -> dict[str, Command]:

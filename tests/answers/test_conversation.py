@@ -130,3 +130,9 @@ def test_metrics_see_the_calls_of_all_turns_and_the_last_response() -> None:
     assert (joined.response, joined.tool_calls) == ("b", [CALL, CALL])
     own = row(USER, said("a", tool_calls=[CALL]), response="own", tool_calls=[])
     assert whole(own, turns) == own
+
+
+def test_an_error_before_the_first_turn_leaves_all_turns_without_an_answer() -> None:
+    for messages in (None, []):
+        turns = turns_of(RunRow(query_id="q", results=[], messages=messages, error="down"), 2)
+        assert [turn.row.error for turn in turns if not isinstance(turn, str)] == ["down", "down"]

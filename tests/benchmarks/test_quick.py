@@ -4,7 +4,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks import quick, tools
+from benchmarks import answers, quick, tools
 from tests.benchmarks.builders import sample
 
 STORED = {"memory": 2.0, "time": 4.0}
@@ -30,12 +30,13 @@ def test_a_ratio_that_is_on_one_side_only_is_no_pass() -> None:
 
 def test_the_stored_ratios_are_those_that_are_measured() -> None:
     one = [sample()]
-    measured = quick.ratios({tools.OURS: one, tools.BARE: one}, {tools.OURS: one, tools.FLOOR: one})
+    of_answers = {answers.CHECKED: one, answers.READ: one}
+    measured = quick.ratios({tools.OURS: one, tools.BARE: one}, {tools.OURS: one, tools.FLOOR: one}, of_answers)
     assert measured.keys() == msgspec.json.decode(quick.STORED.read_bytes()).keys()
     assert set(measured.values()) == {1}
 
 
-def answers(*factors: float) -> Callable[[Path], dict[str, float]]:
+def measured_as(*factors: float) -> Callable[[Path], dict[str, float]]:
     stored = msgspec.json.decode(quick.STORED.read_bytes(), type=dict[str, float])
     waiting = iter(factors)
 
@@ -52,5 +53,5 @@ def answers(*factors: float) -> Callable[[Path], dict[str, float]]:
 def test_what_is_worse_is_measured_again_before_it_fails(
     factors: tuple[float, ...], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert quick.main(tmp_path, store=False, take=answers(*factors)) == code
+    assert quick.main(tmp_path, store=False, take=measured_as(*factors)) == code
     assert ("worse: " in capsys.readouterr().err) == bool(code)
