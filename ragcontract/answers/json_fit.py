@@ -19,6 +19,9 @@ from ragcontract.files.schema import dotted, shown
 Schema: TypeAlias = dict[str, Any] | bool
 Path: TypeAlias = tuple[str | int, ...]
 
+SIDE_BY_SIDE = 10  # values that are compared in the time of a step
+SEARCH, SEARCHED = 10, 200  # the steps that a search takes, and the characters that are searched in one
+
 
 class TooMuchWorkError(Exception):
     """The document takes more than ``bounds.SCHEMA_STEPS`` steps, or the schema refers to itself without end."""
@@ -61,28 +64,55 @@ class _Fit:
     def __init__(self, root: Schema) -> None:
         self._root = root
         self._left = bounds.SCHEMA_STEPS
+        self._sizes: dict[int, int] = {}
 
     def misfits(self, schema: Schema, value: object, path: Path) -> Iterator[Misfit]:
         """Yield how a value does not fit; the value of a keyword may be a schema again."""
+        self._spend(1)
         if schema is False:
             yield Misfit(dotted(path), "false", "nothing", shown(value))
         if isinstance(schema, bool):
             return
         for keyword, wanted in schema.items():
-            self._left -= 1
-            if self._left < 0:
-                raise TooMuchWorkError
+            self._spend(1)
+            if keyword in _COMPARED_WHOLE:
+                self._spend(self._size_of(wanted) // SIDE_BY_SIDE)
             if simple := _SIMPLE.get(keyword):
                 if not simple(wanted, value):
                     yield Misfit(dotted(path), keyword, shown(wanted), shown(value))
             elif keyword in _NESTED:
                 yield from getattr(self, f"_{keyword.lstrip('$')}")(wanted, value, path, schema)
 
+    def _spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise TooMuchWorkError
+
+    def _size_of(self, wanted: object) -> int:
+        """Return the size of a part of the schema, which is found once."""
+        if id(wanted) not in self._sizes:
+            self._sizes[id(wanted)] = _size(wanted)
+        return self._sizes[id(wanted)]
+
+    def _matches(self, pattern: str, text: str) -> bool:
+        self._spend(SEARCH + len(text) // SEARCHED)
+        return compiled(pattern, ignore_case=False).search(Answer(text, compose=False)) is not None
+
     def _fits(self, schema: Schema, value: object) -> bool:
         return next(self.misfits(schema, value, ()), None) is None
 
     def _ref(self, wanted: str, value: object, path: Path, _: Schema) -> Iterator[Misfit]:
         yield from self.misfits(target(self._root, wanted), value, path)
+
+    def _pattern(self, wanted: str, value: object, path: Path, _: Schema) -> Iterator[Misfit]:
+        if isinstance(value, str) and not self._matches(wanted, value):
+            yield Misfit(dotted(path), "pattern", shown(wanted), shown(value))
+
+    def _uniqueItems(self, wanted: bool, value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: FBT001, N802
+        items = _list(value) if wanted else []
+        self._spend(_size(items))
+        if len({_identity(item) for item in items}) < len(items):
+            yield Misfit(dotted(path), "uniqueItems", shown(wanted), shown(value))
 
     def _allOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: N802
         for schema in wanted:
@@ -114,7 +144,7 @@ class _Fit:
     ) -> Iterator[Misfit]:
         for name, inner in _members(value):
             for pattern, schema in wanted.items():
-                if _matches(pattern, name):
+                if self._matches(pattern, name):
                     yield from self.misfits(schema, inner, (*path, name))
 
     def _additionalProperties(  # noqa: N802
@@ -122,8 +152,8 @@ class _Fit:
     ) -> Iterator[Misfit]:
         known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
         for name, inner in _members(value):
-            self._left -= 1
-            if name not in known and not any(_matches(pattern, name) for pattern in patterns):
+            self._spend(1)
+            if name not in known and not any(self._matches(pattern, name) for pattern in patterns):
                 if wanted is False:
                     yield Misfit(dotted(path), "additionalProperties", "false", shown(name))
                 yield from self.misfits(wanted, inner, (*path, name))
@@ -163,8 +193,13 @@ def _members(value: object) -> list[tuple[str, Any]]:
     return list(value.items()) if isinstance(value, dict) else []
 
 
-def _matches(pattern: str, text: str) -> bool:
-    return compiled(pattern, ignore_case=False).search(Answer(text, compose=False)) is not None
+def _size(value: object) -> int:
+    """Return how many values a JSON value holds; a long text counts as several."""
+    if isinstance(value, list):
+        return 1 + sum(map(_size, value))
+    if isinstance(value, dict):
+        return 1 + sum(_size(name) + _size(inner) for name, inner in value.items())
+    return 1 + len(value) // SEARCHED if isinstance(value, str) else 1
 
 
 def _is(kind: str, value: object) -> bool:
@@ -197,11 +232,6 @@ def _identity(value: object) -> str:
     return repr(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
-def _unique(wanted: bool, value: object) -> bool:  # noqa: FBT001 (the keyword's value)
-    items = _list(value)
-    return not wanted or len({_identity(item) for item in items}) == len(items)
-
-
 def _multiple(wanted: float, value: object) -> bool:
     return not _number(value) or Fraction(repr(value)) % Fraction(repr(wanted)) == 0
 
@@ -221,7 +251,7 @@ def _required(wanted: list[str], value: object) -> bool:
 _TYPES: Mapping[str, Any] = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
 _SIMPLE: Mapping[str, Callable[[Any, Any], bool]] = {
     "type": lambda wanted, value: any(_is(one, value) for one in ([wanted] if isinstance(wanted, str) else wanted)),
-    "enum": lambda wanted, value: any(equal(one, value) for one in wanted),
+    "enum": lambda wanted, value: any(one == value and equal(one, value) for one in wanted),
     "const": equal,
     "required": _required,
     "dependentRequired": lambda wanted, value: all(
@@ -238,11 +268,11 @@ _SIMPLE: Mapping[str, Callable[[Any, Any], bool]] = {
     "exclusiveMinimum": _compared(lambda value, least: value > least),
     "exclusiveMaximum": _compared(lambda value, most: value < most),
     "multipleOf": _multiple,
-    "uniqueItems": _unique,
-    "pattern": lambda wanted, value: not isinstance(value, str) or _matches(wanted, value),
 }
 _NESTED = frozenset(
     {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "properties", "patternProperties", "additionalProperties"}
-    | {"propertyNames", "dependentSchemas", "prefixItems", "items", "contains"}
+    | {"propertyNames", "dependentSchemas", "prefixItems", "items", "contains", "pattern", "uniqueItems"}
 )
+# A value may be compared with all that is listed under these.
+_COMPARED_WHOLE = frozenset({"enum", "const", "required", "dependentRequired", "properties", "dependentSchemas"})
 CHECKED = frozenset(_SIMPLE) | _NESTED

@@ -153,6 +153,26 @@ def test_a_schema_without_end_stops() -> None:
 @pytest.mark.parametrize(
     ("schema", "item"),
     [
+        ({"items": {"enum": [f"{n}" for n in range(1_000)]}}, "999"),
+        ({"items": {"properties": {f"a{n}": True for n in range(800)}}}, {}),
+        ({"items": {"dependentRequired": {f"a{n}": [] for n in range(800)}}}, {}),
+        ({"items": {"allOf": [{"pattern": "b$"}] * 500}}, "ab"),
+        ({"items": {"patternProperties": {f"^a{n}": True for n in range(800)}}}, {"b": 1}),
+        ({"allOf": [{"uniqueItems": True}] * 800}, 0),
+        ({"allOf": [{"items": {}}] * 800}, 0),
+    ],
+)
+def test_a_schema_that_multiplies_the_work_stops(schema: dict[str, Any], item: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(bounds, "SCHEMA_STEPS", 10_000)
+    assert schema_fault(schema) is None
+    items = list(range(200)) if item == 0 else [item] * 200
+    with pytest.raises(TooMuchWorkError):
+        misfit(items, schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "item"),
+    [
         ({"uniqueItems": True}, "[{}]"),
         ({"items": {"anyOf": [{"type": "string"}] * 20}}, "1"),
         ({"anyOf": [{"type": "string"}] * 500}, "1"),

@@ -58,7 +58,7 @@ def a_schema(lab: Lab, size: int) -> bool:
 
 def steps(_: Lab, count: int) -> bool:
     try:
-        return misfit([1] * (count - 1), {"items": {"type": "integer"}}) is None
+        return misfit([1] * (count - 2), {"items": True}) is None
     except TooMuchWorkError:
         return False
 
