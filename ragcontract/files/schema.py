@@ -180,7 +180,7 @@ def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, A
         wanted = _types(schema, definitions)
         if wanted & {"integer", "number", "boolean"}:
             message += "; leave the quotes out" if _is_json_scalar(instance) else ""
-        elif "array" in wanted:
+        elif "array" in wanted and instance:
             message += f"; write [{_brief(instance, levels=0)}] for a list of one"
     return message
 

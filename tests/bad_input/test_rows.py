@@ -272,6 +272,7 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"tags": "policy"},
         ['tags: expected a list, found "policy" (text); write ["policy"] for a list of one'],
     ),
+    "tags that are an empty text": ({"tags": ""}, ['tags: expected a list, found "" (text)']),
     "tags in a nested list": ({"tags": [["a"]]}, ['tags[0]: expected text of 1 to 200 characters, found ["a"]']),
     "metadata that is a list": ({"metadata": []}, ["metadata: expected an object, found []"]),
     "a negative grade": (

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.core.said import Said, ToolCall
+from ragcontract.core.said import Message, Said, ToolCall
 from ragcontract.reports.html import page
 from ragcontract.reports.report import Report
 from tests.browser import Browser
@@ -37,6 +37,15 @@ def test_an_open_broken_query_shows_what_was_said_on_both_sides(browser: Browser
         *("Answer", "Yes.", "No.", "Sorry."),
         *("Tool calls", "none", 'find {"id": 7}', "send", "… 2 more"),
         *("Contexts", "Seen.", "More.", "Seen."),
+    ]
+
+
+def test_a_conversation_is_shown_message_by_message(browser: Browser, tmp_path: Path) -> None:
+    said = Said(messages=(Message(role="user", text="When?"), Message(role="assistant")), more_messages=1)
+    text = opened(browser, tmp_path, saying(said))
+    assert [line for line in text.replace("\t", "\n").split("\n") if line] == [
+        *("What was answered", "Now"),
+        *("Conversation", "user: When?", "assistant: (empty)", "… 1 more"),
     ]
 
 
