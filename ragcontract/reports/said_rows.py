@@ -9,7 +9,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import broken_queries, not_failing_queries
 from ragcontract.reports.report import QueryReport, Report
 
-ANSWER, CONTEXTS, CONVERSATION = "Answer", "Contexts", "Conversation"
+ANSWER, CONTEXTS, CONVERSATION = "Answer", "Contexts", "Messages"
 _TEXTS = {
     "response": ANSWER,
     "error": "Error",
