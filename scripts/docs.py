@@ -19,6 +19,7 @@ from ragcontract.cli.commands.init import template
 from ragcontract.cli.main import COMMANDS, cli
 from ragcontract.files.schema import describe
 from ragcontract.schemas import schema_of
+from scripts import answers_page
 from scripts.components import components
 from scripts.limits import groups
 
@@ -195,6 +196,14 @@ def _limits() -> str:
     )
 
 
+def _answers(page: str) -> str:
+    tables = {
+        "rules": lambda: _table(["rule", "written in", "holds if"], answers_page.rules()),
+        "metrics": lambda: _table(["metric", "in reports", "better", "switched on by"], answers_page.metrics()),
+    }
+    return answers_page.render_examples(parts(tables)(page))
+
+
 def _file(name: str) -> Part:
     language = {".yml": "yaml", ".py": "python"}.get(Path(name).suffix, "text")
     return lambda: f"```{language}\n{(ROOT / name).read_text()}```\n"
@@ -205,6 +214,7 @@ RECIPES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "examples" / "r
 
 PAGES: dict[str, Render] = {
     "README.md": render_quickstart,
+    "docs/answers.md": _answers,
     "docs/commands.md": parts({"commands": _commands, "help": _help}),
     "docs/files.md": parts(
         {

@@ -12,13 +12,15 @@ import yaml
 
 from benchmarks.page import CONTRIBUTORS, USERS
 from ragcontract.cli.main import COMMANDS
+from ragcontract.contract.answer_review import AnswerName
 from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.contract.golden_file import read_golden
+from ragcontract.core.rule import RowRule, switch_of
 from ragcontract.files.problems import Problems
 from ragcontract.github.settings import CommentWhen, Settings
 from ragcontract.registry import BUILT_IN
 from ragcontract.runs.doc_ids import read_doc_ids
-from scripts import docs
+from scripts import answers_page, docs
 from tests.builders import write_jsonl
 from tests.process import rag_contract
 
@@ -56,6 +58,28 @@ def test_the_page_of_commands_has_every_command_and_what_its_help_says() -> None
     page = (docs.ROOT / "docs" / "commands.md").read_text()
     assert re.findall(r"^## rag-contract (\w+)$", page, re.MULTILINE) == list(COMMANDS)
     assert rag_contract("convert", "--help").out.splitlines()[0] in page
+
+
+def test_the_page_of_answers_names_every_finding_of_lint_about_them() -> None:
+    page = (docs.ROOT / "docs" / "answers.md").read_text()
+    assert {name for name in get_args(AnswerName) if f"| `{name}` | " not in page} == set()
+
+
+def test_an_example_of_the_page_of_answers_shows_what_a_check_prints() -> None:
+    files = """```json
+{"id": "q", "query": "?", "answer_must_include": ["yes"]}
+```
+
+```json
+{"query_id": "q", "answer": "Yes."}
+```
+"""
+    page = f"<!-- example: x -->\n{files}\n```text\nold\n```\n"
+    printed = answers_page.render_examples(page).partition(files)[2]
+    assert printed.startswith("\n```text\nwarning: current_run.jsonl:1: unknown field 'answer' is not read; ")
+    assert printed.endswith(
+        'query "q" has no response, which rules about its answer need; export it, as null if there was none\n```\n'
+    )
 
 
 def test_a_missing_part_is_reported_and_no_page_is_written(tmp_path: Path) -> None:
@@ -124,7 +148,8 @@ def test_the_config_on_its_page_is_read_without_a_complaint(tmp_path: Path) -> N
     config = read.config
     assert config.per_query.forbidden_within == 20
     keys = set(re.findall(r"^ *(\w+):", example, re.MULTILINE))
-    assert keys >= {*config.__struct_fields__, *config.per_query.__struct_fields__}
+    of_answers = {f"enforce_{switch_of(rule)}" for rule in BUILT_IN.rules if issubclass(rule, RowRule)}
+    assert keys >= {*config.__struct_fields__, *config.per_query.__struct_fields__} - of_answers
 
 
 def test_every_key_of_the_config_is_in_its_table() -> None:
@@ -135,7 +160,7 @@ def test_every_key_of_the_config_is_in_its_table() -> None:
     assert metrics
     of_metrics = {f"{metric}{end}" for metric in metrics for end in ("_drop_gt", "_at_k")}
     assert {key for key in keys - of_metrics if f"{key}`" not in table and f"`{key}." not in table} <= {"tags"}
-    assert all(f"`{metric}`" in CONFIG for metric in metrics)
+    assert {metric for metric in metrics if f"`{metric}`" not in CONFIG and f".{metric}`" not in CONFIG} == set()
 
 
 def test_every_key_of_the_report_is_on_its_page() -> None:

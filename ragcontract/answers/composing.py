@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 Form: TypeAlias = Literal["NFC", "NFKC"]
-PIECE = 128  # characters; a run of more marks than that, which no script has, is cut anywhere
+PIECE = 512  # characters; a run of more marks than that, which no script has, is cut anywhere
 # Vowels and final consonants of Hangul, and vowel signs of Kirat Rai: letters that compose with the letter before them.
 _COMPOSING_LETTERS = frozenset(map(chr, (*range(0x1160, 0x1200), *range(0x16D63, 0x16D6B))))
 

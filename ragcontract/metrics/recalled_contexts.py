@@ -82,7 +82,7 @@ class ContextRecallText:
     def complaints(self, queries: Iterable[GoldenQuery]) -> Iterator[Complaint]:
         """Yield references without words, what is not installed, and thresholds at which everything counts."""
         from ragcontract.answers import context_recall
-        from ragcontract.answers.tokens import tokens
+        from ragcontract.answers.tokens import has_words
 
         measure, threshold = self._options.measure, self._options.threshold
         if measure != "coverage":
@@ -96,6 +96,6 @@ class ContextRecallText:
             return
         for query in queries:
             for number, text in enumerate((query.answer and query.answer.reference_contexts) or ()):
-                if not tokens(text):
+                if not has_words(text):
                     message = "has no words to search for; give a text with words, or choose another measure for it"
                     yield Complaint(location=f"{query.location}: reference_contexts[{number}]", message=message)

@@ -59,6 +59,12 @@ def test_a_phrase_is_at_most_so_long() -> None:
         assert left(answer, Matcher(text="claim"), phrase) == found
 
 
+def test_a_phrase_is_no_longer_on_both_sides_of_the_claim() -> None:
+    phrase = Matcher(regex="x+ claim x+")
+    for length, found in ((97, None), (98, "claim")):
+        assert left(f"{'x' * length} claim {'x' * (length - 1)}", Matcher(text="claim"), phrase) == found
+
+
 def test_after_many_covered_matches_the_next_one_counts() -> None:
     assert left("no $5 mentioned. " * bounds.CLEARED) is None
     assert left("no $5 mentioned. " * (bounds.CLEARED + 1)) == "$5"

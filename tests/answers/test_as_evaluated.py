@@ -22,6 +22,11 @@ def test_a_phrase_clears_what_lies_within_it_however_long() -> None:
     assert texts(forbidden_claims(claim, allowed, escape)) == ["$5"]
 
 
+def test_a_long_phrase_clears_what_follows_a_short_one_in_it() -> None:
+    allowed = (Matcher(regex="no .* said"), Matcher(regex="ask"))
+    assert forbidden_claims((Matcher(regex=r"\$\d"),), allowed, "no ask $5 said") == []
+
+
 def test_a_text_is_cleared_by_a_phrase_anywhere() -> None:
     claim = (Matcher(text="Refund"),)
     assert texts(forbidden_claims(claim, (), "no refund")) == ["Refund"]

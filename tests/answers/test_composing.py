@@ -3,6 +3,7 @@
 import sys
 import unicodedata
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -33,6 +34,13 @@ def test_text_is_never_cut_before_a_character_that_composes() -> None:
             first, second = (chr(int(part, 16)) for part in parts)
             if unicodedata.normalize("NFC", first + second) == chr(code):
                 assert continues(second), f"U+{ord(second):04X}"
+
+
+@pytest.mark.parametrize("letter", ["e\u0301", "\u1100\u1161\u11a8", "ｶﾞ", "\u09c7\u09be"])
+def test_text_is_the_same_wherever_it_is_cut(letter: str) -> None:
+    for before in range(PIECE - 4, PIECE + 1):
+        text = "a" * before + letter
+        assert composed(text, "NFKC") == unicodedata.normalize("NFKC", text)
 
 
 def test_a_syllable_of_hangul_is_one_piece() -> None:

@@ -58,6 +58,10 @@ def test_word_bounds_are_those_of_all_scripts() -> None:
     assert quoted({"text": "$5", "word": True}, "US$5 $50") == ["$5"]
 
 
+def test_a_word_may_begin_within_a_part_that_is_none() -> None:
+    assert quoted({"text": "a a", "word": True}, "xa a a") == ["a a"]
+
+
 def test_texts_may_be_compared_as_they_are() -> None:
     one, answer = matcher("30 days", "text"), Answer("**30  days**")
     assert finds(one, answer)

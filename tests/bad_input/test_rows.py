@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ragcontract.contract.golden_file import OF_ANSWERS
 from tests.builders import as_jsonl, golden, good_workspace, run, write_jsonl
 from tests.process import Ended, files_in, rag_contract
 
@@ -228,7 +229,7 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "relevant documents that are null": (
         {"relevant_doc_ids": None},
-        ["relevant_doc_ids: is missing; give the documents to be found, or [] if nothing answers it"],
+        ["relevant_doc_ids: is missing; give the documents to be found, [] if nothing answers it, or " + OF_ANSWERS],
     ),
     "relevant documents in nested lists": (
         {"relevant_doc_ids": ["a", ["b", ["c", ["d"]]]]},

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.contract.golden_file import Golden, read_golden
+from ragcontract.contract.golden_file import OF_ANSWERS, Golden, read_golden
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.registry import BUILT_IN
 from tests.builders import golden, write_jsonl
@@ -97,7 +97,8 @@ def test_problems_are_collected_with_the_rows_that_are_good(tmp_path: Path) -> N
     found = read_all(tmp_path, first, again, {"id": "r", "query": "?"}, never, golden("s"))
     assert [problem.replace(f"{tmp_path}/", "") for problem in found.problems.problems] == [
         "golden.jsonl:2: id: duplicate id 'q', first defined at golden.jsonl:1",
-        "golden.jsonl:3: relevant_doc_ids: is missing; give the documents to be found, or [] if nothing answers it",
+        "golden.jsonl:3: relevant_doc_ids: is missing; give the documents to be found, [] if nothing answers it, or "
+        + OF_ANSWERS,
         "golden.jsonl:4: must_rank_at_most: needs at least one relevant document to rank",
     ]
     assert list(found.queries) == ["q", "p", "s"]

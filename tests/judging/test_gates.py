@@ -215,7 +215,7 @@ def test_a_metric_is_as_bad_as_the_worst_of_its_gates() -> None:
             gate("drop", 0.1, tag="eu"),
             "no query with the tag 'eu' and with relevant documents is in both the run and the baseline",
         ),
-        (gate("maximum", 0.1), "no golden query has Seconds"),
+        (gate("maximum", 0.1), "no golden query has a value of Seconds"),
         (gate("rise", 0.1), "no query is in both the run and the baseline"),
         (gate("rise", 0.1, tag="eu"), "no query with the tag 'eu' is in both the run and the baseline"),
     ],

@@ -3,7 +3,7 @@
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from re import _constants as code  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
@@ -15,7 +15,7 @@ from ragcontract.answers.regexes import compiled
 FIELDS = ("forbidden_claims", "allowed_phrases", "required_elements", "forbidden_elements")
 CHARS = {code.CATEGORY_DIGIT: "47٣", code.CATEGORY_SPACE: " \n\xa0\u3000", code.CATEGORY_WORD: "aé_9가"}
 NOTHING, ANYTHING = "", "x é-9\xa0"
-VARIANTS = (
+VARIANTS: tuple[tuple[str, dict[int, Any]], ...] = (
     ("as it is", str.maketrans({})),
     ("other blanks", str.maketrans({" ": "\xa0"})),
     ("other digits", str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")),
@@ -41,20 +41,18 @@ def patterns() -> Iterator[str]:
         yield pattern
 
 
-def matching(tokens: Any, dice: random.Random) -> str:
+def matching(tokens: Iterable[tuple[Any, Any]], dice: random.Random) -> str:
     """Return a text that a parsed pattern matches, or nearly."""
-    return "".join(_one(*token, dice) for token in tokens)
+    return "".join(_one(kind, value, dice) for kind, value in tokens)
 
 
 def _one(kind: Any, value: Any, dice: random.Random) -> str:
     if kind is code.LITERAL:
         return chr(value)
     if kind is code.IN:
-        negated, kind_, chosen = (
-            value[0][0] is code.NEGATE,
-            *dice.choice([one for one in value if one[0] is not code.NEGATE]),
-        )
-        return dice.choice(ANYTHING) if negated else _member(kind_, chosen, dice)
+        negated = value[0][0] is code.NEGATE
+        inner, member = dice.choice([one for one in value if one[0] is not code.NEGATE])
+        return dice.choice(ANYTHING) if negated else _member(inner, member, dice)
     if kind in {code.MAX_REPEAT, code.MIN_REPEAT}:
         least, most, inner = value
         return "".join(matching(inner, dice) for _ in range(dice.randint(least, min(int(most), least + 3))))

@@ -53,7 +53,7 @@ def test_an_application_that_did_not_answer_passes_nothing(tmp_path: Path) -> No
     assert broken(tmp_path, GROUNDING, response=None) == ["answered"]
     assert broken(tmp_path, GROUNDING, response="", error="timeout") == ["answered"]
     assert broken(tmp_path, GROUNDING, config="missing_queries: zero\n") == ["answered"]
-    with pytest.raises(InputError, match="has no response, which forbidden_claims needs; export it"):
+    with pytest.raises(InputError, match="has no response, which rules about its answer need; export it"):
         broken(tmp_path, GROUNDING, mode="abstain")
 
 

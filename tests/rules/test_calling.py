@@ -133,7 +133,11 @@ for _ in range(101):
         (MustCallTool(tool="f", at_least=3, at_most=2), ("at_most",), "is less than at_least (3); no number of calls"),
         (MustCallTool(tool="f", arguments={"a": deep}), ("arguments", "a"), "is nested more than 100 levels deep"),
         (MustNotCallTool(tool="f", arguments={"a": {"regex": "("}}), ("arguments", "a", "regex"), "is no RE2 pattern"),
-        (MustNotCallTool(tool="f", arguments={"a": {"regex": 1}}), ("arguments", "a", "regex"), "expected text of 1"),
+        (
+            MustNotCallTool(tool="f", arguments={"a": {"regex": 1}}),
+            ("arguments", "a", "regex"),
+            "expected text of at most 2,000 characters",
+        ),
         (MustCallTool(tool="f", arguments={"a": {"regex": "x", "flags": "i"}}), ("arguments", "a", "flags"), "unknown"),
     ],
 )
