@@ -172,6 +172,9 @@ def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, A
     required = definitions.get(schema.get("$ref", "").rsplit("/", 1)[-1], schema).get("required", [])
     if isinstance(instance, str | int) and len(required) == 1:
         return f"{message}; write {{{_json(required[0])}: {_brief(instance, levels=0)}}}"
+    if isinstance(instance, str) and (tags := schema.get("discriminator")):
+        near = nearest(instance, tags["mapping"])
+        return f"{message}; write {{{_json(tags['propertyName'])}: {_json(near)}, …}}" if near else f"{message} (text)"
     if "enum" in schema and isinstance(instance, str):
         near = nearest(instance, [value for value in schema["enum"] if isinstance(value, str)])
         return f"{message}; did you mean {_json(near)}?" if near else message
