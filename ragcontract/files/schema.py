@@ -175,9 +175,11 @@ def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, A
     if isinstance(instance, str) and (tags := schema.get("discriminator")):
         near = nearest(instance, tags["mapping"])
         return f"{message}; write {{{_json(tags['propertyName'])}: {_json(near)}, …}}" if near else f"{message} (text)"
-    if "enum" in schema and isinstance(instance, str):
-        near = nearest(instance, [value for value in schema["enum"] if isinstance(value, str)])
-        return f"{message}; did you mean {_json(near)}?" if near else message
+    branches = [schema, *schema.get("anyOf", ())]
+    if isinstance(instance, str) and (values := next((one["enum"] for one in branches if "enum" in one), None)):
+        near = nearest(instance, [value for value in values if isinstance(value, str)])
+        if near or "enum" in schema:
+            return f"{message}; did you mean {_json(near)}?" if near else message
     if isinstance(instance, str):
         message += " (text)"
         wanted = _types(schema, definitions)

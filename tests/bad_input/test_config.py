@@ -40,10 +40,10 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     "no k": ("k: []", [f"1: k: {CUTOFFS}, found []"]),
     "too many ks": (f"k: {[*range(1, 12)]}", [f"1: k: {CUTOFFS}, found [1, 2, 3, …]"]),
     "ks that are none": ("k: [1, 0, x]", [f"1: k[1]: {RANK}, found 0", f'1: k[2]: {RANK}, found "x" (text)']),
-    "a gain that is none": ("gain: log", ['1: gain: expected "exponential" or "linear", found "log" (text)']),
+    "a gain that is none": ("gain: log", ['1: gain: expected "exponential" or "linear", found "log"']),
     "a mode that is none": (
         "fail_on:\n  mode: lenient",
-        ['2: fail_on.mode: expected "significant" or "strict", found "lenient" (text)'],
+        ['2: fail_on.mode: expected "significant" or "strict", found "lenient"'],
     ),
     "an alpha of 0": (
         "fail_on:\n  alpha: 0",
@@ -106,7 +106,7 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     "a group that is a number": ("fail_on: 3", ["1: fail_on: expected an object, found 3"]),
     "a group that is text": ("fail_on: x", ['1: fail_on: expected an object, found "x" (text)']),
     "a group that is a list": ("fail_on: [a]", ['1: fail_on: expected an object, found ["a"]']),
-    "a choice that is none": ("rank_by: doc", ['1: rank_by: expected "documents" or "results", found "doc" (text)']),
+    "a choice that is none": ("rank_by: doc", ['1: rank_by: expected "documents" or "results", found "doc"']),
     "no for false": (
         "per_query:\n  enforce_must_include: no",
         ['2: per_query.enforce_must_include: expected true, false or new, found "no"; write false'],

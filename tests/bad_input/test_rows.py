@@ -273,6 +273,12 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"tags": "policy"},
         ['tags: expected a list, found "policy" (text); write ["policy"] for a list of one'],
     ),
+    "a mode that is nearly one": (
+        {"expected_mode": "abstained"},
+        [
+            'expected_mode: expected "abstain" or "disputed" or "trustworthy", found "abstained"; did you mean "abstain"?'
+        ],
+    ),
     "a rule by its name alone": (
         {"rules": ["must_refuse"]},
         ['rules[0]: expected an object, found "must_refuse"; write {"type": "must_refuse", …}'],
