@@ -276,7 +276,10 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a mode that is nearly one": (
         {"expected_mode": "abstained"},
         [
-            'expected_mode: expected "abstain" or "disputed" or "trustworthy", found "abstained"; did you mean "abstain"?'
+            (
+                'expected_mode: expected "abstain" or "disputed" or "trustworthy", found "abstained"; '
+                'did you mean "abstain"?'
+            )
         ],
     ),
     "a rule by its name alone": (
