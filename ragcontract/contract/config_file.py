@@ -104,7 +104,9 @@ def _without(value: object, paths: Iterable[tuple[str | int, ...]]) -> object:
         try:
             for step in path[:-1]:
                 parent = parent[step]
-            parent.pop(path[-1])
+            wrong = parent.pop(path[-1])
+            if path[:1] == ("metrics",) and path[-1] == "from" and wrong is not None:
+                parent["from"] = "scores"  # so that rules and limits on the score are not called wrong, too
         except (AttributeError, IndexError, KeyError, TypeError):  # it went with what it is in, or was never there
             continue
     return rest

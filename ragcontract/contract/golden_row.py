@@ -124,7 +124,7 @@ def golden_record(registry: Registry) -> type[GoldenRow]:
         about = Meta(description="Further rules of this query, each an object with its `type`.")
         fields.append(("rules", Annotated[list[union] | None, about], None))  # type: ignore[valid-type]
     tags = [str(rule.__struct_config__.tag) for rule in written]
-    other_names = REFERENCES | {tag: ("rules", f'write {{"type": "{tag}", …}} into rules') for tag in tags}
+    entries = {tag: ("rules", f'write {{"type": "{tag}", …}} into rules') for tag in tags}
     several = Meta(min_length=1, max_length=bounds.TURNS, title=f"a list of 1 to {bounds.TURNS:,} turns")
     turns = GenericAlias(list, (_turn_record(fields),))
     about = Meta(description="The turns of a conversation, each with its rules.")
@@ -135,7 +135,7 @@ def golden_record(registry: Registry) -> type[GoldenRow]:
             GoldenRow.__name__,
             fields,
             bases=(GoldenRow,),
-            namespace={"__doc__": GoldenRow.__doc__, "other_names": other_names},
+            namespace={"__doc__": GoldenRow.__doc__, "other_names": REFERENCES, "entries": entries},
             frozen=True,
             kw_only=True,
         ),

@@ -126,6 +126,8 @@ SAID = 2_000  # characters; an answer, and why there is none, of a broken query;
 SAID_CONTEXT = 600  # characters; a context of a broken query; cut, with an ellipsis
 SAID_CONTEXTS = 10  # contexts; a broken query; the others are counted
 SAID_CALLS = 20  # tool calls; a broken query; the others are counted
+SAID_MESSAGES = 40  # messages; the conversation of a broken query; the others are counted
+SAID_MESSAGE = 600  # characters; a message of a broken query; cut, with an ellipsis
 SAID_ARGUMENTS = 300  # characters; the name, and the arguments, of a tool call of a broken query; cut, with an ellipsis
 SAID_NAME = 100  # characters; the mode, the label and the finish reason of a broken query; cut, with an ellipsis
 SAID_TEXTS = 2 << 20  # characters; these texts of all broken queries of a run; further queries have none
@@ -148,6 +150,7 @@ MARKDOWN_NAME = 100  # characters; the name of the contract or of a metric; cut,
 MARKDOWN_LINE = 500  # characters; a problem, a warning or a reason; cut, with an ellipsis
 MARKDOWN_SAID = 300  # characters; an answer or a tool call of a broken query; cut, with an ellipsis
 MARKDOWN_CONTEXT = 120  # characters; a context of a broken query; cut, with an ellipsis
+MARKDOWN_MESSAGES = 10  # messages; the conversation of a broken query; the others are counted
 MARKDOWN_SAID_LINES = 5  # texts; the contexts, or the tool calls, of a broken query; the others are counted
 CHANGED_DOCS = 5  # documents; a query whose ranks changed; the others are counted
 

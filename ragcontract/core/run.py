@@ -35,6 +35,7 @@ SAID = frozenset(
         "refusal",
         "finish_reason",
         "tool_calls",
+        "messages",
         "retrieved_contexts",
         "results.text",
     }

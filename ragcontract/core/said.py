@@ -16,11 +16,19 @@ class ToolCall(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     arguments: str = ""
 
 
+class Message(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """A message of a conversation: who said it, and what; ``text`` includes the tools that it calls."""
+
+    role: str
+    text: str = ""
+
+
 class Said(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """Each text is cut, with an ellipsis; a field that the row does not have is omitted.
 
     ``contexts`` are the texts that the model saw: ``retrieved_contexts`` of the row, or else the texts of its first
-    results. ``more_contexts`` and ``more_tool_calls`` count those that are not listed.
+    results. ``messages`` are a conversation. ``more_contexts``, ``more_tool_calls`` and ``more_messages`` count those
+    that are not listed.
     """
 
     response: Annotated[str | None, Meta(description="What the application answered.")] = None
@@ -31,6 +39,8 @@ class Said(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     finish_reason: Annotated[str | None, Meta(description="Why the model stopped.")] = None
     tool_calls: tuple[ToolCall, ...] | None = None
     more_tool_calls: int = 0
+    messages: tuple[Message, ...] | None = None
+    more_messages: int = 0
     contexts: tuple[str, ...] | None = None
     more_contexts: int = 0
 
@@ -39,7 +49,13 @@ class Said(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
         """The number of characters of all texts."""
         texts = [self.response, self.error, self.mode, self.label, self.refusal, self.finish_reason]
         calls = [text for call in self.tool_calls or () for text in (call.name, call.arguments)]
-        return sum(len(text) for text in (*texts, *calls, *(self.contexts or ())) if text)
+        turns = [text for message in self.messages or () for text in (message.role, message.text)]
+        return sum(len(text) for text in (*texts, *calls, *turns, *(self.contexts or ())) if text)
+
+
+def called(call: ToolCall) -> str:
+    """Return a tool call as text: ``get_order {"id": 7}``."""
+    return f"{call.name or '(no name)'} {call.arguments}".rstrip()
 
 
 def unsaid(phrase: Phrase) -> Phrase:

@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.run import Json, RunRow
-from ragcontract.core.said import Said, ToolCall
+from ragcontract.core.said import Message, Said, ToolCall, called
 from ragcontract.core.text import shorten
 
 T = TypeVar("T")
@@ -31,6 +31,22 @@ class _Call(Struct, gc=False):
     input_parameters: Raw | UnsetType = UNSET
 
 
+class _Part(Struct, gc=False):
+    """A part of a message: a text or a refusal; others, such as images, have neither."""
+
+    text: str | None = None
+    refusal: str | None = None
+
+
+class _Message(Struct, gc=False):
+    """A message of a conversation, as chat models take it."""
+
+    role: str
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
 def said_in(row: RunRow, k: int) -> Said:
     """Return what a row says, and the contexts that its model saw: those of its first ``k`` results, if it has no own.
 
@@ -39,6 +55,7 @@ def said_in(row: RunRow, k: int) -> Said:
     """
     calls = _read(row, "tool_calls", list[_Call])
     contexts = _contexts(row, k)
+    messages = _read(row, "messages", list[_Message])
     return Said(
         response=_text(row, "response", bounds.SAID),
         error=_text(row, "error", bounds.SAID),
@@ -48,6 +65,8 @@ def said_in(row: RunRow, k: int) -> Said:
         finish_reason=_text(row, "finish_reason", bounds.SAID_NAME),
         tool_calls=None if calls is None else tuple(map(_call, calls[: bounds.SAID_CALLS])),
         more_tool_calls=max(0, len(calls or ()) - bounds.SAID_CALLS),
+        messages=None if messages is None else tuple(map(_message, messages[: bounds.SAID_MESSAGES])),
+        more_messages=max(0, len(messages or ()) - bounds.SAID_MESSAGES),
         contexts=None if contexts is None else tuple(map(_context, contexts[: bounds.SAID_CONTEXTS])),
         more_contexts=max(0, len(contexts or ()) - bounds.SAID_CONTEXTS),
     )
@@ -81,6 +100,14 @@ def _call(call: _Call) -> ToolCall:
         name=shorten(name, bounds.SAID_ARGUMENTS),
         arguments=shorten(arguments if written is None else written, bounds.SAID_ARGUMENTS),
     )
+
+
+def _message(message: _Message) -> Message:
+    content = message.content
+    parts = [content] if isinstance(content, str) else [part.text or part.refusal for part in content or ()]
+    calls = [called(_call(call)) for call in message.tool_calls or ()]
+    text = "\n".join(filter(None, (*parts, message.refusal, *calls)))
+    return Message(role=shorten(message.role, bounds.SAID_NAME), text=shorten(text, bounds.SAID_MESSAGE))
 
 
 def _read(record: Any, field: str, kind: type[T]) -> T | None:

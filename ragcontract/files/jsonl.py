@@ -199,12 +199,16 @@ def strange_fields(value: dict[str, Any], record: type) -> Iterator[tuple[str, s
 
 
 def renamed_fields(value: dict[str, Any], read: type, known: type) -> Iterator[tuple[str, str, str]]:
-    """Yield each field that ``known`` lists in ``other_names`` for one that is ``read`` and absent, and what to do."""
+    """Yield each field that ``known`` lists in ``other_names`` for one that is ``read`` and absent, and what to do.
+
+    Those that it lists in ``entries`` belong into a list, which may be there.
+    """
+    entries: Mapping[str, tuple[str, str]] = getattr(known, "entries", {})
     others: Mapping[str, tuple[str, str]] = getattr(known, "other_names", {})
     for name in value:
-        if name in others and name not in _known_fields(known):
-            meant, advice = others[name]
-            if meant not in value and meant in _known_fields(read):
+        if (name in others or name in entries) and name not in _known_fields(known):
+            meant, advice = entries.get(name) or others[name]
+            if (meant not in value or name in entries) and meant in _known_fields(read):
                 yield name, meant, advice
 
 

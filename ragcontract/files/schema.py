@@ -172,15 +172,20 @@ def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, A
     required = definitions.get(schema.get("$ref", "").rsplit("/", 1)[-1], schema).get("required", [])
     if isinstance(instance, str | int) and len(required) == 1:
         return f"{message}; write {{{_json(required[0])}: {_brief(instance, levels=0)}}}"
-    if "enum" in schema and isinstance(instance, str):
-        near = nearest(instance, [value for value in schema["enum"] if isinstance(value, str)])
-        return f"{message}; did you mean {_json(near)}?" if near else message
+    if isinstance(instance, str) and (tags := schema.get("discriminator")):
+        near = nearest(instance, tags["mapping"])
+        return f"{message}; write {{{_json(tags['propertyName'])}: {_json(near)}, …}}" if near else f"{message} (text)"
+    branches = [schema, *schema.get("anyOf", ())]
+    if isinstance(instance, str) and (values := next((one["enum"] for one in branches if "enum" in one), None)):
+        near = nearest(instance, [value for value in values if isinstance(value, str)])
+        if near or "enum" in schema:
+            return f"{message}; did you mean {_json(near)}?" if near else message
     if isinstance(instance, str):
         message += " (text)"
         wanted = _types(schema, definitions)
         if wanted & {"integer", "number", "boolean"}:
             message += "; leave the quotes out" if _is_json_scalar(instance) else ""
-        elif "array" in wanted:
+        elif "array" in wanted and instance:
             message += f"; write [{_brief(instance, levels=0)}] for a list of one"
     return message
 

@@ -31,6 +31,9 @@ def similarity(settings: MetricSettings) -> Iterable[Family]:
     ]
 
 
+LACKING = "has no response to compare with its reference; export it, as null if there was none"
+
+
 class Similarity:
     """A function of the response and the reference."""
 
@@ -50,7 +53,7 @@ class Similarity:
         if row.error is not None or row.response is None:
             return (0.0,)
         if row.response is UNSET:
-            return Missing(f"has no response, which {self.metrics[0].key} needs; export it")
+            return Missing(LACKING)
         from ragcontract.answers.cannot_score import CannotScoreError
 
         try:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ragcontract.core.numbers import (
@@ -105,7 +105,8 @@ def _means(report: Report) -> Iterator[Mean]:
         if gate.tag is None:
             by_key.setdefault(gate.metric, []).append(gate)
     over = f"all {report.inputs.golden.queries:,} queries"
-    with_value = any(metric.current is not None for metric in report.metrics.values())
+    about_answers = report.broken.answers is not UNSET
+    with_value = about_answers or any(metric.current is not None for metric in report.metrics.values())
     for key, metric in report.metrics.items():
         gates = by_key.get(key, [])
         if with_value and not gates and metric.current is None and metric.baseline is None:

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from ragcontract.core.said import Said, ToolCall
+from ragcontract.core.said import Said, called
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import broken_queries, not_failing_queries
 from ragcontract.reports.report import QueryReport, Report
 
-ANSWER, CONTEXTS = "Answer", "Contexts"
+ANSWER, CONTEXTS, CONVERSATION = "Answer", "Contexts", "Messages"
 _TEXTS = {
     "response": ANSWER,
     "error": "Error",
@@ -51,6 +51,9 @@ def _rows(query: QueryReport) -> Iterator[SaidRow]:
         calls = [_calls(side) for side in (before, now)]
         more = {"more_before": before.more_tool_calls, "more_now": now.more_tool_calls}
         yield SaidRow(title="Tool calls", before=calls[0], now=calls[1], **more)
+    if now.messages is not None or before.messages is not None:
+        more = {"more_before": before.more_messages, "more_now": now.more_messages}
+        yield SaidRow(title=CONVERSATION, before=_conversation(before), now=_conversation(now), **more)
     if now.contexts is not None or before.contexts is not None:
         seen = [["none"] if side.contexts == () else side.contexts or () for side in (before, now)]
         more = {"more_before": before.more_contexts, "more_now": now.more_contexts}
@@ -60,6 +63,10 @@ def _rows(query: QueryReport) -> Iterator[SaidRow]:
 def _texts(side: Said, field: str) -> list[str]:
     text: str | None = getattr(side, field)
     return [] if text is None else [text or EMPTY]
+
+
+def _conversation(side: Said) -> Sequence[str]:
+    return [f"{message.role}: {message.text or EMPTY}" for message in side.messages or ()]
 
 
 def _calls(side: Said) -> Sequence[str]:
@@ -72,8 +79,3 @@ def answer_of(query: QueryReport, length: int) -> str:
         return ""
     answer = query.said.response or query.said.refusal or ""
     return shorten(visible(" ".join(answer.split())), length)
-
-
-def called(call: ToolCall) -> str:
-    """Return a tool call as text: ``get_order {"id": 7}``."""
-    return f"{call.name or '(no name)'} {call.arguments}".rstrip()

@@ -165,7 +165,7 @@ def diff_text(report: Report) -> str:
         return ""
     moved = rank_changes(report)
     parts = [*changes(report, moved), "\n".join(_metric_table(report, judged=False)), sizes(moved)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def sizes(moved: RankChanges) -> str:

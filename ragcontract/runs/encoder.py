@@ -81,7 +81,7 @@ class RowEncoder:
             row["latency_ms"] = numbers["latency_ms"] = latency_ms
         for name, value in (further or {}).items():
             if name not in FURTHER:
-                near = nearest(name, FURTHER)
+                near = nearest(name, FURTHER) or RunRow.other_names.get(name, ("",))[0]
                 raise InputError([f"{location}: {name}: unknown field" + (f"; did you mean {near!r}?" if near else "")])
             if value is not None or name == "response":
                 row[name] = value

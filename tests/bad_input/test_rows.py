@@ -273,6 +273,21 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"tags": "policy"},
         ['tags: expected a list, found "policy" (text); write ["policy"] for a list of one'],
     ),
+    "a mode that is nearly one": (
+        {"expected_mode": "abstained"},
+        [
+            (
+                'expected_mode: expected "abstain" or "disputed" or "trustworthy", found "abstained"; '
+                'did you mean "abstain"?'
+            )
+        ],
+    ),
+    "a rule by its name alone": (
+        {"rules": ["must_refuse"]},
+        ['rules[0]: expected an object, found "must_refuse"; write {"type": "must_refuse", …}'],
+    ),
+    "a rule that is a sentence": ({"rules": ["be polite"]}, ['rules[0]: expected an object, found "be polite" (text)']),
+    "tags that are an empty text": ({"tags": ""}, ['tags: expected a list, found "" (text)']),
     "tags in a nested list": ({"tags": [["a"]]}, ['tags[0]: expected text of 1 to 200 characters, found ["a"]']),
     "metadata that is a list": ({"metadata": []}, ["metadata: expected an object, found []"]),
     "a negative grade": (

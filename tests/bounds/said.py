@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ragcontract.core.run import RunRow
-from ragcontract.core.said import Said, ToolCall
+from ragcontract.core.said import Message, Said, ToolCall
 from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.listed_texts import said_in
 from ragcontract.files.events import Batch
@@ -87,6 +87,11 @@ CASES: Cases = {
     ),
     "SAID_CONTEXTS": held(lambda size: {"retrieved_contexts": ["x"] * size}, lambda said, _: not said.more_contexts),
     "SAID_CALLS": held(lambda size: {"tool_calls": [{"name": "x"}] * size}, lambda said, _: not said.more_tool_calls),
+    "SAID_MESSAGES": held(lambda size: {"messages": [{"role": "user"}] * size}, lambda said, _: not said.more_messages),
+    "SAID_MESSAGE": held(
+        lambda size: {"messages": [{"role": "user", "content": "x" * size}]},
+        lambda said, size: said.messages == (Message(role="user", text="x" * size),),
+    ),
     "SAID_ARGUMENTS": held(call, whole_call),
     "SAID_TEXTS": Case(texts_of_all, small=100),
     "MATRIX": Case(matrix),
@@ -94,6 +99,7 @@ CASES: Cases = {
         lambda size: Said(response="x" * size, tool_calls=(ToolCall(name="x", arguments="y" * (size - 2)),))
     ),
     "MARKDOWN_CONTEXT": in_markdown(lambda size: Said(contexts=("x" * size,))),
+    "MARKDOWN_MESSAGES": in_markdown(lambda size: Said(messages=(Message(role="user", text="x"),) * size), "1 more"),
     "MARKDOWN_SAID_LINES": in_markdown(lambda size: Said(contexts=("x",) * size), "1 more"),
     "TERMINAL_ANSWER": Case(
         lambda _, size: f"Answer: {'x' * size}\n" in check_text(answered(Said(response="x" * size)))

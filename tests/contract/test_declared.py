@@ -142,3 +142,11 @@ def test_options_of_built_in_metrics_are_read_by_their_own_record(tmp_path: Path
 
 def test_an_entry_without_a_value_declares_nothing(tmp_path: Path) -> None:
     assert read(tmp_path, "metrics:\n  faithfulness:\n").declared == {}
+
+
+def test_a_score_whose_source_is_misspelled_is_wrong_once_and_not_wherever_it_is_named(tmp_path: Path) -> None:
+    found = read(tmp_path, "metrics: {faithfulness: {from: score}}\nminimums: {faithfulness: 0.5}\n")
+    assert problems(tmp_path, "metrics: {faithfulness: {from: score}}\nminimums: {faithfulness: 0.5}\n") == [
+        '1: metrics.faithfulness.from: expected "scores", found "score"; did you mean "scores"?'
+    ]
+    assert found.declared == {"faithfulness": DeclaredScore(source="scores")}

@@ -109,3 +109,10 @@ def test_problems_are_collected_with_the_rows_that_are_good(tmp_path: Path) -> N
 def test_the_first_row_with_metadata_is_known(rows: list[dict[str, int]], line: int | None, tmp_path: Path) -> None:
     found = read_all(tmp_path, *(golden(f"q{n}", metadata=metadata) for n, metadata in enumerate(rows)))
     assert found.metadata == (line and f"{tmp_path}/golden.jsonl:{line}")
+
+
+@pytest.mark.parametrize("rules", [{}, {"rules": [{"type": "must_cite"}]}], ids=["alone", "beside rules"])
+def test_a_rule_that_is_written_as_a_field_is_told_where_it_belongs(rules: dict[str, Any], tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "golden.jsonl", [golden("q", "a", **rules, must_refuse=True)])
+    said = 'unknown field \'must_refuse\' is not read; write {"type": "must_refuse", …} into rules'
+    assert read_golden([str(path)], BUILT_IN).problems.warnings == (f"{path}:1: {said}",)

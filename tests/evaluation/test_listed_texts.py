@@ -8,7 +8,7 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.core.run import SAID, RunRow, row_type
-from ragcontract.core.said import Said, ToolCall
+from ragcontract.core.said import Message, Said, ToolCall
 from ragcontract.evaluation.listed_texts import said_in
 
 
@@ -76,6 +76,30 @@ def test_the_contexts_are_those_that_the_model_saw_or_else_the_texts_of_the_firs
     assert read(results=[{"doc_id": "a"}]).contexts is None
 
 
+CONVERSATION: list[dict[str, Any]] = [
+    {"role": "user", "content": [{"type": "text", "text": "Can I"}, {"type": "text", "text": "return it?"}]},
+    {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "find", "arguments": '{"id": 7}'}}]},
+    {"role": "tool", "content": "sold"},
+    {"role": "assistant", "content": "No.", "refusal": "I cannot."},
+]
+
+
+@pytest.mark.parametrize("needs", [frozenset[str](), frozenset({"messages"})], ids=["not read", "read by rules"])
+def test_a_conversation_is_told_message_by_message_with_the_tools_that_are_called(needs: frozenset[str]) -> None:
+    assert read(needs, messages=CONVERSATION).messages == (
+        Message(role="user", text="Can I\nreturn it?"),
+        Message(role="assistant", text='find {"id": 7}'),
+        Message(role="tool", text="sold"),
+        Message(role="assistant", text="No.\nI cannot."),
+    )
+
+
+def test_a_long_conversation_is_cut_and_counted() -> None:
+    said = read(messages=[{"role": "user", "content": "x" * 5_000}] * (bounds.SAID_MESSAGES + 2))
+    assert (len(said.messages or ()), said.more_messages) == (bounds.SAID_MESSAGES, 2)
+    assert {len(message.text) for message in said.messages or ()} == {bounds.SAID_MESSAGE}
+
+
 def test_long_texts_are_cut_and_long_lists_counted() -> None:
     calls = [{"name": "n" * 1_000, "arguments": {"x": "y" * 1_000}}] * (bounds.SAID_CALLS + 3)
     said = read(response="x" * 5_000, retrieved_contexts=["c" * 1_000] * (bounds.SAID_CONTEXTS + 2), tool_calls=calls)
@@ -91,6 +115,7 @@ def test_long_texts_are_cut_and_long_lists_counted() -> None:
 def test_the_size_of_a_row_is_that_of_all_its_texts() -> None:
     said = Said(response="12", error="3", tool_calls=(ToolCall(name="45", arguments="6"),), contexts=("789", "0"))
     assert said.size == 10
+    assert Said(messages=(Message(role="12", text="345"),)).size == 5
 
 
 def test_a_row_in_memory_says_what_it_has() -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import fields, replace
 
 from ragcontract.core.contract_change import ChangedItem, ContractChange
 from ragcontract.core.run import Latency, SourceFile
-from ragcontract.core.said import Said, ToolCall
+from ragcontract.core.said import Message, Said, ToolCall
 from ragcontract.reports.answer_report import ModesReport, TierReport
 from ragcontract.reports.report import AnswerReport, Provenance, QueryReport, Report, RetrievedReport, ScopeReport
 from ragcontract.reports.report_inputs import ConfigInput
@@ -162,6 +162,8 @@ def _with_results(query: QueryReport, mark: Mark) -> QueryReport:
         finish_reason=mark("length"),
         tool_calls=(ToolCall(name=mark("get_order"), arguments=mark('{"id": 7}')),),
         more_tool_calls=2,
+        messages=(Message(role=mark("user"), text=mark("Is it refunded?")),),
+        more_messages=2,
         contexts=(mark("Customers who paid twice are refunded."), mark("Prices include tax.")),
         more_contexts=3,
     )

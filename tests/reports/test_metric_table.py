@@ -2,7 +2,11 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ragcontract.core.run import Latency
+from ragcontract.reports.html import page as html
+from ragcontract.reports.markdown.document import render
 from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.report import Report
 from tests.records import Rows, query, report
@@ -208,3 +212,13 @@ def test_a_latency_without_a_baseline_is_compared_with_nothing() -> None:
 def test_latencies_stand_in_the_order_of_their_quantities_whatever_is_limited() -> None:
     found = table_rows(timed({"max_ms": 1000, "p95_increase_gt": 70, "p50_ms": 60}))[6:]
     assert [row.label for row in found] == ["p50 latency", "p95 latency", "max latency"]
+
+
+def test_a_contract_about_answers_alone_has_no_metrics_of_documents() -> None:
+    made = report([query("q", names_documents=False)], {"q": []})
+    assert {row.current for row in table_rows(made)} == {"no value"}
+    answers = replace(made, broken=replace(made.broken, answers=0))
+    assert table_rows(answers) == []
+    assert "| Metric |" not in render(answers)
+    assert "metrics-title" in html.render(made).decode()
+    assert "metrics-title" not in html.render(answers).decode()

@@ -93,6 +93,7 @@ WRONG_ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
         {"tool_calls": [{"name": "f", "arguments": {"x": [math.inf]}}]},
         "tool_calls[0].arguments.x[0]: expected a number, found inf",
     ),
+    "a name that other tools have": ({"answer": "a"}, "answer: unknown field; did you mean 'response'?"),
     "a misspelling": ({"respones": "a"}, "respones: unknown field; did you mean 'response'?"),
     "neither results nor an answer": ({}, "results: expected a list of document ids or results"),
 }

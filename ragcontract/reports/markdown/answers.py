@@ -8,7 +8,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.reports.markdown.gfm import fold, inline, table
 from ragcontract.reports.markdown.query_cell import query_heading
 from ragcontract.reports.report import QueryReport, Report
-from ragcontract.reports.said_rows import CONTEXTS, queries_with_texts, said_rows
+from ragcontract.reports.said_rows import CONTEXTS, CONVERSATION, queries_with_texts, said_rows
 from ragcontract.reports.side_by_side import OF_SEVERAL_ROWS
 
 
@@ -35,9 +35,10 @@ def _table(query: QueryReport) -> str:
     compared = query.baseline_said is not None
     body = []
     for row in said_rows(query):
-        length = bounds.MARKDOWN_CONTEXT if row.title == CONTEXTS else bounds.MARKDOWN_SAID
+        length = bounds.MARKDOWN_CONTEXT if row.title in {CONTEXTS, CONVERSATION} else bounds.MARKDOWN_SAID
         sides = [(row.before, row.more_before), (row.now, row.more_now)]
-        cells = [_cell(texts, more, length) for texts, more in sides]
+        lines = bounds.MARKDOWN_MESSAGES if row.title == CONVERSATION else bounds.MARKDOWN_SAID_LINES
+        cells = [_cell(texts[:lines], more + len(texts[lines:]), length) for texts, more in sides]
         if sides[0] == sides[1]:
             cells[1] = "the same"
         body.append([row.title, *(cells if compared else cells[1:])])
@@ -45,8 +46,8 @@ def _table(query: QueryReport) -> str:
 
 
 def _cell(texts: Sequence[str], more: int, length: int) -> str:
-    """Return the first texts of one side, on a line each."""
-    lines = [inline(shorten(visible(" ".join(one.split())), length)) for one in texts[: bounds.MARKDOWN_SAID_LINES]]
-    if more := more + max(0, len(texts) - bounds.MARKDOWN_SAID_LINES):
+    """Return texts of one side, on a line each; ``more`` are not listed."""
+    lines = [inline(shorten(visible(" ".join(one.split())), length)) for one in texts]
+    if more:
         lines.append(f"… {more:,} more")
     return "<br>".join(lines)

@@ -31,7 +31,7 @@ def render(report: Report) -> str:
     parts += fold_of(report, listed[: bounds.ROWS], len(broken))
     parts += [*_not_compared(report), *_versions(report)]
     body = [[text(row.label), row.baseline, row.current, row.change] for row in table_rows(report)]
-    parts.append(table(["Metric", "Baseline", "Current", "Change"], "lrrr", body))
+    parts += [table(["Metric", "Baseline", "Current", "Change"], "lrrr", body)] if body else []
     parts += [text(note) for note in (shared_note(report), repeats_note(report)) if note]
     parts += map(line, report.run_notes)
     return "\n\n".join(parts) + "\n"

@@ -32,7 +32,7 @@ def metric_tables(report: Report, max_rows: int, *, folds: bool = True) -> list[
         parts.append(table(["Metric", "Status", f"{values}, and limit"], "lll", body))
     if tags > max_rows:
         parts.append(f"… and {count(tags - max_rows, 'more limited mean')} of tags, in `report.json`.")
-    if not limited:
+    if others and not limited:
         parts.append(_plain(others, values))
     parts += [text(note) for note in (shared_note(report), repeats_note(report)) if note]
     parts += map(line, report.run_notes)

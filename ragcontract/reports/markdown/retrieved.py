@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.reports.markdown.gfm import breaking_code, fold, inline, table
 from ragcontract.reports.markdown.query_cell import query_heading
@@ -15,14 +16,16 @@ WITH_DETAILS = " Below a document are its chunk and score."
 
 def retrieved_fold(report: Report, max_queries: int) -> list[str]:
     """Return the section with the lists of the first broken queries, in a list; empty if there are none."""
-    broken = sum(bool(query.violations) for query in report.queries)
-    return fold_of(report, listed_queries(report)[:max_queries], broken)
+    listed = listed_queries(report)
+    full = len(listed) >= bounds.RETRIEVED_QUERIES  # then others were not listed; else those name no documents
+    of = sum(bool(query.violations) for query in report.queries) if full else len(listed)
+    return fold_of(report, listed[:max_queries], of)
 
 
 def fold_of(report: Report, queries: Sequence[QueryReport], of: int) -> list[str]:
     """Return the section with the lists of these queries, in a list; empty if there are none.
 
-    ``of`` is the number of all broken queries; those that are not among the ``queries`` are counted.
+    ``of`` is the number of all broken queries with such lists; those that are not among the ``queries`` are counted.
     """
     if not queries:
         return []

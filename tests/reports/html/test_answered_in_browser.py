@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.core.said import Said, ToolCall
+from ragcontract.core.said import Message, Said, ToolCall
 from ragcontract.reports.html import page
 from ragcontract.reports.report import Report
 from tests.browser import Browser
@@ -40,12 +40,44 @@ def test_an_open_broken_query_shows_what_was_said_on_both_sides(browser: Browser
     ]
 
 
+def test_a_conversation_is_shown_message_by_message(browser: Browser, tmp_path: Path) -> None:
+    said = Said(messages=(Message(role="user", text="When?"), Message(role="assistant")), more_messages=1)
+    text = opened(browser, tmp_path, saying(said))
+    assert [line for line in text.replace("\t", "\n").split("\n") if line] == [
+        *("What was answered", "Now"),
+        *("Messages", "user: When?", "assistant: (empty)", "… 1 more"),
+    ]
+
+
 def test_without_a_text_of_the_baseline_there_is_one_side(browser: Browser, tmp_path: Path) -> None:
     text = opened(browser, tmp_path, saying(Said(error="TimeoutError")))
     assert [line for line in text.replace("\t", "\n").split("\n") if line] == [
         *("What was answered", "Now"),
         *("Error", "TimeoutError"),
     ]
+
+
+def test_an_open_query_names_each_broken_rule_once_and_only_metrics_that_it_has(
+    browser: Browser, tmp_path: Path
+) -> None:
+    made = report([query("q", "A")], {"q": ["x"]})
+    shown = made.queries[0]
+    metrics = dict.fromkeys(shown.metrics) | {"mrr_at_5": 0.0}
+    made = replace(made, queries=[replace(shown, violations=shown.violations * 2, metrics=metrics)])
+    show(browser, tmp_path, made, "#q=q")
+    assert (
+        browser.js("document.querySelector('.facts p').innerText.split('breaks ')[1].split(' ')[0]") == "must_include"
+    )
+    assert (
+        browser.js("document.querySelector('.facts table:last-child tbody').innerText.trim().split('\\t')[0]")
+        == "MRR@5"
+    )
+    assert browser.js("document.querySelectorAll('.facts table:last-child tbody tr').length") == 1
+
+
+def test_what_was_found_stands_out_from_what_was_expected(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, report([query("q", "A")], {"q": ["x"]}))
+    assert browser.js("document.querySelector('.queries li b').innerText") == "missing from top 5"
 
 
 def test_a_query_without_texts_has_no_table_of_them(browser: Browser, tmp_path: Path) -> None:

@@ -214,5 +214,5 @@ def test_broken_queries_come_right_after_the_metrics(browser: Browser, tmp_path:
 def test_names_in_findings_stand_apart(browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, small())
     assert browser.js("document.querySelector('#rows li').innerHTML") == (
-        "no <bdi>secret</bdi> in the results: rank 2 (was not there)"
+        "no <bdi>secret</bdi> in the results: <b>rank 2 (was not there)</b>"
     )

@@ -434,3 +434,9 @@ def untrusted_error(value: str) -> Page:
 
 
 UNTRUSTED_ERROR = untrusted_error("plain")
+
+
+def test_what_was_retrieved_counts_no_broken_query_that_retrieves_nothing() -> None:
+    made = failing()
+    answered = replace(made.queries[0], id="answered", retrieved=None, baseline_retrieved=None)
+    assert "more broken" not in render(replace(made, queries=[*made.queries, answered]))

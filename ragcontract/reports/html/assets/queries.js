@@ -149,7 +149,7 @@ function row(query) {
 
 function broken(query) {
   const sentence = (phrase) => phrase.map((part) => (typeof part === "string" ? part : el("bdi", {}, ...part)));
-  return el("div", {}, el("ul", {}, ...query.f.map(([wanted, got]) => el("li", {}, ...sentence(wanted), ": ", ...sentence(got)))),
+  return el("div", {}, el("ul", {}, ...query.f.map(([wanted, got]) => el("li", {}, ...sentence(wanted), ": ", el("b", {}, ...sentence(got))))),
     ...(query.y ? [el("p", { class: "why" }, query.y)] : []));
 }
 
@@ -192,10 +192,10 @@ function detail(query) {
   const documents = query.d.slice(0, DOCUMENTS).map((each) => el("tr", {},
     el("td", {}, el("bdi", {}, each[0]), each[1] ? " (forbidden)" : ""),
     el("td", {}, each[3] === undefined ? "n/a" : rankText(each[3])), el("td", {}, rankText(each[2]))));
-  const metrics = data.metrics.map((label, number) => el("tr", {}, el("td", {}, label),
-    el("td", {}, compared ? fixed(query.b[number]) : "n/a"), el("td", {}, fixed(query.m[number])),
-    el("td", {}, signed(change(query, number)))));
-  const facts = [query.p, query.w ? `weight ${query.w}` : "", query.r ? `breaks ${query.r.join(", ")}` : "",
+  const metrics = data.metrics.flatMap((label, number) => query.m[number] == null && query.b?.[number] == null ? [] : [
+    el("tr", {}, el("td", {}, label), el("td", {}, compared ? fixed(query.b[number]) : "n/a"),
+      el("td", {}, fixed(query.m[number])), el("td", {}, signed(change(query, number))))]);
+  const facts = [query.p, query.w ? `weight ${query.w}` : "", query.r ? `breaks ${[...new Set(query.r)].join(", ")}` : "",
     query.d.length > DOCUMENTS ? `${plural(query.d.length - DOCUMENTS, "more document")} not shown` : ""];
   return el("tr", { role: "row", class: "detail" }, el("td", { role: "cell", colspan: TITLES.length },
     el("div", { class: "facts" },
@@ -204,7 +204,7 @@ function detail(query) {
       ...(query.g ? [texts(query)] : []),
       ...(query.n ? [results(query)] : []),
       ...(documents.length ? [small("Documents and their ranks", ["Document", "Before", "Now"], documents)] : []),
-      small("Metrics", ["Metric", "Before", "Now", "Change"], metrics))));
+      ...(metrics.length ? [small("Metrics", ["Metric", "Before", "Now", "Change"], metrics)] : []))));
 }
 
 function results(query) {
