@@ -120,3 +120,22 @@ def test_the_action_takes_scores_files(tmp_path: Path, github: GitHub) -> None:
     assert "Why the worst scores are as they are" in report
     assert "`invented **a price**`" in report  # as code, so that it is no Markdown
     assert "| scores | `scores.jsonl`" in report
+
+
+def test_without_answers_no_output_has_the_reason_of_a_score_which_quotes_them(folder: Path) -> None:
+    workspace(folder, 0.1, 0.2, 0.3, reasons={"faithfulness": "invented CANARY"})
+    write = ("--scores", "scores.jsonl", "--report-html", "report.html")
+    assert "CANARY" in rag_contract("check", *write).out
+    ended = rag_contract("check", "--no-answers", *write)
+    assert ended.code == 1
+    written = [ended.out, ended.err, *((folder / f"report.{one}").read_text() for one in ("md", "json", "html"))]
+    assert not [text for text in (*written, (folder / "junit.xml").read_text()) if "CANARY" in text]
+
+
+def test_without_answers_no_problem_of_a_scores_file_quotes_it(folder: Path) -> None:
+    workspace(folder, 0.1, 0.2, 0.3, reasons={"faithfulness": ["CANARY"]})
+    assert "CANARY" in rag_contract("check", "--scores", "scores.jsonl").err
+    ended = rag_contract("check", "--no-answers", "--scores", "scores.jsonl")
+    assert ended.code == 2
+    assert "reasons" in ended.err
+    assert "CANARY" not in ended.err

@@ -1,6 +1,7 @@
 """Splits a conversation into its turns. A turn begins at each message of the user."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from msgspec import UNSET
@@ -32,7 +33,11 @@ def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
         had = f"has {count(len(starts), 'turn')} in messages, and its golden row has {expected:,}"
         return f"{had}; a turn begins at each message of the user"
     turns: list[Turn] = []
+<<<<<<< HEAD
     for start, end in zip(starts, [*starts[1:], len(messages)], strict=False):  # not strict: without turns, one end
+=======
+    for start, end in pairwise([*starts, len(messages)]):
+>>>>>>> 6f2dcf4f2305f501d517894f7e21ca283cd436e7
         turn = Turn(row=_row(row, messages[start:end]), message=start)
         if len(str(turn.row.response or "")) > bounds.ANSWER:
             return f"has an answer of more than {bounds.ANSWER:,} characters in turn {len(turns) + 1}"
@@ -43,8 +48,8 @@ def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
 
 
 def unanswered(row: RunRow, turns: int) -> tuple[Turn, ...]:
-    """Return turns without an answer, for a conversation that is missing or ended with an error."""
-    return (Turn(row=replace(_row(row, []), error=row.error)),) * turns
+    """Return turns of which nothing is known, for a conversation that is missing or ended with an error."""
+    return (Turn(row=replace(_row(row, []), error=row.error, tool_calls=None)),) * turns
 
 
 def whole(row: RunRow, turns: Sequence[Turn]) -> RunRow:

@@ -26,8 +26,9 @@ NO_FIELDS = AnswerFields()
 
 
 def present(row: GoldenRow) -> list[str]:
-    """Return the names of the row's fields about the answer."""
-    return [name for name in ANSWER_FIELDS if getattr(row, name, None) is not None]
+    """Return the names of the row's fields about the answer; an empty list of rules asks for nothing."""
+    given = {name: getattr(row, name, None) for name in ANSWER_FIELDS}
+    return [name for name, value in given.items() if value is not None and (name != "rules" or value)]
 
 
 def has_options(row: GoldenRow) -> bool:
@@ -55,6 +56,8 @@ def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
     yield from element_faults(row)
     if row.reference_contexts is not None and not row.reference_contexts:
         yield Mismatch(("reference_contexts",), "is empty; give the texts that must be retrieved, or leave it out")
+    if row.reference_claims is not None and not row.reference_claims:
+        yield Mismatch(("reference_claims",), "is empty; give the claims of the reference, or leave it out")
 
 
 def _reference_calls(row: GoldenRow) -> tuple[Struct, ...] | list[Mismatch] | None:

@@ -19,17 +19,21 @@ if TYPE_CHECKING:
 
 Times = Annotated[int, Meta(ge=1, le=bounds.CALLS, title=f"a whole number from 1 to {bounds.CALLS:,}")]
 
+UNKNOWN = ("no tool_calls",)  # of a golden query without a row, or of a turn after an error: nothing is known of them
+
 
 class ToolRule(RowRule, frozen=True, kw_only=True, gc=False):
     """A rule about the calls in ``tool_calls``."""
 
-    needs: ClassVar[frozenset[str]] = frozenset({"tool_calls"})
+    needs: ClassVar[frozenset[str]] = frozenset({"tool_calls", "error"})
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002
-        """Return that the row has no calls, or why they are none."""
+        """Return that the row has no calls, or why they are none; with an error, none are known, and no rule holds."""
         from ragcontract.answers.cannot_score import CannotScoreError
 
         if row.tool_calls is None:
+            if row.error is not None:
+                return None
             rule = type(self).__struct_config__.tag
             return f"has no tool_calls, which {rule} needs; export them ([] if no tool was called)"
         try:
@@ -138,23 +142,23 @@ class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_no
     __hash__ = OneTool.__hash__
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation with all such calls."""
-        if calls := self.matching(row):
-            yield Violation(
-                rule="must_not_call_tool",
-                expected=("no call of ", *self.described()),
-                found=_listed(calls),
-                causes=_causes(calls),
-            )
+        """Yield one violation with all such calls; without a row, nobody knows that there was none."""
+        expected: Phrase = ("no call of ", *self.described())
+        if row.tool_calls is None:
+            yield Violation(rule="must_not_call_tool", expected=expected, found=UNKNOWN, causes=UNKNOWN)
+        elif calls := self.matching(row):
+            yield Violation(rule="must_not_call_tool", expected=expected, found=_listed(calls), causes=_causes(calls))
 
 
 class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="tool_arguments_valid"):
     """The arguments of every call are a JSON object."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
-        """Yield one violation with all calls whose arguments are none."""
-        if invalid := [call for call in calls_of(row) if call.arguments is None]:
-            expected = ("a JSON object as the arguments of every call",)
+        """Yield one violation with all calls whose arguments are none; without a row, nobody knows them."""
+        expected = ("a JSON object as the arguments of every call",)
+        if row.tool_calls is None:
+            yield Violation(rule="tool_arguments_valid", expected=expected, found=UNKNOWN, causes=UNKNOWN)
+        elif invalid := [call for call in calls_of(row) if call.arguments is None]:
             found = _listed(invalid)
             yield Violation(rule="tool_arguments_valid", expected=expected, found=found, causes=_causes(invalid))
 

@@ -122,7 +122,9 @@ class _Reader:
             if name not in wanted.metrics:
                 if len(self._undeclared) < bounds.NAMES:
                     self._undeclared[name] = None
-            elif value is not None:
+            elif value is None:
+                self._table.note_null(query_id, name, at)
+            else:
                 self._score(query_id, name, value, at)
                 if text := (row.reasons or NOTHING).get(name, "").strip():
                     self._hold(name, value, query_id, text)
@@ -185,6 +187,7 @@ class _Column:
         self.values = array("d", [nan]) * queries
         self.at = array("q", [0]) * queries
         self.repeats: dict[int, list[float]] = {}
+        self.nulls: set[tuple[int, int]] = set()  # query and file
 
 
 class Table:
@@ -221,6 +224,11 @@ class Table:
         column.repeats.setdefault(number, [column.values[number]]).append(value)
         return None
 
+    def note_null(self, query_id: str, name: str, at: int) -> None:
+        """Store that a repetition of a query was not measured: the mean of the others would pass for the score."""
+        if self._repeats:
+            self._columns[name].nulls.add((self.numbers[query_id], at >> FILE_BITS))
+
     def note_check(self, query_id: str, name: str, check: Check, at: int) -> int | None:
         """Store a check, or return where the query's check was read already; of repeated ones, a failed one counts."""
         checks = self._checks.setdefault(query_id, {})
@@ -253,6 +261,8 @@ class Table:
 
     def _value(self, name: str, number: int) -> float | None:
         column = self._columns[name]
+        if (number, column.at[number] >> FILE_BITS) in column.nulls:
+            return None
         if repeats := column.repeats.get(number):
             return fsum(repeats) / len(repeats)
         value = column.values[number]

@@ -231,6 +231,14 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"relevant_doc_ids": None},
         ["relevant_doc_ids: is missing; give the documents to be found, [] if nothing answers it, or " + OF_ANSWERS],
     ),
+    "no documents, and no rules in the list of rules": (
+        {"relevant_doc_ids": None, "rules": []},
+        ["relevant_doc_ids: is missing; give the documents to be found, [] if nothing answers it, or " + OF_ANSWERS],
+    ),
+    "no claims in the list of claims": (
+        {"reference_claims": []},
+        ["reference_claims: is empty; give the claims of the reference, or leave it out"],
+    ),
     "relevant documents in nested lists": (
         {"relevant_doc_ids": ["a", ["b", ["c", ["d"]]]]},
         [f'relevant_doc_ids[1]: {ID}, found ["b", ["c", […]]]'],

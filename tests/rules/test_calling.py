@@ -146,3 +146,17 @@ def test_what_is_wrong_with_a_rule_is_told_with_its_path(rule: OneTool, path: tu
     assert found == path
     assert message in why
     hash(rule)
+
+
+@pytest.mark.parametrize("rule", [MustCallTool(tool="f"), MustNotCallTool(tool="f"), ToolArgumentsValid()], ids=repr)
+def test_without_a_row_nobody_knows_what_was_called_so_no_rule_about_it_holds(rule: ToolRule) -> None:
+    missing = RunRow(query_id="q", results=[])
+    assert len(list(rule.violations(query("q"), missing, CONTEXT))) == 1
+
+
+def test_a_row_with_an_error_breaks_rules_about_tools_and_without_one_it_cannot_be_judged() -> None:
+    rule = MustNotCallTool(tool="f")
+    for error, lacks in (("timeout", False), (None, True)):
+        row = RunRow(query_id="q", results=[], error=error)
+        assert bool(rule.lacking(query("q"), row, CONTEXT)) is lacks
+        assert len(list(rule.violations(query("q"), row, CONTEXT))) == 1

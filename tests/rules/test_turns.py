@@ -143,3 +143,17 @@ def test_without_a_row_every_turn_is_unanswered(tmp_path: Path) -> None:
     row = {"query_id": "other", "messages": []}
     outcome = check(tmp_path, asked([say("A")], [say("B")]), row, "missing_queries: zero\n")
     assert len(outcome.decision.violations["q1"]) == 2
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [{"type": "must_call_tool", "tool": "f"}, {"type": "must_not_call_tool", "tool": "f"}],
+    ids=lambda x: x["type"],
+)
+@pytest.mark.parametrize("ended", [{}, {"messages": []}], ids=["no messages", "empty"])
+def test_of_turns_that_an_error_cut_off_no_rule_about_tools_holds(rule: Row, ended: Row, tmp_path: Path) -> None:
+    query = asked([rule], None, [rule])
+    broken = check(tmp_path, query, {"query_id": "q1", "error": "timeout", **ended}).decision.violations["q1"]
+    assert [one.rule for one in broken] == [rule["type"]] * 2
+    missing = check(tmp_path, query, {"query_id": "other"}, "missing_queries: zero\n")
+    assert len(missing.decision.violations["q1"]) == 2

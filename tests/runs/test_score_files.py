@@ -116,6 +116,16 @@ def test_several_rows_of_a_query_are_averaged_with_repeats_only(tmp_path: Path) 
     assert scores_of(read(tmp_path, *rows, repeats=True)) == {"faithfulness": pytest.approx(0.3)}
 
 
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_a_repetition_that_was_not_measured_leaves_no_mean_of_the_others(first: int, tmp_path: Path) -> None:
+    numbers = [None, 0.2, 0.6]
+    rows = [scored("q1", scores={"faithfulness": number}) for number in [*numbers[first:], *numbers[:first]]]
+    given = read(tmp_path, *rows, scored("q2", scores={"faithfulness": 0.5}), repeats=True)
+    assert not given.problems
+    assert not scores_of(given)
+    assert scores_of(given, "q2") == {"faithfulness": 0.5}
+
+
 def test_of_repeated_checks_each_must_pass(tmp_path: Path) -> None:
     rows = [scored("q1", checks={"polite": passed}, reasons={"polite": "rude"}) for passed in (True, False, True)]
     row = joined(read(tmp_path, *rows, repeats=True, checks=True))
