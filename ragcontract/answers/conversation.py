@@ -33,11 +33,7 @@ def turns_of(row: RunRow, expected: int) -> tuple[Turn, ...] | str:
         had = f"has {count(len(starts), 'turn')} in messages, and its golden row has {expected:,}"
         return f"{had}; a turn begins at each message of the user"
     turns: list[Turn] = []
-<<<<<<< HEAD
-    for start, end in zip(starts, [*starts[1:], len(messages)], strict=False):  # not strict: without turns, one end
-=======
     for start, end in pairwise([*starts, len(messages)]):
->>>>>>> 6f2dcf4f2305f501d517894f7e21ca283cd436e7
         turn = Turn(row=_row(row, messages[start:end]), message=start)
         if len(str(turn.row.response or "")) > bounds.ANSWER:
             return f"has an answer of more than {bounds.ANSWER:,} characters in turn {len(turns) + 1}"
