@@ -133,6 +133,6 @@ def test_metrics_see_the_calls_of_all_turns_and_the_last_response() -> None:
 
 
 def test_an_error_before_the_first_turn_leaves_all_turns_without_an_answer() -> None:
-    for messages in (None, []):
+    for messages in (None, list[dict[str, Any]]()):
         turns = turns_of(RunRow(query_id="q", results=[], messages=messages, error="down"), 2)
         assert [turn.row.error for turn in turns if not isinstance(turn, str)] == ["down", "down"]
