@@ -122,6 +122,7 @@ def evaluate(contract: Contract, request: Request) -> Evaluation:
     baseline = request.baseline.evaluate(plan.for_baseline(run.retrieved)) if request.baseline else None
     if request.no_answers:
         run, baseline = without_texts(run), baseline and without_texts(baseline)
+        given = given and replace(given, reasons={}, problems=without_values(given.problems))
     aggregates = aggregate(plan, run, baseline)
     return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates, given=given)
 
