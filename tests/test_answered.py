@@ -205,3 +205,14 @@ def test_the_command_line_leaves_texts_out(workspace: Path) -> None:
     assert short.code == 1
     assert not any(CANARY in path.read_text() for path in reports)
     assert CANARY not in short.out + short.err
+
+
+def test_what_a_judge_says_of_an_answer_is_left_out_with_the_answers(workspace: Path) -> None:
+    (workspace / "ragcontract.yml").write_text("metrics: {f: {from: scores}}\nminimums: {f: 0.5}\n")
+    ids = ("refund", "fine", "lost")
+    rows = [{"query_id": one, "scores": {"f": 0.1}, "reasons": {"f": f"It says {CANARY}."}} for one in ids]
+    write_jsonl(workspace / "scores.jsonl", rows)
+    asked = {"config": "ragcontract.yml", "scores": ["scores.jsonl"]}
+    assert CANARY in dict(outputs(check(None, **asked)))["terminal"].partition("Why the worst scores")[2]
+    for name, text in outputs(check(None, no_answers=True, **asked)):
+        assert CANARY not in text, name

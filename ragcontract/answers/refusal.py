@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.known_modes import ABSTAIN
 from ragcontract.answers.matchers import occurrences, text_spans
 from ragcontract.answers.normalising import Form, Span
 from ragcontract.core.answer_settings import AnswerSettings
@@ -16,8 +17,7 @@ from ragcontract.core.run import RunRow
 
 Kind: TypeAlias = Literal["refusal", "finish_reason", "mode", "refusal_phrases", "common phrases"]
 BEGINNING = 300  # characters in normal form; a refusal further down is about a part of the question
-CONTENT_FILTER, ABSTAIN = "content_filter", "abstain"
-NEEDS = frozenset({"response", "refusal", "finish_reason", "mode"})
+CONTENT_FILTER = "content_filter"
 
 _CANNOT = ("i can't", "i cannot", "i am unable to", "i'm unable to", "i am not able to", "i'm not able to")
 _VERBS = ("answer", "assist", "comply", "discuss", "help", "provide", "share", "do that")

@@ -83,7 +83,7 @@ def _paired(made: Sequence[Arguments], wanted: Sequence[Arguments], *, strict: b
         for other, given in enumerate(made):
             if given is not None and expected is not None:
                 equal = sum(name in given and given[name] == value for name, value in expected.items())
-                more = len(given.keys() - expected.keys())
+                more = len(given) - sum(name in given for name in expected)  # not by a set of what was given
                 counted = len(expected) + (more if strict else 0)
                 pairs.append((-equal / counted if counted else -1.0, -equal, more, number, other))
     left, free, total = set(range(len(wanted))), set(range(len(made))), 0.0

@@ -94,7 +94,7 @@ def _call(call: _Call) -> ToolCall:
     function = call.function or _Function()
     name = function.name or call.name or call.tool or ""
     given = (function.arguments, call.arguments, call.args, call.input_parameters)
-    arguments = next((bytes(one).decode() for one in given if one is not UNSET), "")
+    arguments = next((bytes(one).decode() for one in given if one is not UNSET and bytes(one) != b"null"), "")
     written = _decoded(arguments, str)  # OpenAI writes them as JSON within a text
     return ToolCall(
         name=shorten(name, bounds.SAID_ARGUMENTS),

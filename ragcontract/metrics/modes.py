@@ -6,14 +6,13 @@ a refusal where one was, have rates of their own.
 
 from collections.abc import Iterable
 
-from ragcontract.answers.known_modes import unknown_mode
+from ragcontract.answers.known_modes import ABSTAIN, unknown_mode
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 
-ABSTAIN = "abstain"
 ACCURACY = Metric(key="mode_accuracy", label="Mode accuracy", suggested=True)
 FALSE_ANSWERS = Metric(key="false_answer_rate", label="False-answer rate", better="lower", suggested=True)
 OVER_REFUSALS = Metric(key="over_refusal_rate", label="Over-refusal rate", better="lower", suggested=True)

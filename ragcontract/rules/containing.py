@@ -1,7 +1,7 @@
 """Rules about texts in answers: must_contain, must_not_contain, max_chars."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -92,7 +92,6 @@ class MaxChars(AnswerRule, frozen=True, kw_only=True, gc=False, tag="max_chars")
     """The answer has at most ``value`` characters."""
 
     value: Annotated[int, Meta(ge=1, le=bounds.ANSWER, title=f"a whole number from 1 to {bounds.ANSWER:,}")]
-    needs: ClassVar[frozenset[str]] = AnswerRule.needs
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation if it has more."""

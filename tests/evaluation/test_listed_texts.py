@@ -45,6 +45,8 @@ def test_a_row_that_says_nothing_has_nothing() -> None:
         ({"function": {"name": "find", "arguments": {"id": 7}}}, '{"id": 7}'),
         ({"name": "find", "args": {"id": 7}}, '{"id": 7}'),
         ({"tool": "find", "input_parameters": {"id": 7}}, '{"id": 7}'),
+        ({"name": "find", "arguments": None, "args": {"id": 7}}, '{"id": 7}'),
+        ({"name": "find", "arguments": None}, ""),
         ({"name": "find"}, ""),
     ],
 )
