@@ -34,13 +34,13 @@ $(RECIPES)/ready: pyproject.toml requirements/recipes.txt requirements/runtime.t
 $(ORACLES)/ready: requirements/oracles.txt
 	@echo "Setting up $(ORACLES) (once, about two minutes) ..."
 	@$(PYTHON) -m venv $(ORACLES)
-	@$(ORACLES)/bin/pip install --quiet --disable-pip-version-check -r requirements/oracles.txt
+	@$(ORACLES)/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements/oracles.txt
 	@touch $@
 
 $(EVALUATORS)/ready: requirements/evaluators.txt
 	@echo "Setting up $(EVALUATORS) (once, about two minutes) ..."
 	@$(PYTHON) -m venv $(EVALUATORS)
-	@$(EVALUATORS)/bin/pip install --quiet --disable-pip-version-check -r requirements/evaluators.txt
+	@$(EVALUATORS)/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements/evaluators.txt
 	@touch $@
 
 $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirements.txt

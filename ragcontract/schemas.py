@@ -67,11 +67,14 @@ def _allow_declared(definitions: dict[str, Any], taken: Iterable[str]) -> None:
     for name, end, limit in (
         ("Minimums", "", _NUMBER),
         ("Maximums", "", _NUMBER),
+        ("TagMinimums", "", _NUMBER),
+        ("TagMaximums", "", _NUMBER),
         ("Drops", "_(drop|rise)_gt", _CHANGE),
         ("FailOn", "_(drop|rise)_gt", _CHANGE),
     ):
         pattern = f"^(?!({built_in})(_at_[0-9k]+)?{end}$){NAME.pattern}{end}$"
-        definitions[name].setdefault("patternProperties", {})[pattern] = {**limit, "description": weaker}
+        if name in definitions:
+            definitions[name].setdefault("patternProperties", {})[pattern] = {**limit, "description": weaker}
     definitions |= msgspec.json.schema(DeclaredScore)["$defs"]
     metrics = definitions["Metrics"]
     metrics["patternProperties"] = {f"^(?!({'|'.join(metrics['properties'])})$){NAME.pattern}$": _DECLARED}

@@ -96,9 +96,9 @@ OF_FORMAT = {
 @click.option("--scored-by", metavar="TEXT", help="What computed the scores, such as its version. [as in the results]")
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 def command(*, source: str, target: str, force: bool, **options: Any) -> int:
-    """Convert from and to the files of other tools.
+    """Convert files from and to other tools' formats.
 
-    From and to TREC, BEIR and ragas, from CSV and fitz-gov, and the scores of other tools.
+    These are TREC, BEIR and ragas both ways; CSV, fitz-gov and the scores of other tools are only read.
 
     Give the files to read, and with the -out options the files to write. Exits 2 and writes nothing if an input has
     problems, or if a file to write exists and --force is not given.
