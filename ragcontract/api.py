@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from ragcontract import pipeline
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -13,7 +14,6 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import Plugin
 from ragcontract.evaluation.source import Local
 from ragcontract.files.problems import Problems
-from ragcontract.registry import BUILT_IN
 from ragcontract.reports.api_report import Report
 from ragcontract.runs.doc_ids import read_doc_ids
 from ragcontract.runs.readers import InMemory, RunMapping, open_baseline, open_run

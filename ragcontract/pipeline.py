@@ -25,7 +25,7 @@ from ragcontract.files.unquoted import without_values
 from ragcontract.judging.decision import Decision, decide
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.unjudgeable import unjudgeable
-from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.registry import DOCUMENTS, Registry
 from ragcontract.reports.build import report_of
 from ragcontract.reports.queries import query_reports
 from ragcontract.reports.report import Detail, Provenance, QueryReport, Report
@@ -80,7 +80,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return query_reports(self.evaluation, self.decision, self.detail)
 
 
-def check(request: Request, *, now: datetime, registry: Registry = BUILT_IN) -> Outcome:
+def check(request: Request, *, now: datetime, registry: Registry | None = None) -> Outcome:
     """Judge a run against its contract.
 
     Raises :class:`~ragcontract.core.errors.InputError` with all problems of all inputs if it cannot be judged.
@@ -97,8 +97,23 @@ def check(request: Request, *, now: datetime, registry: Registry = BUILT_IN) -> 
     return Outcome(report=report, evaluation=evaluation, decision=decision, detail=request.detail or report.detail)
 
 
-def load(request: Request, registry: Registry) -> Contract:
-    """Read config and golden files and resolve metrics, rules and gates; problems are collected in the contract."""
+def load(request: Request, registry: Registry | None = None) -> Contract:
+    """Read config and golden files and resolve metrics, rules and gates; problems are collected in the contract.
+
+    By default, all that is built in may be named. Most contracts are about documents only, and are read without
+    importing the rest; where that is not enough, or anything is wrong, the files are read again.
+    """
+    if registry is None:
+        contract = _load(request, DOCUMENTS)
+        if not contract.needs_more:
+            return contract
+        from ragcontract.built_in import BUILT_IN
+
+        registry = BUILT_IN
+    return _load(request, registry)
+
+
+def _load(request: Request, registry: Registry) -> Contract:
     config_file = read_config(request.config, registry, k=request.k)
     golden = read_golden(request.golden, registry, request.progress)
     awaited = request.awaits_baseline and request.baseline is None

@@ -10,6 +10,7 @@ import pytest
 from msgspec import Struct
 
 from ragcontract.api import check, named_tags, valid_k
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.defaults import InputPaths
@@ -19,7 +20,6 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.text import printable, visible
-from ragcontract.registry import BUILT_IN
 from ragcontract.reports.api_report import Report
 
 PathLike = str | os.PathLike[str]

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import DEFAULT_K, config_record
 from ragcontract.contract.declared import NAME, names_taken
 from ragcontract.contract.golden_row import golden_record
@@ -16,7 +17,7 @@ from ragcontract.core.rule import RowRule, names_of
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import json_schema
 from ragcontract.metrics.named_scores import DeclaredScore
-from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.registry import Registry
 from ragcontract.reports.diff_report import DiffReport
 from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.reports.run_comparison import RunComparison

@@ -8,9 +8,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.core.metric import MetricSettings
 from ragcontract.core.rule import RowRule, Rule, names_of
-from ragcontract.registry import BUILT_IN
 
 # <!-- example: NAME -->, prose and fenced files, then what the check prints, as text.
 _EXAMPLE = re.compile(r"(<!-- example: [\w-]+ -->\n(.*?))```text\n.*?```\n", re.DOTALL)

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import ConfigFile, config_of
 from ragcontract.contract.golden_file import Golden
 from ragcontract.contract.locations import Locations
@@ -24,7 +25,7 @@ from ragcontract.judging.decision import decide
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.unjudgeable import unjudgeable
 from ragcontract.metrics.ranking import Ranking
-from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.registry import Registry
 from ragcontract.reports.build import report_of
 from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.report import Detail, QueryReport, Report

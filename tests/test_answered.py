@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import pipeline
+from ragcontract.built_in import BUILT_IN
 from ragcontract.core.errors import InputError
 from ragcontract.evaluation.source import Local
 from ragcontract.github import annotations
 from ragcontract.pipeline import Outcome
-from ragcontract.registry import BUILT_IN
 from ragcontract.reports import terminal
 from ragcontract.reports.formats import FORMATS
 from ragcontract.runs.readers import open_baseline, open_run

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from benchmarks.page import CONTRIBUTORS, USERS
+from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.main import COMMANDS
 from ragcontract.contract.answer_review import AnswerName
 from ragcontract.contract.config_file import ConfigFile, read_config
@@ -18,7 +19,6 @@ from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.rule import RowRule, switch_of
 from ragcontract.files.problems import Problems
 from ragcontract.github.settings import CommentWhen, Settings
-from ragcontract.registry import BUILT_IN
 from ragcontract.runs.doc_ids import read_doc_ids
 from scripts import answers_page, docs
 from tests.builders import write_jsonl

@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("cluster",),
     ("judging",),
     ("contract",),
+    ("built_in",),
     ("registry",),
     ("evaluation",),
     ("rules", "metrics"),

@@ -8,13 +8,13 @@ import jsonschema
 import pytest
 import yaml
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import config_record
 from ragcontract.contract.golden_row import golden_record
 from ragcontract.contract.limits import limit_keys
 from ragcontract.core.rule import names_of
 from ragcontract.core.run import row_type
 from ragcontract.files.schema import mismatches
-from ragcontract.registry import BUILT_IN
 from ragcontract.runs.stored import BaselineFile
 from tests.builders import baseline, golden, good_workspace, run, write_jsonl
 from tests.github.standin import GitHub

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import pipeline
+from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.commands.suggest import good_runs, render, suggestions
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import InputError
@@ -21,7 +22,7 @@ from ragcontract.core.run import RunRow
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.source import Local
 from ragcontract.pipeline import Outcome
-from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.registry import Registry
 from ragcontract.reports import new_baseline, terminal
 from ragcontract.reports.formats import FORMATS
 from ragcontract.runs.readers import InMemory, open_baseline, open_run

@@ -5,36 +5,13 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from ragcontract.contract.element_fields import element_faults, element_rules
-from ragcontract.contract.golden_row import ANSWER_FIELDS, GoldenRow
+from ragcontract.contract.golden_row import AnswerFields, GoldenRow
 from ragcontract.core.golden import ExpectedAnswer
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.files.schema import Mismatch
 from ragcontract.rules.answering import Answered
 from ragcontract.rules.expected_mode import ExpectedMode
 from ragcontract.rules.refusing import MustRefuse
-
-
-class AnswerFields(Struct, frozen=True, kw_only=True):
-    """The rules made from the fields of a row and what it expects of the answer; ``mismatches`` if it is invalid."""
-
-    rules: tuple[Rule, ...] = ()
-    answer: ExpectedAnswer | None = None
-    mismatches: tuple[Mismatch, ...] = ()
-
-
-NO_FIELDS = AnswerFields()
-
-
-def present(row: GoldenRow) -> list[str]:
-    """Return the names of the row's fields about the answer; an empty list of rules asks for nothing."""
-    given = {name: getattr(row, name, None) for name in ANSWER_FIELDS}
-    return [name for name, value in given.items() if value is not None and (name != "rules" or value)]
-
-
-def has_options(row: GoldenRow) -> bool:
-    """Return whether a row has fields that belong to others about the answer."""
-    options = (row.tier, row.as_evaluated, row.allowed_phrases, row.min_required)
-    return any(option is not None for option in options)
 
 
 def answer_fields(row: GoldenRow) -> AnswerFields:

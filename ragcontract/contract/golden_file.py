@@ -5,9 +5,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from ragcontract.contract.answer_fields import NO_FIELDS, AnswerFields, has_options, present
-from ragcontract.contract.golden_row import ENOUGH, GoldenRow, golden_record
-from ragcontract.contract.turn_fields import fields_of
+from ragcontract.contract.golden_row import (
+    ENOUGH,
+    NO_FIELDS,
+    AnswerFields,
+    GoldenRow,
+    golden_record,
+    has_options,
+    present,
+)
 from ragcontract.core import bounds
 from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.core.ids import as_id, unique_ids
@@ -40,11 +46,18 @@ class Golden(Struct, frozen=True, kw_only=True):
     answer_fields: frozenset[str] = frozenset()
     rule_types: frozenset[type[Rule]] = frozenset()
     all_documents: bool = True
+    partial: bool = False
     problems: Problems = Problems()
 
 
+PARTIAL = Golden(queries={}, partial=True)
+
+
 def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = no_progress) -> Golden:
-    """Read golden files (or globs) as one set; ids must be unique across all files."""
+    """Read golden files (or globs) as one set; ids must be unique across all files.
+
+    With a registry of documents only, the result is partial if any row is about anything else, or is wrong.
+    """
     builder = _Builder()
     found, problems = existing_files(paths)
     for problem in problems:
@@ -53,9 +66,13 @@ def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = n
         match event:
             case Batch():
                 for index, row in enumerate(event.rows):
+                    if registry.documents_only and (present(row) or has_options(row)):
+                        return PARTIAL
                     builder.row(row, event.location(index))
             case FileRead(file=file):
                 builder.files.append(file)
+            case Problem() | MoreProblems() | Warned() if registry.documents_only:
+                return PARTIAL
             case Warned(meant=meant) if meant in ENOUGH:
                 builder.misspelling(event)
             case Problem() | MoreProblems() | Warned():
@@ -99,7 +116,7 @@ class _Builder:
             return
         if row.must_rank_at_most is not None and not relevant:
             self.problems.problem(f"{location}: must_rank_at_most", "needs at least one relevant document to rank")
-        fields = fields_of(row) if given or has_options(row) else NO_FIELDS
+        fields = _fields_of(row) if given or has_options(row) else NO_FIELDS
         for mismatch in fields.mismatches:
             self.problems.mismatch(location, mismatch)
         self._answer_fields.update(given)
@@ -160,6 +177,12 @@ class _Builder:
             all_documents=self._all_documents,
             problems=self.problems.found(),
         )
+
+
+def _fields_of(row: GoldenRow) -> AnswerFields:
+    from ragcontract.contract.turn_fields import fields_of  # with the rules about answers, which few contracts have
+
+    return fields_of(row)
 
 
 def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:

@@ -10,9 +10,11 @@ from msgspec import Meta, Struct
 
 from ragcontract.answers.matcher_records import AsWritten
 from ragcontract.core import bounds
-from ragcontract.core.golden import Mode
+from ragcontract.core.golden import ExpectedAnswer, Mode
 from ragcontract.core.ids import Id, Rank, Tag, TextId
+from ragcontract.core.rule import Rule
 from ragcontract.core.run import AnswerText, CallJson
+from ragcontract.files.schema import Mismatch
 from ragcontract.registry import Registry
 
 Question = Annotated[
@@ -115,8 +117,17 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     }
 
 
+class _DocumentRow(GoldenRow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A line about documents only; whatever else it has is read with another record."""
+
+    rules: list[Any] | None = None
+    turns: list[Any] | None = None
+
+
 def golden_record(registry: Registry) -> type[GoldenRow]:
     """Return the record of a line; it has a field ``rules`` if the registry has rules that are defined in rows."""
+    if registry.documents_only:
+        return _DocumentRow
     written = [rule for rule in registry.rules if rule.in_rows]
     fields: list[Any] = []
     if written:
@@ -150,3 +161,26 @@ def _turn_record(rules: list[Any]) -> type[Struct]:
     return msgspec.defstruct(
         "Turn", [said, *rules, *fields], namespace=about, frozen=True, kw_only=True, forbid_unknown_fields=True
     )
+
+
+class AnswerFields(Struct, frozen=True, kw_only=True):
+    """The rules made from the fields of a row and what it expects of the answer; ``mismatches`` if it is invalid."""
+
+    rules: tuple[Rule, ...] = ()
+    answer: ExpectedAnswer | None = None
+    mismatches: tuple[Mismatch, ...] = ()
+
+
+NO_FIELDS = AnswerFields()
+
+
+def present(row: GoldenRow) -> list[str]:
+    """Return the names of the row's fields about the answer; an empty list of rules asks for nothing."""
+    given = {name: getattr(row, name, None) for name in ANSWER_FIELDS}
+    return [name for name, value in given.items() if value is not None and (name != "rules" or value)]
+
+
+def has_options(row: GoldenRow) -> bool:
+    """Return whether a row has fields that belong to others about the answer."""
+    options = (row.tier, row.as_evaluated, row.allowed_phrases, row.min_required)
+    return any(option is not None for option in options)

@@ -13,6 +13,7 @@ from ragcontract.contract.named_metrics import named_metrics, with_composite, wr
 from ragcontract.contract.scope import Scope, gates_within, golden_within, scope_of, unknown_tags
 from ragcontract.contract.tiers import unknown_tiers
 from ragcontract.core import bounds
+from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Gain, Metric, MetricSettings
@@ -54,6 +55,13 @@ class Contract(Struct, frozen=True, kw_only=True):
     def config(self) -> Config:
         """The configuration; its limits are in ``gates``."""
         return self.config_file.config
+
+    @property
+    def needs_more(self) -> bool:
+        """Whether a contract read with the registry of documents only may name anything else, or is wrong."""
+        config = self.config
+        about_answers = config.tiers or config.metrics != type(config.metrics)() or config.answers != AnswerSettings()
+        return bool(self.golden.partial or about_answers or self.problems or self.limit_problems)
 
     @property
     def queries(self) -> dict[str, GoldenQuery]:

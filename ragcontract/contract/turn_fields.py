@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ragcontract.contract.answer_fields import AnswerFields, answer_fields, present
-from ragcontract.contract.golden_row import TURN_FIELDS, GoldenRow
+from ragcontract.contract.answer_fields import answer_fields
+from ragcontract.contract.golden_row import TURN_FIELDS, AnswerFields, GoldenRow, present
 from ragcontract.core.golden import ExpectedAnswer
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.files.schema import Mismatch

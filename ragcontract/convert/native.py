@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import Golden, read_golden
 from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved
 from ragcontract.core import bounds
@@ -14,7 +15,6 @@ from ragcontract.files.events import located
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import read_rows
-from ragcontract.registry import BUILT_IN
 
 # Derived from the records, so that fields added to them later are reported as lost, too.
 GOLDEN_ONLY = [

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.golden import GoldenQuery
@@ -16,7 +17,6 @@ from ragcontract.files.problems import Problem, Problems
 from ragcontract.files.rows import is_parquet
 from ragcontract.files.writing import check_outputs, write_files
 from ragcontract.labelling.labels import Labels, labels_of
-from ragcontract.registry import BUILT_IN
 
 SPACED = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s')
 LABELS = ("relevant_doc_ids", "relevance")

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from ragcontract import RunWriter
+from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.commands.init import template
 from ragcontract.cli.workflow_file import WORKFLOW
 from ragcontract.contract.config import config_record
@@ -15,7 +16,7 @@ from ragcontract.contract.limits import AT_K, limit_keys
 from ragcontract.files.problems import Problems
 from ragcontract.files.schema import dotted
 from ragcontract.metrics.ranking import ranking
-from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.registry import Registry
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
 from ragcontract.statistics.quantities import LATENCY
 from scripts import docs

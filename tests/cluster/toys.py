@@ -6,13 +6,13 @@ from typing import ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale
 from ragcontract.core.phrase import Name
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
-from ragcontract.registry import BUILT_IN
 
 UNASKED = "no answer"  # a tag of queries that have no part in the metrics of the answer
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import ConfigFile, config_of, read_config
 from ragcontract.contract.limits import limit_keys, metrics_at
 from ragcontract.core.errors import InputError
@@ -20,7 +21,7 @@ from ragcontract.core.rule import switch_of
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 from ragcontract.files.schema import dotted
-from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.registry import Registry
 from ragcontract.schemas import SCHEMAS
 
 

@@ -7,9 +7,10 @@ import pytest
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import ConfigFile, read_config
 from ragcontract.metrics.named_scores import DeclaredScore
-from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.registry import Registry
 
 
 class Coverage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import OF_ANSWERS, Golden, read_golden
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.registry import BUILT_IN
 from tests.builders import golden, write_jsonl
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core import bounds
-from ragcontract.registry import BUILT_IN
 from ragcontract.rules.turns import InTurns
 from tests.builders import Row, write_jsonl
 from tests.core.test_rule import MostResults

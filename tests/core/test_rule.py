@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import pipeline
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.finding import sentence
 from ragcontract.core.golden import GoldenQuery
@@ -15,7 +16,6 @@ from ragcontract.core.rule import RowContext, RowRule, Violation, names_of, swit
 from ragcontract.core.run import RunRow
 from ragcontract.evaluation.source import Local
 from ragcontract.judging.decision import decide
-from ragcontract.registry import BUILT_IN
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude
 from ragcontract.runs.readers import RunFiles
 from tests.builders import golden, run, write_jsonl

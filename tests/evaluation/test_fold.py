@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.resolve import resolve
 from ragcontract.core import bounds
@@ -18,7 +19,7 @@ from ragcontract.evaluation.side import Side
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.judging.gates import observe
 from ragcontract.judging.unjudgeable import unjudgeable
-from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.registry import Registry
 from ragcontract.runs.readers import RunEvent
 from ragcontract.runs.stored import ComparedQuery, MeasuredQuery, StoredBatch, StoredHead, Tool
 from ragcontract.statistics.means import Comparison

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RankRule, Violation
@@ -17,7 +18,6 @@ from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.files.events import Batch
-from ragcontract.registry import BUILT_IN
 from ragcontract.runs.stored import ComparedQuery, StoredBatch
 from tests.evaluation.test_fold import plan_of, rows
 from tests.records import query

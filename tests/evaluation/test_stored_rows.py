@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import pipeline
+from ragcontract.built_in import BUILT_IN
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric, MetricSettings, Missing
@@ -17,7 +18,6 @@ from ragcontract.core.scores import Values
 from ragcontract.evaluation.source import Local
 from ragcontract.judging.contract_changes import contract_changes
 from ragcontract.pipeline import Outcome
-from ragcontract.registry import BUILT_IN
 from ragcontract.reports import new_baseline
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.builders import Row, golden, run, write_jsonl

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import config_of
 from ragcontract.core.gate import Gate, Kind, Quantity
 from ragcontract.core.golden import GoldenQuery
@@ -15,7 +16,7 @@ from ragcontract.core.scores import Values
 from ragcontract.evaluation.aggregates import Aggregates
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import GateReport, Observed, observe, report_gate, worst
-from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.registry import Registry
 from ragcontract.statistics.means import Comparison
 from tests.records import evaluate, query
 

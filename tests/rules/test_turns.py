@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract import pipeline
+from ragcontract.built_in import BUILT_IN
 from ragcontract.core.errors import InputError
 from ragcontract.core.finding import sentence
 from ragcontract.evaluation.source import Local
 from ragcontract.pipeline import Outcome
-from ragcontract.registry import BUILT_IN
 from ragcontract.runs.readers import open_baseline, open_run
 from tests.builders import Row, write_jsonl
 from tests.records import NOW

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import click
 
 from ragcontract import pipeline
+from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, say_json, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, REPEATS, K, clock, find_paths, refuse_outputs
 from ragcontract.contract.defaults import InputPaths
@@ -19,7 +20,6 @@ from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.id_lists import named
 from ragcontract.judging.unjudgeable import unjudgeable
-from ragcontract.registry import BUILT_IN
 from ragcontract.reports import comparison_text, run_comparison
 from ragcontract.reports.comparing import comparison_of
 from ragcontract.reports.run_comparison import RunComparison

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, WITHOUT_RUN, files_option, refuse_empty, refuse_run
 from ragcontract.contract import defaults
@@ -19,7 +20,6 @@ from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
-from ragcontract.registry import BUILT_IN
 from ragcontract.runs.doc_ids import doc_id_rows
 
 

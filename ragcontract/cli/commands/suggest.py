@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from ragcontract import pipeline
+from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import CONFIG, GOLDEN, REPEATS, SCORES, K, clock, files_option, find_paths
 from ragcontract.contract import defaults
@@ -17,7 +18,7 @@ from ragcontract.evaluation.source import Local
 from ragcontract.files.patterns import existing_files
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.label_fit import label_advice
-from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.registry import Registry
 from ragcontract.reports.terminal import aligned
 from ragcontract.runs.readers import open_run
 from ragcontract.statistics.detectable import Detectable, detectable, round_up

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract import pipeline
+from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import (
     BASELINE,
@@ -33,7 +34,6 @@ from ragcontract.core.phrase import listed, render
 from ragcontract.core.text import visible
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Problems
-from ragcontract.registry import BUILT_IN
 from ragcontract.runs.score_files import read_scores
 
 

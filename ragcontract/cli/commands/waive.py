@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import say
 from ragcontract.cli.options import CONFIG, GOLDEN, clock, find_paths
 from ragcontract.contract import defaults
@@ -17,7 +18,6 @@ from ragcontract.core.rule import names_of
 from ragcontract.core.text import encodable, visible
 from ragcontract.files.opening import UTF8_BOM
 from ragcontract.files.writing import write_files
-from ragcontract.registry import BUILT_IN
 
 
 def _text(_context: click.Context, _option: click.Parameter, value: str) -> str:

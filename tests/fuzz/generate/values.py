@@ -5,9 +5,9 @@ from functools import lru_cache
 from random import Random
 from typing import Any, TypeVar
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.limits import limit_keys
 from ragcontract.core.rule import names_of
-from ragcontract.registry import BUILT_IN
 
 T = TypeVar("T")
 

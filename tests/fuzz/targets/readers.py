@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.errors import InputError
 from ragcontract.core.run import row_type
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems, Warned
 from ragcontract.github.context import Context
-from ragcontract.registry import BUILT_IN
 from ragcontract.runs.readers import RunEvent, open_baseline, open_run
 from tests.fuzz.expectations import expect
 from tests.fuzz.generate.values import Maker

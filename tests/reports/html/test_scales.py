@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Scale
 from ragcontract.core.run import RunRow
-from ragcontract.registry import BUILT_IN, Registry
+from ragcontract.registry import Registry
 from ragcontract.reports.html.cards import cards
 from ragcontract.reports.report import Report
 from tests.records import evaluate, query, report_on
