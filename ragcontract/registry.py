@@ -29,6 +29,27 @@ class Registry(Struct, frozen=True, kw_only=True):
     documents_only: bool = False
 
 
+# The names of all built-in rules that are entries of a golden row, which ``built_in`` imports.
+ROW_RULES = (
+    "check",
+    "composite",
+    "custom",
+    "json_schema",
+    "max_chars",
+    "max_hallucination_risk",
+    "max_score",
+    "min_score",
+    "must_call_tool",
+    "must_cite",
+    "must_contain",
+    "must_not_call_tool",
+    "must_not_contain",
+    "must_not_refuse",
+    "must_refuse",
+    "regex_must_match",
+    "regex_must_not_match",
+    "tool_arguments_valid",
+)
 # Importing all that is built in takes a fifth of the time of a small check, which needs none of it in most teams.
 DOCUMENTS = Registry(
     metrics=(ranking,),

@@ -1,5 +1,6 @@
 """The record of a line of ``golden.jsonl``."""
 
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 from types import GenericAlias
@@ -15,7 +16,7 @@ from ragcontract.core.ids import Id, Rank, Tag, TextId
 from ragcontract.core.rule import Rule
 from ragcontract.core.run import AnswerText, CallJson
 from ragcontract.files.schema import Mismatch
-from ragcontract.registry import Registry
+from ragcontract.registry import ROW_RULES, Registry
 
 Question = Annotated[
     str, Meta(min_length=1, max_length=bounds.QUESTION, title=f"text of 1 to {bounds.QUESTION:,} characters")
@@ -117,11 +118,17 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     }
 
 
-class _DocumentRow(GoldenRow, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A line about documents only; whatever else it has is read with another record."""
+class _DocumentRow(GoldenRow, frozen=True, kw_only=True):
+    """A line about documents only; if it has anything else, it is read again with another record.
+
+    The name of a rule as a field is a mistake, about which the other record has the message.
+    """
 
     rules: list[Any] | None = None
     turns: list[Any] | None = None
+
+    other_names: ClassVar[Mapping[str, tuple[str, str]]] = REFERENCES
+    entries: ClassVar[Mapping[str, tuple[str, str]]] = dict.fromkeys(ROW_RULES, ("rules", ""))
 
 
 def golden_record(registry: Registry) -> type[GoldenRow]:
