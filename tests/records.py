@@ -52,7 +52,7 @@ def golden_of(queries: Sequence[GoldenQuery], files: tuple[SourceFile, ...] = ()
     return Golden(
         queries={one.id: one for one in queries},
         files=files,
-        answer_fields=frozenset(names),
+        answer_fields=dict.fromkeys(names, ""),
         rule_types=frozenset(type(rule) for one in queries for rule in one.rules if isinstance(rule, Rule)),
         all_documents=all(one.names_documents for one in queries),
     )

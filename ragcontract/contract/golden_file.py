@@ -11,7 +11,7 @@ from ragcontract.contract.golden_row import (
     AnswerFields,
     GoldenRow,
     golden_record,
-    has_options,
+    options_in,
     present,
 )
 from ragcontract.core import bounds
@@ -36,14 +36,14 @@ class Golden(Struct, frozen=True, kw_only=True):
     """The golden set by query id, in the order of the files.
 
     ``metadata`` is the location of the first row with metadata (which is not retained), or None. ``answer_fields`` are
-    the fields about the answer that any row has, and ``rule_types`` the classes of all rules about rows. Every row
-    names documents if ``all_documents`` is true.
+    the fields about the answer that any row has, each with the location of the first, and ``rule_types`` the classes
+    of all rules about rows. Every row names documents if ``all_documents`` is true.
     """
 
     queries: dict[str, GoldenQuery]
     files: tuple[SourceFile, ...] = ()
     metadata: str | None = None
-    answer_fields: frozenset[str] = frozenset()
+    answer_fields: dict[str, str] = {}
     rule_types: frozenset[type[Rule]] = frozenset()
     all_documents: bool = True
     partial: bool = False
@@ -66,7 +66,7 @@ def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = n
         match event:
             case Batch():
                 for index, row in enumerate(event.rows):
-                    if registry.documents_only and (present(row) or has_options(row)):
+                    if registry.documents_only and (present(row) or options_in(row)):
                         return PARTIAL
                     builder.row(row, event.location(index))
             case FileRead(file=file):
@@ -90,7 +90,7 @@ class _Builder:
         self._metadata: str | None = None
         self.misspelled: Warned | None = None  # a field of which a row needs one: a row without any says so
         self._explained = False
-        self._answer_fields: set[str] = set()
+        self._answer_fields: dict[str, str] = {}
         self._rule_types: set[type[Rule]] = set()
         self._all_documents = True
 
@@ -116,10 +116,12 @@ class _Builder:
             return
         if row.must_rank_at_most is not None and not relevant:
             self.problems.problem(f"{location}: must_rank_at_most", "needs at least one relevant document to rank")
-        fields = _fields_of(row) if given or has_options(row) else NO_FIELDS
+        options = options_in(row)
+        fields = _fields_of(row) if given or options else NO_FIELDS
         for mismatch in fields.mismatches:
             self.problems.mismatch(location, mismatch)
-        self._answer_fields.update(given)
+        for name in (*given, *options):
+            self._answer_fields.setdefault(name, location)
         query = self._query(row, location, relevant, fields)
         if query.id in self._queries:
             first = self._queries[query.id].location
@@ -172,7 +174,7 @@ class _Builder:
             queries=self._queries,
             files=tuple(self.files),
             metadata=self._metadata,
-            answer_fields=frozenset(self._answer_fields),
+            answer_fields=self._answer_fields,
             rule_types=frozenset(self._rule_types),
             all_documents=self._all_documents,
             problems=self.problems.found(),

@@ -187,7 +187,8 @@ def present(row: GoldenRow) -> list[str]:
     return [name for name, value in given.items() if value is not None and (name != "rules" or value)]
 
 
-def has_options(row: GoldenRow) -> bool:
-    """Return whether a row has fields that belong to others about the answer."""
-    options = (row.tier, row.as_evaluated, row.allowed_phrases, row.min_required)
-    return any(option is not None for option in options)
+def options_in(row: GoldenRow) -> list[str]:
+    """Return the names of the row's fields that belong to others about the answer."""
+    return [
+        name for name in ("tier", "as_evaluated", "allowed_phrases", "min_required") if getattr(row, name) is not None
+    ]

@@ -20,7 +20,8 @@ from ragcontract.files.rows import read_rows
 GOLDEN_ONLY = [
     name
     for name in GoldenQuery.__struct_fields__
-    if name not in {"id", "query", "relevant_doc_ids", "relevance", "location"}
+    if name not in {"id", "query", "relevant_doc_ids", "relevance", "location", "names_documents"}
+    and name not in {"rules", "answer", "turns"}  # made from fields about the answer
 ]
 RUN_ROW = row_type()
 RUN_ONLY = [name for name in RUN_ROW.__struct_fields__ if name not in {"query_id", "results"}]
@@ -57,7 +58,7 @@ def _lost_from_golden(golden: Golden) -> dict[str, str]:
                 lost.setdefault(name, query.location)
     if golden.metadata:
         lost["metadata"] = golden.metadata
-    return lost
+    return lost | golden.answer_fields
 
 
 def _warn_of_lost(fields: dict[str, str], problems: Collector) -> None:

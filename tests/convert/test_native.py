@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ragcontract.contract.golden_row import GoldenRow
+from ragcontract.built_in import BUILT_IN
+from ragcontract.contract.golden_row import golden_record
 from ragcontract.convert.collection import Collection
 from ragcontract.files.problems import Problems
 from tests.builders import as_jsonl, golden, run
@@ -46,16 +47,42 @@ USED: dict[str, Any] = {
     "tags": ["t"],
     "severity": "warn",
     "metadata": {"owner": "docs"},
+    "answer_must_include": ["30 days"],
+    "forbidden_claims": ["free"],
+    "required_elements": ["30 days"],
+    "forbidden_elements": ["free"],
+    "expected_mode": "abstain",
+    "expected_label": "billing",
+    "reference": "30 days.",
+    "reference_claims": ["30 days."],
+    "reference_contexts": ["30 days."],
+    "reference_tool_calls": [],
+    "tier": "core",
+    "as_evaluated": "fitz-gov-4.1.0",
+    "rules": [{"type": "max_chars", "value": 100}],
+    "turns": [{"query": "?", "answer_must_include": ["30 days"]}],
 }
+OPTIONS = {"allowed_phrases": "forbidden_claims", "min_required": "required_elements"}  # the field each belongs to
 
 
-@pytest.mark.parametrize("field", [name for name in GoldenRow.__struct_fields__ if name not in CARRIED])
+@pytest.mark.parametrize(
+    "field", [name for name in golden_record(BUILT_IN).__struct_fields__ if name not in {*CARRIED, *OPTIONS}]
+)
 def test_every_field_of_a_golden_row_is_carried_or_said_to_be_lost_where_it_is_first(
     field: str, tmp_path: Path
 ) -> None:
     rows = as_jsonl(golden("q1"), golden("q2", **{field: USED[field]}), golden("q3", **{field: USED[field]}))
     _, problems = read("rag-contract", tmp_path, golden=rows, run=as_jsonl(run()))
     assert list(problems.warnings) == [f"{tmp_path}/golden:2: not in the other format, and left out: {field}"]
+
+
+@pytest.mark.parametrize(("field", "value"), [("allowed_phrases", ["not free"]), ("min_required", 1)])
+def test_an_option_is_said_to_be_lost_as_the_field_is(field: str, value: object, tmp_path: Path) -> None:
+    belongs_to = OPTIONS[field]
+    rows = as_jsonl(golden("q1", **{field: value, belongs_to: USED[belongs_to]}))
+    _, problems = read("rag-contract", tmp_path, golden=rows, run=as_jsonl(run()))
+    lost = f"{tmp_path}/golden:1: not in the other format, and left out: {belongs_to}, {field}"
+    assert list(problems.warnings) == [lost]
 
 
 def test_defaults_that_are_written_out_are_not_lost(tmp_path: Path) -> None:
