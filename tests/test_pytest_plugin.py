@@ -296,7 +296,7 @@ def test_a_project_that_does_not_use_the_plugin_imports_nothing_of_it(suite: Sui
 
 def test_the_markers_are_listed_with_their_arguments(suite: Suite) -> None:
     assert (
-        "@pytest.mark.rag_contract(golden, run, baseline, config, k, tags, repeats, folder):"
+        "@pytest.mark.rag_contract(golden, run, baseline, scores, config, k, tags, repeats, folder):"
         in suite.run("--markers").out
     )
 

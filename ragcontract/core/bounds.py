@@ -60,7 +60,6 @@ QUESTIONS = 16 << 20  # bytes; the list of questions for `init`; exit code 2
 TICKED = 64 << 20  # bytes; the candidates that `init --from-run` writes and `label --ticked` reads; exit code 2
 CASES = 16 << 20  # bytes; a file of fitz-gov's cases that `convert` reads; exit code 2
 RESULTS = 256 << 20  # bytes; a document of results that `convert` reads scores from; exit code 2
-SCORE_NAME = 100  # characters; the name of a score or a check; exit code 2
 SCORE_NAMES = 1_000  # names; the different scores and checks that `convert` reads together; exit code 2
 SCORE_REASON = 1_000  # characters; why a score or a check is as it is; `convert` cuts it, with an ellipsis
 CSV_CELL = 1_000_000  # characters; a cell of CSV; exit code 2

@@ -18,7 +18,8 @@ class Kind:
     """The column type that a field of a record requires, regardless of whether null is allowed.
 
     A record has ``fields``, each with its own kind and whether it is required; a list has a kind for its ``items``. An
-    object with arbitrary fields (metadata, grades by document, a rule) has ``is_object`` set.
+    object with arbitrary fields (metadata, grades by document, a rule) has ``is_object`` set; a field that may hold any
+    value has ``is_anything``.
     """
 
     def __init__(self, described: Any) -> None:
@@ -27,6 +28,7 @@ class Kind:
         self.items: Kind | None = None
         self.scalars: set[str] = set()
         self.is_object = False
+        self.is_anything = False
         alternatives = list(_alternatives(described))
         if any(isinstance(one, msgspec.inspect.StrType) for one in alternatives):  # a column has a text, or an object
             alternatives = [one for one in alternatives if not isinstance(one, msgspec.inspect.StructType)]
@@ -38,6 +40,8 @@ class Kind:
                 self.items = Kind(one.item_type)
             elif isinstance(one, msgspec.inspect.DictType | msgspec.inspect.StructType):
                 self.is_object = True
+            elif isinstance(one, msgspec.inspect.AnyType | msgspec.inspect.RawType):
+                self.is_anything = True
             else:
                 self.scalars.add(_SCALARS[type(one)])
 
@@ -110,7 +114,7 @@ def _type_mismatches(kind: Kind, found: pa.DataType, path: Path) -> Iterator[Mis
 
 
 def _fits(kind: Kind, found: pa.DataType) -> bool:
-    if pa.types.is_null(found):
+    if kind.is_anything or pa.types.is_null(found):
         return True
     if kind.items:
         return is_list(found) and _fits(kind.items, found.value_type)

@@ -153,6 +153,5 @@ def test_a_changed_mode_label_and_tier_are_changes_of_the_contract(
         "settings_weakened": ["per_query.fail_on", "answers.missing_modes"],
         "rules_changed": ["q1"],
         "tiers_changed": ["q1"],
-        "labels_changed": ["q1"],
         "limits_added": ["tiers.core.minimum"],
     }

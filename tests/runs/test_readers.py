@@ -196,7 +196,7 @@ IN_MEMORY: list[tuple[dict[Any, Any], list[str]]] = [
     (
         {"q1": {"results": ["a"], "answer": "x"}, "q2": {"results": None, "response": "x"}, "q3": {}},
         [
-            '(in memory): query "q1": answer: unknown field',
+            "(in memory): query \"q1\": answer: unknown field; did you mean 'response'?",
             '(in memory): query "q2": results: expected a list of document ids or results, found None',
             '(in memory): query "q3": results: expected a list of document ids or results, found nothing',
         ],

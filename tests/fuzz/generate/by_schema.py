@@ -130,6 +130,8 @@ def _object(maker: Maker, schema: Schema, definitions: Mapping[str, Schema], nam
     for pattern, inner in schema.get("patternProperties", {}).items():
         if maker.chance(maker.fullness / 8):
             field = pattern.strip("^$").replace("[1-9][0-9]*", str(maker.pick(maker.cutoffs)))
+            if "(?!" in pattern:  # any name of a declared score, and a limit on it
+                field = "faithfulness" + ("_drop_gt" if "drop" in pattern else "")
             found[field] = value(maker, inner, definitions, field, depth + 1)
     inner = schema.get("additionalProperties")
     if isinstance(inner, dict) and depth < DEEPEST:
