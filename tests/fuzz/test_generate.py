@@ -30,6 +30,7 @@ FILES = {
     "baseline": "baseline.json",
     "config": "ragcontract.yml",
     "report": "report.json",
+    "scores": "scores.jsonl",
 }
 
 

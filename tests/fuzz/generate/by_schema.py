@@ -1,6 +1,7 @@
 """Makes values that fit a JSON Schema: a field that is added to a record is generated from then on."""
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
@@ -67,7 +68,7 @@ def value(
     if "enum" in schema:
         return maker.pick(schema["enum"])
     if "default" in schema and maker.chance(0.2):
-        return schema["default"]
+        return deepcopy(schema["default"])  # changes may nest a value in itself
     return _TYPES[schema.get("type", "")](maker, schema, definitions, name, depth)
 
 

@@ -14,7 +14,7 @@ def encode(name: str, value: Any, *, ascii_only: bool = False) -> bytes:
     if name.endswith(LINES) and isinstance(value, list):
         text = "".join(_json(row, ascii_only=ascii_only) + "\n" for row in value)
     elif name.endswith((".yml", ".yaml")):
-        text = _yaml(value)
+        text = _yaml(value).replace("\x7f", "\\x7f")  # which YAML takes only escaped
     else:
         text = _json(value, ascii_only=ascii_only) + "\n"
     return text.encode(errors="surrogatepass")

@@ -56,6 +56,11 @@ def run(maker: Maker) -> list[Any]:
     return rows
 
 
+def scores(maker: Maker) -> list[Any]:
+    """Return the rows of a scores file that covers the golden queries."""
+    return [fitting(maker, "scores") | {"query_id": query_id} for query_id in maker.queries]
+
+
 def run_row(maker: Maker, query_id: str | int) -> dict[str, Any]:
     """Return the row of one query."""
     definitions = schema("run")["$defs"]
@@ -299,6 +304,7 @@ KINDS: Mapping[str, Kind] = {
     "base.jsonl": run,
     "baseline.json": baseline,
     "ragcontract.yml": config,
+    "scores.jsonl": scores,
     "report.json": report,
     "event.json": event,
     "answers.json": answers,
