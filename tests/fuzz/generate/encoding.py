@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 LINES = (".jsonl", ".ndjson")
+DEEPEST = 100  # blanks
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -49,5 +50,5 @@ def _yaml(value: Any, indent: str = "") -> str:
 
 
 def _inner(value: Any, indent: str) -> str:
-    nested = isinstance(value, dict | list) and value
+    nested = isinstance(value, dict | list) and value and len(indent) < DEEPEST  # deeper, in one line as JSON
     return "\n" + _yaml(value, indent + "  ") if nested else f" {_json(value, ascii_only=False)}\n"
