@@ -1,13 +1,16 @@
 """Reads ``golden.jsonl``: the golden queries."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
 
 from ragcontract.contract.golden_row import (
+    ANSWER_FIELDS,
     ENOUGH,
     NO_FIELDS,
+    OPTIONS,
     AnswerFields,
     GoldenRow,
     golden_record,
@@ -50,6 +53,9 @@ class Golden(Struct, frozen=True, kw_only=True):
     problems: Problems = Problems()
 
 
+# One comparison a row: a golden file may have a million.
+_about_answers = attrgetter(*ANSWER_FIELDS, *OPTIONS)
+NOTHING = (None,) * (len(ANSWER_FIELDS) + len(OPTIONS))
 PARTIAL = Golden(queries={}, partial=True)
 
 
@@ -58,7 +64,7 @@ def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = n
 
     With a registry of documents only, the result is partial if any row is about anything else, or is wrong.
     """
-    builder = _Builder()
+    builder = _Builder(reads_answers=not registry.documents_only)
     found, problems = existing_files(paths)
     for problem in problems:
         builder.problems.add(problem)
@@ -66,7 +72,7 @@ def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = n
         match event:
             case Batch():
                 for index, row in enumerate(event.rows):
-                    if registry.documents_only and (present(row) or options_in(row)):
+                    if registry.documents_only and _about_answers(row) != NOTHING:
                         return PARTIAL
                     builder.row(row, event.location(index))
             case FileRead(file=file):
@@ -81,7 +87,8 @@ def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = n
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, *, reads_answers: bool) -> None:
+        self._reads_answers = reads_answers
         self.problems = Collector()
         self.files: list[SourceFile] = []
         self._queries: dict[str, GoldenQuery] = {}
@@ -105,7 +112,7 @@ class _Builder:
     def row(self, row: GoldenRow, location: str) -> None:
         if row.metadata and self._metadata is None:
             self._metadata = location
-        given = present(row)
+        given = present(row) if self._reads_answers else []
         relevant = _relevant(row, given)
         if isinstance(relevant, Mismatch):
             if self.misspelled and row.relevance is None:
@@ -116,7 +123,7 @@ class _Builder:
             return
         if row.must_rank_at_most is not None and not relevant:
             self.problems.problem(f"{location}: must_rank_at_most", "needs at least one relevant document to rank")
-        options = options_in(row)
+        options = options_in(row) if self._reads_answers else []
         fields = _fields_of(row) if given or options else NO_FIELDS
         for mismatch in fields.mismatches:
             self.problems.mismatch(location, mismatch)

@@ -48,6 +48,7 @@ TURN_FIELDS = (
 )
 # Names that other tools have for a good answer, as :attr:`RunRow.other_names`.
 REFERENCES = dict.fromkeys(("expected_answer", "reference_answer"), ("reference", "did you mean 'reference'?"))
+OPTIONS = ("tier", "as_evaluated", "allowed_phrases", "min_required")
 ENOUGH = ("relevant_doc_ids", "relevance", *ANSWER_FIELDS)
 
 # The bounds keep sums from overflowing and products from underflowing to 0.
@@ -189,6 +190,4 @@ def present(row: GoldenRow) -> list[str]:
 
 def options_in(row: GoldenRow) -> list[str]:
     """Return the names of the row's fields that belong to others about the answer."""
-    return [
-        name for name in ("tier", "as_evaluated", "allowed_phrases", "min_required") if getattr(row, name) is not None
-    ]
+    return [name for name in OPTIONS if getattr(row, name) is not None]
