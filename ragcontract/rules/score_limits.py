@@ -39,54 +39,81 @@ class ScoreRule(RowRule, frozen=True, kw_only=True, gc=False):
         return f"has no {' and no '.join(absent)}, which {names_of(type(self))[0]} needs" if absent else None
 
 
-class MinScore(ScoreRule, frozen=True, kw_only=True, gc=False, tag="min_score"):
+class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
+    """A rule on one metric, which is at least its ``limit`` if higher is better, and at most that otherwise."""
+
+    @property
+    def key(self) -> str:
+        """The key of the metric."""
+        raise NotImplementedError
+
+    @property
+    def limit(self) -> float:
+        """What the value is compared with, in the metric's own unit."""
+        raise NotImplementedError
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The metric."""
+        return (self.key,)
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
+        """Yield a violation if the value is beyond its limit, unrounded and with a tolerance of 1e-9."""
+        least, value = self.better == "higher", context.metrics.get(self.key)
+        if value is None:  # only of a query without a row, which is judged as if the row were empty
+            found = "no value"
+        elif (self.limit - value if least else value - self.limit) > SAME:
+            found = fixed(value, digits_beside(value, self.limit))
+        else:
+            return
+        expected = f"{self.key} of {'at least' if least else 'at most'} {as_written(self.limit)}"
+        yield Violation(rule=names_of(type(self))[0], expected=(expected,), found=(found,))
+
+
+class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
+    """A rule that names its metric."""
+
+    metric: MetricName
+    value: float
+
+    @property
+    def key(self) -> str:
+        """The key of the metric."""
+        return self.metric
+
+    @property
+    def limit(self) -> float:
+        """What the value is compared with."""
+        return self.value
+
+
+class MinScore(NamedScoreRule, frozen=True, kw_only=True, gc=False, tag="min_score"):
     """A metric of which higher is better has at least this value, in the metric's own unit."""
 
     better: ClassVar[Direction | None] = "higher"
-    metric: MetricName
-    value: float
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        """The metric."""
-        return (self.metric,)
-
-    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
-        """Yield a violation if the value is lower."""
-        yield from _beyond("min_score", self.metric, self.value, context, least=True)
 
 
-class MaxScore(ScoreRule, frozen=True, kw_only=True, gc=False, tag="max_score"):
+class MaxScore(NamedScoreRule, frozen=True, kw_only=True, gc=False, tag="max_score"):
     """A metric of which lower is better has at most this value, in the metric's own unit."""
 
     better: ClassVar[Direction | None] = "lower"
-    metric: MetricName
-    value: float
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        """The metric."""
-        return (self.metric,)
-
-    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
-        """Yield a violation if the value is higher."""
-        yield from _beyond("max_score", self.metric, self.value, context, least=False)
 
 
-class MaxHallucinationRisk(ScoreRule, frozen=True, kw_only=True, gc=False, tag="max_hallucination_risk"):
+class MaxHallucinationRisk(OneScoreRule, frozen=True, kw_only=True, gc=False, tag="max_hallucination_risk"):
     """The metric ``faithfulness`` has at least the ``threshold``: another name of ``min_score``."""
 
     better: ClassVar[Direction | None] = "higher"
     threshold: Fraction = 0.7
 
     @property
-    def read(self) -> tuple[str, ...]:
-        """The metric."""
-        return (FAITHFULNESS,)
+    def key(self) -> str:
+        """The key of the metric."""
+        return FAITHFULNESS
 
-    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
-        """Yield a violation if the value is lower."""
-        yield from _beyond("max_hallucination_risk", FAITHFULNESS, self.threshold, context, least=True)
+    @property
+    def limit(self) -> float:
+        """What the value is compared with."""
+        return self.threshold
 
 
 class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="composite"):
@@ -130,16 +157,3 @@ def quality(metric: Metric, value: float) -> float:
     low, high = metric.scale.low, metric.scale.high
     share = (value - low) / (high - low)
     return share if metric.better == "higher" else 1 - share
-
-
-def _beyond(rule: str, key: str, limit: float, context: RowContext, *, least: bool) -> Iterator[Violation]:
-    """Yield a violation if a value is beyond its limit, unrounded and with a tolerance of 1e-9."""
-    value = context.metrics.get(key)
-    if value is None:  # only of a query without a row, which is judged as if the row were empty
-        found = "no value"
-    elif (limit - value if least else value - limit) > SAME:
-        found = fixed(value, digits_beside(value, limit))
-    else:
-        return
-    expected = f"{key} of {'at least' if least else 'at most'} {as_written(limit)}"
-    yield Violation(rule=rule, expected=(expected,), found=(found,))
