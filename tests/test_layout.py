@@ -21,6 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("github",),
     ("reports",),
     ("convert",),
+    ("record",),
     ("labelling",),
     ("cluster",),
     ("judging",),
@@ -32,6 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("statistics",),
     ("answers",),
     ("runs",),
+    ("http",),
     ("files",),
     ("core",),
 )

@@ -19,7 +19,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.core.version import __version__
 from ragcontract.github.context import Token, at
 from ragcontract.github.failure import GitHubError, Timing
-from ragcontract.github.redaction import Redaction
+from ragcontract.http.redaction import Redaction
 
 API_VERSION = "2022-11-28"
 # "Resource not accessible by integration" (or "by personal access token"), "Must have admin rights to Repository."

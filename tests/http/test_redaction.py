@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.github.redaction import REDACTED, Redaction
+from ragcontract.http.redaction import REDACTED, Redaction
 
 SECRET = "ghs_16C7e42F292c6912E7710c838347Ae178B4a"
 LONGEST_LEFT = 12

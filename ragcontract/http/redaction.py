@@ -1,4 +1,4 @@
-"""Takes the token out of what a server answers, so that nothing made of an answer can publish it.
+"""Takes secrets out of what a server answers, so that nothing made of an answer can publish them.
 
 A proxy or a server may echo a request's header in an error, a link or an address: whole, cut off, or encoded.
 """
@@ -10,16 +10,18 @@ from typing import Any
 from urllib.parse import quote
 
 REDACTED = "***"
-# Of each form of the token, every piece of 12 characters contains one of the windows of 8 that start at every fifth.
+# Of each form of a secret, every piece of 12 characters contains one of the windows of 8 that start at every fifth.
 WINDOW, STEP = 8, 5
 
 
 class Redaction:
     """Replaces every word that contains a piece of a secret; a secret shorter than a window is too short to be one."""
 
-    def __init__(self, secret: str) -> None:
+    def __init__(self, *secrets: str) -> None:
         """Prepare the pieces to look for."""
-        self._windows = {form[at : at + WINDOW] for form in _forms(secret) for at in _starts(form)}
+        self._windows = {
+            form[at : at + WINDOW] for secret in secrets for form in _forms(secret) for at in _starts(form)
+        }
 
     def text(self, value: str) -> str:
         """Return a text without the secret."""

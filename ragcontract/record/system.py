@@ -1,0 +1,57 @@
+"""The seam between the recording and what is recorded."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from ragcontract.http.secrets import NO_SECRETS, Secrets
+from ragcontract.record.asked import Context, Response
+
+
+class System(Protocol):
+    """A system that can be asked; the modules in ``adapters/`` make one of a target.
+
+    ``concurrency`` is how many questions it gets at the same time unless the user says otherwise.
+    """
+
+    concurrency: int
+
+    def setup(self) -> None:
+        """Prepare for questions; called once. Raises InputError if the system cannot be used."""
+
+    def ask(self, query: str, context: Context) -> Response:
+        """Return what the system does for a question; may be called from several threads.
+
+        Raises CallFailed if this attempt failed, InputError if every other one would fail too. It is given up after
+        ``context.seconds``, but its thread cannot be stopped: what waits must not wait longer than that.
+        """
+        ...
+
+    def versions(self) -> Mapping[str, str]:
+        """Return the version fields of run rows that the system knows; called after the last question."""
+        ...
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what else is known of the system, for the details of the recording."""
+        ...
+
+    def teardown(self) -> None:
+        """Release what ``setup`` took; called once, also after failures and Ctrl-C."""
+
+
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What a system is made with beside its own options.
+
+    Paths are relative to ``folder``. ``doc_id`` is a JMESPath expression over ``id``, ``metadata`` and ``text`` of a
+    result. An attempt is given up after ``seconds``, a connection that is not made after ``connect_seconds``. With
+    ``offline``, nothing is downloaded to prepare the system.
+    """
+
+    folder: Path = Path()
+    secrets: Secrets = NO_SECRETS
+    doc_id: str | None = None
+    seconds: float = 30
+    connect_seconds: float = 10
+    offline: bool = False
