@@ -70,12 +70,12 @@ def test_every_type_of_rule_and_every_field_about_answers_is_made() -> None:
     assert {field for row in rows for field in row} >= {*ANSWER_FIELDS, *OPTIONS, "turns"}
 
 
-def test_contracts_of_answers_are_judged_most_of_the_time() -> None:
+def test_contracts_of_answers_come_to_every_verdict() -> None:
     codes = []
     with Sandbox() as sandbox:
         random = Random("answers")
         target = TARGETS["check"]
-        while len(codes) < 40:
+        while len(codes) < 80:
             one = Maker(random, oddness=0.0)
             if one.about_answers and not one.grown:
                 kinds = ["golden.jsonl", "current_run.jsonl", "ragcontract.yml", "scores.jsonl"]
@@ -87,8 +87,8 @@ def test_contracts_of_answers_are_judged_most_of_the_time() -> None:
                 ended = judged(case, target, sandbox, Limits(memory=1 << 40))
                 assert not isinstance(ended, Failure), ended
                 codes.append(int(ended.code))
-    assert codes.count(0) + codes.count(1) > len(codes) / 2
-    assert codes.count(1) > codes.count(0) > 0
+    assert codes.count(2) < len(codes) * 2 / 3
+    assert {0, 1} <= set(codes)
 
 
 @pytest.mark.parametrize("name", KINDS)

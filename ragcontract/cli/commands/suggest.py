@@ -119,7 +119,7 @@ def suggestions(evaluations: Sequence[Evaluation]) -> dict[Metric, Detectable]:
 def render(found: Suggestions, *, runs: int, config_file: ConfigFile = NO_CONFIG) -> str:
     """Render the table, its explanation, and a configuration to start from, or to add to the existing one."""
     cutoffs = sorted({metric.k for metric in found if metric.k is not None}, reverse=True)
-    largest = {metric: one for metric, one in found.items() if metric.k in {None, cutoffs[0]}}
+    largest = {metric: one for metric, one in found.items() if metric.k in {None, *cutoffs[:1]}}
     parts = [_table(found), _explained(largest, runs), _config(largest, cutoffs, config_file)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 

@@ -41,7 +41,7 @@ def judge_answers(maker: Maker, made: dict[str, Any]) -> None:
     measured = [key for key in measured if key not in rates]
     limits = (("minimums", ["faithfulness", "pass_rate", *measured]), ("maximums", ["toxicity", *rates]))
     for section, keys in limits:
-        if maker.chance(0.5):
+        if maker.chance(0.4):
             made[section] = {key: maker.number() for key in maker.some(keys, 3)}
     if maker.has_run_before and maker.chance(0.5):
         compared = [key for key in measured if key != "label_macro_f1"]

@@ -203,7 +203,7 @@ def references(maker: Maker) -> Fields:
         "tier": lambda: maker.pick(maker.tiers),
     }
     wanted = [name for name in makes if name in maker.expected and (name != "tier" or maker.tiers)]
-    return {name: makes[name]() for name in wanted if maker.chance(0.7)}
+    return {name: makes[name]() for name in wanted if maker.chance(0.9)}
 
 
 def expected_answer(maker: Maker, query_id: str | int) -> Fields:
