@@ -15,7 +15,7 @@ from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.listed_violations import listed_first
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.rules.turns import InTurns
-from ragcontract.runs.past import digest
+from ragcontract.runs.past import digest_with
 from ragcontract.runs.score_files import GivenScores, Wanted
 
 
@@ -206,8 +206,10 @@ class Plan(Struct, frozen=True, kw_only=True):
         A query may have several rules of one class, and a stored baseline has no texts: only a digest tells whether it
         violates the same rule for the same reason.
         """
+        digest = None
         for one in rule.violations(query, row, context):
-            causes = tuple([digest([rule, cause]) for cause in one.causes or one.doc_ids or ("",)])
+            digest = digest or digest_with(rule)
+            causes = tuple(map(digest, one.causes or one.doc_ids or ("",)))
             if self.texts:
                 yield replace(one, causes=causes)
             else:

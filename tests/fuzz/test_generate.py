@@ -71,7 +71,7 @@ def test_every_type_of_rule_and_every_field_about_answers_is_made() -> None:
 
 
 def test_contracts_of_answers_come_to_every_verdict() -> None:
-    codes = []
+    codes: list[int] = []
     with Sandbox() as sandbox:
         random = Random("answers")
         target = TARGETS["check"]
