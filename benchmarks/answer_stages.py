@@ -1,13 +1,14 @@
 """Inputs about answers that grow: long answers, many rules, turns, contexts, tool calls and scores."""
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from benchmarks.stages import Row, Stage, write_config, write_lines
 
 CHARACTERS = (1 << 18, 1 << 19, 1 << 20)  # the last one is the limit of an answer
 # Costs more than other patterns of its size, because RE2 has to follow hundreds of possible matches at once.
-EXPENSIVE = "(?:a?.?){400}c"
+EXPENSIVE = "(?:a|b)?.{999}c"
 
 
 def _golden(**fields: Any) -> Row:
@@ -47,8 +48,9 @@ def many_matches(folder: Path, size: int) -> None:
 
 
 def expensive_pattern(folder: Path, size: int) -> None:
-    """Write an answer of ``size`` different characters, and a pattern that makes RE2 slow."""
-    answer = "".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(size))
+    """Write an answer of ``size`` characters in no order, and a pattern that makes RE2 slow."""
+    random = Random(0)
+    answer = "".join(chr(0x4E00 + random.randrange(20_000)) for _ in range(size))
     write_lines(folder, "golden", [_golden(rules=[{"type": "regex_must_not_match", "pattern": EXPENSIVE}])])
     write_lines(folder, "current_run", [_run(response=answer)])
 
@@ -81,9 +83,8 @@ def contexts(folder: Path, size: int) -> None:
 
 def tool_calls(folder: Path, size: int) -> None:
     """Write ``size`` tool calls with 20 arguments, a hundred that were wanted, and rules on them."""
-    calls = [
-        {"name": f"tool {number % 7}", "arguments": {str(one): number for one in range(20)}} for number in range(size)
-    ]
+    given = [{str(one): number for one in range(20)} for number in range(size)]
+    calls = [{"name": f"tool {number % 7}", "arguments": one} for number, one in enumerate(given)]
     wanted = [{"name": f"tool {number % 7}", "arguments": {str(number % 20): number}} for number in range(100)]
     rules: list[Row] = [{"type": "tool_arguments_valid"}]
     rules += [{"type": "must_not_call_tool", "tool": f"tool {number}", "arguments": {"0": 1}} for number in range(7)]
@@ -115,7 +116,7 @@ ANSWER_STAGES = (
         make=expensive_pattern,
         most=40,
     ),
-    Stage(name="broken elements in a row", unit="elements", sizes=(2_000, 4_000, 8_000), make=broken_elements, most=15),
+    Stage(name="broken elements in a row", unit="elements", sizes=(2_000, 4_000, 8_000), make=broken_elements, most=20),
     Stage(name="rules broken in 1,000 turns", unit="rules", sizes=(25, 50, 100), make=rules_in_turns, most=50),
     Stage(
         name="n reference × n retrieved contexts", unit="contexts", sizes=(1_000, 2_000, 4_000), make=contexts, most=15
