@@ -52,7 +52,7 @@ def _expect(sandbox: Sandbox, _files: Mapping[str, bytes], ended: Ended) -> None
     expectations.is_plain(ended.out + ended.err)
     if not Path(BASELINE).exists():
         return
-    problems = [line for line in ended.err.splitlines() if line.startswith(BASELINE)]
+    problems = [line for line in ended.err.splitlines() if line.startswith(f"error: {BASELINE}")]
     expect(ended.code != 2 or not problems, "a baseline that was written cannot be read")
     if Path("report.json").exists():
         report = expectations.report_json(Path("report.json"))
