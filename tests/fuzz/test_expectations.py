@@ -18,6 +18,7 @@ from tests.fuzz.minimise import minimised
 from tests.fuzz.sandbox import Ended, Sandbox, captured
 from tests.fuzz.shapes import shapes
 from tests.fuzz.targets import stored as stored_target
+from tests.fuzz.targets.command_line import ARGV
 from tests.fuzz.targets.github import API, LONGEST_BODY, MARKER, MOST_CALLS, Session
 from tests.fuzz.worker import judged
 from tests.records import rendered
@@ -76,7 +77,7 @@ def contract() -> dict[str, bytes]:
         "golden.jsonl": json.dumps(row).encode(),
         "current_run.jsonl": b'{"query_id": "q1", "results": [{"doc_id": "d"}]}',
         "ragcontract.yml": b"fail_on: {mrr_drop_gt: 0}",
-        stored_target.ARGV: json.dumps(
+        ARGV: json.dumps(
             [["baseline", "--out", stored_target.BASELINE], ["check", "--baseline", stored_target.BASELINE]]
         ).encode(),
     }
