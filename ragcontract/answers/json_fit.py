@@ -64,6 +64,7 @@ class _Fit:
     def __init__(self, root: Schema) -> None:
         self._root = root
         self._left = bounds.SCHEMA_STEPS
+        self._searched = 0
         self._sizes: dict[int, int] = {}
 
     def misfits(self, schema: Schema, value: object, path: Path) -> Iterator[Misfit]:
@@ -96,7 +97,11 @@ class _Fit:
 
     def _matches(self, pattern: str, text: str) -> bool:
         self._spend(SEARCH + len(text) // SEARCHED)
-        return compiled(pattern, ignore_case=False).search(Answer(text, compose=False)) is not None
+        wanted = compiled(pattern, ignore_case=False)
+        self._searched += len(text) * wanted.size
+        if self._searched > bounds.SEARCHED:
+            raise TooMuchWorkError
+        return wanted.search(Answer(text, compose=False)) is not None
 
     def _fits(self, schema: Schema, value: object) -> bool:
         return next(self.misfits(schema, value, ()), None) is None

@@ -132,10 +132,11 @@ def read_cases(paths: Sequence[str], problems: Collector, progress: Progress) ->
         try:
             check_nesting(data)
             file = msgspec.json.decode(data, type=_CaseFile)
+            text = data.decode()  # fields that are not read can hold what is no UTF-8
         except UNDECODABLE as error:
             _explain(path, data, error, problems)
         else:
-            yield from _located(Path(path), file, JsonLocator(data.decode()), problems)
+            yield from _located(Path(path), file, JsonLocator(text), problems)
 
 
 def _explain(path: str, data: bytes, error: Exception, problems: Collector) -> None:

@@ -117,7 +117,8 @@ class _Converted:
         if not self._as_evaluated:
             first: dict[str, str] = {}
             for value in values:
-                first.setdefault(value if settings.use_regex else normalised(value), value)
+                as_it_is = settings.use_regex or len(value) > bounds.PATTERN
+                first.setdefault(value if as_it_is else normalised(value), value)
             values = list(first.values())
         return [_matcher("regex" if settings.use_regex else "text", value, settings) for value in values]
 

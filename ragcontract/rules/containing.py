@@ -34,11 +34,12 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
         if not self.texts:
             return [((field,), "is empty; give at least one text")]
         wrong: list[Fault] = []
+        first: dict[str, int] = {}
         for number, text in enumerate(self.texts):
             path = (field,) if isinstance(self.value, str) else (field, number)
             wrong += [(path, message) for _, message in faults(text, "text")]
-            if text in self.texts[:number]:
-                wrong.append((path, f"repeats {field}[{self.texts.index(text)}]; leave one of them out"))
+            if first.setdefault(text, number) != number:
+                wrong.append((path, f"repeats {field}[{first[text]}]; leave one of them out"))
         return wrong
 
     @property
