@@ -58,6 +58,17 @@ def test_a_baseline_with_another_scale_is_not_compared(folder: Path) -> None:
     assert "fail_on.faithfulness_drop_gt cannot be judged" in ended.err
 
 
+def test_a_drop_in_percent_counts_from_the_lowest_value_of_the_scale(folder: Path) -> None:
+    config = 'metrics: {faithfulness: {from: scores, scale: [1, 5]}}\nfail_on: {faithfulness_drop_gt: "20%"}\n'
+    workspace(folder, 3, 3, 3, config=config)
+    assert rag_contract("baseline", "--scores", "scores.jsonl").code == 0
+    workspace(folder, 2.5, 2.5, 2.5, config=config)
+    ended = rag_contract("check", "--scores", "scores.jsonl")
+    assert ended.code == 1
+    assert "faithfulness fell by 25% of the baseline above 1, allowed drop 20%" in ended.out
+    assert "allowed drop 20% (0.40)" in ended.out
+
+
 def test_a_run_that_lacks_scores_is_no_baseline_even_where_they_may_be_missing(folder: Path) -> None:
     workspace(folder, 0.9, 0.8, 0.7, config=f"{CONFIG}missing_scores: zero\n")
     write_jsonl(folder / "scores.jsonl", [{"query_id": "q1", "scores": {"faithfulness": 1}}])
