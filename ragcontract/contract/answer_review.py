@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Literal, TypeAlias
 
+from ragcontract.answers.known_modes import ABSTAIN
 from ragcontract.answers.matcher_records import Matcher, Single
 from ragcontract.contract.config import Config, enforced
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
-from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation, names_of
+from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.text import shorten
 from ragcontract.rules.containing import MaxChars, MustContain, MustNotContain
@@ -190,19 +191,14 @@ def _reference_breaks(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
 
 
 def _refuse_and_answer(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
-    """Yield queries that must both refuse and answer."""
+    """Yield queries whose answer must be a refusal, in a mode of answers; other contradictions are no contract."""
     for query in queries:
         if query.answer and query.answer.turns:
             continue  # one turn may refuse and another one answer
-        refuse: list[str] = []
-        answer: list[str] = []
-        for rule in asked.rules(query):
-            if isinstance(rule, MustRefuse | MustNotRefuse):
-                (refuse if isinstance(rule, MustRefuse) else answer).append(names_of(type(rule))[0])
-            elif isinstance(rule, ExpectedMode):
-                (refuse if rule.mode == "abstain" else answer).append(f"expected_mode {rule.mode}")
-        if refuse and answer:
-            yield query, f"{query.id!r} has {refuse[0]} and {answer[0]}, so it can never pass; take one out"
+        rules = asked.rules(query)
+        modes = [rule.mode for rule in rules if isinstance(rule, ExpectedMode) and rule.mode != ABSTAIN]
+        if modes and any(isinstance(rule, MustRefuse) for rule in rules):
+            yield query, f"{query.id!r} must refuse, and in the mode {modes[0]}, which is none of refusals; take one out"
 
 
 def _no_abstention(queries: Iterable[GoldenQuery]) -> Found:

@@ -196,8 +196,8 @@ def _not_comparable(gate: Gate, evaluation: Evaluation, *, has_values: bool) -> 
         return ""
     now = next(metric.fingerprint for metric in evaluation.contract.metrics if metric.key == key)
     before = baseline.stored.fingerprints.get(key, "")
-    ways = [shorten(visible(way), bounds.NAME) if way else "rag-contract itself" for way in (before, now)]
-    return f"something else computed the baseline's {label} ({ways[0]}, and now {ways[1]}); {recreate}"
+    ways = [shorten(visible(way), bounds.NAME) if way else "the defaults" for way in (before, now)]
+    return f"the baseline's {label} was computed in another way ({ways[0]}, and now {ways[1]}); {recreate}"
 
 
 def _ranks(gate: Gate, evaluation: Evaluation) -> bool:

@@ -44,6 +44,11 @@ def begins(answer: "Answer") -> Phrase:
     return (excerpt(answer.text),) if answer.text.strip() else NO_ANSWER
 
 
+def the_error(text: str) -> Phrase:
+    """Return the error of a row, for a message about what it prevented."""
+    return ("the error ", excerpt(text)) if text.strip() else ("an error",)
+
+
 def quoted(text: str) -> Name:
     """Return a text or a pattern of the golden file for a message."""
     return Name(shorten(text, bounds.EXCERPT))
@@ -64,7 +69,7 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation without an answer, and a warning if it was cut off."""
         if row.error is not None:
-            yield self._broken("error", ("the error ", excerpt(row.error)) if row.error.strip() else ("an error",))
+            yield self._broken("error", the_error(row.error))
         elif not self._has_text(row) and not (self.refusal_answers and _has_refused(row)):
             yield self._broken("no answer", ("an empty response",) if isinstance(row.response, str) else ("null",))
         if row.finish_reason == CUT_OFF:

@@ -188,23 +188,11 @@ def test_only_so_many_elements_are_compared(tmp_path: Path) -> None:
     assert findings(tmp_path, asks(required_elements=[*texts, "last one", "number"])) == []
 
 
-@pytest.mark.parametrize(
-    ("fields", "both"),
-    [
-        (
-            {"expected_mode": "abstain", "rules": [{"type": "must_not_refuse"}]},
-            ("expected_mode abstain", "must_not_refuse"),
-        ),
-        (
-            {"expected_mode": "trustworthy", "rules": [{"type": "must_refuse"}]},
-            ("must_refuse", "expected_mode trustworthy"),
-        ),
-        ({"rules": [{"type": "must_refuse"}, {"type": "must_not_refuse"}]}, ("must_refuse", "must_not_refuse")),
-    ],
-)
-def test_a_query_cannot_want_a_refusal_and_an_answer(fields: Row, both: tuple[str, str], tmp_path: Path) -> None:
-    message = f"'q' has {both[0]} and {both[1]}, so it can never pass; take one out"
-    assert findings(tmp_path, asks(**fields)) == [("refuse-and-answer", message)]
+def test_a_refusal_in_a_mode_of_answers_is_doubtful(tmp_path: Path) -> None:
+    row = asks(expected_mode="trustworthy", rules=[{"type": "must_refuse"}])
+    message = "'q' must refuse, and in the mode trustworthy, which is none of refusals; take one out"
+    assert findings(tmp_path, row) == [("refuse-and-answer", message)]
+    assert findings(tmp_path, {**row, "expected_mode": "abstain"}) == []
 
 
 def test_where_answers_are_judged_a_question_that_nothing_answers_says_so(tmp_path: Path) -> None:
@@ -223,7 +211,7 @@ def test_where_answers_are_judged_a_question_that_nothing_answers_says_so(tmp_pa
 
 
 def test_an_imported_benchmark_is_taken_as_it_is(tmp_path: Path) -> None:
-    row = asks(forbidden_claims=["yes"], expected_mode="abstain", rules=[{"type": "must_not_refuse"}])
+    row = asks(forbidden_claims=["yes"], expected_mode="disputed", rules=[{"type": "must_refuse"}])
     assert len(findings(tmp_path, row)) == 2
     assert findings(tmp_path, {**row, "as_evaluated": "fitz-gov-4.1.0"}) == []
 

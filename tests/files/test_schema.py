@@ -104,7 +104,7 @@ def test_what_a_schema_expects_is_described_in_plain_english() -> None:
     assert describe({"type": "string", "minLength": 1}, {}) == "text that is not empty"
     assert describe({"type": "number", "minimum": 0}, {}) == "a number of at least 0"
     assert describe({"const": 1}, {}) == "1"
-    assert describe({"$ref": "#/$defs/A"}, {"A": {"type": "object", "title": "A"}}) == "an object"
+    assert describe({"$ref": "#/$defs/A"}, {"A": {"type": "object", "title": "A", "properties": {}}}) == "an object"
     assert describe({}, {}) == "a value"
 
 
