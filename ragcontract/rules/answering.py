@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CUT_OFF = "length"  # the finish_reason of an answer that reached the limit of tokens
 NO_ANSWER = ("no answer",)
+NO_CALLS = ("no tool_calls",)  # of a golden query without a row, or of a turn after an error: none are known
 LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
 
 
@@ -47,6 +48,13 @@ def begins(answer: "Answer") -> Phrase:
 def the_error(text: str) -> Phrase:
     """Return the error of a row, for a message about what it prevented."""
     return ("the error ", excerpt(text)) if text.strip() else ("an error",)
+
+
+def follows_from(violation: Violation, unanswered: Violation) -> bool:
+    """Return whether a rule is violated because there is no answer, which another violation says, or only an error."""
+    if violation is unanswered or violation.turn != unanswered.turn:
+        return False
+    return violation.found[:1] in {NO_ANSWER, NO_CALLS} or violation.found == unanswered.found
 
 
 def quoted(text: str) -> Name:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
@@ -55,6 +56,6 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
             yield Violation(
                 rule="json_schema",
                 expected=(*_EXPECTED, ": ", quoted(f"{found.keyword}: {found.wanted}")),
-                found=(*place, excerpt(found.found)),
+                found=(*place, replace(excerpt(found.found), quoted=False)),  # it is JSON
                 causes=(f"{found.path} {found.keyword}",),
             )

@@ -50,7 +50,7 @@ def test_a_missing_mode_breaks_it_where_the_config_says_so() -> None:
     assert violation.found == ("no mode",)
 
 
-@pytest.mark.parametrize(("error", "found"), [("timeout", "the error timeout"), (" ", "an error")])
+@pytest.mark.parametrize(("error", "found"), [("timeout", 'the error "timeout"'), (" ", "an error")])
 def test_an_application_that_failed_answered_in_no_mode(error: str, found: str) -> None:
     failed = RunRow(query_id="q1", error=error)
     assert RULE.lacking(ASKED, failed, context()) is None

@@ -45,7 +45,7 @@ def _score_reasons(report: Report) -> list[str]:
 def _tolerated(report: Report, max_rows: int) -> list[str]:
     findings = FindingsByQuery(report)
     gates = [
-        [code(finding.ids[0]), sentence(finding, code, inline), line(finding.why.removeprefix("waived "))]
+        [code(finding.ids[0]), sentence(finding, code, inline, marks=""), line(finding.why.removeprefix("waived "))]
         for finding in waived_gates(report)
     ]
     queries = tolerated_queries(report)
@@ -55,7 +55,7 @@ def _tolerated(report: Report, max_rows: int) -> list[str]:
     def row_of(item: list[str] | QueryReport) -> list[str]:
         if isinstance(item, list):
             return item
-        tolerated = [render((*one.expected, ": ", *one.found), code, inline) for one in findings.tolerated(item.id)]
+        tolerated = [render((*one.expected, ": ", *one.found), code, inline, marks="") for one in findings.tolerated(item.id)]
         return [query_cell(item), "; ".join(tolerated), line(findings.why_tolerated(item.id))]
 
     def as_table(items: Sequence[list[str] | QueryReport]) -> str:
