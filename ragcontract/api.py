@@ -32,7 +32,8 @@ def load_golden(*paths: Path) -> dict[str, GoldenQuery]:
 
 
 def load_run(*paths: Path) -> dict[str, list[str]]:
-    """Read run files (or globs) as one run and return the document ids of each query, best first.
+    """Read run files (or globs) as one run and return the document ids of each query, best first; none for a row
+    about an answer only.
 
     Raises :class:`~ragcontract.InputError` with all problems; probable mistakes are ``UserWarning``.
     """

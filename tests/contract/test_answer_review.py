@@ -125,7 +125,7 @@ def test_what_is_forbidden_must_not_be_in_the_question_or_the_contexts(fields: R
     [(name, message)] = findings(tmp_path, asks(query="Do you sell data?", **fields))
     assert name == "forbidden-in-question"
     assert message.startswith("'q' forbids what its own question says: expected no ")
-    assert "; found: Do you sell data?; an answer that repeats the question breaks it" in message
+    assert '; found: "Do you sell data?"; an answer that repeats the question breaks it' in message
     for field in ("reference_contexts", "reference_claims"):
         [(name, message)] = findings(tmp_path, asks(**{**fields, field: ["Hello.", "We sell data."]}))
         assert name == "forbidden-in-reference"
@@ -143,7 +143,7 @@ def test_what_an_allowed_phrase_excuses_or_a_config_turns_off_is_no_finding(tmp_
 @pytest.mark.parametrize(
     ("fields", "rule"),
     [
-        ({"answer_must_include": ["14 days"]}, "must_contain"),
+        ({"answer_must_include": ["14 days"]}, "answer_must_include"),
         ({"required_elements": ["14 days"]}, "required_elements"),
         ({"rules": [{"type": "regex_must_match", "pattern": "14"}]}, "regex_must_match"),
         ({"rules": [{"type": "max_chars", "value": 3}]}, "max_chars"),
@@ -162,7 +162,7 @@ def test_a_text_that_is_required_and_forbidden_can_never_be_right(tmp_path: Path
     assert findings(tmp_path, both) == [
         (
             "forbidden-and-required",
-            "'q' requires and forbids the same: expected no refund; found: full refund; take one out",
+            "'q' requires and forbids the same: expected no refund; found: \"full refund\"; take one out",
         )
     ]
     either: Row = {"rules": [{"type": "must_contain", "any": ["full refund", "money back"]}]}
