@@ -198,7 +198,10 @@ def _refuse_and_answer(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
         rules = asked.rules(query)
         modes = [rule.mode for rule in rules if isinstance(rule, ExpectedMode) and rule.mode != ABSTAIN]
         if modes and any(isinstance(rule, MustRefuse) for rule in rules):
-            yield query, f"{query.id!r} must refuse, and in the mode {modes[0]}, which is none of refusals; take one out"
+            yield (
+                query,
+                f"{query.id!r} must refuse, and in the mode {modes[0]}, which is none of refusals; take one out",
+            )
 
 
 def _no_abstention(queries: Iterable[GoldenQuery]) -> Found:

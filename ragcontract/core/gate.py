@@ -78,9 +78,9 @@ class LimitKey(Struct, frozen=True, kw_only=True):
 
 
 class Gate(Struct, frozen=True, kw_only=True):
-    """A limit set in the configuration at ``location``; a ``relative`` limit is a fraction of the baseline value,
-    counted from the lowest one of its scale.
+    """A limit set in the configuration at ``location``; a ``relative`` limit is a fraction of the baseline value.
 
+    That is counted from the lowest value of its scale.
     ``tag`` or ``tier`` restricts the gate to the queries that have it; None means all queries.
     """
 

@@ -128,7 +128,9 @@ def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Mismatch]:
     if error.validator == "required":
         for missing in error.validator_value:
             if missing not in error.instance:
-                yield Mismatch((*path, missing), f"is missing{_instead(missing, error.instance, error.schema, definitions)}")
+                yield Mismatch(
+                    (*path, missing), f"is missing{_instead(missing, error.instance, error.schema, definitions)}"
+                )
     elif error.validator == "additionalProperties":
         known = error.schema.get("properties", {})
         for name in error.instance:

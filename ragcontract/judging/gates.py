@@ -263,7 +263,13 @@ def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
     """Return the texts for observed and allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
     label = gate.quantity.label
     write: Callable[[float, float], tuple[str, str]]
-    write = partial(_in_percent, gate.quantity.zero) if gate.relative else _in_ms if gate.quantity.unit == "ms" else _in_points
+    write = (
+        partial(_in_percent, gate.quantity.zero)
+        if gate.relative
+        else _in_ms
+        if gate.quantity.unit == "ms"
+        else _in_points
+    )
     seen, limit = write(amount, gate.limit)
     if not gate.compares:
         return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"

@@ -33,8 +33,8 @@ def test_mismatches_are_reported_outermost_first_and_in_the_order_of_lists() -> 
     assert mismatches(value, Record) == [
         Mismatch(("count",), "expected a whole number, found true"),
         Mismatch(("id",), "is missing"),
-        Mismatch(("inner", 2, "name"), "expected text, found 2; write \"2\""),
-        Mismatch(("inner", 10, "name"), "expected text, found 1; write \"1\""),
+        Mismatch(("inner", 2, "name"), 'expected text, found 2; write "2"'),
+        Mismatch(("inner", 10, "name"), 'expected text, found 1; write "1"'),
         Mismatch(("inner", 11, "name"), "is missing"),
     ]
 

@@ -31,7 +31,7 @@ AS_THEY_ARE = (
     'run.jsonl:3: query "q1" has no name in tool_calls[1]; write {"name": …, "arguments": {…}}, or export it',
     'run.jsonl:3: query "q1" has no check \'a\' in checks; export it as true, false or {"passed": …, "reason": …}',
     'run.jsonl:3: query "q1" has no type in messages[0].content[1]; expected {"type": "text", "text": …}',
-    "run.jsonl:3: query \"q1\" has no text in results[3], which context_recall_text needs; export it",
+    'run.jsonl:3: query "q1" has no text in results[3], which context_recall_text needs; export it',
     'run.jsonl:3: query "q1" has no response, which must_contain needs; export it',
     "run.jsonl:3: query \"q1\" has no score 'toxicity'",
     "run.jsonl:3: query_id: duplicate id 'q1', first defined at run.jsonl:1",

@@ -53,6 +53,7 @@ def test_tags_without_a_baseline_are_ordered_by_where_they_stand() -> None:
     made = report(queries, {"q1": ["A"], "q2": ["x", "A"]})
     assert [name for name, _ in tags_worst_first(made)] == ["poor", "good"]
 
+
 def test_of_many_metrics_the_table_of_tags_has_those_with_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,7 +68,8 @@ TEXTS: Row = {"answer_must_include": ["30 days"], "required_elements": ["deliver
 
 
 @pytest.mark.parametrize(
-    ("answered", "found"), [(says(None), "null"), (says(" "), "an empty response"), ({"error": "down"}, "the error down")]
+    ("answered", "found"),
+    [(says(None), "null"), (says(" "), "an empty response"), ({"error": "down"}, "the error down")],
 )
 def test_without_an_answer_there_is_one_finding_for_all_that_it_lacks(
     answered: Row, found: str, tmp_path: Path

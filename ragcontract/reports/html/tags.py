@@ -9,7 +9,14 @@ from ragcontract.core.numbers import count, fixed, signed
 from ragcontract.reports.html.page_text import shown
 from ragcontract.reports.html.scale import of_scale
 from ragcontract.reports.report import MetricReport, Report, TagReport
-from ragcontract.reports.tag_table import tag_changes, tag_mean, tag_metrics, tag_metrics_note, tag_size, tags_worst_first
+from ragcontract.reports.tag_table import (
+    tag_changes,
+    tag_mean,
+    tag_metrics,
+    tag_metrics_note,
+    tag_size,
+    tags_worst_first,
+)
 
 DIGITS = 3
 
@@ -37,7 +44,10 @@ class TagRow(Struct, frozen=True, kw_only=True):
 
 
 class Tags(Struct, frozen=True, kw_only=True):
-    """The table: metric labels, the first tags, further tags folded; ``rest`` and ``note`` count the omitted tags and metrics."""
+    """The table: metric labels, the first tags, further tags folded.
+
+    ``rest`` and ``note`` count the omitted tags and metrics.
+    """
 
     labels: Sequence[str]
     open: Sequence[TagRow]

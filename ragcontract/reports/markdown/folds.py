@@ -18,7 +18,14 @@ from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank
 from ragcontract.reports.report import QueryReport, Report, TagReport
 from ragcontract.reports.report_inputs import BaselineInput, GoldenInput, RunInput
 from ragcontract.reports.score_reasons import REASONS, score_reasons
-from ragcontract.reports.tag_table import tag_changes, tag_mean, tag_metrics, tag_metrics_note, tag_size, tags_worst_first
+from ragcontract.reports.tag_table import (
+    tag_changes,
+    tag_mean,
+    tag_metrics,
+    tag_metrics_note,
+    tag_size,
+    tags_worst_first,
+)
 
 TAG_DIGITS = 3
 ALPHA = 0.05  # for the stars in the table of tags
@@ -55,7 +62,9 @@ def _tolerated(report: Report, max_rows: int) -> list[str]:
     def row_of(item: list[str] | QueryReport) -> list[str]:
         if isinstance(item, list):
             return item
-        tolerated = [render((*one.expected, ": ", *one.found), code, inline, marks="") for one in findings.tolerated(item.id)]
+        tolerated = [
+            render((*one.expected, ": ", *one.found), code, inline, marks="") for one in findings.tolerated(item.id)
+        ]
         return [query_cell(item), "; ".join(tolerated), line(findings.why_tolerated(item.id))]
 
     def as_table(items: Sequence[list[str] | QueryReport]) -> str:
