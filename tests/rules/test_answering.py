@@ -74,10 +74,13 @@ TEXTS: Row = {"answer_must_include": ["30 days"], "required_elements": ["deliver
 def test_without_an_answer_there_is_one_finding_for_all_that_it_lacks(
     answered: Row, found: str, tmp_path: Path
 ) -> None:
-    asked = TEXTS | {"rules": [{"type": "must_refuse"}, {"type": "must_cite"}, {"type": "max_chars", "value": 9}]}
+    kinds: list[Row] = [{"type": "must_refuse"}, {"type": "must_cite"}, {"type": "max_chars", "value": 9}]
+    kinds += [{"type": "json_schema", "schema": True}, {"type": "regex_must_match", "pattern": "x"}]
+    asked = TEXTS | {"rules": kinds}
     assert broken(tmp_path, asked, answered) == [f"fail answered: expected an answer; found: {found}"]
     [finding] = decided(tmp_path, asked, answered).findings
-    assert finding.ids == ("answered", "must_refuse", "must_cite", "answer_must_include", "required_elements")
+    of_rules = ("must_refuse", "must_cite", "json_schema", "regex_must_match")
+    assert finding.ids == ("answered", *of_rules, "answer_must_include", "required_elements")
 
 
 def test_an_error_is_one_finding_also_for_the_mode_and_the_tools_that_it_prevented(tmp_path: Path) -> None:
