@@ -56,6 +56,8 @@ def test_a_baseline_with_another_scale_is_not_compared(folder: Path) -> None:
     ended = rag_contract("check", "--scores", "scores.jsonl")
     assert ended.code == 2
     assert "fail_on.faithfulness_drop_gt cannot be judged" in ended.err
+    ways = "(the defaults, and now from 0.0 to 5.0, higher is better)"
+    assert f"the baseline's faithfulness was computed in another way {ways}" in ended.err
 
 
 def test_a_drop_in_percent_counts_from_the_lowest_value_of_the_scale(folder: Path) -> None:
