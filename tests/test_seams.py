@@ -229,7 +229,7 @@ def test_numbers_that_something_else_computed_are_not_compared(folder: Path) -> 
     with pytest.raises(InputError) as caught:
         check(folder, "bad.jsonl", "baseline.json")
     said = (
-        "cannot be judged: something else computed the baseline's Toxicity (tox-0, and now tox-1); "
+        "cannot be judged: the baseline's Toxicity was computed in another way (tox-0, and now tox-1); "
         "recreate it from its run, with `rag-contract baseline --force`"
     )
     assert [problem.partition(": ")[2] for problem in caught.value.problems] == [

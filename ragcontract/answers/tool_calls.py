@@ -32,7 +32,7 @@ class ToolCall(Struct, frozen=True, gc=False):
 def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
     """Return the calls of a run row, each as OpenAI exports it (``function``) or flat (``name``, ``arguments``).
 
-    Raises CannotScoreError if one has no name, or if there are too many.
+    Raises CannotScoreError if one has no name, or two that differ, or if there are too many.
     """
     if len(called) > bounds.CALLS:
         raise CannotScoreError(f"has {len(called):,} tool_calls, more than {bounds.CALLS:,}")
@@ -42,14 +42,27 @@ def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
 def _call(call: Mapping[str, Any], number: int) -> ToolCall:
     inner = call.get("function", call)
     fields = inner if isinstance(inner, dict) else {}
-    name = next((fields[one] for one in _NAMES if fields.get(one) is not None), None)
+    names = [one for one in _NAMES if fields.get(one) is not None]
+    name = fields[names[0]] if names else None
     if not isinstance(name, str) or not name:
         raise CannotScoreError(
             f'has no name in tool_calls[{number}]; write {{"name": …, "arguments": {{…}}}}, or export OpenAI\'s form'
         )
     if len(name) > bounds.ID:
         raise CannotScoreError(f"has a name of more than {bounds.ID:,} characters in tool_calls[{number}]")
-    return ToolCall(name, _arguments(next((fields[one] for one in _ARGUMENTS if fields.get(one) is not None), None)))
+    given = [one for one in _ARGUMENTS if fields.get(one) is not None]
+    made = ToolCall(name, _arguments(fields[given[0]] if given else None))
+    for other in names[1:]:
+        _refuse_unless(fields[other] == name, names[0], other, number)
+    for other in given[1:]:
+        same = ToolCall(name, _arguments(fields[other])).comparable() == made.comparable()
+        _refuse_unless(same, given[0], other, number)
+    return made
+
+
+def _refuse_unless(same: bool, first: str, second: str, number: int) -> None:  # noqa: FBT001
+    if not same:
+        raise CannotScoreError(f"has {first} and {second} in tool_calls[{number}], which differ; export only one")
 
 
 def _arguments(value: object) -> dict[str, Any] | None:

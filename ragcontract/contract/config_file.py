@@ -14,6 +14,7 @@ from ragcontract.contract.limits import explained, gates_of, limit_keys
 from ragcontract.contract.locations import Locations
 from ragcontract.contract.tiers import tier_gates, wrong_tiers
 from ragcontract.core import bounds
+from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate, LimitKey
 from ragcontract.core.numbers import mebibytes
@@ -70,7 +71,8 @@ def _unusable(k: int | None, *problems: Problem) -> ConfigFile:
 def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) -> ConfigFile:
     from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a configuration
 
-    document = yaml_tree.load(data, texts={"query"})  # an id is text: 007 is not 7
+    # An id is text, 007 is not 7; a metric that is only named is a mistake, although elsewhere null means absent.
+    document = yaml_tree.load(data, texts={"query"}, with_nulls={("metrics",)})
     found = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     made = ConfigFile(cutoffs=(k or DEFAULT_K,))
     locations = Locations(path=source.path, lines=document.lines)
@@ -82,6 +84,7 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
                 *_wrong_waivers(made.config.waivers),
                 *wrong_tiers(made.config.tiers),
                 *wrong_scores(made.declared),
+                *_wrong_answers(made.config.answers),
             ]
         found += [(document.line(mismatch.path), mismatch) for mismatch in result]
     if not found:
@@ -157,6 +160,12 @@ def _explain(
     if why is None and NEAREST not in message and section in LIMITED:
         why = undeclared(section, key)
     return Mismatch(path, why) if why else mismatch
+
+
+def _wrong_answers(answers: AnswerSettings) -> Iterator[Mismatch]:
+    if answers.only_these and not answers.refusal_phrases:
+        why = "needs refusal_phrases: without any, no text would be a refusal; name them, or leave it out"
+        yield Mismatch(("answers", "only_these"), why)
 
 
 def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:

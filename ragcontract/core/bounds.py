@@ -135,6 +135,7 @@ SAID_ARGUMENTS = 300  # characters; the name, and the arguments, of a tool call 
 SAID_NAME = 100  # characters; the mode, the label and the finish reason of a broken query; cut, with an ellipsis
 SAID_TEXTS = 2 << 20  # characters; these texts of all broken queries of a run; further queries have none
 MATRIX = 10  # modes; the matrix of modes, which has three; others are left out
+TAG_METRICS = 8  # metrics; the table of tags; beyond that, it has the first ones with a limit, and counts the others
 SUMMARY_LINE = 500  # characters; `summary` in `report.json` and the action's output; cut, with an ellipsis
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis
 TERMINAL_QUERIES = 20  # queries; the broken ones in the terminal, and those that do not fail; the others are counted

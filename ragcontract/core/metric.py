@@ -5,6 +5,7 @@ module with a class and a provider, and register the provider in ``ragcontract.r
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
@@ -24,6 +25,11 @@ class Scale(Struct, frozen=True):
 
     low: float = 0.0
     high: float = 1.0
+
+    @property
+    def zero(self) -> float:
+        """Where limits in percent count from: the lowest value; 0 on a scale without one."""
+        return self.low if isfinite(self.low) else 0.0
 
     def misfit(self, value: float) -> str | None:
         """Return the message on a score outside the scale, also for NaN; None if it is within."""

@@ -29,7 +29,8 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     violates the rule already, for the same causes; ``known`` that this violation does not count therefore. ``waived``
     is the reason of the waiver, if there is one. ``skipped`` says why the query's tier is not judged. With ``tallied``,
     the violation counts in the pass rate and does not fail the check by itself. With ``warns``, it is reported and does
-    not fail the check.
+    not fail the check. ``turn`` is the number of the turn of a conversation, from 0, if it is about one; ``metrics``
+    are the keys of those whose values are wrong.
     """
 
     rule: str
@@ -44,6 +45,8 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     skipped: str | None = None
     tallied: bool = False
     warns: bool = False
+    turn: int | None = None
+    metrics: tuple[str, ...] = ()
 
     @property
     def counts(self) -> bool:

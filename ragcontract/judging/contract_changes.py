@@ -26,8 +26,10 @@ SETTINGS: dict[Effect, ChangeKind] = {
 STRICTEST_FIRST: dict[str, Sequence[Value]] = {
     "fail_on.mode": ("strict", "significant"),
     "missing_queries": ("error", "zero"),
+    "missing_scores": ("error", "zero"),
     "per_query.fail_on": ("any", "new", "pass_rate"),
     "answers.missing_modes": ("error", "fail"),
+    "answers.refusal": ("phrases", "evidence"),
 }
 ENFORCED: Sequence[Value] = (True, "new", False)
 SWITCH = "per_query.enforce_"

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ragcontract.core import bounds
+from ragcontract.core.excerpt import excerpt
 from ragcontract.core.finding import Finding, FindingStatus
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
@@ -15,9 +16,10 @@ from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import GateReport, observed_and_allowed
 from ragcontract.judging.outcomes import fails
 from ragcontract.judging.violations import Violations
+from ragcontract.rules.answering import follows_from
 from ragcontract.rules.ranks import MISSING, NOT_THERE, located, within
 
-KNOWN = "already broken in the baseline"
+KNOWN, ANSWERED = "already broken in the baseline", "answered"
 # Why a violation that counts does not fail the check by itself.
 WHY: dict[FindingStatus, str] = {"counted": "counts in the pass rate", "warn": "severity warn"}
 
@@ -86,7 +88,8 @@ def _by_cause(
     """Yield a finding for each cause; none without violations.
 
     If every relevant document is outside the top k, ``must_rank_at_most`` and ``must_include`` break for the same
-    reason: one finding. If one document is in the top k but too low and another is missing, there are two.
+    reason: one finding. If one document is in the top k but too low and another is missing, there are two. What is
+    broken because there is no answer at all is one finding with ``answered``.
     """
     of_query = _QueryFindings(evaluation, query, violations, status, why)
     rules = {violation.rule: violation for violation in violations}
@@ -99,7 +102,14 @@ def _by_cause(
         yield of_query.rank_and_inclusion(ranked, included)
     else:
         yield from (of_query.relevant(violation) for violation in (ranked, included) if violation)
-    yield from (of_query.other(violation) for violation in violations if violation.rule in rules)
+    others = [violation for violation in violations if violation.rule in rules]
+    unanswered = [one for one in others if one.rule == ANSWERED and not one.warns]
+    for violation in others:
+        if violation in unanswered:
+            because = [one for one in others if follows_from(one, violation)]
+            yield of_query.other(violation, *(one.rule for one in because))
+        elif not any(follows_from(violation, one) for one in unanswered):
+            yield of_query.other(violation)
 
 
 class _QueryFindings:
@@ -116,6 +126,7 @@ class _QueryFindings:
         self._query, self._status, self._why = query, status, why
         self._in_baseline = all(violation.in_baseline for violation in violations)
         self._k = evaluation.contract.k
+        self._given = evaluation.given
         self._now = evaluation.run.scores[query.id]
         self._before = evaluation.baseline.scores.get(query.id) if evaluation.baseline else None
 
@@ -144,8 +155,16 @@ class _QueryFindings:
         rules = (ranked.rule, included.rule)
         return self._finding(rules, expected, included.doc_ids, self._relevant_ranks(), max(n, k))
 
-    def other(self, violation: Violation) -> Finding:
-        return self._make((violation.rule,), violation.expected, violation.found)
+    def other(self, violation: Violation, *because: str) -> Finding:
+        """Return a finding with what was found, and why the tool that computed a score says that it is so.
+
+        ``because`` are the rules that are broken for the same reason.
+        """
+        found = violation.found
+        for metric in violation.metrics:
+            if reason := self._given and self._given.reason(metric, self._query.id):
+                found = (*found, "; " if len(found) > len(violation.found) else ": ", excerpt(reason))
+        return self._make(tuple(dict.fromkeys((violation.rule, *because))), violation.expected, found)
 
     def _relevant_ranks(self) -> tuple[RanksById, RanksById | None]:
         ids = self._query.relevant_doc_ids

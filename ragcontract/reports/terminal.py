@@ -124,7 +124,7 @@ def _broken(query: QueryReport, findings: FindingsByQuery, age: str) -> str:
 
 
 def _tolerated(query: QueryReport, findings: FindingsByQuery) -> str:
-    why = shorten(visible(findings.why_tolerated(query.id)), bounds.TERMINAL_WHY)
+    why = shorten(visible(findings.why_tolerated(query.id, query.status)), bounds.TERMINAL_WHY)
     return f"{_coloured(STATUS[query.status])} {visible(query.id)}  {why}"
 
 

@@ -46,6 +46,27 @@ def test_a_call_without_a_name_is_refused_with_the_way_out(exported: dict[str, A
         tool_calls([{"name": "f"}, exported])
 
 
+@pytest.mark.parametrize(
+    ("call", "both"),
+    [
+        ({"name": "f", "arguments": {"a": 1}, "args": {"a": 2}}, "arguments and args"),
+        ({"name": "f", "arguments": {}, "input_parameters": {"a": True}}, "arguments and input_parameters"),
+        ({"name": "f", "args": {"a": 1}, "input_parameters": {"a": True}}, "args and input_parameters"),
+        ({"function": {"name": "f", "arguments": '{"a": 1}', "args": "no JSON"}}, "arguments and args"),
+        ({"name": "f", "tool": "g"}, "name and tool"),
+    ],
+)
+def test_a_call_that_contradicts_itself_is_refused(call: dict[str, Any], both: str) -> None:
+    message = rf"has {both} in tool_calls\[1\], which differ; export only one"
+    with pytest.raises(CannotScoreError, match=message):
+        tool_calls([{"name": "f"}, call])
+
+
+def test_a_call_may_say_the_same_twice() -> None:
+    call = {"name": "get_order", "tool": "get_order", "arguments": '{"id": "1234"}', "args": {"id": "1234"}}
+    assert tool_calls([call]) == (ORDER,)
+
+
 def test_more_calls_than_the_limit_are_refused() -> None:
     assert len(tool_calls([{"name": "f"}] * bounds.CALLS)) == bounds.CALLS
     with pytest.raises(CannotScoreError, match="has 1,001 tool_calls, more than 1,000"):

@@ -306,5 +306,5 @@ def test_a_change_of_a_metric_that_something_else_computed_is_refused_and_a_boun
     }
     assert answers("v1", config) == []
     (problem,) = answers("v0", config)
-    reason = "something else computed the baseline's Length (v0, and now v1); recreate it from its run, with "
+    reason = "the baseline's Length was computed in another way (v0, and now v1); recreate it from its run, with "
     assert problem.startswith(f"ragcontract.yml:7: fail_on.length_rise_gt cannot be judged: {reason}")

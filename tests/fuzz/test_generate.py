@@ -166,7 +166,9 @@ def test_cases_come_to_every_outcome_of_a_check_and_of_the_action() -> None:
     with Sandbox() as sandbox:
         for target, found in codes.items():
             random = Random("outcomes")
-            for _ in range(120):
+            for number in range(600):  # a check that passes is one in a hundred
+                if number >= 120 and {0, 1, 2} <= found | ({1} if target == "post-comment" else set()):
+                    break
                 ended = judged(made(random, target, TARGETS[target]), TARGETS[target], sandbox, Limits(memory=1 << 40))
                 assert not isinstance(ended, Failure), ended
                 found.add(int(ended.code))

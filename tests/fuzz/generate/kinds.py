@@ -134,6 +134,9 @@ def config(maker: Maker) -> dict[str, Any]:
         leave_out_answers(maker, made)
     if maker.about_answers:
         judge_answers(maker, made)
+    answers = made.get("answers") or {}
+    if not answers.get("refusal_phrases") and not maker.chance(maker.oddness):
+        answers.pop("only_these", None)  # it needs them
     if maker.grown == "tags":
         made["tags"] = {str(tag): {"minimums": {"mrr_at_k": maker.number()}} for tag in maker.tags}
     if maker.grown == "waivers":

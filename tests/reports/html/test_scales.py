@@ -85,7 +85,8 @@ def test_bars_are_parts_of_the_scale() -> None:
 def test_limits_are_marks_on_the_bar_of_their_metric() -> None:
     page = parsed(cluttered(now=4, before=1))
     marks = [attributes["x1"] for attributes in elements(page, "limit")]
-    assert marks == ["40.00%", "80.00%", "35.00%"]  # 15 and 10, 45, and of the tag 15 and half of it: of 5 to 55
+    # 15 and 10, 45, and of the tag 15 and half of what it has above 5: of 5 to 55
+    assert marks == ["40.00%", "80.00%", "30.00%"]
 
 
 def test_the_bars_of_all_metrics_cover_their_whole_scale() -> None:
