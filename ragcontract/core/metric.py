@@ -25,7 +25,7 @@ class Scale(Struct, frozen=True):
     low: float = 0.0
     high: float = 1.0
 
-    def misfit(self, value: float) -> str | None:
+    def fault(self, value: float) -> str | None:
         """Return the message on a score outside the scale, also for NaN; None if it is within."""
         if self.low <= value <= self.high:
             return None

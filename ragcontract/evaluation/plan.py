@@ -191,7 +191,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     def _violations(self, rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
         """Yield the violations of a rule, with digests of the rule and of each thing that is wrong as their causes.
 
-        A query may have several rules of one class, and a stored baseline has no texts: only a digest tells whether it
+        A query may have several rules of one class, and a stored baseline has no texts: only a digest shows whether it
         violates the same rule for the same reason.
         """
         for one in rule.violations(query, row, context):

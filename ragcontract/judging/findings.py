@@ -65,10 +65,10 @@ def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[V
         for one in same:
             if one.counts:
                 counting["warn" if not fails(query, one) else "counted" if one.tallied else "fail"].append(one)
-        for status, alike in counting.items():
-            only_warn = ", ".join(dict.fromkeys(one.rule for one in alike)) + " only warns"
+        for status, same_status in counting.items():
+            only_warn = ", ".join(dict.fromkeys(one.rule for one in same_status)) + " only warns"
             why = only_warn if status == "warn" and query.severity != "warn" else WHY.get(status, "")
-            yield from _by_cause(evaluation, query, alike, status, why)
+            yield from _by_cause(evaluation, query, same_status, status, why)
     known = [one for one in violations if one.known]
     yield from _by_cause(evaluation, query, known, "known", KNOWN)
     skipped = [one for one in violations if one.skipped is not None]

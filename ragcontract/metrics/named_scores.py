@@ -71,7 +71,7 @@ class Score:
         value = (row.scores or {}).get(self._name)
         if value is None:
             return Missing(f"has no score {self._name!r}", self._name)
-        why = self._scale.misfit(value)
+        why = self._scale.fault(value)
         return Invalid(f"scores.{self._name}", why) if why else (value,)
 
 

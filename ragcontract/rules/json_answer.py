@@ -36,12 +36,12 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation that says where the answer does not fit."""
-        from ragcontract.answers.json_fit import TooMuchWorkError, misfit
+        from ragcontract.answers.json_fit import TooMuchWorkError, first_failure
         from ragcontract.answers.json_text import NotJsonError, parsed
 
         answer = answer_in(row)
         try:
-            found = misfit(parsed(answer.text), self.schema)
+            found = first_failure(parsed(answer.text), self.schema)
         except NotJsonError as error:
             found_text = (f"an answer that {error}: ", *begins(answer))
             yield Violation(rule="json_schema", expected=_EXPECTED, found=found_text, causes=("no JSON",))
@@ -51,10 +51,10 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
             yield Violation(rule="json_schema", expected=_EXPECTED, found=steps, causes=("too much work",))
             return
         if found:
-            place = ("at ", Name(shorten(found.path, bounds.EXCERPT), said=True), ": ") if found.path else ()
+            path = ("at ", Name(shorten(found.path, bounds.EXCERPT), said=True), ": ") if found.path else ()
             yield Violation(
                 rule="json_schema",
                 expected=(*_EXPECTED, ": ", quoted(f"{found.keyword}: {found.wanted}")),
-                found=(*place, excerpt(found.found)),
+                found=(*path, excerpt(found.found)),
                 causes=(f"{found.path} {found.keyword}",),
             )

@@ -4,7 +4,7 @@ from ragcontract.answers import regexes
 from ragcontract.answers.allowed import forbidden
 from ragcontract.answers.answer_text import Answer
 from ragcontract.answers.as_evaluated import forbidden_claims
-from ragcontract.answers.json_fit import TooMuchWorkError, misfit
+from ragcontract.answers.json_fit import TooMuchWorkError, first_failure
 from ragcontract.answers.matcher_records import Matcher
 from ragcontract.answers.regexes import compiled
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
@@ -58,7 +58,7 @@ def a_schema(lab: Lab, size: int) -> bool:
 
 def steps(_: Lab, count: int) -> bool:
     try:
-        return misfit([1] * (count - 2), {"items": True}) is None
+        return first_failure([1] * (count - 2), {"items": True}) is None
     except TooMuchWorkError:
         return False
 

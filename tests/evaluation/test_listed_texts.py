@@ -87,7 +87,7 @@ CONVERSATION: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("needs", [frozenset[str](), frozenset({"messages"})], ids=["not read", "read by rules"])
-def test_a_conversation_is_told_message_by_message_with_the_tools_that_are_called(needs: frozenset[str]) -> None:
+def test_a_conversation_is_listed_message_by_message_with_the_tools_that_are_called(needs: frozenset[str]) -> None:
     assert read(needs, messages=CONVERSATION).messages == (
         Message(role="user", text="Can I\nreturn it?"),
         Message(role="assistant", text='find {"id": 7}'),
