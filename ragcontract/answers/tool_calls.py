@@ -12,11 +12,11 @@ from ragcontract.core import bounds
 from ragcontract.core.text import shorten
 
 # In this order: OpenAI's and LangChain's names, and that of deepeval.
-_ARGUMENTS = ("arguments", "args", "input_parameters")
-_NAMES = ("name", "tool")
+ARGUMENTS = ("arguments", "args", "input_parameters")
+NAMES = ("name", "tool")
 
 
-class ToolCall(Struct, frozen=True, gc=False):
+class Call(Struct, frozen=True, gc=False):
     """A call of a tool; ``arguments`` are None if they are no JSON object."""
 
     name: str
@@ -29,7 +29,7 @@ class ToolCall(Struct, frozen=True, gc=False):
         return {name: comparable(value, lenient=lenient) for name, value in self.arguments.items()}
 
 
-def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
+def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[Call, ...]:
     """Return the calls of a run row, each as OpenAI exports it (``function``) or flat (``name``, ``arguments``).
 
     Raises CannotScoreError if one has no name, or if there are too many.
@@ -39,21 +39,22 @@ def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
     return tuple([_call(call, number) for number, call in enumerate(called)])
 
 
-def _call(call: Mapping[str, Any], number: int) -> ToolCall:
-    inner = call.get("function", call)
-    fields = inner if isinstance(inner, dict) else {}
-    name = next((fields[one] for one in _NAMES if fields.get(one) is not None), None)
-    if not isinstance(name, str) or not name:
-        raise CannotScoreError(
-            f'has no name in tool_calls[{number}]; write {{"name": …, "arguments": {{…}}}}, or export OpenAI\'s form'
-        )
-    if len(name) > bounds.ID:
-        raise CannotScoreError(f"has a name of more than {bounds.ID:,} characters in tool_calls[{number}]")
-    return ToolCall(name, _arguments(next((fields[one] for one in _ARGUMENTS if fields.get(one) is not None), None)))
+def written(call: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the name and the arguments of a call as they are written, in any of the forms; None for what is absent."""
+    inner = call.get("function")
+    fields = call if inner is None else inner if isinstance(inner, dict) else {}
+    return _first(fields, NAMES), _first(fields, ARGUMENTS)
 
 
-def _arguments(value: object) -> dict[str, Any] | None:
-    """Return the arguments of a call, parsed if they are JSON text; nothing, or blank text, means no arguments."""
+def _first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((fields[one] for one in names if fields.get(one) is not None), None)
+
+
+def arguments_of(value: object) -> dict[str, Any] | None:
+    """Return the arguments of a call, parsed if they are JSON text; nothing, or blank text, means no arguments.
+
+    None stands for what is no JSON object, or is nested too deeply.
+    """
     if value is None:
         return {}
     if isinstance(value, str):
@@ -72,7 +73,18 @@ def _arguments(value: object) -> dict[str, Any] | None:
     return value
 
 
-def brief(call: ToolCall) -> str:
+def _call(call: Mapping[str, Any], number: int) -> Call:
+    name, arguments = written(call)
+    if not isinstance(name, str) or not name:
+        raise CannotScoreError(
+            f'has no name in tool_calls[{number}]; write {{"name": …, "arguments": {{…}}}}, or export OpenAI\'s form'
+        )
+    if len(name) > bounds.ID:
+        raise CannotScoreError(f"has a name of more than {bounds.ID:,} characters in tool_calls[{number}]")
+    return Call(name, arguments_of(arguments))
+
+
+def brief(call: Call) -> str:
     """Return a call as people write it, such as ``get_order(id="1234")``, shortened."""
     if call.arguments is None:
         return shorten(f"{call.name}(invalid arguments)", bounds.EXCERPT)

@@ -48,6 +48,8 @@ def test_a_row_that_says_nothing_has_nothing() -> None:
         ({"name": "find", "arguments": None, "args": {"id": 7}}, '{"id": 7}'),
         ({"name": "find", "arguments": None}, ""),
         ({"name": "find"}, ""),
+        ({"function": {"tool": "find", "args": {"id": 7}}}, '{"id": 7}'),
+        ({"function": None, "name": "find", "arguments": {"id": 7}}, '{"id": 7}'),
     ],
 )
 @pytest.mark.parametrize("needs", [frozenset[str](), frozenset({"tool_calls"})], ids=["not read", "read by rules"])
@@ -55,6 +57,11 @@ def test_tool_calls_are_read_as_others_write_them(call: dict[str, Any], shown: s
     (found,) = read(needs, tool_calls=[call]).tool_calls or ()
     assert found.name == "find"
     assert found.arguments.replace(" ", "") == shown.replace(" ", "")
+
+
+def test_a_call_without_a_name_is_shown_without_one() -> None:
+    (found,) = read(tool_calls=[{"function": "find", "name": "find"}]).tool_calls or ()
+    assert found == ToolCall(name="")
 
 
 def test_no_tool_call_is_something_else_than_an_unknown_number_of_them() -> None:
@@ -110,7 +117,7 @@ def test_long_texts_are_cut_and_long_lists_counted() -> None:
     assert (len(said.tool_calls or ()), said.more_tool_calls) == (bounds.SAID_CALLS, 3)
     assert {len(text) for text in said.contexts or ()} == {bounds.SAID_CONTEXT}
     assert (said.tool_calls or ())[0] == ToolCall(
-        name="n" * (bounds.SAID_ARGUMENTS - 1) + "…", arguments='{"x": "' + "y" * (bounds.SAID_ARGUMENTS - 8) + "…"
+        name="n" * (bounds.SAID_ARGUMENTS - 1) + "…", arguments='{"x":"' + "y" * (bounds.SAID_ARGUMENTS - 7) + "…"
     )
 
 
