@@ -28,16 +28,10 @@ class BesideRanks(Struct, frozen=True, kw_only=True, gc=False):
     lacking: tuple[str, ...] = ()
 
 
-class RowOutcome(Struct, frozen=True, kw_only=True, gc=False):
-    """The result of one row: its ranks, the values of the other families, the rules of rows that it violates.
-
-    ``lacking`` are the metrics whose values are missing; their worst values stand for them.
-    """
+class RowOutcome(BesideRanks, frozen=True, kw_only=True, gc=False):
+    """The whole result of one row: also its ranks."""
 
     score: QueryScore
-    values: tuple[Values, ...] = ()
-    violations: tuple[Violation, ...] = ()
-    lacking: tuple[str, ...] = ()
 
 
 class Plan(Struct, frozen=True, kw_only=True):
