@@ -3,14 +3,17 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Self
 
+from msgspec.structs import replace
+
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Rank
 from ragcontract.core.phrase import Name, Phrase, joined, listed
-from ragcontract.core.rule import RankRule, Rule, RuleSettings, Violation
+from ragcontract.core.rule import RankRule, Rule, RuleSettings, Violation, names_of
 from ragcontract.core.scores import QueryScore, RanksById, ranks_by_id
 
-MISSING, NOT_THERE = "missing", "not there"  # of a document that is wanted, and of one that is not
+# Of a document that the baseline did not retrieve: one that is wanted, and one that is not.
+ABSENT = {"relevant": "missing", "forbidden": "not there"}
 
 
 class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidden_docs"):
@@ -34,6 +37,7 @@ class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidde
             yield Violation(
                 rule="forbidden_docs",
                 doc_ids=tuple(present),
+                documents="forbidden",
                 limit=self.within,
                 expected=("no ", *listed(present, "or"), f" {within(self.within)}"),
                 found=located(present, ranks, self.k),
@@ -65,6 +69,7 @@ class MustRankAtMost(RankRule, frozen=True, kw_only=True, gc=False, tag="must_ra
         yield Violation(
             rule="must_rank_at_most",
             doc_ids=wanted,
+            documents="relevant",
             limit=self.rank,
             causes=("too low", "lost") if lost else ("too low",),
             expected=(*listed(wanted, "or"), f" {within(self.rank)}"),
@@ -95,10 +100,40 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
         yield Violation(
             rule="must_include_any" if self.any else "must_include",
             doc_ids=tuple(missing),
+            documents="relevant",
             limit=self.k,
             expected=(*listed(missing, "or" if self.any else "and"), f" {within(self.k)}"),
             found=located(missing, ranks, self.k),
         )
+
+
+def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[tuple[tuple[str, ...], Violation]]:
+    """Yield a violation for each cause, with the names of the rules that it violates, in the order of the first.
+
+    If every relevant document is outside the top k, ``must_rank_at_most`` and ``must_include`` break for the same
+    reason: one cause. If one document is in the top k but too low and another is missing, there are two.
+    """
+    by_rule = {violation.rule: violation for violation in violations}
+    ranked = by_rule.get(names_of(MustRankAtMost)[0])
+    included = next((by_rule[name] for name in names_of(MustInclude) if name in by_rule), None)
+    for violation in violations:
+        if not ranked or not included or len(included.doc_ids) < len(query.relevant_doc_ids):
+            yield (violation.rule,), violation
+        elif violation is ranked:
+            yield (ranked.rule, included.rule), _merged(ranked, included)
+        elif violation is not included:
+            yield (violation.rule,), violation
+
+
+def _merged(ranked: Violation, included: Violation) -> Violation:
+    """Return one violation for a rank and an inclusion that no relevant document meets."""
+    n, k = ranked.limit or 0, included.limit or 0
+    all_wanted = included.rule == names_of(MustInclude)[0] and len(included.doc_ids) > 1
+    top, conjunction = (k, "and") if all_wanted else (min(n, k), "or")
+    besides = f", one of them in top {n}" if all_wanted and n < k else ""
+    return replace(
+        included, expected=(*listed(included.doc_ids, conjunction), f" {within(top)}{besides}"), limit=max(n, k)
+    )
 
 
 class RankRules:
@@ -137,7 +172,7 @@ def within(top: int | None) -> str:
 
 
 def located(
-    doc_ids: Sequence[str], ranks: RanksById, depth: int, *, before: RanksById | None = None, absent: str = MISSING
+    doc_ids: Sequence[str], ranks: RanksById, depth: int, *, before: RanksById | None = None, absent: str = "missing"
 ) -> Phrase:
     """Describe the current and previous ranks of documents: ``missing from top 5 (was rank 1)``.
 

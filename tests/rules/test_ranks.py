@@ -11,7 +11,16 @@ from ragcontract.core.phrase import Name, render
 from ragcontract.core.rule import RuleSettings, Violation
 from ragcontract.judging.unjudgeable import unjudgeable
 from ragcontract.judging.violations import violations_of
-from ragcontract.rules.ranks import NOT_THERE, ForbiddenDocs, MustInclude, RankRules, located, may_be_violated, within
+from ragcontract.rules.ranks import (
+    ABSENT,
+    ForbiddenDocs,
+    MustInclude,
+    RankRules,
+    by_cause,
+    located,
+    may_be_violated,
+    within,
+)
 from ragcontract.statistics.repeats import averaged
 from tests.records import evaluate, query, score_query
 
@@ -228,7 +237,7 @@ def test_where_a_document_was() -> None:
     assert located("A", {"A": 4}, 5, before={"A": 1}) == ("rank 4 (was rank 1)",)
     assert located("A", {"A": 4}, 5, before={"A": None}) == ("rank 4 (was missing)",)
     assert located("A", {}, 5, before={}) == ("missing from top 5 (was missing too)",)
-    assert located("F", {"F": 2}, 5, before={}, absent=NOT_THERE) == ("rank 2 (was not there)",)
+    assert located("F", {"F": 2}, 5, before={}, absent=ABSENT["forbidden"]) == ("rank 2 (was not there)",)
 
 
 def test_several_documents_are_named() -> None:
@@ -241,3 +250,25 @@ def test_several_documents_are_named() -> None:
     assert render(located("ABCDEFG", ranks, 5), str.lower) == (
         "a rank 1, b rank 2, c rank 3, d rank 4, e rank 5, 2 more"
     )
+
+
+def causes(asked: GoldenQuery, results: str) -> list[tuple[tuple[str, ...], str]]:
+    return [(rules, render(violation.expected)) for rules, violation in by_cause(asked, broken(asked, results))]
+
+
+def test_nothing_relevant_in_the_top_k_is_one_cause_of_two_violations() -> None:
+    both = ("must_rank_at_most", "must_include")
+    assert causes(query("q", "A", must_rank_at_most=3), "xxxxx") == [(both, "A in top 3")]
+    assert causes(query("q", "A", "B", must_rank_at_most=3), "xxxxx") == [
+        (both, "A and B in top 5, one of them in top 3")
+    ]
+    any_of = query("q", "A", "B", must_rank_at_most=3, must_include_any=True)
+    assert causes(any_of, "xxxxx") == [(("must_rank_at_most", "must_include_any"), "A or B in top 3")]
+
+
+def test_a_document_that_is_too_low_and_another_that_is_missing_are_two_causes() -> None:
+    assert causes(query("q", "A", "B", must_rank_at_most=1, forbidden_doc_ids=("F",)), "FAxxx") == [
+        (("forbidden_docs",), "no F in the results"),
+        (("must_rank_at_most",), "A or B in top 1"),
+        (("must_include",), "B in top 5"),
+    ]
