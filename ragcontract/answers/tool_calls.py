@@ -39,15 +39,28 @@ def tool_calls(called: Sequence[Mapping[str, Any]]) -> tuple[Call, ...]:
     return tuple([_call(call, number) for number, call in enumerate(called)])
 
 
+def _call(call: Mapping[str, Any], number: int) -> Call:
+    name, arguments = written(call)
+    if not isinstance(name, str) or not name:
+        raise CannotScoreError(
+            f'has no name in tool_calls[{number}]; write {{"name": …, "arguments": {{…}}}}, or export OpenAI\'s form'
+        )
+    if len(name) > bounds.ID:
+        raise CannotScoreError(f"has a name of more than {bounds.ID:,} characters in tool_calls[{number}]")
+    return Call(name, arguments_of(arguments))
+
+
 def written(call: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the name and the arguments of a call as they are written, in any of the forms; None for what is absent."""
+    fields = _fields(call)
+    name = next((fields[one] for one in NAMES if fields.get(one) is not None), None)
+    return name, next((fields[one] for one in ARGUMENTS if fields.get(one) is not None), None)
+
+
+def _fields(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what has the name and the arguments: the call, or the object in its ``function``."""
     inner = call.get("function")
-    fields = call if inner is None else inner if isinstance(inner, dict) else {}
-    return _first(fields, NAMES), _first(fields, ARGUMENTS)
-
-
-def _first(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((fields[one] for one in names if fields.get(one) is not None), None)
+    return call if inner is None else inner if isinstance(inner, dict) else {}
 
 
 def arguments_of(value: object) -> dict[str, Any] | None:
@@ -71,17 +84,6 @@ def arguments_of(value: object) -> dict[str, Any] | None:
     except TooDeepError:
         return None
     return value
-
-
-def _call(call: Mapping[str, Any], number: int) -> Call:
-    name, arguments = written(call)
-    if not isinstance(name, str) or not name:
-        raise CannotScoreError(
-            f'has no name in tool_calls[{number}]; write {{"name": …, "arguments": {{…}}}}, or export OpenAI\'s form'
-        )
-    if len(name) > bounds.ID:
-        raise CannotScoreError(f"has a name of more than {bounds.ID:,} characters in tool_calls[{number}]")
-    return Call(name, arguments_of(arguments))
 
 
 def brief(call: Call) -> str:

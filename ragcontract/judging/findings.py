@@ -16,7 +16,8 @@ from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import GateReport, observed_and_allowed
 from ragcontract.judging.outcomes import fails
 from ragcontract.judging.violations import Violations
-from ragcontract.rules.ranks import ABSENT, by_cause, located
+from ragcontract.rules.causes import by_cause
+from ragcontract.rules.ranks import ABSENT, located
 
 KNOWN = "already broken in the baseline"
 # Why a violation that counts does not fail the check by itself.

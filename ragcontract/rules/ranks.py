@@ -3,13 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Self
 
-from msgspec.structs import replace
-
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Rank
 from ragcontract.core.phrase import Name, Phrase, joined, listed
-from ragcontract.core.rule import RankRule, Rule, RuleSettings, Violation, names_of
+from ragcontract.core.rule import RankRule, Rule, RuleSettings, Violation
 from ragcontract.core.scores import QueryScore, RanksById, ranks_by_id
 
 # Of a document that the baseline did not retrieve: one that is wanted, and one that is not.
@@ -105,35 +103,6 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
             expected=(*listed(missing, "or" if self.any else "and"), f" {within(self.k)}"),
             found=located(missing, ranks, self.k),
         )
-
-
-def by_cause(query: GoldenQuery, violations: Sequence[Violation]) -> Iterator[tuple[tuple[str, ...], Violation]]:
-    """Yield a violation for each cause, with the names of the rules that it violates, in the order of the first.
-
-    If every relevant document is outside the top k, ``must_rank_at_most`` and ``must_include`` break for the same
-    reason: one cause. If one document is in the top k but too low and another is missing, there are two.
-    """
-    by_rule = {violation.rule: violation for violation in violations}
-    ranked = by_rule.get(names_of(MustRankAtMost)[0])
-    included = next((by_rule[name] for name in names_of(MustInclude) if name in by_rule), None)
-    for violation in violations:
-        if not ranked or not included or len(included.doc_ids) < len(query.relevant_doc_ids):
-            yield (violation.rule,), violation
-        elif violation is ranked:
-            yield (ranked.rule, included.rule), _merged(ranked, included)
-        elif violation is not included:
-            yield (violation.rule,), violation
-
-
-def _merged(ranked: Violation, included: Violation) -> Violation:
-    """Return one violation for a rank and an inclusion that no relevant document meets."""
-    n, k = ranked.limit or 0, included.limit or 0
-    all_wanted = included.rule == names_of(MustInclude)[0] and len(included.doc_ids) > 1
-    top, conjunction = (k, "and") if all_wanted else (min(n, k), "or")
-    besides = f", one of them in top {n}" if all_wanted and n < k else ""
-    return replace(
-        included, expected=(*listed(included.doc_ids, conjunction), f" {within(top)}{besides}"), limit=max(n, k)
-    )
 
 
 class RankRules:

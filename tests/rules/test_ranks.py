@@ -16,7 +16,6 @@ from ragcontract.rules.ranks import (
     ForbiddenDocs,
     MustInclude,
     RankRules,
-    by_cause,
     located,
     may_be_violated,
     within,
@@ -250,25 +249,3 @@ def test_several_documents_are_named() -> None:
     assert render(located("ABCDEFG", ranks, 5), str.lower) == (
         "a rank 1, b rank 2, c rank 3, d rank 4, e rank 5, 2 more"
     )
-
-
-def causes(asked: GoldenQuery, results: str) -> list[tuple[tuple[str, ...], str]]:
-    return [(rules, render(violation.expected)) for rules, violation in by_cause(asked, broken(asked, results))]
-
-
-def test_nothing_relevant_in_the_top_k_is_one_cause_of_two_violations() -> None:
-    both = ("must_rank_at_most", "must_include")
-    assert causes(query("q", "A", must_rank_at_most=3), "xxxxx") == [(both, "A in top 3")]
-    assert causes(query("q", "A", "B", must_rank_at_most=3), "xxxxx") == [
-        (both, "A and B in top 5, one of them in top 3")
-    ]
-    any_of = query("q", "A", "B", must_rank_at_most=3, must_include_any=True)
-    assert causes(any_of, "xxxxx") == [(("must_rank_at_most", "must_include_any"), "A or B in top 3")]
-
-
-def test_a_document_that_is_too_low_and_another_that_is_missing_are_two_causes() -> None:
-    assert causes(query("q", "A", "B", must_rank_at_most=1, forbidden_doc_ids=("F",)), "FAxxx") == [
-        (("forbidden_docs",), "no F in the results"),
-        (("must_rank_at_most",), "A or B in top 1"),
-        (("must_include",), "B in top 5"),
-    ]
