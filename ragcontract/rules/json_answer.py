@@ -51,10 +51,10 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
             yield Violation(rule="json_schema", expected=_EXPECTED, found=steps, causes=("too much work",))
             return
         if found:
-            path = ("at ", Name(shorten(found.path, bounds.EXCERPT), said=True), ": ") if found.path else ()
+            place = ("at ", Name(shorten(found.path, bounds.EXCERPT), said=True), ": ") if found.path else ()
             yield Violation(
                 rule="json_schema",
                 expected=(*_EXPECTED, ": ", quoted(f"{found.keyword}: {found.wanted}")),
-                found=(*path, excerpt(found.found)),
+                found=(*place, excerpt(found.found)),
                 causes=(f"{found.path} {found.keyword}",),
             )
