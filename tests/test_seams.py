@@ -16,7 +16,7 @@ from ragcontract.cli.commands.suggest import good_runs, render, suggestions
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Metric
+from ragcontract.core.metric import Metric, SwitchedOn
 from ragcontract.core.rule import RankRule, RuleSettings, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import QueryScore, Values
@@ -299,7 +299,7 @@ class Sometimes:
     metrics = (Metric(key="one", label="One"), Metric(key="two", label="Two"))
     needs: frozenset[str] = frozenset()
     from_ids = True
-    switch = ""
+    switch = SwitchedOn.ALWAYS
 
     def __init__(self, *having: str) -> None:
         """Take the ids of the queries that have them."""

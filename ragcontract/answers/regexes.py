@@ -1,6 +1,6 @@
 r"""Regular expressions on RE2, which searches any answer in a time that is linear in its length.
 
-Python's own engine can hang: on hostile patterns, and on hostile answers with harmless patterns. RE2 cannot, but its
+Python's own engine can hang: on hostile patterns, and on hostile answers with ordinary patterns. RE2 cannot, but its
 ``\d``, ``\s`` and ``\w`` are ASCII only and a few escapes have other names. A pattern is translated, so that it means
 the same as in Python's ``re``; only ``\b`` stays ASCII.
 """

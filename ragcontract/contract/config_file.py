@@ -17,10 +17,9 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate, LimitKey
-from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import SourceFile
 from ragcontract.files.mistaken import CONFIG, instead_of
-from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
+from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
 from ragcontract.files.schema import Mismatch, mismatches
@@ -53,11 +52,9 @@ def read_config(path: str | None, registry: Registry, *, k: int | None = None) -
     if problem := not_readable(path):
         return _unusable(k, Problem(path, problem))
     try:
-        data, source = read_whole(path, limit=bounds.CONFIG)
+        data, source = read_within(bounds.CONFIG, path, beyond=", the limit for a configuration")
     except READ_ERRORS as error:
         return _unusable(k, Problem(path, read_problem(error)))
-    if len(data) > bounds.CONFIG:
-        return _unusable(k, Problem(path, f"is larger than {mebibytes(bounds.CONFIG)}, the limit for a configuration"))
     if other := instead_of(CONFIG, data):
         return _unusable(k, Problem(path, other))
     return _read(data, source, registry, k)

@@ -24,7 +24,8 @@ Fault: TypeAlias = tuple[tuple[str | int, ...], str]  # the path within a value 
 class Violation(Struct, frozen=True, kw_only=True, gc=False):
     """A violated rule; ``expected`` and ``found`` complete "expected …; found: …".
 
-    ``doc_ids`` are the documents involved and ``limit`` is the rank for rules about ranks. ``causes`` are the single
+    ``doc_ids`` are the documents involved, ``documents`` says which ones of the query these are if the rule is about
+    their ranks, and ``limit`` is the rank for rules about ranks. ``causes`` are the single
     things that are wrong, for a rule where these are not the documents involved. ``in_baseline`` says that the baseline
     violates the rule already, for the same causes; ``known`` that this violation does not count therefore. ``waived``
     is the reason of the waiver, if there is one. ``skipped`` says why the query's tier is not judged. With ``tallied``,
@@ -37,6 +38,7 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     expected: Phrase
     found: Phrase
     doc_ids: tuple[str, ...] = ()
+    documents: Literal["relevant", "forbidden"] | None = None
     limit: int | None = None
     causes: tuple[str, ...] = ()
     in_baseline: bool = False

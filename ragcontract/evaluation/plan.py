@@ -30,16 +30,10 @@ class BesideRanks(Struct, frozen=True, kw_only=True, gc=False):
     lacking: tuple[str, ...] = ()
 
 
-class RowOutcome(Struct, frozen=True, kw_only=True, gc=False):
-    """The result of one row: its ranks, the values of the other families, the rules of rows that it violates.
-
-    ``lacking`` are the metrics whose values are missing; their worst values stand for them.
-    """
+class RowOutcome(BesideRanks, frozen=True, kw_only=True, gc=False):
+    """The whole result of one row: also its ranks."""
 
     score: QueryScore
-    values: tuple[Values, ...] = ()
-    violations: tuple[Violation, ...] = ()
-    lacking: tuple[str, ...] = ()
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -203,7 +197,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     def _violations(self, rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
         """Yield the violations of a rule, with digests of the rule and of each thing that is wrong as their causes.
 
-        A query may have several rules of one class, and a stored baseline has no texts: only a digest tells whether it
+        A query may have several rules of one class, and a stored baseline has no texts: only a digest shows whether it
         violates the same rule for the same reason.
         """
         digest = None

@@ -159,7 +159,7 @@ def _lacking(gate: Gate, evaluation: Evaluation) -> str:
     contract = evaluation.contract
     for family in contract.families:
         is_of = any(metric.key == gate.quantity.key for metric in family.metrics)
-        if is_of and family.switch not in {"", "-", *contract.golden.answer_fields}:
+        if is_of and isinstance(family.switch, str) and family.switch not in contract.golden.answer_fields:
             return f"has {family.switch}; add it, or leave the limit out"
     return f"has a value of {gate.quantity.label}"
 

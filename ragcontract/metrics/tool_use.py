@@ -12,9 +12,9 @@ from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 
 if TYPE_CHECKING:
-    from ragcontract.answers.tool_calls import ToolCall
+    from ragcontract.answers.tool_calls import Call
 
-Calls: TypeAlias = Sequence["ToolCall"]
+Calls: TypeAlias = Sequence["Call"]
 Score: TypeAlias = Callable[[Calls, Calls], float | None]
 
 LABELS = {

@@ -18,7 +18,7 @@ from ragcontract.judging.gates import GateReport
 from ragcontract.reports.broken import FindingsByQuery, since
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
-from ragcontract.reports.said_rows import answer_of
+from ragcontract.reports.said_rows import shown_answer
 from ragcontract.reports.scope_note import scope_note
 
 Properties = dict[str, str]
@@ -128,7 +128,7 @@ def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: s
     elif failing:
         tolerated = [f"Not counted: {_expected(one)}: {_found(one)}" for one in findings.tolerated(query.id)]
         described = [f"Expected {_expected(one)}\nFound: {_found(one)}" for one in failing]
-        if answer := answer_of(query, bounds.SAID):
+        if answer := shown_answer(query, bounds.SAID):
             described.append(f"Answer: {answer}")
         case.add_failure_info(
             message=(f"{age}: " if age else "") + "; ".join(sentence(one, visible, visible) for one in failing),

@@ -16,7 +16,7 @@ from ragcontract.core.run import RunRow
 from ragcontract.rules.answering import NO_CALLS
 
 if TYPE_CHECKING:
-    from ragcontract.answers.tool_calls import ToolCall
+    from ragcontract.answers.tool_calls import Call
 
 Times = Annotated[int, Meta(ge=1, le=bounds.CALLS, title=f"a whole number from 1 to {bounds.CALLS:,}")]
 
@@ -82,11 +82,11 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
                 wrong += [(("arguments", name, *path), message) for path, message in _pattern_faults(value)]
         return wrong
 
-    def matching(self, row: RunRow) -> list["ToolCall"]:
+    def matching(self, row: RunRow) -> list["Call"]:
         """Return the calls of the tool that have the arguments."""
         return [call for call in calls_of(row) if call.name == self.tool and self._fits(call)]
 
-    def _fits(self, call: "ToolCall") -> bool:
+    def _fits(self, call: "Call") -> bool:
         from ragcontract.answers.json_values import comparable
 
         if not self.arguments:
@@ -100,9 +100,9 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
 
     def described(self) -> Phrase:
         """Return the call as people write it."""
-        from ragcontract.answers.tool_calls import ToolCall, brief
+        from ragcontract.answers.tool_calls import Call, brief
 
-        return (Name(brief(ToolCall(self.tool, self.arguments)) if self.arguments else self.tool),)
+        return (Name(brief(Call(self.tool, self.arguments)) if self.arguments else self.tool),)
 
 
 class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_tool"):
@@ -163,14 +163,14 @@ class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="too
             yield Violation(rule="tool_arguments_valid", expected=expected, found=found, causes=_causes(invalid))
 
 
-def calls_of(row: RunRow) -> Sequence["ToolCall"]:
+def calls_of(row: RunRow) -> Sequence["Call"]:
     """Return the calls of a row; none for a golden query without a row. Raises CannotScoreError."""
     from ragcontract.answers.tool_calls import tool_calls
 
     return tool_calls(row.tool_calls or ())
 
 
-def _listed(calls: Sequence["ToolCall"]) -> Phrase:
+def _listed(calls: Sequence["Call"]) -> Phrase:
     from ragcontract.answers.tool_calls import brief
 
     if not calls:
@@ -178,7 +178,7 @@ def _listed(calls: Sequence["ToolCall"]) -> Phrase:
     return joined(([Name(brief(call), said=True)] for call in calls[: bounds.LISTED]), len(calls) - bounds.LISTED)
 
 
-def _causes(calls: Sequence["ToolCall"]) -> tuple[str, ...]:
+def _causes(calls: Sequence["Call"]) -> tuple[str, ...]:
     from ragcontract.answers.tool_calls import brief
 
     return tuple(dict.fromkeys(map(brief, calls)))

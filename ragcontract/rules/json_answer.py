@@ -37,12 +37,12 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation that says where the answer does not fit."""
-        from ragcontract.answers.json_fit import TooMuchWorkError, misfit
+        from ragcontract.answers.json_fit import TooMuchWorkError, first_failure
         from ragcontract.answers.json_text import NotJsonError, parsed
 
         answer = answer_in(row)
         try:
-            found = misfit(parsed(answer.text), self.schema)
+            found = first_failure(parsed(answer.text), self.schema)
         except NotJsonError as error:
             begun = begins(answer)
             found_text = begun if begun == NO_ANSWER else (f"an answer that {error}: ", *begun)

@@ -145,7 +145,7 @@ class _Reader:
 
     def _score(self, query_id: str, name: str, value: float, at: int) -> None:
         location = f"{self._table.location(at)}: scores.{name}"
-        if why := self._wanted.metrics[name].scale.misfit(value):
+        if why := self._wanted.metrics[name].scale.fault(value):
             self.problems.problem(location, why)
         elif (first := self._table.note(query_id, name, value, at)) is not None:
             self._refuse(location, query_id, first, at)

@@ -6,7 +6,7 @@ from ragcontract.answers import regexes
 from ragcontract.answers.allowed import forbidden
 from ragcontract.answers.answer_text import Answer
 from ragcontract.answers.as_evaluated import forbidden_claims
-from ragcontract.answers.json_fit import TooMuchWorkError, misfit
+from ragcontract.answers.json_fit import TooMuchWorkError, first_failure
 from ragcontract.answers.matcher_records import Matcher
 from ragcontract.answers.regexes import compiled
 from tests.bounds.lab import Case, Cases, Lab, accepted, all_of
@@ -44,7 +44,7 @@ def a_search(lab: Lab, size: int) -> bool:
     pattern, text = "a" * (10 - OVERHEAD), "b" * (size // 10)
     ended = lab.check([golden(rules=[{"type": "regex_must_not_match", "pattern": pattern}])], [run(response=text)])
     try:
-        fits = misfit(text, {"not": {"pattern": pattern}}) is None
+        fits = first_failure(text, {"not": {"pattern": pattern}}) is None
     except TooMuchWorkError:
         fits = False
     return all_of(accepted(ended, "too long to search for 'aaaaaa'"), fits)
@@ -102,7 +102,7 @@ def a_schema(lab: Lab, size: int) -> bool:
 
 def steps(_: Lab, count: int) -> bool:
     try:
-        return misfit([1] * (count - 2), {"items": True}) is None
+        return first_failure([1] * (count - 2), {"items": True}) is None
     except TooMuchWorkError:
         return False
 

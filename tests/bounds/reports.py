@@ -9,7 +9,7 @@ import msgspec
 
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.phrase import Name
-from ragcontract.github.body import checked
+from ragcontract.github.body import when_checked
 from ragcontract.reports.api_report import ContractBroken
 from ragcontract.reports.api_report import Report as Result
 from ragcontract.reports.build import error_report
@@ -219,7 +219,7 @@ def tag_metrics(lab: Lab, count: int) -> bool:
 
 def baseline_time(_: Lab, size: int) -> bool:
     before = Rows(docs={"q": ["A"]}, name="baseline.json", created_at="x" * size)
-    return "x" * size in checked(report([query("q", "A")], {"q": ["A"]}, before), NOW)
+    return "x" * size in when_checked(report([query("q", "A")], {"q": ["A"]}, before), NOW)
 
 
 def replaced(days: int = 0, reason: str = "r") -> Report:

@@ -10,7 +10,7 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import config_of
 from ragcontract.core.gate import Gate, Kind, Quantity
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings, Scale
+from ragcontract.core.metric import Family, Metric, MetricSettings, Scale, SwitchedOn
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 from ragcontract.evaluation.aggregates import Aggregates
@@ -241,7 +241,7 @@ class Waiting:
 
     needs = frozenset({"results"})
     from_ids = True
-    switch = ""
+    switch = SwitchedOn.ALWAYS
     metrics = (Metric(key="seconds", label="Seconds", better="lower", scale=Scale(0, 10), aliases=("wait_at_k",)),)
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:

@@ -31,9 +31,9 @@ class Bar(Struct, frozen=True, kw_only=True):
     """
 
     now: str
-    before: str | None
-    limits: Sequence[str]
-    interval: tuple[str, str] | None
+    before: str | None = None
+    limits: Sequence[str] = ()
+    interval: tuple[str, str] | None = None
 
 
 class Card(Struct, frozen=True, kw_only=True):

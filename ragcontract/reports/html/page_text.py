@@ -52,8 +52,8 @@ def shown(text: str, length: int = bounds.HTML_TEXT) -> str:
 
 def lines(text: str) -> str:
     """Return a text of several lines; control characters are visible, and line breaks beyond the first forty."""
-    kept = text.replace("\r\n", "\n").split("\n", bounds.HTML_SAID_LINES - 1)
-    return "\n".join(map(visible, kept))
+    first_lines = text.replace("\r\n", "\n").split("\n", bounds.HTML_SAID_LINES - 1)
+    return "\n".join(map(visible, first_lines))
 
 
 def code(name: str) -> Part:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings, Scale
+from ragcontract.core.metric import Family, Metric, MetricSettings, Scale, SwitchedOn
 from ragcontract.core.run import RunRow
 from ragcontract.registry import Registry
 from ragcontract.reports.html.cards import cards
@@ -26,7 +26,7 @@ class Clutter:
 
     needs = frozenset({"results"})
     from_ids = True
-    switch = ""
+    switch = SwitchedOn.ALWAYS
     metrics: Sequence[Metric] = (Metric(key="clutter", label="Clutter", better="lower", scale=Scale(5, 55)),)
 
     def values(self, query: GoldenQuery, row: RunRow) -> tuple[float, ...]:
