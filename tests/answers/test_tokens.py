@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.answers.tokens import _UNSPACED, tokens
+from ragcontract.answers.tokens import _TOKEN, _UNSPACED, tokens
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,20 @@ def test_ascii_text_has_the_words_that_other_text_has(text: str) -> None:
 @given(st.text())
 def test_case_and_composition_make_no_difference(text: str) -> None:
     assert tokens(normalize("NFKC", text)) == tokens(text)
+
+
+LETTERS = st.sampled_from("aIJhTwkKſ İéßǰẗ＝ﬁ²½日カﾞเกุ่가가")
+MARKS = st.characters(categories=["Mn", "Me"])
+PARTS = st.sampled_from([" ", "=", "<", "`", "-", "_", "7", "\u00a0", "\u3000", "“", "…", "\ud800", "\x1c", "\x85"])
+
+
+@given(st.lists(LETTERS | MARKS | PARTS | st.characters(), max_size=40).map("".join))
+def test_the_words_of_all_parts_are_those_of_the_whole_text(text: str) -> None:
+    assert tokens(text) == _TOKEN.findall(normalize("NFKC", text).casefold())
+
+
+def test_a_text_without_blanks_has_the_words_that_it_has_with_blanks() -> None:
+    assert tokens("日é" * 1_000) == ["日", "é"] * 1_000
 
 
 def test_what_is_a_word_by_itself_is_a_letter_a_mark_a_digit_or_a_part_of_a_character() -> None:
