@@ -15,7 +15,7 @@ from ragcontract.answers.metric_options import Measure
 from ragcontract.answers.tokens import tokens
 from ragcontract.core import bounds
 
-Shingle: TypeAlias = tuple[str, ...]
+Shingle: TypeAlias = tuple[bytes, ...]
 
 FEW = 16  # references: what is done for each of them over all contexts would not be linear in their number
 SHINGLE = 3  # words; a shorter reference is one shingle
@@ -80,10 +80,12 @@ def _covered(retrieved: Sequence[str], reference: Sequence[str], threshold: floa
         if needed <= 0 or (len(reference) <= FEW and needed <= len(wanted) - 2 and _is_in(text, retrieved)):
             continue
         left.append((wanted, needed))
+    if not left:
+        return len(reference)
     sought = frozenset[Shingle]().union(*[wanted for wanted, _ in left])
     by_size = [frozenset(one for one in sought if len(one) == size) for size in range(1, SHINGLE + 1)]
     found: set[Shingle] = set()
-    for context in retrieved if left else ():
+    for context in retrieved:
         words = tokens(context)
         for size, of_size in enumerate(by_size, start=1):
             if of_size:
@@ -115,5 +117,5 @@ def _wanted(text: str) -> frozenset[Shingle]:
     return frozenset(_shingles(words, min(SHINGLE, len(words))))
 
 
-def _shingles(words: Sequence[str], size: int) -> Iterable[Shingle]:
+def _shingles(words: Sequence[bytes], size: int) -> Iterable[Shingle]:
     return zip(*[words[start:] for start in range(size)], strict=False)  # not strict: the last words start none

@@ -15,21 +15,21 @@ _UNSPACED = (
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _LOWER = "".join([chr(code).lower() if chr(code).isalnum() or chr(code) == "_" else " " for code in range(128)])
 _BYTES = _LOWER.encode() + bytes(range(128, 256))  # of UTF-8
-_SHORT = 32  # characters: longer parts of a text are not remembered
+_SHORT = 64  # bytes: longer parts of a text are not remembered
 
 
-def tokens(text: str) -> list[str]:
-    """Return the words of a text, regardless of case and of forms of one character (NFKC, then casefolded).
+def tokens(text: str) -> list[bytes]:
+    """Return the words of a text in UTF-8, regardless of case and of forms of one character (NFKC, then casefolded).
 
     A word is a run of letters, digits and underscores. In scripts that are written without blanks, each character is a
     word.
     """
-    if text.isascii():
-        return text.translate(_LOWER).split()
     # No character combines with an ASCII one that is in no word, so what is between those is looked at on its own, and
-    # only if it is not ASCII: two thirds of the time.
-    parts = text.encode(errors="surrogatepass").translate(_BYTES).decode(errors="surrogatepass").split()
-    words: list[str] = []
+    # only if it is not ASCII: half of the time.
+    parts = text.encode(errors="surrogatepass").translate(_BYTES).split()
+    if text.isascii():
+        return parts
+    words: list[bytes] = []
     done = 0
     for at in [at for at, part in enumerate(parts) if not part.isascii()]:
         words += parts[done:at]
@@ -44,8 +44,9 @@ def has_words(text: str) -> bool:
     return _TOKEN.search(_folded(text)) is not None
 
 
-def _words(text: str) -> list[str]:
-    return _TOKEN.findall(_folded(text))
+def _words(part: bytes) -> list[bytes]:
+    text = _folded(part.decode(errors="surrogatepass"))
+    return [word.encode(errors="surrogatepass") for word in _TOKEN.findall(text)]
 
 
 _remembered = lru_cache(maxsize=4096)(_words)

@@ -75,11 +75,13 @@ class MustNotContain(_Texts, frozen=True, kw_only=True, gc=False, tag="must_not_
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield one violation for each text that is there, which quotes where."""
-        from ragcontract.answers.matchers import spans
+        from ragcontract.answers.matchers import finds, spans
 
         answer, normalise = answer_in(row), context.settings.answers.normalise
         for text in self.texts:
-            if span := next(spans(self.matcher(text), answer, normalise=normalise), None):
+            matcher = self.matcher(text)
+            if finds(matcher, answer, normalise=normalise):
+                span = next(spans(matcher, answer, normalise=normalise))
                 yield Violation(
                     rule="must_not_contain",
                     expected=("no ", quoted(text)),
