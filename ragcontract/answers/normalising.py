@@ -17,12 +17,10 @@ from ragcontract.answers.composing import composed, continues, pieces
 Span: TypeAlias = tuple[int, int]
 
 _SAME = str.maketrans("’‘ʼ“”„‐‑–—−", "'''\"\"\"-----")
+_QUOTE_OR_DASH = re.compile("[’‘ʼ“”„‐‑–—−]")
 # Zero-width: space, joiners, direction marks, word joiner, byte order mark; soft hyphen.
-_WITHOUT_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-_ZERO_WIDTH = re.compile(f"[{_WITHOUT_WIDTH}]")
-_SIMPLER = (*[(chr(char), chr(same)) for char, same in _SAME.items()], *[(char, "") for char in _WITHOUT_WIDTH])
+_ZERO_WIDTH = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")
-_MARKS = ("**", "__", "`")
 _EMPHASIS = re.compile(r"\*\*|__|`")
 _BLANKS = re.compile(r"\s+")
 
@@ -54,15 +52,11 @@ def wanted(text: str, form: Form = DEFAULT) -> str:
 
 def _plain(text: str) -> str:
     if not text.isascii():
-        for char, simpler in _SIMPLER:  # a fifth of the time of patterns, and a tenth of that of str.translate
-            if char in text:
-                text = text.replace(char, simpler)
+        text = _QUOTE_OR_DASH.sub(lambda found: chr(_SAME[ord(found[0])]), text)  # str.translate: ten times as long
+        text = _ZERO_WIDTH.sub("", text)
     if "](" in text:
         text = _LINK.sub(r"\1", text)
-    marks = [mark for mark in _MARKS if mark in text]
-    if len(marks) == 1:
-        text = text.replace(marks[0], "")
-    elif marks:  # to take out one kind first could bring together the characters of another one
+    if "**" in text or "__" in text or "`" in text:
         text = _EMPHASIS.sub("", text)
     return " ".join(text.split())
 
