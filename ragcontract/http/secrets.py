@@ -1,12 +1,16 @@
 """Secrets of a command: where they may be written, and how they are kept out of everything else."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.text import shorten
 from ragcontract.http.redaction import Redaction
 
-PLACEHOLDER = re.compile(r"\$\{secret:([A-Za-z_][A-Za-z0-9_]*)\}")
+NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+PLACEHOLDER = re.compile(rf"\$\{{secret:({NAME})\}}")
 
 
 class Secrets:
@@ -16,6 +20,10 @@ class Secrets:
         """Store the values, which come from the environment."""
         self._values = dict(values)
         self._redaction = Redaction(*values.values())
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self._values)
 
     def unknown_in(self, text: str) -> list[str]:
         """Return the names in a text that the command line does not give."""
@@ -27,7 +35,26 @@ class Secrets:
 
     def redacted(self, value: Any) -> Any:
         """Return a text, or decoded JSON, without the secrets in any form that a server may echo them in."""
-        return self._redaction.json(value)
+        return self._redaction.json(value) if self._values else value
 
 
 NO_SECRETS = Secrets({})
+
+
+def named(names: Iterable[str], environ: Mapping[str, str]) -> Secrets:
+    """Return the secrets of these names, from the environment; raises InputError if one is missing or too short.
+
+    A short one cannot be told from ordinary text, so that it could not be kept out of files.
+    """
+    problems = []
+    for name in names:
+        if not re.fullmatch(NAME, name):
+            problems.append(f"--secret {shorten(name, bounds.NAME)!r}: is no name of an environment variable")
+        elif name not in environ:
+            problems.append(f"--secret {name}: there is no environment variable of this name")
+        elif len(environ[name]) < bounds.SECRET_LEAST:
+            least = f"fewer than {bounds.SECRET_LEAST} characters"
+            problems.append(f"--secret {name}: has {least}, too few to keep it out of what is written")
+    if problems:
+        raise InputError(problems)
+    return Secrets({name: environ[name] for name in names})

@@ -74,9 +74,7 @@ def too_long(seconds: float) -> CallFailed:
 class Pool:
     """At most ``size`` attempts at a time; what ends is put into a queue. Only one thread may use a pool."""
 
-    def __init__(
-        self, system: System, *, size: int, seconds: float, wanted: "SimpleQueue[Ended | None]"
-    ) -> None:
+    def __init__(self, system: System, *, size: int, seconds: float, wanted: "SimpleQueue[Ended | None]") -> None:
         """Prepare; threads are started when they are needed."""
         self._system = system
         self._size = size

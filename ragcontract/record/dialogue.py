@@ -80,7 +80,7 @@ def _continued(before: Sequence[Json], query: str, response: Response, turn: int
         raise CallFailed("messages", f"{found}; return the whole conversation, or what is new in it")
     if response.response is UNSET and response.error is None:
         raise CallFailed("no_answer", "a conversation needs an answer in each turn: `response` or `messages`")
-    if response.response is UNSET:
+    if response.response is UNSET or (response.error is not None and response.response is None):
         return (*before, said)
     answer: dict[str, Any] = {"role": "assistant", "content": response.response}
     if response.tool_calls:

@@ -63,25 +63,36 @@ class Journal:
         self._numbers: dict[str, int] = {}
         self._questions: Sequence[Question] = ()
         self._repeats = 1
+        self._rows = 0
         self.kept = 0
 
     def start(self, header: Header, questions: Sequence[Question], *, fresh: bool = False) -> Self:
-        """Read the rows of these questions from an earlier recording; raises InputError if that was a different one.
+        """Go on with the rows of an earlier recording, as :meth:`read`; with ``fresh``, throw away what is there."""
+        if fresh:
+            self._file.truncate(0)
+        self.read(header, questions)
+        self._file.truncate(self._end)
+        if not self._end:
+            self._append(msgspec.json.encode(header) + b"\n")
+        return self
 
-        Lines that were only written in part are dropped: their questions are asked again, and so are those that failed
-        or have changed. With ``fresh``, what is there is thrown away.
+    def read(self, header: Header, questions: Sequence[Question]) -> Self:
+        """Find the rows of these questions; raises InputError if what was recorded is not what the header says.
+
+        Lines that were only written in part are not read: their questions are asked again, and so are those that
+        failed or have changed.
         """
         self._questions, self._repeats = questions, header.repeats
         self._numbers = {question.id: number for number, question in enumerate(questions)}
         self._offsets = array("q", [ABSENT]) * (len(questions) * header.repeats)
-        first = b"" if fresh else self._file.readline(bounds.LINE)
+        first = self._file.readline(bounds.LINE)
         if first.endswith(b"\n"):
-            self._compare(header, first)
             self._end = len(first)
             self._load()
-        self._file.truncate(self._end)
-        if not self._end:
-            self._append(msgspec.json.encode(header) + b"\n")
+            if self._rows:
+                self._compare(header, first)
+            else:  # nothing to lose
+                self._end = 0
         self.kept = sum(offset != ABSENT for offset in self._offsets)
         return self
 
@@ -110,6 +121,7 @@ class Journal:
                 entry = decode(line)
             except (msgspec.DecodeError, UnicodeError):  # a disk that lost its power
                 continue
+            self._rows += entry.row is not None
             number = self._numbers.get(entry.query_id)
             if number is None or not 1 <= entry.repeat <= self._repeats:
                 continue
@@ -131,6 +143,7 @@ class Journal:
         offset = self._end
         self._append(msgspec.json.encode(entry) + b"\n")
         if entry.row is not None:
+            self._rows += 1
             self._offsets[self._at(self._numbers[entry.query_id], entry.repeat)] = offset
 
     def _append(self, line: bytes) -> None:
@@ -159,9 +172,9 @@ class Journal:
                 yield row
 
     def close(self, *, remove: bool = False) -> None:
-        """Close the file, and delete it if the run is written."""
+        """Close the file, and delete it if the run is written, or if it has no row."""
         self.sync()
-        if remove and self._path is not None:
+        if (remove or not self._rows) and self._path is not None:
             self._path.unlink(missing_ok=True)
         self._file.close()
 
@@ -187,9 +200,17 @@ def opened(path: Path) -> Journal:
         raise OutputError([f"{path}: cannot be written ({error.strerror or error})"]) from error
 
 
+def to_read(path: Path) -> Journal:
+    """Return a journal to look at, which may be written by another recording; raises InputError if it cannot be."""
+    try:
+        return Journal(path.open("rb"), None)
+    except OSError as error:
+        raise InputError([f"{path}: cannot be read ({error.strerror or error})"]) from error
+
+
 def temporary() -> Journal:
     """Return a journal that is gone when it is closed, for a run that is not written."""
-    return Journal(tempfile.TemporaryFile(), None)  # noqa: SIM115 (the journal closes it)
+    return Journal(tempfile.TemporaryFile(), None)
 
 
 def _locked(file: IO[bytes]) -> bool:

@@ -1,13 +1,17 @@
 """Makes a row of a run from a response, and writes the run."""
 
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core.run import VERSION_FIELDS
+from ragcontract.core.text import shorten
 from ragcontract.files.rows import is_parquet, needs_pyarrow
 from ragcontract.files.writing import check_outputs
 from ragcontract.http.secrets import Secrets
@@ -48,7 +52,9 @@ class Rows:
         if response.response is not UNSET:
             further["response"] = response.response
         if further and self._out is not None and is_parquet(self._out):
-            raise InputError([f"{self._out}: {next(iter(further))} is not written to Parquet; name a .jsonl with --out"])
+            raise InputError(
+                [f"{self._out}: {next(iter(further))} is not written to Parquet; name a .jsonl with --out"]
+            )
         results = UNSET if response.results is None else response.results
         try:
             line, _ = self._encoder.row(query_id, results, round(ms, 3), further)
@@ -78,6 +84,16 @@ def write_run(
     return written
 
 
+def usable_versions(found: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+    """Return the versions that a run can have, as text, and warnings about what else a system gave as one."""
+    usable = {name: str(value) for name, value in found.items() if name in VERSION_FIELDS and value is not None}
+    fits = {name: value for name, value in usable.items() if 1 <= len(value) <= bounds.ID}
+    known = ", ".join(VERSION_FIELDS)
+    strange = [shorten(str(name), bounds.NAME) for name in found if found[name] is not None and name not in fits]
+    warnings = [f"the system's version {name!r} is left out: a run has {known}, each a short text" for name in strange]
+    return fits, warnings[: bounds.NAMES]
+
+
 def with_versions(row: Mapping[str, Any], found: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, Any]:
     """Return a row with the versions that :func:`write_run` would write."""
     return {**found, **row, **chosen}
@@ -90,8 +106,5 @@ def refuse_output(out: str, inputs: Iterable[str]) -> None:
         problems = [f"{out}: is not a regular file, so it cannot be replaced atomically"]
     if problems:
         raise OutputError(problems)
-    if is_parquet(out):
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError as error:
-            raise needs_pyarrow(out) from error
+    if is_parquet(out) and find_spec("pyarrow") is None:
+        raise needs_pyarrow(out)

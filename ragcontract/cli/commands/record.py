@@ -1,0 +1,182 @@
+"""``rag-contract record``: asks a system every golden query and writes what it did as a run."""
+
+import gc
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+import click
+
+from ragcontract.built_in import BUILT_IN
+from ragcontract.cli.console import say, warn
+from ragcontract.cli.options import CONFIG, GOLDEN, files_option, find_paths, out_option, refuse_empty
+from ragcontract.contract import defaults
+from ragcontract.contract.config_file import read_config
+from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.numbers import count
+from ragcontract.core.text import visible
+from ragcontract.http.secrets import Secrets, named
+from ragcontract.record.golden_questions import Selection
+from ragcontract.record.loop import Manner
+from ragcontract.record.recording import Plan, Recording, planned, record
+from ragcontract.record.stopping import Stop
+from ragcontract.record.system import Surroundings
+from ragcontract.record.target import Target, read_target
+from ragcontract.record.wanted import TOP, OnFailure, Wanted, rate_of, wrong_numbers, wrong_versions
+
+STREAM_FORMATS = ("jsonl", "json-seq")
+
+
+@click.command("record")
+@click.argument("target")
+@GOLDEN
+@out_option("--out", defaults.RUN, "Where to write the run: .jsonl, .jsonl.gz or .parquet.")
+@CONFIG
+@click.option(
+    "--top", type=int, metavar="N", help=f"How many results to ask for. [the config's largest k, at least {TOP}]"
+)
+@click.option(
+    "--concurrency", type=int, metavar="N", help="Calls at the same time. [1 for Python, 4 for commands, 8 for HTTP]"
+)
+@click.option("--rate", metavar="N/s|N/min", help="At most so many calls a second or a minute. [no limit]")
+@click.option("--timeout", type=float, default=30, metavar="S", help="Seconds until a call is given up. [30]")
+@click.option("--connect-timeout", type=float, default=10, metavar="S", help="Seconds until a connection is. [10]")
+@click.option(
+    "--retries", type=int, default=2, metavar="N", help="Further attempts where a call may succeed later. [2]"
+)
+@click.option("--repeats", type=int, default=1, metavar="N", help="Ask everything so many times, round by round. [1]")
+@click.option("--warmup", type=int, default=0, metavar="N", help="First ask so many questions that do not count. [0]")
+@files_option("--tag", "Ask only the questions with this tag; several add up. [all questions]")
+@files_option("--query", "Ask only the question with this id; several add up. [all questions]")
+@click.option("--limit", type=int, metavar="N", help="Ask only the first so many of these questions. [all]")
+@click.option(
+    "--on-failure",
+    type=click.Choice(get_args(OnFailure)),
+    default="stop",
+    help="If questions fail: write no run, leave them out of it, or keep what was retrieved where only the answer "
+    "failed and leave out the others. [stop]",
+)
+@click.option("--fresh", is_flag=True, help="Throw away what an earlier recording that did not end has in its journal.")
+@click.option(
+    "--set", "versions", multiple=True, metavar="NAME=VALUE", help="A version, such as index_version=7; repeatable."
+)
+@click.option(
+    "--doc-id", metavar="EXPR", help="Where a result names its document: JMESPath over id, metadata and text."
+)
+@files_option("--secret", "An environment variable that the target may use as ${secret:NAME}; repeatable. [none]")
+@click.option("--offline", is_flag=True, help="Download nothing to prepare the target.")
+@click.option("--isolate", is_flag=True, help="Run Python code in a process of its own, which can be stopped.")
+@click.option("--stream-out", metavar="FILE", help="Write what happens while it happens. [none]")
+@click.option(
+    "--stream-format", type=click.Choice(STREAM_FORMATS), default="jsonl", help="JSON lines or RFC 7464. [jsonl]"
+)
+@click.option("--stream-answer-chars", type=int, default=0, metavar="N", help="Characters of answers in that file. [0]")
+@click.option(
+    "--progress-every-seconds",
+    type=float,
+    default=10,
+    metavar="S",
+    help="Seconds between lines of progress; 0 for none. [10]",
+)
+@click.option("--details", metavar="FILE", help="Write what is known of the recording beside the run, as JSON. [none]")
+@click.option("--plan", is_flag=True, help="Say what would be asked, and stop.")
+def command(target: str, *, golden: Sequence[str], out: str, config: str | None, **given: Any) -> int:
+    """Ask a system every golden query and write what it did as a run.
+
+    TARGET is module:attribute, file.py:attribute, or a YAML file that describes a service, a command or an index. The
+    attribute is a function, a class or an object. This command runs that code; `check` never does.
+
+    What is answered is kept in a journal beside the run until all is: if a recording ends early, the same command goes
+    on where it ended. Exits 0 if the run is written, 2 if it is not, 130 if it was interrupted, never 1.
+    """
+    gc.enable()  # other commands are short; users' code may make garbage for hours
+    refuse_empty({"--out": [out], "--details": [given["details"]], "--stream-out": [given["stream_out"]]})
+    secrets, versions, rate = _checked(given)
+    paths = find_paths(golden, (), config)
+    surroundings = Surroundings(
+        secrets=secrets,
+        doc_id=given["doc_id"],
+        seconds=given["timeout"],
+        connect_seconds=given["connect_timeout"],
+        offline=given["offline"],
+        isolate=given["isolate"],
+    )
+    found = read_target(target, surroundings)
+    manner = Manner(
+        top=given["top"] or max(TOP, *read_config(paths.config, BUILT_IN).cutoffs),
+        concurrency=given["concurrency"] or found.system.concurrency,
+        seconds=given["timeout"],
+        retries=given["retries"],
+        rate=rate,
+    )
+    wanted = Wanted(
+        golden=paths.golden,
+        out=out,
+        manner=manner,
+        selection=Selection(tags=given["tag"], ids=given["query"], limit=given["limit"]),
+        repeats=given["repeats"],
+        warmup=given["warmup"],
+        on_failure=given["on_failure"],
+        versions=versions,
+        doc_id=given["doc_id"],
+        fresh=given["fresh"],
+    )
+    if given["plan"]:
+        _say_plan(planned(wanted, found), wanted, found)
+        return ExitCode.PASS
+    return _finished(record(wanted, found, stop=Stop(), secrets=secrets), out)
+
+
+def _checked(given: Mapping[str, Any]) -> tuple[Secrets, dict[str, str], float | None]:
+    """Return what options mean; raises InputError with all that is wrong with them."""
+    numbers = ("top", "concurrency", "timeout", "connect_timeout", "retries", "repeats", "warmup", "limit")
+    wrong = [f"--{problem.replace('_', '-', 1)}" for problem in wrong_numbers({name: given[name] for name in numbers})]
+    rate = None if given["rate"] is None else rate_of(given["rate"])
+    if given["rate"] is not None and rate is None:
+        wrong.append(f"--rate: expected a rate such as 5/s or 300/min, found {given['rate']!r}")
+    versions = {}
+    for pair in given["versions"]:
+        name, equals, value = pair.partition("=")
+        versions[name] = value
+        if not equals:
+            wrong.append(f"--set: expected NAME=VALUE, such as index_version=7, found {pair!r}")
+    wrong += [
+        f"--set {problem}" for problem in wrong_versions({name: value for name, value in versions.items() if value})
+    ]
+    secrets = Secrets({})
+    try:
+        secrets = named(given["secret"], os.environ)
+    except InputError as error:
+        wrong += error.problems
+    if wrong:
+        raise InputError(wrong)
+    return secrets, versions, rate
+
+
+def _say_plan(plan: Plan, wanted: Wanted, target: Target) -> None:
+    manner = wanted.manner
+    part = f" of {plan.of:,}" if plan.questions < plan.of else ""
+    rounds = f" × {wanted.repeats}" if wanted.repeats > 1 else ""
+    kept = f"; {plan.kept:,} are in {wanted.journal}" if plan.kept else ""
+    rate = f", at most {manner.rate:g} a second" if manner.rate else ""
+    lines = [
+        f"target     {target.name}",
+        f"questions  {plan.questions:,}{part}{rounds}{kept}",
+        f"to ask     {plan.answers - plan.kept:,}",
+        f"calls      {manner.concurrency} at a time{rate}, {manner.seconds:g} s each, {count(manner.retries, 'retry')}",
+        f"results    {manner.top}",
+        f"run        {wanted.out}",
+    ]
+    say("".join(f"{visible(line)}\n" for line in lines))
+
+
+def _finished(recording: Recording, out: str) -> int:
+    """Say how a recording ended; raises what ended it early."""
+    warn(recording.warnings)
+    if recording.error is not None:
+        raise recording.error
+    retried = recording.details["answered_after_retries"]
+    after = f" ({retried:,} after retries)" if retried else ""
+    answers = recording.details["done"] - sum(recording.details["failures"].values())
+    say(f"recorded {count(answers, 'answer')} in {visible(out)}{after}\n")
+    return ExitCode.PASS
