@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
@@ -46,17 +46,18 @@ class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     repeat: int
     attempts: int
     ms: float
-    row: Raw | None = None
+    row: Raw | UnsetType = UNSET
     failure: Failure | None = None
 
 
 class Journal:
     """Keeps rows on disk, and finds them again in the order of the questions; close it at the end."""
 
-    def __init__(self, file: IO[bytes], path: Path | None) -> None:
-        """Use an open file, which is empty or the journal at ``path``; :func:`opened` and :func:`temporary` do."""
+    def __init__(self, file: IO[bytes], path: Path | None, *, read_only: bool = False) -> None:
+        """Use an open file, which is empty or the journal at ``path``; :func:`opened` and others do."""
         self._file = file
         self._path = path
+        self._read_only = read_only
         self._end = 0
         self._unsynced = False
         self._offsets = array("q")
@@ -121,11 +122,11 @@ class Journal:
                 entry = decode(line)
             except (msgspec.DecodeError, UnicodeError):  # a disk that lost its power
                 continue
-            self._rows += entry.row is not None
+            self._rows += entry.row is not UNSET
             number = self._numbers.get(entry.query_id)
             if number is None or not 1 <= entry.repeat <= self._repeats:
                 continue
-            current = entry.row is not None and entry.question_sha == self._questions[number].digest
+            current = entry.row is not UNSET and entry.question_sha == self._questions[number].digest
             self._offsets[self._at(number, entry.repeat)] = offset if current else ABSENT
 
     def _at(self, number: int, repeat: int) -> int:
@@ -142,7 +143,7 @@ class Journal:
         """Write a line; raises OutputError if that fails."""
         offset = self._end
         self._append(msgspec.json.encode(entry) + b"\n")
-        if entry.row is not None:
+        if entry.row is not UNSET:
             self._rows += 1
             self._offsets[self._at(self._numbers[entry.query_id], entry.repeat)] = offset
 
@@ -174,7 +175,7 @@ class Journal:
     def close(self, *, remove: bool = False) -> None:
         """Close the file, and delete it if the run is written, or if it has no row."""
         self.sync()
-        if (remove or not self._rows) and self._path is not None:
+        if (remove or not self._rows) and self._path is not None and not self._read_only:
             self._path.unlink(missing_ok=True)
         self._file.close()
 
@@ -203,7 +204,7 @@ def opened(path: Path) -> Journal:
 def to_read(path: Path) -> Journal:
     """Return a journal to look at, which may be written by another recording; raises InputError if it cannot be."""
     try:
-        return Journal(path.open("rb"), None)
+        return Journal(path.open("rb"), path, read_only=True)
     except OSError as error:
         raise InputError([f"{path}: cannot be read ({error.strerror or error})"]) from error
 

@@ -3,7 +3,7 @@
 from itertools import islice
 from time import monotonic
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -86,7 +86,7 @@ class Session:
                 repeat=inquiry.repeat,
                 attempts=inquiry.attempts,
                 ms=round(inquiry.ms, 3),
-                row=None if row is None else Raw(row),
+                row=UNSET if row is None else Raw(row),
                 failure=failure,
             )
         )
@@ -139,4 +139,6 @@ def left_out(tally: Tally) -> list[str]:
     if not failed:
         return []
     kinds = ", ".join(f"{kind}: {times:,}" for kind, times in tally.failures.most_common())
-    return [f"{count(failed, 'answer')} could not be had and left out ({kinds}); `check` refuses such a run"]
+    are = "is" if failed == 1 else "are"
+    what = f"{count(failed, 'answer')} could not be had and {are} left out ({kinds})"
+    return [f"{what}; `check` refuses such a run unless the config has missing_queries: zero"]

@@ -124,7 +124,7 @@ def command(target: str, *, golden: Sequence[str], out: str, config: str | None,
     if given["plan"]:
         _say_plan(planned(wanted, found), wanted, found)
         return ExitCode.PASS
-    return _finished(record(wanted, found, stop=Stop(), secrets=secrets), out)
+    return _finished(record(wanted, found, stop=Stop(), secrets=secrets), wanted)
 
 
 def _checked(given: Mapping[str, Any]) -> tuple[Secrets, dict[str, str], float | None]:
@@ -170,13 +170,18 @@ def _say_plan(plan: Plan, wanted: Wanted, target: Target) -> None:
     say("".join(f"{visible(line)}\n" for line in lines))
 
 
-def _finished(recording: Recording, out: str) -> int:
+def _finished(recording: Recording, wanted: Wanted) -> int:
     """Say how a recording ended; raises what ended it early."""
     warn(recording.warnings)
+    details = recording.details
+    answers = details["done"] - sum(details["failures"].values())
+    if isinstance(recording.error, KeyboardInterrupt):
+        had = f"{answers:,} of {count(details['wanted'], 'answer')} are in {wanted.journal}"
+        say(f"interrupted: {visible(had)}; the same command asks for the others\n", err=True)
     if recording.error is not None:
         raise recording.error
-    retried = recording.details["answered_after_retries"]
-    after = f" ({retried:,} after retries)" if retried else ""
-    answers = recording.details["done"] - sum(recording.details["failures"].values())
-    say(f"recorded {count(answers, 'answer')} in {visible(out)}{after}\n")
+    retried = details["answered_after_retries"]
+    after = f", {retried:,} of them after retries" if retried else ""
+    how = "; check it with --repeats" if wanted.repeats > 1 else ""
+    say(f"recorded {count(answers, 'answer')} in {visible(str(wanted.out))}{after}{how}\n")
     return ExitCode.PASS
