@@ -103,12 +103,10 @@ def read_questions(paths: Sequence[str], selection: Selection) -> Questions:
         if _is_chosen(row, known_as, selection) and (selection.limit is None or len(chosen) < selection.limit):
             chosen.append(_question(row, known_as))
     problems.found().raise_if_any()
-    if not first:
-        raise InputError([f"{', '.join(found)}: has no golden query"])
     if unknown := [*_unknown("--tag", selection.tags, tags), *_unknown("--query", selection.ids, first)]:
         raise InputError(unknown)
     if not chosen:
-        raise InputError(["no golden query has both one of the tags and one of the ids; there is nothing to ask"])
+        raise InputError(["there is nothing to ask: no golden query has one of the tags and one of the ids"])
     return Questions(chosen=chosen, of=len(first))
 
 

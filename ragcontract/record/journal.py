@@ -8,6 +8,7 @@ import os
 import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -153,15 +154,21 @@ class Journal:
             self._file.write(line)
             self._file.flush()
         except OSError as error:
-            raise OutputError([f"{self._path}: cannot be written ({error.strerror or error})"]) from error
+            raise self._unwritable(error) from error
         self._end += len(line)
         self._unsynced = True
 
     def sync(self) -> None:
         """See to it that what is written survives a machine that stops."""
         if self._unsynced and self._path is not None:
-            os.fsync(self._file.fileno())
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise self._unwritable(error) from error
         self._unsynced = False
+
+    def _unwritable(self, error: OSError) -> OutputError:
+        return OutputError([f"{self._path}: cannot be written ({error.strerror or error})"])
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows in the order of the questions, the repeats of each together; those that failed are absent."""
@@ -174,10 +181,12 @@ class Journal:
 
     def close(self, *, remove: bool = False) -> None:
         """Close the file, and delete it if the run is written, or if it has no row."""
-        self.sync()
-        if (remove or not self._rows) and self._path is not None and not self._read_only:
-            self._path.unlink(missing_ok=True)
-        self._file.close()
+        with suppress(OSError, OutputError):  # what could not be written was reported when it was
+            self.sync()
+            if (remove or not self._rows) and self._path is not None and not self._read_only:
+                self._path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._file.close()
 
 
 def path_beside(out: Path) -> Path:

@@ -25,6 +25,7 @@ from ragcontract.record.system import System
 from ragcontract.record.watching import Failure, Retry, Watch
 
 TICK = 1.0  # s; how often those who watch are looked after while nothing happens
+STUCK_TICK = 0.05  # s; how often threads that were abandoned are looked at while they keep all others from starting
 
 
 class Manner(Struct, frozen=True, kw_only=True):
@@ -66,6 +67,7 @@ class Loop:
         self._waiting: list[tuple[float, int, Inquiry]] = []  # for another attempt, or for their next turn
         self._order = count()
         self._under_way: dict[int, Inquiry] = {}
+        self._is_all = False  # no other question is to come
         self._stuck_since: float | None = None
         self._fatal: Exception | None = None
         self._end_by: float | None = None
@@ -77,13 +79,14 @@ class Loop:
         ``done`` gets each with the response, or with the failure of its last attempt. Raises InputError if no other
         attempt can succeed, or what ``done`` raises; those under way are waited for, as if somebody had asked to stop.
         """
+        self._is_all = False
         while True:
             now = monotonic()
             if self._stop.asked or self._fatal:
                 self._wind_up(now)
             else:
                 self._start(inquiries, now)
-            if not self._under_way and not self._waiting:
+            if self._is_all and not self._under_way and not self._waiting:
                 break
             for ended in self._wait(now):
                 self._take(ended, done)
@@ -105,6 +108,7 @@ class Loop:
             elif (following := next(inquiries, None)) is not None:
                 inquiry = following
             else:
+                self._is_all = True
                 return
             self._under_way[self._pool.start(inquiry.query, self._context(inquiry))] = inquiry
             self._pace.started(now)
@@ -136,6 +140,7 @@ class Loop:
     def _wind_up(self, now: float) -> None:
         """Start nothing, and leave those under way alone after a while."""
         self._waiting.clear()
+        self._is_all = True
         self._end_by = self._end_by or now + bounds.WIND_UP
         if now >= self._end_by:
             self._under_way.clear()
@@ -143,9 +148,11 @@ class Loop:
     def _wait(self, now: float) -> Iterator[Ended]:
         """Wait until something has ended or is due, and yield what has ended."""
         until = min(self._pool.due, self._end_by or now + TICK, now + TICK)
-        if self._pool.has_room and self._waiting:
+        if self._stuck_since is not None:
+            until = min(until, now + STUCK_TICK)
+        elif self._pool.has_room and self._waiting:
             until = min(until, max(self._waiting[0][0], self._pace.next))
-        elif self._pool.has_room and len(self._under_way) < self._manner.concurrency and self._pace.next > now:
+        elif self._pool.has_room and not self._is_all and self._pace.next > now:
             until = min(until, self._pace.next)
         with suppress(Empty):
             if (first := self._ended.get(timeout=max(until - now, 0))) is not None and self._pool.took(first):

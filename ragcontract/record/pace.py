@@ -16,9 +16,10 @@ class Pace:
         self.next = 0.0
 
     def started(self, now: float) -> None:
-        """Note a call; the next one may start a gap after it was due, or after now if that was longer ago."""
+        """Note a call; the next one may start a gap later, counted from when this one was due if it is hardly late."""
         if self._gap:
-            self.next = max(self.next, now - self._gap) + self._gap
+            was_due = now - self.next < self._gap
+            self.next = (self.next if was_due else now) + self._gap
 
     def pause(self, seconds: float, now: float) -> None:
         """Let no call start for some time, whoever makes it."""

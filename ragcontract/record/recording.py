@@ -114,7 +114,7 @@ def _written(
     if failed and (wanted.on_failure == "stop" or failed == tally.total):
         raise InputError(problems_of(tally, None if wanted.journal is None else str(wanted.journal)))
     if wanted.out is None:
-        return {row["query_id"]: with_versions(row, found, wanted.versions) for row in journal.rows()}
+        return {row.pop("query_id"): with_versions(row, found, wanted.versions) for row in journal.rows()}
     write_run(wanted.out, journal.rows(), found=found, chosen=wanted.versions, repeats=wanted.repeats > 1)
     return wanted.out
 

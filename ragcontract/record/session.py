@@ -122,11 +122,15 @@ class Session:
 def problems_of(tally: Tally, journal: str | None) -> list[str]:
     """Return why there is no run, as sentences: how many questions failed, and of each kind of failure an example."""
     failed = tally.failures.total()
-    have = f"the other {count(tally.done - failed, 'answer')} {'is' if tally.done - failed == 1 else 'are'} in"
-    again = f"{have} {journal}, and the same command asks only for what failed; or" if journal else "either"
-    advice = f"{again} leave them out with --on-failure leave-out"
-    first = f"{failed:,} of {count(tally.total, 'answer')} could not be had, so no run is written; {advice}"
-    return [first, *(_example(kind, tally.failures[kind], one) for kind, one in tally.examples.items())]
+    had = tally.done - failed
+    why = f"{failed:,} of {count(tally.total, 'answer')} could not be had, so no run is written"
+    if not had:
+        advice = "the same command asks again"
+    elif journal:
+        advice = f"the others are in {journal}, and the same command asks only for these"
+    else:
+        advice = "on_failure='leave-out' leaves them out"
+    return [f"{why}; {advice}", *(_example(kind, tally.failures[kind], one) for kind, one in tally.examples.items())]
 
 
 def _example(kind: str, times: int, one: Failed) -> str:
