@@ -207,3 +207,8 @@ READ = 20  # s; the time between two bytes of an answer; the call is tried again
 TRIES = 6  # tries; a call; the comment is given up, with a warning
 FIRST_PAUSE = 1  # s; the pause before the second try; doubled with each try
 LIMITED_PAUSE = 60  # s; the first pause after a rate limit that GitHub names no time for; doubled with each try
+
+# Recording
+RETURNED = 100_000  # items; a list that a recorded system returns; exit code 2
+RETURNED_SHOWN = 200  # characters; what a recorded system returned, in a message; cut, with an ellipsis
+FAILURE = 1_000  # characters; the message of an exception of a recorded system; cut, with an ellipsis
