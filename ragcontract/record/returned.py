@@ -152,7 +152,7 @@ def _field(name: str, value: Any, ids: DocumentIds) -> Any:
         case "tool_calls":
             return [_call(one) for one in listed(value)]
         case "messages":
-            return [_as_message(one) for one in listed(value)]
+            return [_as_message(one) for one in listed(value)] or None  # the eval harness has an empty list for none
         case "retrieved_contexts":
             return [_context(one) for one in listed([value] if isinstance(value, str) else value)]
         case _:
