@@ -5,19 +5,21 @@ from typing import Any
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, RagContractError
 from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten
 from ragcontract.core.version import __version__
 from ragcontract.files.patterns import existing_files
 from ragcontract.http.secrets import NO_SECRETS, Secrets
 from ragcontract.record import journal as journals
 from ragcontract.record.golden_questions import Questions, read_questions
-from ragcontract.record.revision import revision
+from ragcontract.record.repository import commit_of
 from ragcontract.record.run_rows import Rows, refuse_output, usable_versions, with_versions, write_run
-from ragcontract.record.session import Session, left_out, problems_of
+from ragcontract.record.session import Session, failures_left_out, problems_of
 from ragcontract.record.stopping import Stop
 from ragcontract.record.system import System
-from ragcontract.record.tally import Failed
+from ragcontract.record.tally import Failed, Tally
 from ragcontract.record.target import Target
 from ragcontract.record.wanted import Wanted
 from ragcontract.record.watching import Start, Watch
@@ -40,8 +42,9 @@ class Recording(Struct, frozen=True, kw_only=True):
 class _Known(Struct, frozen=True, kw_only=True):
     """What is known of a system after it was asked, and what ended that early."""
 
-    versions: Mapping[str, str] = {}
+    versions: Mapping[str, Any] = {}
     facts: Mapping[str, Any] = {}
+    warnings: tuple[str, ...] = ()
     error: BaseException | None = None
 
 
@@ -56,12 +59,10 @@ def record(
     """Ask a target every golden query, and write the run if all are answered.
 
     Raises InputError or OutputError if that cannot begin. The ``error`` of the result is InputError if questions
-    failed, or if the target cannot be used, and KeyboardInterrupt if somebody asked to stop.
+    failed, or if the target cannot be used, and KeyboardInterrupt if somebody asked to stop. Those who watch hear of
+    the end while the system can still say what it knows.
     """
-    questions = read_questions(wanted.golden, wanted.selection)
-    if wanted.out is not None:
-        refuse_output(wanted.out, existing_files(wanted.golden)[0])
-    commit = revision(wanted.folder, () if wanted.out is None else (wanted.out,))
+    questions, commit = _begun(wanted)
     journal = journals.opened(wanted.journal) if wanted.journal else journals.temporary()
     rows = None
     try:
@@ -70,39 +71,69 @@ def record(
         encoder = Rows(wanted.out, secrets)
         session = Session(journal, encoder, on_failure=wanted.on_failure, total=total, watch=watch, secrets=secrets)
         watch(Start(target=target.name, total=total, kept=journal.kept))
-        known = _asked(wanted, target.system, session, stop or Stop())
-        versions, strange = usable_versions(({"retriever_version": commit} if commit else {}) | dict(known.versions))
-        error = known.error
         try:
-            rows = None if error else _written(wanted, session, journal, versions)
-        except RagContractError as raised:
-            error = raised
-        session.tell(session.tally.end(written=rows is not None))
+            known = _asked(wanted, target.system, session, stop or Stop())
+            versions, strange = usable_versions({"retriever_version": commit, **_given(known.versions)})
+            error = known.error
+            try:
+                rows = None if error else _written(wanted, session, journal, versions)
+            except RagContractError as raised:
+                error = raised
+            session.tell(session.tally.end(written=rows is not None))
+        finally:
+            trouble = _released(target.system)
         return Recording(
             rows=rows,
             error=error,
             failures=tuple(session.tally.failed),
-            warnings=(*left_out(session.tally), *_part(questions), *strange) if rows is not None else (),
-            details=_details(_facts(wanted, target, commit, versions, secrets.redacted(dict(known.facts))), session),
+            warnings=(
+                *known.warnings,
+                *strange,
+                *trouble,
+                *(_left_out(session.tally, questions) if rows is not None else ()),
+            ),
+            details=_details(wanted, target, commit, session.tally)
+            | {"versions": {**versions, **wanted.versions}, **secrets.redacted(dict(known.facts))},
         )
     finally:
         journal.close(remove=rows is not None)
 
 
+def _begun(wanted: Wanted) -> tuple[Questions, str | None]:
+    """Return the questions and the commit; raises InputError or OutputError if nothing can come of a recording."""
+    questions = read_questions(wanted.golden, wanted.selection)
+    if wanted.out is not None:
+        refuse_output(wanted.out, existing_files(wanted.golden)[0])
+    commit = commit_of(wanted.folder, () if wanted.out is None else (wanted.out,))
+    return questions, None if commit is None else str(commit)
+
+
 def _asked(wanted: Wanted, system: System, session: Session, stop: Stop) -> _Known:
-    """Ask what is lacking; whatever happens, the system is released."""
+    """Ask what is lacking."""
     error: BaseException | None = None
     try:
         system.setup()
-        try:
-            session.run(system, wanted.manner, wanted.warmup, stop)
-        except (RagContractError, KeyboardInterrupt) as raised:
-            error = raised
-        return _Known(versions=system.versions(), facts=system.facts(), error=error)
+        session.run(system, wanted.manner, wanted.warmup, stop)
     except (RagContractError, KeyboardInterrupt) as raised:
-        return _Known(error=error or raised)
-    finally:
+        error = raised
+    try:
+        return _Known(versions=system.versions(), facts=system.facts(), error=error)
+    except Exception as raised:  # noqa: BLE001 (users' code; what was answered must not be lost)
+        unknown = f"the versions of the system are not known: {type(raised).__name__}: {raised}"
+        return _Known(warnings=() if error else (shorten(unknown, bounds.MESSAGE),), error=error)
+
+
+def _released(system: System) -> list[str]:
+    """Tear a system down, and return a warning if that fails: what was answered is none the worse for it."""
+    try:
         system.teardown()
+    except Exception as raised:  # noqa: BLE001 (users' code)
+        return [shorten(f"the teardown failed: {type(raised).__name__}: {raised}", bounds.MESSAGE)]
+    return []
+
+
+def _given(versions: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in versions.items() if value is not None}
 
 
 def _written(
@@ -119,34 +150,23 @@ def _written(
     return wanted.out
 
 
-def _part(questions: Questions) -> Iterator[str]:
+def _left_out(tally: Tally, questions: Questions) -> Iterator[str]:
+    """Yield warnings about what is not in the run."""
+    yield from failures_left_out(tally)
     if len(questions.chosen) < questions.of:
         part = f"{len(questions.chosen):,} of {count(questions.of, 'golden query')}"
         yield f"the run has only {part}; `check` refuses it as incomplete, unless --tag names the same part"
 
 
-def _facts(
-    wanted: Wanted, target: Target, commit: str | None, versions: Mapping[str, str], facts: Mapping[str, Any]
-) -> dict[str, Any]:
-    manner = wanted.manner
+def _details(wanted: Wanted, target: Target, commit: str | None, tally: Tally) -> dict[str, Any]:
     return {
         "tool": __version__,
         "target": target.name,
         "target_sha256": target.sha256,
         "git": commit,
-        "versions": {**versions, **wanted.versions},
-        "top": manner.top,
-        "concurrency": manner.concurrency,
+        "top": wanted.manner.top,
+        "concurrency": wanted.manner.concurrency,
         "repeats": wanted.repeats,
-        **facts,
-    }
-
-
-def _details(recorded: Mapping[str, Any], session: Session) -> dict[str, Any]:
-    """Return what is known of a recording beside its rows."""
-    tally = session.tally
-    return {
-        **recorded,
         "wanted": tally.total,
         "kept": tally.kept,
         "done": tally.done,
@@ -167,10 +187,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 def planned(wanted: Wanted, target: Target) -> Plan:
     """Return what would be asked; raises what :func:`record` raises before anything is. Writes nothing."""
-    questions = read_questions(wanted.golden, wanted.selection)
-    if wanted.out is not None:
-        refuse_output(wanted.out, existing_files(wanted.golden)[0])
-    commit = revision(wanted.folder, () if wanted.out is None else (wanted.out,))
+    questions, commit = _begun(wanted)
     kept = 0
     if wanted.journal and wanted.journal.exists() and not wanted.fresh:
         journal = journals.to_read(wanted.journal).read(wanted.header(target, commit), questions.chosen)

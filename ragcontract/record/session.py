@@ -137,7 +137,7 @@ def _example(kind: str, times: int, one: Failed) -> str:
     return f"{kind}: {times:,}, such as query {shorten(one.query_id, bounds.NAME)!r}: {one.failure.message}"
 
 
-def left_out(tally: Tally) -> list[str]:
+def failures_left_out(tally: Tally) -> list[str]:
     """Return a warning about questions that are not in the run, if there are any."""
     failed = tally.failures.total()
     if not failed:

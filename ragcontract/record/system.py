@@ -48,7 +48,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
     Paths are relative to ``folder``. ``doc_id`` is a JMESPath expression over ``id``, ``metadata`` and ``text`` of a
     result. An attempt is given up after ``seconds``, a connection that is not made after ``connect_seconds``. With
-    ``offline``, nothing is downloaded to prepare the system. With ``isolate``, Python code runs in a process of its own.
+    ``offline``, nothing is downloaded to prepare the system. With ``isolate``, Python code has its own process.
     ``environ`` is the environment, which says whether somebody from outside may have changed the target.
     """
 

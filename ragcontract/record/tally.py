@@ -55,7 +55,7 @@ class Tally:
         self.in_a_row += 1
         self.failures[one.failure.kind] += 1
         self.examples.setdefault(one.failure.kind, one)
-        if len(self.failed) < bounds.FAILURES:
+        if len(self.failed) < bounds.DETAILED_FAILURES:
             self.failed.append(one)
 
     def progress(self, now: float) -> Progress:

@@ -90,8 +90,7 @@ def _relative(filename: str) -> str:
 def _file(name: str, folder: Path) -> ModuleType:
     path = (folder / name).resolve()
     if not path.is_file():
-        others = [str(other.relative_to(folder.resolve())) for other in sorted(path.parent.glob("*.py"))[: bounds.NEAR_COMPARED]]
-        near = nearest(name, others)
+        near = nearest(path.name, [other.name for other in path.parent.glob("*.py")])
         raise InputError([f"{folder / name}: there is no such file" + (f"; did you mean {near!r}?" if near else "")])
     with on_path(path.parent):
         known = sys.modules.get(path.stem)
@@ -126,7 +125,7 @@ def _module(name: str) -> ModuleType:
 def _hint(name: str) -> str:
     if "/" in name or "\\" in name:
         return f"; a file needs its ending: {name}.py"
-    return "; run this where your code can be imported, as with `python -c 'import …'`, or name its file: search.py:retrieve"
+    return "; run this where Python can import it, or name its file, as in search.py:retrieve"
 
 
 @contextmanager

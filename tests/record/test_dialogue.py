@@ -10,7 +10,7 @@ from ragcontract import CallFailed, Context, Response, check
 from ragcontract.record.dialogue import Inquiry
 from ragcontract.record.golden_questions import Question
 from tests.builders import golden
-from tests.record.systems import Toy, Workplace
+from tests.record.workplace import Toy, Workplace
 from tests.record.test_recording import problems, rows_of
 
 HI, BYE = {"role": "user", "content": "Hi"}, {"role": "user", "content": "Bye"}

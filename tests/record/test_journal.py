@@ -10,7 +10,7 @@ from ragcontract.core.version import __version__
 from ragcontract.record import journal as journals
 from ragcontract.record.watching import Start
 from tests.builders import golden
-from tests.record.systems import Toy, Workplace, always, finds
+from tests.record.workplace import Toy, Workplace, always, finds
 
 
 def interrupted(place: Workplace, *failing: str, **how: object) -> list[bytes]:

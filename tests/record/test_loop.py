@@ -12,7 +12,7 @@ from ragcontract import CallFailed, Context, InputError, Response
 from ragcontract.core import bounds
 from ragcontract.record.attempts import GRACE
 from ragcontract.record.watching import Case, Progress, Retry
-from tests.record.systems import Toy, Workplace, finds
+from tests.record.workplace import Toy, Workplace, finds
 from tests.record.test_recording import problems
 
 LONG = 60  # s; a test that waits for it hangs

@@ -11,7 +11,7 @@ from ragcontract.record.recording import Recording
 from ragcontract.record.watching import Case, End, Progress, Retry, Start
 from tests.builders import golden
 from tests.process import files_in
-from tests.record.systems import Toy, Workplace, always, finds
+from tests.record.workplace import Toy, Workplace, always, finds
 
 
 def failing(*ids: str, kind: str = "read_timeout", **how: Any) -> Toy:
@@ -252,6 +252,24 @@ def test_versions_that_the_user_sets_win_over_those_of_the_system(tmp_path: Path
     assert (first["index_version"], first["embedding_model"], first["llm_model"]) == ("7", "e2", "m1")
     assert second["llm_model"] == "m2"
     assert "'flavour' is left out" in recording.warnings[0]
+
+
+def test_what_was_answered_is_not_lost_with_what_the_system_knows_of_itself(tmp_path: Path) -> None:
+    class Forgetful(Toy):
+        def versions(self) -> dict[str, str]:
+            raise ValueError("no index")
+
+        def teardown(self) -> None:
+            raise InputError(["teardown() failed"])
+
+    place = Workplace(tmp_path)
+    recording = place.record(Forgetful())
+    assert recording.error is None
+    assert recording.warnings == (
+        "the versions of the system are not known: ValueError: no index",
+        "the teardown failed: InputError: teardown() failed",
+    )
+    assert len(rows_of(place.out)) == 3
 
 
 def test_a_run_in_memory_is_one_to_check(tmp_path: Path) -> None:

@@ -3,9 +3,14 @@
 import subprocess
 from pathlib import Path
 
-from ragcontract.record.revision import revision
-from tests.record.systems import Toy, Workplace
+from ragcontract.record.repository import commit_of
+from tests.record.workplace import Toy, Workplace
 from tests.record.test_recording import rows_of
+
+
+def revision(folder: Path, outputs: tuple[str, ...] = ()) -> str | None:
+    found = commit_of(folder, outputs)
+    return None if found is None else str(found)
 
 
 def git(folder: Path, *arguments: str) -> str:

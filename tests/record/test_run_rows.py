@@ -10,7 +10,7 @@ from ragcontract.http.secrets import NO_SECRETS, Secrets
 from ragcontract.record.run_rows import FIELDS, Rows, usable_versions
 from ragcontract.record.watching import Failure
 from ragcontract.runs.encoder import FURTHER
-from tests.record.systems import Workplace, finds
+from tests.record.workplace import Workplace, finds
 
 SECRET = "sk-do-not-show-me"  # noqa: S105
 
