@@ -61,7 +61,7 @@ def record_run(
         "warmup": warmup,
         "limit": limit,
     }
-    wrong = [*wrong_numbers(numbers), *wrong_versions(versions or {})]
+    wrong = [f"{name}: {problem}" for name, problem in wrong_numbers(numbers)] + wrong_versions(versions or {})
     if rate is not None and rate_of(rate) is None:
         wrong.append(f"rate: expected text such as '5/s' or '300/min', found {rate!r}")
     if on_failure not in get_args(OnFailure):

@@ -21,7 +21,7 @@ from ragcontract.record.target import Target
 OnFailure = Literal["stop", "leave-out", "keep-retrieval"]
 TOP = 10
 SECONDS = {"s": 1, "min": 60}
-# The least and the most of each number; one that is not whole has to be above its least.
+# The least and the most of each number.
 WHOLE = {
     "top": (1, bounds.RECORDED_TOP),
     "concurrency": (1, bounds.CONCURRENCY),
@@ -29,8 +29,10 @@ WHOLE = {
     "repeats": (1, bounds.ROUNDS),
     "warmup": (0, bounds.ROUNDS),
     "limit": (1, bounds.RANK),
+    "stream_answer_chars": (0, bounds.ANSWER),
 }
-TIMES = ("timeout", "connect_timeout")
+LEAST_SECONDS = {"timeout": 0.001, "connect_timeout": 0.001, "progress_every_seconds": 0}
+NUMBERS = (*WHOLE, *LEAST_SECONDS)
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -69,19 +71,18 @@ class Wanted(Struct, frozen=True, kw_only=True):
         )
 
 
-def wrong_numbers(given: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with numbers by the names of their options, each as a sentence; None is not given."""
+def wrong_numbers(given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what is wrong with numbers, by the names of their options; None is not given."""
     wrong = []
     for name, value in given.items():
         if value is None:
             continue
-        if name in TIMES:
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= bounds.CALL_SECONDS:
-                wrong.append(f"{name}: expected seconds, above 0 and at most {bounds.CALL_SECONDS:,}, found {value!r}")
-            continue
-        least, most = WHOLE[name]
-        if type(value) is not int or not least <= value <= most:
-            wrong.append(f"{name}: expected a whole number of {least} to {most:,}, found {value!r}")
+        whole = name in WHOLE
+        least, most = WHOLE[name] if whole else (LEAST_SECONDS[name], bounds.CALL_SECONDS)
+        is_number = type(value) is int or (not whole and type(value) is float)
+        if not is_number or not least <= value <= most:
+            expected = "a whole number of" if whole else "seconds,"
+            wrong.append((name, f"expected {expected} {least:,} to {most:,}, found {value!r}"))
     return wrong
 
 

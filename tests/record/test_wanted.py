@@ -18,13 +18,13 @@ def test_what_is_no_rate_is_none(text: str) -> None:
 
 
 def test_numbers_are_within_limits() -> None:
-    assert wrong_numbers({"top": 1, "retries": 0, "timeout": 0.5, "limit": None, "warmup": 0}) == []
+    assert wrong_numbers({"top": 1, "retries": 0, "timeout": 0.5, "limit": None, "progress_every_seconds": 0}) == []
     assert wrong_numbers({"top": 0, "concurrency": 257, "retries": -1, "repeats": True, "timeout": 0}) == [
-        "top: expected a whole number of 1 to 10,000, found 0",
-        "concurrency: expected a whole number of 1 to 256, found 257",
-        "retries: expected a whole number of 0 to 20, found -1",
-        "repeats: expected a whole number of 1 to 1,000, found True",
-        "timeout: expected seconds, above 0 and at most 3,600, found 0",
+        ("top", "expected a whole number of 1 to 10,000, found 0"),
+        ("concurrency", "expected a whole number of 1 to 256, found 257"),
+        ("retries", "expected a whole number of 0 to 20, found -1"),
+        ("repeats", "expected a whole number of 1 to 1,000, found True"),
+        ("timeout", "expected seconds, 0.001 to 3,600, found 0"),
     ]
     assert len(wrong_numbers({"timeout": float("nan"), "connect_timeout": float("inf")})) == 2
 

@@ -9,22 +9,24 @@ import click
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, files_option, find_paths, out_option, refuse_empty
+from ragcontract.cli.options import CONFIG, GOLDEN, files_option, find_paths, out_option
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
-from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import visible
+from ragcontract.files.patterns import existing_files
+from ragcontract.files.writing import check_outputs
 from ragcontract.http.secrets import Secrets, named
+from ragcontract.record.event_stream import Format
 from ragcontract.record.golden_questions import Selection
 from ragcontract.record.loop import Manner
 from ragcontract.record.recording import Plan, Recording, planned, record
 from ragcontract.record.stopping import Stop
 from ragcontract.record.system import Surroundings
 from ragcontract.record.target import Target, read_target
-from ragcontract.record.wanted import TOP, OnFailure, Wanted, rate_of, wrong_numbers, wrong_versions
-
-STREAM_FORMATS = ("jsonl", "json-seq")
+from ragcontract.record.wanted import NUMBERS, TOP, OnFailure, Wanted, rate_of, wrong_numbers, wrong_versions
+from ragcontract.record.watchers import Watched, watchers
 
 
 @click.command("record")
@@ -68,7 +70,7 @@ STREAM_FORMATS = ("jsonl", "json-seq")
 @click.option("--isolate", is_flag=True, help="Run Python code in a process of its own, which can be stopped.")
 @click.option("--stream-out", metavar="FILE", help="Write what happens while it happens. [none]")
 @click.option(
-    "--stream-format", type=click.Choice(STREAM_FORMATS), default="jsonl", help="JSON lines or RFC 7464. [jsonl]"
+    "--stream-format", type=click.Choice(get_args(Format)), default="jsonl", help="JSON lines or RFC 7464. [jsonl]"
 )
 @click.option("--stream-answer-chars", type=int, default=0, metavar="N", help="Characters of answers in that file. [0]")
 @click.option(
@@ -90,9 +92,9 @@ def command(target: str, *, golden: Sequence[str], out: str, config: str | None,
     on where it ended. Exits 0 if the run is written, 2 if it is not, 130 if it was interrupted, never 1.
     """
     gc.enable()  # other commands are short; users' code may make garbage for hours
-    refuse_empty({"--out": [out], "--details": [given["details"]], "--stream-out": [given["stream_out"]]})
     secrets, versions, rate = _checked(given)
     paths = find_paths(golden, (), config)
+    _check_outputs([out, given["details"], given["stream_out"]], [*paths.golden, *filter(None, [paths.config])])
     surroundings = Surroundings(
         secrets=secrets,
         doc_id=given["doc_id"],
@@ -102,17 +104,16 @@ def command(target: str, *, golden: Sequence[str], out: str, config: str | None,
         isolate=given["isolate"],
     )
     found = read_target(target, surroundings)
-    manner = Manner(
-        top=given["top"] or max(TOP, *read_config(paths.config, BUILT_IN).cutoffs),
-        concurrency=given["concurrency"] or found.system.concurrency,
-        seconds=given["timeout"],
-        retries=given["retries"],
-        rate=rate,
-    )
     wanted = Wanted(
         golden=paths.golden,
         out=out,
-        manner=manner,
+        manner=Manner(
+            top=given["top"] or max(TOP, *read_config(paths.config, BUILT_IN).cutoffs),
+            concurrency=given["concurrency"] or found.system.concurrency,
+            seconds=given["timeout"],
+            retries=given["retries"],
+            rate=rate,
+        ),
         selection=Selection(tags=given["tag"], ids=given["query"], limit=given["limit"]),
         repeats=given["repeats"],
         warmup=given["warmup"],
@@ -124,13 +125,28 @@ def command(target: str, *, golden: Sequence[str], out: str, config: str | None,
     if given["plan"]:
         _say_plan(planned(wanted, found), wanted, found)
         return ExitCode.PASS
-    return _finished(record(wanted, found, stop=Stop(), secrets=secrets), wanted)
+    watched = Watched(
+        every=given["progress_every_seconds"],
+        stream=given["stream_out"],
+        form=given["stream_format"],
+        answer_chars=given["stream_answer_chars"],
+        details=given["details"],
+    )
+    with watchers(watched, found, secrets, lambda warning: warn([warning])) as watch:
+        recording = record(wanted, found, stop=Stop(), watch=watch, secrets=secrets)
+    return _finished(recording, wanted)
+
+
+def _check_outputs(outputs: Sequence[str | None], inputs: Sequence[str]) -> None:
+    """Raise OutputError if a file cannot be written, or is one of the inputs."""
+    if problems := check_outputs([one for one in outputs if one is not None], existing_files(inputs)[0]):
+        raise OutputError(problems)
 
 
 def _checked(given: Mapping[str, Any]) -> tuple[Secrets, dict[str, str], float | None]:
     """Return what options mean; raises InputError with all that is wrong with them."""
-    numbers = ("top", "concurrency", "timeout", "connect_timeout", "retries", "repeats", "warmup", "limit")
-    wrong = [f"--{problem.replace('_', '-', 1)}" for problem in wrong_numbers({name: given[name] for name in numbers})]
+    numbers = wrong_numbers({name: given[name] for name in NUMBERS})
+    wrong = [f"--{name.replace('_', '-')}: {problem}" for name, problem in numbers]
     rate = None if given["rate"] is None else rate_of(given["rate"])
     if given["rate"] is not None and rate is None:
         wrong.append(f"--rate: expected a rate such as 5/s or 300/min, found {given['rate']!r}")
