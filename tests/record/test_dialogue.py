@@ -96,7 +96,10 @@ def test_a_conversation_that_ended_with_an_error_may_be_kept(tmp_path: Path) -> 
     ("said", "why"),
     [
         (Response(results=[]), "no_answer: 1, such as query 'chat': a conversation needs an answer in each turn"),
-        (Response(messages=[HI, HELLO, HI]), "messages: 1, such as query 'chat': messages with 2 of the user's after turn 1"),
+        (
+            Response(messages=[HI, HELLO, HI]),
+            "messages: 1, such as query 'chat': messages with 2 of the user's after turn 1",
+        ),
         (Response(messages=["Hello"]), "messages: 1, such as query 'chat': a message is a mapping"),  # type: ignore[list-item]
     ],
 )

@@ -30,7 +30,9 @@ def always(_query: str, _context: Context) -> Response:
 class Toy:
     """A system that answers as a function says, and notes what it was asked."""
 
-    def __init__(self, answer: Answer = always, *, concurrency: int = 1, versions: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, answer: Answer = always, *, concurrency: int = 1, versions: Mapping[str, str] | None = None
+    ) -> None:
         self.concurrency = concurrency
         self.asked: list[tuple[str, Context]] = []
         self.calls: list[str] = []
@@ -77,7 +79,9 @@ class Workplace:
         made = [golden(f"q{number + 1}") for number in range(rows)] if isinstance(rows, int) else rows
         write_jsonl(self.folder / "golden.jsonl", made)
 
-    def record(self, system: Toy | Answer, sha256: str = "1", manner: Mapping[str, Any] | None = None, **wanted: Any) -> Recording:
+    def record(
+        self, system: Toy | Answer, sha256: str = "1", manner: Mapping[str, Any] | None = None, **wanted: Any
+    ) -> Recording:
         """Record a system; ``manner`` and ``wanted`` replace defaults."""
         toy = system if isinstance(system, Toy) else Toy(system)
         how = {"top": 10, "concurrency": toy.concurrency, "seconds": 30.0, **(manner or {})}

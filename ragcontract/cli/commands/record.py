@@ -153,12 +153,11 @@ def _checked(given: Mapping[str, Any]) -> tuple[Secrets, dict[str, str], float |
     versions = {}
     for pair in given["versions"]:
         name, equals, value = pair.partition("=")
-        versions[name] = value
-        if not equals:
+        if equals:
+            versions[name] = value
+        else:
             wrong.append(f"--set: expected NAME=VALUE, such as index_version=7, found {pair!r}")
-    wrong += [
-        f"--set {problem}" for problem in wrong_versions({name: value for name, value in versions.items() if value})
-    ]
+    wrong += [f"--set {problem}" for problem in wrong_versions(versions)]
     secrets = Secrets({})
     try:
         secrets = named(given["secret"], os.environ)
