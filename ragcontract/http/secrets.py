@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ragcontract.core import bounds
-from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten
 from ragcontract.http.redaction import Redaction
 
@@ -41,20 +40,23 @@ class Secrets:
 NO_SECRETS = Secrets({})
 
 
-def named(names: Iterable[str], environ: Mapping[str, str]) -> Secrets:
-    """Return the secrets of these names, from the environment; raises InputError if one is missing or too short.
+def wrong_names(names: Iterable[str], environ: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with names of secrets in the environment, as sentences that begin with the name.
 
-    A short one cannot be told from ordinary text, so that it could not be kept out of files.
+    A short secret cannot be told from ordinary text, so that it could not be kept out of files.
     """
-    problems = []
+    wrong = []
     for name in names:
         if not re.fullmatch(NAME, name):
-            problems.append(f"--secret {shorten(name, bounds.NAME)!r}: is no name of an environment variable")
+            wrong.append(f"{shorten(name, bounds.NAME)!r}: is no name of an environment variable")
         elif name not in environ:
-            problems.append(f"--secret {name}: there is no environment variable of this name")
+            wrong.append(f"{name}: there is no environment variable of this name")
         elif len(environ[name]) < bounds.SECRET_LEAST:
             least = f"fewer than {bounds.SECRET_LEAST} characters"
-            problems.append(f"--secret {name}: has {least}, too few to keep it out of what is written")
-    if problems:
-        raise InputError(problems)
+            wrong.append(f"{name}: has {least}, too few to keep it out of what is written")
+    return wrong
+
+
+def of_environment(names: Iterable[str], environ: Mapping[str, str]) -> Secrets:
+    """Return the secrets of these names, with which nothing may be wrong."""
     return Secrets({name: environ[name] for name in names})

@@ -2,20 +2,39 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path as FilePath
-from typing import get_args
+from typing import TypedDict, Unpack
 
 from ragcontract.core.errors import InputError
-from ragcontract.http import secrets as of_environment
-from ragcontract.record.golden_questions import Selection
-from ragcontract.record.loop import Manner
+from ragcontract.record.given import Given
 from ragcontract.record.recording import Recording, record
-from ragcontract.record.system import Surroundings
 from ragcontract.record.target import read_target
-from ragcontract.record.wanted import TOP, OnFailure, Wanted, rate_of, wrong_numbers, wrong_versions
+from ragcontract.record.wanted import OnFailure
 from ragcontract.record.watching import Event, Watch
 
 Path = str | os.PathLike[str]
+
+
+class Options(TypedDict, total=False):
+    """The options of the command line, with the same defaults."""
+
+    top: int
+    concurrency: int | None
+    rate: str | None
+    timeout: float
+    connect_timeout: float
+    retries: int
+    repeats: int
+    warmup: int
+    tags: str | Sequence[str]
+    queries: str | Sequence[str]
+    limit: int | None
+    on_failure: OnFailure
+    versions: Mapping[str, str]
+    doc_id: str | None
+    secrets: str | Sequence[str]
+    fresh: bool
+    offline: bool
+    isolate: bool
 
 
 def record_run(
@@ -23,85 +42,39 @@ def record_run(
     *,
     golden: Path | Sequence[Path],
     out: Path | None = None,
-    top: int = TOP,
-    concurrency: int | None = None,
-    rate: str | None = None,
-    timeout: float = 30,
-    connect_timeout: float = 10,
-    retries: int = 2,
-    repeats: int = 1,
-    warmup: int = 0,
-    tags: str | Sequence[str] = (),
-    queries: str | Sequence[str] = (),
-    limit: int | None = None,
-    on_failure: OnFailure = "stop",
-    versions: Mapping[str, str] | None = None,
-    doc_id: str | None = None,
-    secrets: str | Sequence[str] = (),
-    fresh: bool = False,
-    offline: bool = False,
     watch: Watch | None = None,
+    **options: Unpack[Options],
 ) -> Recording:
     """Ask a system every golden query, as ``rag-contract record`` does, and return the run.
 
     ``target`` is a function, an object with ``run``, or text as on the command line. With ``out``, the run is written
     there and ``rows`` of the result is its path; without, ``rows`` has the run itself: both are for ``check(run=…)``.
-    The options are those of the command line: ``timeout`` is in seconds, ``rate`` is text such as ``"5/s"``,
-    ``secrets`` are names of environment variables. ``watch`` is called with what happens. Raises
+    The other options are those of the command line: ``top`` (10), ``timeout`` in seconds (30), ``rate`` as text such as
+    ``"5/s"``, ``secrets`` as names of environment variables. ``watch`` is called with what happens. Raises
     :class:`~ragcontract.InputError` if there is no run because questions failed; those that were answered stay in the
     journal beside ``out``.
     """
-    numbers = {
-        "top": top,
-        "concurrency": concurrency,
-        "timeout": timeout,
-        "connect_timeout": connect_timeout,
-        "retries": retries,
-        "repeats": repeats,
-        "warmup": warmup,
-        "limit": limit,
-    }
-    wrong = [f"{name}: {problem}" for name, problem in wrong_numbers(numbers)] + wrong_versions(versions or {})
-    if rate is not None and rate_of(rate) is None:
-        wrong.append(f"rate: expected text such as '5/s' or '300/min', found {rate!r}")
-    if on_failure not in get_args(OnFailure):
-        wrong.append(f"on_failure: expected {', '.join(map(repr, get_args(OnFailure)))}, found {on_failure!r}")
-    if repeats != 1 and out is None:
+    several = {name: _several(value) for name, value in options.items() if name in {"tags", "queries", "secrets"}}
+    paths = [golden] if isinstance(golden, str | os.PathLike) else golden
+    given = Given(
+        golden=[os.fspath(path) for path in paths],
+        out=None if out is None else os.fspath(out),
+        **{**options, **several},  # type: ignore[arg-type]
+    )
+    wrong = [f"{name}: {problem}" for name, problem in given.wrong(os.environ)]
+    if given.repeats != 1 and out is None:
         wrong.append("repeats: a run in memory has one row a query; name a file with `out`")
     if wrong:
         raise InputError(wrong)
-    known = of_environment.named(_several(secrets), os.environ)
-    surroundings = Surroundings(
-        secrets=known, doc_id=doc_id, seconds=timeout, connect_seconds=connect_timeout, offline=offline
-    )
-    found = read_target(target, surroundings)
-    wanted = Wanted(
-        golden=[os.fspath(path) for path in ([golden] if isinstance(golden, str | os.PathLike) else golden)],
-        out=None if out is None else os.fspath(out),
-        manner=Manner(
-            top=top,
-            concurrency=concurrency or found.system.concurrency,
-            seconds=timeout,
-            retries=retries,
-            rate=None if rate is None else rate_of(rate),
-        ),
-        selection=Selection(tags=_several(tags), ids=_several(queries), limit=limit),
-        repeats=repeats,
-        warmup=warmup,
-        on_failure=on_failure,
-        versions=versions or {},
-        doc_id=doc_id,
-        fresh=fresh,
-        folder=FilePath(),
-    )
-    recording = record(wanted, found, secrets=known, watch=watch or _ignore)
+    found = read_target(target, given.surroundings(os.environ))
+    recording = record(given.wanted(found.system), found, secrets=given.known(os.environ), watch=watch or _ignore)
     if recording.error is not None:
         raise recording.error
     return recording
 
 
-def _several(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else [*given]
+def _several(given: object) -> list[str]:
+    return [given] if isinstance(given, str) else [*given]  # type: ignore[misc]
 
 
 def _ignore(_: Event) -> None:

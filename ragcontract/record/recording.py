@@ -16,9 +16,9 @@ from ragcontract.record import journal as journals
 from ragcontract.record.golden_questions import Questions, read_questions
 from ragcontract.record.repository import commit_of
 from ragcontract.record.run_rows import Rows, refuse_output, usable_versions, with_versions, write_run
-from ragcontract.record.session import Session, failures_left_out, problems_of
 from ragcontract.record.stopping import Stop
 from ragcontract.record.system import System
+from ragcontract.record.taking import Session, failures_left_out, problems_of
 from ragcontract.record.tally import Failed, Tally
 from ragcontract.record.target import Target
 from ragcontract.record.wanted import Wanted

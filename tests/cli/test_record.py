@@ -37,6 +37,16 @@ def slow(query, context):
 """
 
 
+PLAN = """\
+target     search.py:fails
+questions  3; 2 are in .current_run.jsonl.journal
+to ask     1
+calls      1 at a time, at most 5 a second, 30 s each, 1 retry
+results    9
+run        current_run.jsonl
+"""
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -63,7 +73,7 @@ def test_a_run_is_recorded_that_check_reads() -> None:
 
 @pytest.mark.parametrize(("config", "top"), [("", 10), ("k: [5, 20]", 20), ("k: 3", 10)])
 def test_as_many_results_are_asked_for_as_the_contract_needs(config: str, top: int) -> None:
-    Path("ragcontract.yml").write_text(f"{config}\n" or "\n")
+    Path("ragcontract.yml").write_text(f"{config}\n")
     record("retrieve")
     assert rows()[0]["results"][0]["text"] == f"top {top}"
     record("retrieve", "--top", "7")
@@ -92,7 +102,7 @@ def test_failures_may_be_left_out_and_retrieval_kept() -> None:
 
 
 def test_a_secret_is_in_nothing_that_is_written(folder: Path) -> None:
-    secret = "sk-not-for-anyone"  # noqa: S105
+    secret = "sk-not-for-anyone"
     options = ("--secret", "TOKEN", "--stream-out", "events.jsonl", "--details", "details.json")
     ended = record("fails", *options, TOKEN=secret)
     assert ended.code == 2
@@ -103,30 +113,18 @@ def test_a_secret_is_in_nothing_that_is_written(folder: Path) -> None:
 
 
 def test_everything_that_is_wrong_with_options_is_said_at_once() -> None:
-    ended = record(
-        "retrieve",
-        "--top",
-        "0",
-        "--rate",
-        "x",
-        "--set",
-        "size",
-        "--set",
-        "a=b",
-        "--secret",
-        "NOT_THERE",
-        "--limit",
-        "0",
-    )
+    numbers = ("--top", "0", "--rate", "x", "--limit", "0")
+    versions = ("--set", "size", "--set", "a=b", "--set", "llm_model=")
+    ended = record("retrieve", *numbers, *versions, "--secret", "NOT_THERE")
     assert ended.code == 2
     assert [line.partition(": ")[2].split(":")[0] for line in ended.err.splitlines()] == [
         "--top",
         "--limit",
         "--rate",
-        "--set",
         "--set a",
         "--set llm_model",
         "--secret NOT_THERE",
+        "--set",
     ]
 
 
@@ -172,12 +170,7 @@ def test_a_plan_says_what_would_be_asked_and_asks_nothing(folder: Path) -> None:
     ended = record("fails", "--plan", "--top", "9", "--rate", "5/s", "--retries", "1")
     assert (ended.code, ended.out) == (
         0,
-        "target     search.py:fails\n"
-        "questions  3; 2 are in .current_run.jsonl.journal\n"
-        "to ask     1\n"
-        "calls      1 at a time, at most 5 a second, 30 s each, 1 retry\n"
-        "results    9\n"
-        "run        current_run.jsonl\n",
+        PLAN,
     )
     other = record("fails", "--plan", "--top", "8")
     assert other.code == 2

@@ -10,8 +10,8 @@ from ragcontract import CallFailed, Context, Response, check
 from ragcontract.record.dialogue import Inquiry
 from ragcontract.record.golden_questions import Question
 from tests.builders import golden
-from tests.record.workplace import Toy, Workplace
 from tests.record.test_recording import problems, rows_of
+from tests.record.workplace import Toy, Workplace
 
 HI, BYE = {"role": "user", "content": "Hi"}, {"role": "user", "content": "Bye"}
 HELLO, CIAO = {"role": "assistant", "content": "Hello"}, {"role": "assistant", "content": "Ciao"}

@@ -70,7 +70,7 @@ def test_all_that_is_wrong_is_reported_at_once(tmp_path: Path) -> None:
 
 
 def test_files_without_a_question_and_files_that_are_not_there_are_reported(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="golden.jsonl: is empty"):
+    with pytest.raises(InputError, match=r"golden\.jsonl: is empty"):
         chosen(tmp_path, [])
     with pytest.raises(InputError, match="no such file"):
         read_questions([str(tmp_path / "other.jsonl")], Selection())

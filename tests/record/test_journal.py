@@ -154,7 +154,8 @@ def test_what_repeats_are_lacking_is_known(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_reported_and_what_was_written_is_kept(tmp_path: Path) -> None:
-    journal = journals.Journal(Path("/dev/full").open("r+b"), tmp_path / "journal", read_only=True)
+    full = Path("/dev/full").open("r+b")  # noqa: SIM115 (the journal closes it)
+    journal = journals.Journal(full, tmp_path / "journal", read_only=True)
     with pytest.raises(OutputError, match=r"journal: cannot be written \(No space left on device\)"):
         journal.add(journals.Entry(query_id="q1", question_sha="0", repeat=1, attempts=1, ms=1.0))
     journal.close()

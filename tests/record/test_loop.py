@@ -12,8 +12,8 @@ from ragcontract import CallFailed, Context, InputError, Response
 from ragcontract.core import bounds
 from ragcontract.record.attempts import GRACE
 from ragcontract.record.watching import Case, Progress, Retry
-from tests.record.workplace import Toy, Workplace, finds
 from tests.record.test_recording import problems
+from tests.record.workplace import Toy, Workplace, finds
 
 LONG = 60  # s; a test that waits for it hangs
 Answer = Callable[[str, Context], Response]
@@ -86,10 +86,8 @@ def test_recording_stops_when_as_many_calls_hang_as_there_may_be(tmp_path: Path)
     with hanging("q1", "q2") as answer:
         toy = Toy(answer, concurrency=2)
         recording = Workplace(tmp_path, 9).record(toy, manner={"seconds": 0.1})
-    assert problems(recording) == [
-        "2 calls that took longer than 0.1 s still run and cannot be stopped; raise --timeout or --concurrency, "
-        "or use --isolate"
-    ]
+    (problem,) = problems(recording)
+    assert problem.startswith("2 calls that took longer than 0.1 s still run and cannot be stopped; raise --timeout")
     assert toy.ids == ["q1", "q2"]
     assert toy.calls == ["setup", "teardown"]
 
@@ -223,7 +221,7 @@ def test_everything_that_watches_is_called_from_one_thread(tmp_path: Path) -> No
     threads: set[int] = set()
 
     class Watched(list):  # type: ignore[type-arg]
-        def append(self, event: object) -> None:
+        def append(self, _event: object) -> None:
             threads.add(threading.get_ident())
 
     place.events = Watched()

@@ -1,7 +1,6 @@
 """Recording from Python: the run is one to check, and what is wrong is raised."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,26 +67,22 @@ def test_all_that_is_wrong_is_raised_at_once(questions: Path) -> None:
         record_run(search, golden=questions, **wrong)
     assert [problem.partition(": ")[0] for problem in raised.value.problems] == [
         "top",
-        "size",
         "rate",
         "on_failure",
+        "versions",
         "repeats",
     ]
 
 
-@pytest.fixture
-def short_secret(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def test_secrets_are_in_the_environment_and_not_too_short_to_hide(
+    questions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SHORT", "1234567")
     monkeypatch.delenv("ABSENT", raising=False)
-    return
-
-
-@pytest.mark.usefixtures("short_secret")
-def test_secrets_are_in_the_environment_and_not_too_short_to_hide(questions: Path) -> None:
     with pytest.raises(InputError) as raised:
         record_run(search, golden=questions, secrets=["SHORT", "ABSENT", "A B"])
     assert raised.value.problems == [
-        "--secret SHORT: has fewer than 8 characters, too few to keep it out of what is written",
-        "--secret ABSENT: there is no environment variable of this name",
-        "--secret 'A B': is no name of an environment variable",
+        "secrets: SHORT: has fewer than 8 characters, too few to keep it out of what is written",
+        "secrets: ABSENT: there is no environment variable of this name",
+        "secrets: 'A B': is no name of an environment variable",
     ]

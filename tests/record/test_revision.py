@@ -4,8 +4,8 @@ import subprocess
 from pathlib import Path
 
 from ragcontract.record.repository import commit_of
-from tests.record.workplace import Toy, Workplace
 from tests.record.test_recording import rows_of
+from tests.record.workplace import Toy, Workplace
 
 
 def revision(folder: Path, outputs: tuple[str, ...] = ()) -> str | None:

@@ -9,24 +9,31 @@ import click
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, files_option, find_paths, out_option
+from ragcontract.cli.options import CONFIG, GOLDEN, Decorate, find_paths, out_option
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
+from ragcontract.contract.defaults import InputPaths
+from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count
-from ragcontract.core.text import visible
+from ragcontract.core.text import shorten, visible
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs
-from ragcontract.http.secrets import Secrets, named
 from ragcontract.record.event_stream import Format
-from ragcontract.record.golden_questions import Selection
-from ragcontract.record.loop import Manner
+from ragcontract.record.given import TOP, Given, wrong_numbers
 from ragcontract.record.recording import Plan, Recording, planned, record
 from ragcontract.record.stopping import Stop
-from ragcontract.record.system import Surroundings
 from ragcontract.record.target import Target, read_target
-from ragcontract.record.wanted import NUMBERS, TOP, OnFailure, Wanted, rate_of, wrong_numbers, wrong_versions
+from ragcontract.record.wanted import OnFailure, Wanted
 from ragcontract.record.watchers import Watched, watchers
+
+# Options that are named otherwise than in Python; what is wrong with them begins with a name.
+NAMES = {"versions": "set", "secrets": "secret"}
+SHOWN = ("stream_answer_chars", "progress_every_seconds")
+
+
+def _several(option: str, name: str, help_text: str) -> Decorate:
+    return click.option(option, name, multiple=True, metavar=f"{option[2:].upper()}…", help=help_text)
 
 
 @click.command("record")
@@ -48,8 +55,8 @@ from ragcontract.record.watchers import Watched, watchers
 )
 @click.option("--repeats", type=int, default=1, metavar="N", help="Ask everything so many times, round by round. [1]")
 @click.option("--warmup", type=int, default=0, metavar="N", help="First ask so many questions that do not count. [0]")
-@files_option("--tag", "Ask only the questions with this tag; several add up. [all questions]")
-@files_option("--query", "Ask only the question with this id; several add up. [all questions]")
+@_several("--tag", "tags", "Ask only the questions with this tag; several add up. [all questions]")
+@_several("--query", "queries", "Ask only the question with this id; several add up. [all questions]")
 @click.option("--limit", type=int, metavar="N", help="Ask only the first so many of these questions. [all]")
 @click.option(
     "--on-failure",
@@ -65,7 +72,9 @@ from ragcontract.record.watchers import Watched, watchers
 @click.option(
     "--doc-id", metavar="EXPR", help="Where a result names its document: JMESPath over id, metadata and text."
 )
-@files_option("--secret", "An environment variable that the target may use as ${secret:NAME}; repeatable. [none]")
+@_several(
+    "--secret", "secrets", "An environment variable that the target may use as ${secret:NAME}; repeatable. [none]"
+)
 @click.option("--offline", is_flag=True, help="Download nothing to prepare the target.")
 @click.option("--isolate", is_flag=True, help="Run Python code in a process of its own, which can be stopped.")
 @click.option("--stream-out", metavar="FILE", help="Write what happens while it happens. [none]")
@@ -82,7 +91,7 @@ from ragcontract.record.watchers import Watched, watchers
 )
 @click.option("--details", metavar="FILE", help="Write what is known of the recording beside the run, as JSON. [none]")
 @click.option("--plan", is_flag=True, help="Say what would be asked, and stop.")
-def command(target: str, *, golden: Sequence[str], out: str, config: str | None, **given: Any) -> int:
+def command(target: str, *, golden: Sequence[str], config: str | None, **given: Any) -> int:
     """Ask a system every golden query and write what it did as a run.
 
     TARGET is module:attribute, file.py:attribute, or a YAML file that describes a service, a command or an index. The
@@ -92,36 +101,12 @@ def command(target: str, *, golden: Sequence[str], out: str, config: str | None,
     on where it ended. Exits 0 if the run is written, 2 if it is not, 130 if it was interrupted, never 1.
     """
     gc.enable()  # other commands are short; users' code may make garbage for hours
-    secrets, versions, rate = _checked(given)
     paths = find_paths(golden, (), config)
-    _check_outputs([out, given["details"], given["stream_out"]], [*paths.golden, *filter(None, [paths.config])])
-    surroundings = Surroundings(
-        secrets=secrets,
-        doc_id=given["doc_id"],
-        seconds=given["timeout"],
-        connect_seconds=given["connect_timeout"],
-        offline=given["offline"],
-        isolate=given["isolate"],
-    )
-    found = read_target(target, surroundings)
-    wanted = Wanted(
-        golden=paths.golden,
-        out=out,
-        manner=Manner(
-            top=given["top"] or max(TOP, *read_config(paths.config, BUILT_IN).cutoffs),
-            concurrency=given["concurrency"] or found.system.concurrency,
-            seconds=given["timeout"],
-            retries=given["retries"],
-            rate=rate,
-        ),
-        selection=Selection(tags=given["tag"], ids=given["query"], limit=given["limit"]),
-        repeats=given["repeats"],
-        warmup=given["warmup"],
-        on_failure=given["on_failure"],
-        versions=versions,
-        doc_id=given["doc_id"],
-        fresh=given["fresh"],
-    )
+    asked = _given(given, paths)
+    secrets = asked.known(os.environ)
+    _check_outputs([given["out"], given["details"], given["stream_out"]], paths)
+    found = read_target(target, asked.surroundings(os.environ))
+    wanted = asked.wanted(found.system)
     if given["plan"]:
         _say_plan(planned(wanted, found), wanted, found)
         return ExitCode.PASS
@@ -137,35 +122,28 @@ def command(target: str, *, golden: Sequence[str], out: str, config: str | None,
     return _finished(recording, wanted)
 
 
-def _check_outputs(outputs: Sequence[str | None], inputs: Sequence[str]) -> None:
+def _given(given: Mapping[str, Any], paths: InputPaths) -> Given:
+    """Return the options; raises InputError with all that is wrong with them."""
+    options = {name: given[name] for name in Given.__struct_fields__ if name in given}
+    options["top"] = (
+        given["top"] if given["top"] is not None else max(TOP, *read_config(paths.config, BUILT_IN).cutoffs)
+    )
+    versions = dict(pair.split("=", 1) for pair in given["versions"] if "=" in pair)
+    asked = Given(**{**options, "golden": paths.golden, "versions": versions})
+    wrong = [*asked.wrong(os.environ), *wrong_numbers({name: given[name] for name in SHOWN})]
+    problems = [f"--{NAMES.get(name, name.replace('_', '-') + ':')} {problem}" for name, problem in wrong]
+    if odd := [pair for pair in given["versions"] if "=" not in pair]:
+        problems.append(f"--set: expected NAME=VALUE, such as index_version=7, found {shorten(odd[0], bounds.NAME)!r}")
+    if problems:
+        raise InputError(problems)
+    return asked
+
+
+def _check_outputs(outputs: Sequence[str | None], paths: InputPaths) -> None:
     """Raise OutputError if a file cannot be written, or is one of the inputs."""
+    inputs = [*paths.golden, *([paths.config] if paths.config else [])]
     if problems := check_outputs([one for one in outputs if one is not None], existing_files(inputs)[0]):
         raise OutputError(problems)
-
-
-def _checked(given: Mapping[str, Any]) -> tuple[Secrets, dict[str, str], float | None]:
-    """Return what options mean; raises InputError with all that is wrong with them."""
-    numbers = wrong_numbers({name: given[name] for name in NUMBERS})
-    wrong = [f"--{name.replace('_', '-')}: {problem}" for name, problem in numbers]
-    rate = None if given["rate"] is None else rate_of(given["rate"])
-    if given["rate"] is not None and rate is None:
-        wrong.append(f"--rate: expected a rate such as 5/s or 300/min, found {given['rate']!r}")
-    versions = {}
-    for pair in given["versions"]:
-        name, equals, value = pair.partition("=")
-        if equals:
-            versions[name] = value
-        else:
-            wrong.append(f"--set: expected NAME=VALUE, such as index_version=7, found {pair!r}")
-    wrong += [f"--set {problem}" for problem in wrong_versions(versions)]
-    secrets = Secrets({})
-    try:
-        secrets = named(given["secret"], os.environ)
-    except InputError as error:
-        wrong += error.problems
-    if wrong:
-        raise InputError(wrong)
-    return secrets, versions, rate
 
 
 def _say_plan(plan: Plan, wanted: Wanted, target: Target) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ragcontract.record.wanted import rate_of, wrong_numbers, wrong_versions
+from ragcontract.core.run import VERSION_FIELDS
+from ragcontract.record.given import rate_of, wrong_numbers, wrong_versions
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,6 @@ def test_versions_are_those_of_a_run() -> None:
     assert wrong_versions({"index_version": "7"}) == []
     assert wrong_versions({"index_versoin": "7", "flavour": "x", "llm_model": ""}) == [
         "index_versoin: is no version; did you mean 'index_version'?",
-        "flavour: is no version; the versions of a run are embedding_model, index_version, chunking_version, "
-        "retriever_version, llm_model, prompt_version",
+        f"flavour: is no version; the versions of a run are {', '.join(VERSION_FIELDS)}",
         "llm_model: expected text of 1 to 2,000 characters",
     ]
