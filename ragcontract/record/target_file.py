@@ -119,8 +119,13 @@ def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of the file; ``record`` is stricter, since it knows which options fit together."""
-    made = json_schema(record_of(present({**KINDS, **AROUND}), KINDS, AROUND), null_is_absent=True)
-    made["$defs"]["RecordFile"]["oneOf"] = [{"required": [name]} for name in present(KINDS)]
+    modules = present({**KINDS, **AROUND})
+    made = json_schema(record_of(modules, KINDS, AROUND), null_is_absent=True)
+    definitions = made["$defs"]
+    for name, module in modules.items():  # each has a record of the same name, so theirs are those of the modules
+        definitions[name] = {**definitions.pop(f"{module}.Options"), "title": name}
+        definitions["RecordFile"]["properties"][name]["anyOf"][0]["$ref"] = f"#/$defs/{name}"
+    definitions["RecordFile"]["oneOf"] = [{"required": [name]} for name in present(KINDS)]
     return made
 
 

@@ -36,8 +36,8 @@ EVENTS: tuple[Event, ...] = (
 
 
 def stream_of(path: Path | str, *args: Any, warnings: list[str] | None = None, **options: Any) -> EventStream:
-    warn = [].append if warnings is None else warnings.append
-    return EventStream(str(path), *args, warn=warn, clock=lambda: TIME, **options)
+    said: list[str] = [] if warnings is None else warnings
+    return EventStream(str(path), *args, warn=said.append, clock=lambda: TIME, **options)
 
 
 def written(path: Path, *args: Any, **options: Any) -> bytes:

@@ -109,6 +109,6 @@ def test_what_cannot_be_read_ends_the_recording(system: System) -> None:
 
 def test_code_that_cannot_be_imported_ends_the_recording(system: System, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("import no_such_thing\n")
-    with pytest.raises(InputError, match="app.py: cannot be imported: ModuleNotFoundError"):
+    with pytest.raises(InputError, match=r"app.py: cannot be imported: ModuleNotFoundError"):
         system.setup()
     system.teardown()

@@ -143,8 +143,10 @@ REFUSED: Mapping[str, list[str]] = {
         'record.yml:1: python: expected an object, found "my_app:find"; write {"object": "my_app:find"}'
     ],
     "command: {each: python answer.py}": [
-        "record.yml:1: command.each: expected a list of arguments, as [python, answer.py], without a shell, found "
-        '"python answer.py" (text); write ["python answer.py"] for a list of one'
+        (
+            "record.yml:1: command.each: expected a list of arguments, as [python, answer.py], without a shell, found "
+            '"python answer.py" (text); write ["python answer.py"] for a list of one'
+        )
     ],
     "command: {}": ["record.yml: command: needs one of each and serve"],
     "command: {each: [a], serve: [b], ready: true}": ["record.yml: command: needs one of each and serve"],
@@ -153,8 +155,10 @@ REFUSED: Mapping[str, list[str]] = {
         "record.yml: command.folder: there is no folder nowhere",
     ],
     "command:\n  serve: [a]\n  environ:\n    KEY: ${secret:TOKEN}\n": [
-        "record.yml:4: command.environ.KEY: the secret TOKEN is not given: add --secret TOKEN to the command, and the "
-        "variable to its step"
+        (
+            "record.yml:4: command.environ.KEY: the secret TOKEN is not given: add --secret TOKEN to the command, and "
+            "the variable to its step"
+        )
     ],
     "python: {object: 'search.py:nothing'}": ["record.yml: search.py:nothing: search.py has no 'nothing'"],
 }
@@ -172,5 +176,5 @@ def test_a_secret_in_arguments_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nothing.yml"):
+    with pytest.raises(InputError, match=r"nothing\.yml"):
         target_of(tmp_path, "nothing.yml")
