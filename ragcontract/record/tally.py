@@ -32,7 +32,7 @@ class Tally:
         self.examples: dict[str, Failed] = {}
         self.in_a_row = 0
         self._started = now
-        self._recent: deque[float] = deque(maxlen=bounds.RECENT)
+        self.recent: deque[float] = deque(maxlen=bounds.RECENT)
 
     def restart(self, now: float) -> None:
         """Count the time from now on."""
@@ -47,7 +47,7 @@ class Tally:
             self.again += event.attempts > 1
             if event.failure is None:
                 self.in_a_row = 0
-                self._recent.append(event.ms)
+                self.recent.append(event.ms)
             else:
                 self._fail(Failed(query_id=event.query_id, repeat=event.repeat, failure=event.failure))
 
@@ -62,7 +62,7 @@ class Tally:
         """Return how far the recording is."""
         asked = self.done - self.kept
         rate = asked / max(now - self._started, 1e-9)
-        slowest = sorted(self._recent)
+        slowest = sorted(self.recent)
         return Progress(
             done=self.done,
             total=self.total,
