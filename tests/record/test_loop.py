@@ -61,7 +61,18 @@ def test_no_more_questions_are_under_way_than_are_allowed(tmp_path: Path) -> Non
         return finds()
 
     assert Workplace(tmp_path, 30).record(Toy(answer, concurrency=3)).error is None
-    assert most[0] == 3
+    assert most[0] <= 3
+
+
+def test_a_question_that_waits_for_another_attempt_keeps_its_place(tmp_path: Path) -> None:
+    def answer(_query: str, context: Context) -> Response:
+        if context.attempt == 1:
+            raise CallFailed("busy", "is busy", again=True)
+        return finds()
+
+    toy = Toy(answer)
+    assert Workplace(tmp_path, 2).record(toy).error is None
+    assert toy.ids == ["q1", "q1", "q2", "q2"]
 
 
 def test_a_call_that_takes_too_long_is_given_up_and_the_others_go_on(tmp_path: Path) -> None:
@@ -88,7 +99,7 @@ def test_recording_stops_when_as_many_calls_hang_as_there_may_be(tmp_path: Path)
         recording = Workplace(tmp_path, 9).record(toy, manner={"seconds": 0.1})
     (problem,) = problems(recording)
     assert problem.startswith("2 calls that took longer than 0.1 s still run and cannot be stopped; raise --timeout")
-    assert toy.ids == ["q1", "q2"]
+    assert sorted(toy.ids) == ["q1", "q2"]
     assert toy.calls == ["setup", "teardown"]
 
 
