@@ -169,6 +169,9 @@ HTML_OPEN_TAGS = 10  # tags; the table of tags; the others are folded
 HTML_TAGS = 200  # tags; the table of tags, folded ones included; the others are counted
 HTML_LINES = 100  # lines; a folded list; the others are counted
 
+# Calls over HTTP, of `record` and to GitHub
+HTTP_ANSWER = 16 << 20  # bytes; an answer, unpacked; the call fails
+
 # What is written to GitHub
 # GitHub accepts comments of 65,536 characters and summaries of 1 MiB, and shows ten annotations of each level for a
 # step; the action adds up to six warnings of its own. The runner cuts messages of annotations at 4,096 characters,

@@ -13,7 +13,7 @@ import yaml
 
 from ragcontract import action
 from ragcontract.github.delivery import World
-from ragcontract.github.failure import Timing
+from ragcontract.http.timing import Timing
 from ragcontract.guard import guarded
 from tests.fuzz import expectations
 from tests.fuzz.expectations import Broken, expect
