@@ -1,5 +1,6 @@
 """Sends one call and reads its answer: within a time and a size, and to no other host than the one it is meant for."""
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -71,8 +72,8 @@ def send(
     ``read_seconds``. Redirects are followed, so many of them, on the same host only.
     """
     end = time.monotonic() + seconds
-    read = seconds if read_seconds is None else min(read_seconds, seconds)
-    timeout = (min(connect_seconds, seconds), read)
+    read = min(seconds, math.inf if read_seconds is None else read_seconds)
+    timeout = (min(connect_seconds, seconds), read if read < math.inf else None)
     with Deadline(seconds) as deadline:
         while True:
             try:
@@ -85,7 +86,7 @@ def send(
             redirects -= 1
 
 
-def _once(session: requests.Session, call: Call, timeout: tuple[float, float]) -> Answered:
+def _once(session: requests.Session, call: Call, timeout: tuple[float, float | None]) -> Answered:
     response = session.request(
         call.method,
         call.url,
