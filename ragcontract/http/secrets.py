@@ -35,8 +35,8 @@ class Secrets:
 def named_secrets(names: Sequence[str], environ: Mapping[str, str]) -> Secrets:
     """Return the secrets that the command line names, from the environment; raises InputError with all problems.
 
-    A short value could not be told from other text, so it could not be kept out of what is written; one with line
-    breaks or other characters than ASCII's printable ones is no header.
+    A short value, or one of several words, could not be told from other text, so it could not be kept out of what is
+    written; one with line breaks or other characters than ASCII's printable ones is no header.
     """
     problems = [problem for name in names if (problem := _problem(name, environ.get(name)))]
     if problems:
@@ -51,8 +51,8 @@ def _problem(name: str, value: str | None) -> str:
         return f"--secret {name}: the environment variable {name} is not set, or empty"
     if len(value) < bounds.SECRET:
         return f"--secret {name}: the value is shorter than {bounds.SECRET} characters, so it could not be redacted"
-    if not re.fullmatch("[!-~]+(?: [!-~]+)*", value):
-        return f"--secret {name}: the value has a line break, or a character that no secret has, at an end or within"
+    if not re.fullmatch("[!-~]+", value):
+        return f"--secret {name}: the value has a space or a character in it that no header takes"
     return ""
 
 

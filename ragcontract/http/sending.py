@@ -15,7 +15,7 @@ from ragcontract.http.connections import Deadline
 
 PIECE = 1 << 16
 REDIRECTS = {301, 302, 303, 307, 308}
-KEEPS_METHOD = {307, 308}
+SEE_OTHER, KEEPS_METHOD = 303, {307, 308}
 UNSENT = {"connect_timeout", "proxy_error", "unreachable"}
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -78,8 +78,10 @@ def send(
         while True:
             try:
                 answered = _once(session, call, timeout)
-            except (requests.RequestException, HTTPError, UnicodeError, OSError) as error:
+            except (requests.RequestException, HTTPError, ValueError, OSError) as error:
                 raise _unanswered(error, over=deadline.over or time.monotonic() >= end) from None
+            if deadline.over:  # what was cut off may look like an answer
+                raise _unanswered(TimeoutError(), over=True)
             if answered.status not in REDIRECTS or "location" not in answered.headers or not redirects:
                 return answered
             call = _redirected(call, answered)
@@ -115,8 +117,8 @@ def _once(session: requests.Session, call: Call, timeout: tuple[float, float | N
 
 def _redirected(call: Call, answered: Answered) -> Call:
     """Return the call that a redirect asks for; another host must not get what is meant for this one."""
-    target = urljoin(call.url, answered.headers["location"])
     try:
+        target = urljoin(call.url, answered.headers["location"])
         before, after = urlsplit(call.url), urlsplit(target)
         upgraded = (_origin(before)[0], _origin(after)[0]) == ("http", "https") and before.port == after.port is None
         same = _origin(before) == _origin(after) or (upgraded and before.hostname == after.hostname)
@@ -124,9 +126,9 @@ def _redirected(call: Call, answered: Answered) -> Call:
         same = False
     if not same:
         raise Unanswered("redirect", f"the answer ({answered.status}) leads to another host, which is not followed")
-    if answered.status in KEEPS_METHOD or (answered.status == 301 and call.method != "POST"):  # noqa: PLR2004
-        return Call(method=call.method, url=target, headers=call.headers, json=call.json, form=call.form)
-    return Call(method="GET", url=target, headers=call.headers)
+    if answered.status == SEE_OTHER or (answered.status not in KEEPS_METHOD and call.method == "POST"):
+        return Call(method="GET", url=target, headers=call.headers)
+    return Call(method=call.method, url=target, headers=call.headers, json=call.json, form=call.form)
 
 
 def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:
