@@ -98,9 +98,8 @@ class Chat:
         end = time.monotonic() + context.seconds
         found = self._retriever.ask(query, context)
         written = self._prompt.context(found.results)
-        kept = replace(
-            found, context_chars=len(written.text), retrieved_contexts=written.seen or found.retrieved_contexts
-        )
+        seen = found.retrieved_contexts if written.seen is None else written.seen
+        kept = replace(found, context_chars=len(written.text), retrieved_contexts=seen)
         values = values_of(query, context)
         headers = self._filled_headers(values)
         if context.traceparent:

@@ -19,7 +19,7 @@ class Written(Struct, frozen=True, kw_only=True):
     """A context; ``seen`` are the texts in it if some were cut, and None if they are those of the results."""
 
     text: str
-    seen: tuple[str, ...] | None
+    seen: list[str] | None
 
 
 class Prompt:
@@ -51,7 +51,7 @@ class Prompt:
         whole = "\n\n".join(head + text for head, text in zip(heads, texts, strict=True))
         if len(whole) <= self._most:
             return Written(text=whole, seen=None)
-        return Written(text=whole[: self._most], seen=tuple(self._seen(heads, texts)))
+        return Written(text=whole[: self._most], seen=self._seen(heads, texts))
 
     def _seen(self, heads: Sequence[str], texts: Sequence[str]) -> list[str]:
         left, seen = self._most, []
