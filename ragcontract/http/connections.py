@@ -8,6 +8,7 @@ import contextlib
 import math
 import socket
 import threading
+import time
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,15 +28,12 @@ class Deadline:
         self._seconds = seconds
         self._connections: set[Any] = set()
         self._lock = threading.Lock()
-        self._timer: threading.Timer | None = None
 
     def __enter__(self) -> Self:
         """Begin to count."""
         _thread.deadline = self
         if self._seconds < math.inf:
-            self._timer = threading.Timer(min(self._seconds, threading.TIMEOUT_MAX), self._end)
-            self._timer.daemon = True
-            self._timer.start()
+            _WATCH.add(self, time.monotonic() + self._seconds)
         return self
 
     def __exit__(
@@ -43,8 +41,7 @@ class Deadline:
     ) -> None:
         """Leave the connections alone from now on."""
         _thread.deadline = None
-        if self._timer is not None:
-            self._timer.cancel()
+        _WATCH.remove(self)
         with self._lock:
             self._connections.clear()
 
@@ -56,7 +53,8 @@ class Deadline:
             connection.deadline = self
             self._connections.add(connection)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Shut the connections down; what reads from them fails."""
         with self._lock:
             self.over = True
             for connection in self._connections:
@@ -65,6 +63,48 @@ class Deadline:
                     with contextlib.suppress(OSError):
                         # Not the method of a TLS socket, which would forget what another thread reads from.
                         socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
+
+
+class _Watch:
+    """One thread for all deadlines, which begins with the first: a thread for each would cost more than a call."""
+
+    def __init__(self) -> None:
+        self._ends: dict[Deadline, float] = {}
+        self._changed = threading.Condition()
+        self._wakes = math.inf
+        self._started = False
+
+    def add(self, deadline: Deadline, end: float) -> None:
+        """End a call at this time of the monotonic clock, unless it is removed before."""
+        with self._changed:
+            self._ends[deadline] = end
+            if not self._started:
+                threading.Thread(target=self._run, name="deadlines", daemon=True).start()
+                self._started = True
+            elif end < self._wakes:
+                self._changed.notify()
+
+    def remove(self, deadline: Deadline) -> None:
+        """Forget a call that is done."""
+        with self._changed:
+            self._ends.pop(deadline, None)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                now = time.monotonic()
+                over = [deadline for deadline, end in self._ends.items() if end <= now]
+                for deadline in over:
+                    del self._ends[deadline]
+                if not over:
+                    # What is added later ends later, as a rule; the thread sleeps on then.
+                    self._wakes = min(self._ends.values(), default=math.inf)
+                    self._changed.wait(min(self._wakes - now, threading.TIMEOUT_MAX))
+            for deadline in over:
+                deadline.end()
+
+
+_WATCH = _Watch()
 
 
 class _Watched:

@@ -6,7 +6,6 @@ A proxy or a server may echo a request's header in an error, a link or an addres
 import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
-from html import escape
 from json import dumps
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +13,7 @@ from urllib.parse import quote
 REDACTED = "***"
 # Of each form of a secret, every piece of 12 characters contains one of the windows of 8 that start at every fifth.
 WINDOW, STEP = 8, 5
+IN_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 MARK = "\0"  # in place of a piece of a secret, and part of the word around it
 
 
@@ -40,6 +40,8 @@ class Redaction:
 
     def json(self, value: Any) -> Any:
         """Return decoded JSON without the secret in any of its texts or keys."""
+        if not self._windows:
+            return value
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
@@ -57,7 +59,7 @@ def _forms(secret: str) -> Iterator[str]:
     data = secret.encode(errors="surrogateescape")
     yield from (secret, quote(data, safe=""), data.hex(), data.hex().upper())
     in_json = dumps(secret)[1:-1]
-    yield from (escape(secret), in_json, in_json.replace("/", r"\/"))
+    yield from (secret.translate(IN_HTML), in_json, in_json.replace("/", r"\/"))
     for offset in range(3):
         # The first and the last characters also depend on what stands before and behind the secret.
         for encode in (b64encode, urlsafe_b64encode):

@@ -68,6 +68,7 @@ def send(
 ) -> Answered:
     """Send a call and return the answer, whatever its status; raises :class:`Unanswered`.
 
+    A setting of the machine that is wrong, such as a file of certificates that does not exist, raises OSError.
     It ends after ``seconds``, or if there is no connection after ``connect_seconds``, or if nothing is received for
     ``read_seconds``. Redirects are followed, so many of them, on the same host only.
     """
@@ -78,7 +79,7 @@ def send(
         while True:
             try:
                 answered = _once(session, call, timeout)
-            except (requests.RequestException, HTTPError, ValueError, OSError) as error:
+            except (requests.RequestException, HTTPError, ValueError, TimeoutError, ConnectionError) as error:
                 raise _unanswered(error, over=deadline.over or time.monotonic() >= end) from None
             if deadline.over:  # what was cut off may look like an answer
                 raise _unanswered(TimeoutError(), over=True)

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten, visible
 from ragcontract.http.pauses import asked_pause
 from ragcontract.http.sending import Answered, Call, Unanswered, send
@@ -72,6 +73,10 @@ class Service:
             )
         except Unanswered as error:
             raise CallFailed(error.kind, f"{shown(call.url)}: {error}", again=error.kind in AGAIN) from None
+        except OSError as error:
+            raise InputError(
+                [f"{shown(call.url)}: cannot be called from this machine: {visible(str(error))}"]
+            ) from error
 
     def _refused(self, call: Call, answered: Answered, content: Any) -> CallFailed:
         status = answered.status

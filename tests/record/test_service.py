@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
 from ragcontract.http.secrets import Secrets
 from ragcontract.http.sending import Call
 from ragcontract.http.timing import Timing
@@ -101,6 +102,12 @@ def test_a_refused_connection_may_be_there_next_time() -> None:
     with pytest.raises(CallFailed) as raised:
         called(refused())
     assert (raised.value.kind, raised.value.again, raised.value.detail) == ("unreachable", True, None)
+
+
+def test_certificates_that_are_not_there_are_a_problem_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "none.pem")
+    with pytest.raises(InputError, match=r"cannot be called from this machine: .*none\.pem"):
+        called("https://127.0.0.1:1")
 
 
 def test_without_time_nothing_is_sent() -> None:
