@@ -16,6 +16,7 @@ from ragcontract.record.document_ids import DocumentIds
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.service import keys_in
 
+Search = Callable[[Any], Any]
 EmptyResults = Literal["error", "accept"]
 RESULT_FIELDS = ("doc_id", "score", "chunk_id", "text", "metadata")
 
@@ -48,6 +49,16 @@ OBJECTS = ("tool_calls", "messages")
 MAPPINGS = ("usage", "metadata")
 
 
+def searching(expression: str) -> Search | str:
+    """Return the function that finds what a JMESPath expression stands for, or what is wrong with the expression."""
+    try:
+        search: Search = jmespath.compile(expression).search
+    except JMESPathError as error:
+        reason = str(error).partition("\n")[0]
+        return f"is not a JMESPath expression: {shorten(repr(expression), bounds.VALUE)} ({reason})"
+    return search
+
+
 class AnswerMapping:
     """Makes a response of decoded JSON; ``problems`` says which expressions are none."""
 
@@ -62,16 +73,15 @@ class AnswerMapping:
         self._doc_ids, self._explicit_ids, self._empty = doc_ids, explicit_ids, empty
         expressions = {name: text for name, text in asdict(fields or AS_IN_ROWS).items() if text is not None}
         self._expressions: Mapping[str, str] = expressions
-        self._searches = {name: search for name, text in expressions.items() if (search := self._compiled(name, text))}
+        compiled = {name: self._compiled(f"response.{name}", text) for name, text in expressions.items()}
+        self._searches = {name: search for name, search in compiled.items() if search}
         if not {"results", "answer"} & set(expressions):
             self.problems.append("response: say where the results are (`results:`), or the answer (`answer:`)")
 
-    def _compiled(self, name: str, expression: str) -> Callable[[Any], Any] | None:
-        try:
-            search: Callable[[Any], Any] = jmespath.compile(expression).search
-        except JMESPathError as error:
-            reason = str(error).partition("\n")[0]
-            self.problems.append(f"response.{name}: is not a JMESPath expression: {expression!r} ({reason})")
+    def _compiled(self, at: str, expression: str) -> Search | None:
+        search = searching(expression)
+        if isinstance(search, str):
+            self.problems.append(f"{at}: {search}")
             return None
         return search
 
@@ -97,7 +107,7 @@ class AnswerMapping:
             **mappings,
         )
 
-    def _found(self, name: str, search: Callable[[Any], Any], content: Any) -> Any:
+    def _found(self, name: str, search: Search, content: Any) -> Any:
         try:
             return search(content)
         except JMESPathError as error:

@@ -1,6 +1,7 @@
 """Calls to a recorded service: what its answers mean for the attempt, and for the ones after it."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +21,10 @@ AGAIN_STATUSES = {408, 409, 429}
 KEPT_OPEN = 128
 
 
+def _decoded(answered: Answered) -> Any:
+    return json.loads(answered.content)
+
+
 class Service:
     """A service on one host. What it answers is returned without secrets, whatever it echoes."""
 
@@ -36,11 +41,14 @@ class Service:
         """Close the connections."""
         self._session.close()
 
-    def json(self, call: Call, seconds: float) -> tuple[Any, Answered]:
-        """Return the decoded JSON of a successful answer, and that answer as it came; raises CallFailed."""
+    def json(self, call: Call, seconds: float, *, decode: Callable[[Answered], Any] = _decoded) -> tuple[Any, Answered]:
+        """Return the decoded JSON of a successful answer, and that answer as it came; raises CallFailed.
+
+        ``decode`` reads an answer that is more than JSON; it raises ValueError for what it cannot read.
+        """
         answered = self._answered(call, seconds)
         try:
-            content = self._secrets.redacted(json.loads(answered.content))
+            content = self._secrets.redacted(decode(answered))
         except (ValueError, RecursionError):
             content = None
             if 200 <= answered.status < 300:  # noqa: PLR2004

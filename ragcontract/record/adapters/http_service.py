@@ -11,11 +11,12 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten
-from ragcontract.http.sending import Call
+from ragcontract.http.sending import Answered, Call
 from ragcontract.http.sessions import TrustEnv
-from ragcontract.record.answer_mapping import AnswerMapping, EmptyResults, Fields
+from ragcontract.record.answer_mapping import AnswerMapping, EmptyResults, Fields, searching
 from ragcontract.record.asked import Context, Response
 from ragcontract.record.document_ids import DocumentIds
+from ragcontract.record.event_stream import read_stream
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.service import Service, shown
 from ragcontract.record.system import Surroundings
@@ -30,7 +31,8 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `record.yml` says under ``http``.
 
     ``json`` and ``form`` are the body, ``query`` goes behind the address; texts in them and in ``headers`` may have
-    placeholders. ``response`` says where in the answer the fields of a row are.
+    placeholders. ``response`` says where in the answer the fields of a row are. ``sse`` says where in each event of a
+    streamed answer its text is; ``response`` finds the whole ``text`` and all ``events`` then.
     """
 
     url: str
@@ -41,6 +43,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     form: Mapping[str, Any] | None = None
     response: Fields | None = None
     empty_results: EmptyResults = "error"
+    sse: str | None = None
     trust_env: TrustEnv = "auto"
     doc_id: str | None = None
 
@@ -65,8 +68,9 @@ class HttpService:
         self._json = Template(options.json, secrets, at="http.json")
         self._form = None if options.form is None else Template(options.form, secrets, at="http.form")
         expression = surroundings.doc_id or options.doc_id
+        self._text_of = None if options.sse is None else searching(options.sse)
         self._mapping = AnswerMapping(
-            options.response,
+            options.response or (None if options.sse is None else Fields(answer="text")),
             doc_ids=DocumentIds(expression),
             explicit_ids=expression is not None,
             empty=options.empty_results,
@@ -78,6 +82,7 @@ class HttpService:
             *self._query.problems,
             *self._json.problems,
             *([] if self._form is None else self._form.problems),
+            *([f"http.sse: {self._text_of}"] if isinstance(self._text_of, str) else []),
             *(f"http.{problem}" for problem in self._mapping.problems),
         ]
         if problems:
@@ -109,11 +114,16 @@ class HttpService:
             json=self._json.filled(values),
             form=None if self._form is None else _fields(self._form.filled(values)),
         )
-        content, answered = self._service.json(call, context.seconds)
+        content, answered = self._service.json(call, context.seconds, decode=self._decoded)
         try:
             return self._mapping.response(content)
         except CallFailed as failure:
             raise CallFailed(failure.kind, str(failure), detail=self._service.detail(answered)) from None
+
+    def _decoded(self, answered: Answered) -> Any:
+        if self._text_of is None or isinstance(self._text_of, str):
+            return json.loads(answered.content)
+        return read_stream(answered, self._text_of)
 
     def versions(self) -> Mapping[str, str]:
         """Return nothing: what answers is not known."""

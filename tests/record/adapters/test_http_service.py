@@ -1,5 +1,6 @@
 """A service over HTTP as a system: what it is sent, what it gives back, and which options are refused."""
 
+import json
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -119,6 +120,44 @@ def test_an_answer_without_results_fails_with_what_it_was() -> None:
     }
 
 
+def events(*data: Any) -> Reply:
+    """Return a streamed answer."""
+    lines = [one if isinstance(one, str) else f"data: {json.dumps(one)}\r\n\r\n" for one in data]
+    return Reply(content="".join(lines).encode(), headers={"Content-Type": "text/event-stream; charset=utf-8"})
+
+
+def test_a_streamed_answer_is_put_together() -> None:
+    pieces = [{"delta": "Thirty "}, ": a comment\n\n", {"delta": None}, {"sources": ["a", "b"]}, {"delta": "däys."}]
+    reply = events("event: x\nid: 1\n\n", *pieces, "data: [DONE]\n\n")
+    response, _ = asked(reply, sse="delta")
+    assert response == Response(response="Thirty däys.")
+    fields = {"answer": "text", "results": "events[?sources] | [0].sources"}
+    response, _ = asked(reply, sse="delta", response=fields)
+    assert response == Response(response="Thirty däys.", results=[{"doc_id": "a"}, {"doc_id": "b"}])
+
+
+def test_data_of_an_event_may_have_several_lines() -> None:
+    response, _ = asked(events('data: {"delta":\ndata:"a"}\n\n', 'data: {"delta": "b"}'), sse="delta")
+    assert response.response == "ab"
+
+
+def test_a_secret_that_is_streamed_in_pieces_is_redacted() -> None:
+    response, _ = asked(events({"d": f"key {TOKEN[:9]}"}, {"d": TOKEN[9:]}), sse="d")
+    assert response.response == "key ***"
+
+
+def test_an_answer_that_is_not_streamed_is_read_as_it_is() -> None:
+    response, _ = asked(Reply(content={"text": "at once"}), sse="delta")
+    assert response.response == "at once"
+
+
+@pytest.mark.parametrize("data", ["data: {\n\n", 'data: {"delta": {}}\n\n'])
+def test_a_stream_that_cannot_be_read_is_a_failure(data: str) -> None:
+    with pytest.raises(CallFailed) as raised:
+        asked(events(data), sse="sum(delta)")
+    assert raised.value.kind == "not_json"
+
+
 def test_a_redirect_keeps_the_secret_within_the_host() -> None:
     headers = {"Authorization": "Bearer ${secret:TOKEN}"}
     moved = Reply(status=307, headers={"Location": "/new"})
@@ -175,10 +214,11 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         json={"a": 1},
         form={"b": "{nonsense}"},
         response={"answer": "a["},
+        sse="b[",
     )
     assert [problem.partition(": ")[0] for problem in found] == [
         "http.url", "http.headers", "http.method", "http", "http.headers.Z", "http.query.q", "http.form.b",
-        "http.response.answer",
+        "http.sse", "http.response.answer",
     ]  # fmt: skip
     assert "`json` and `form` are both the body; remove one of them" in found[3]
 
