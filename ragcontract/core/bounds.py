@@ -171,13 +171,11 @@ HTML_LINES = 100  # lines; a folded list; the others are counted
 
 # Calls over HTTP, of `record` and to GitHub
 HTTP_ANSWER = 16 << 20  # bytes; an answer, unpacked; the call fails
-SERVICE_PAUSE = 600  # s; the pause that a recorded service asks for; it is asked again after this time
 SERVICE_REDIRECTS = 5  # redirects; those of a recorded service, within its host; the attempt fails
 SERVICE_SNIPPET = 2_000  # characters; `response_snippet` in `error_detail`; cut, with an ellipsis
 SERVICE_REASON = 200  # characters; the reason that a recorded service gives, in a message; cut, with an ellipsis
 SERVICE_NAMES = 20  # names; the keys of an answer in which nothing is found, in a message; left out
 SERVER_MODELS = 50  # models; those of a server, in the details of a recording; left out
-SECRET = 8  # characters; the value of a secret, at least; exit code 2
 
 # What is written to GitHub
 # GitHub accepts comments of 65,536 characters and summaries of 1 MiB, and shows ten annotations of each level for a

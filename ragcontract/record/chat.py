@@ -53,15 +53,15 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     trust_env: TrustEnv = "auto"
 
 
-def chat(retriever: System, options: Options, surroundings: Surroundings) -> System:
+def around(options: Options, system: System, surroundings: Surroundings) -> System:
     """Return a system that retrieves with one and answers; raises InputError with what is wrong with the options."""
-    return Chat(retriever, options, surroundings)
+    return Chat(options, system, surroundings)
 
 
 class Chat:
     """A retriever and a model behind it."""
 
-    def __init__(self, retriever: System, options: Options, surroundings: Surroundings) -> None:
+    def __init__(self, options: Options, retriever: System, surroundings: Surroundings) -> None:
         """Store the parts and read the templates."""
         self.concurrency = retriever.concurrency
         self._retriever = retriever

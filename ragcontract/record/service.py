@@ -95,7 +95,7 @@ class Service:
             "http_error",
             f"{shown(call.url)} answered {status}: {self._short(reason)}",
             again=again,
-            pause=None if pause is None else min(pause, float(bounds.SERVICE_PAUSE)),
+            pause=pause,
             detail=self.detail(answered),
         )
 

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.core.errors import InputError
 from ragcontract.github.failure import GitHubError
-from ragcontract.http.secrets import named_secrets
 from ragcontract.http.sending import Call
 from ragcontract.record.answer_mapping import AnswerMapping, Fields
 from ragcontract.record.document_ids import DocumentIds
@@ -51,10 +49,6 @@ def redirects(_: Lab, count: int) -> bool:
     return bool(found == [])
 
 
-def a_pause(_: Lab, seconds: int) -> bool:
-    return bool(called(Reply(status=429, headers={"Retry-After": str(seconds)})).pause == seconds)
-
-
 def a_snippet(_: Lab, size: int) -> bool:
     return bool(called(Reply(status=500, content=b"x" * size)).detail["response_snippet"] == "x" * size)
 
@@ -79,22 +73,11 @@ def models(_: Lab, count: int) -> bool:
     return how is not None and len(how["server_models"]) == count
 
 
-def a_secret(_: Lab, size: int) -> bool:
-    try:
-        named_secrets(["A"], {"A": "s" * size})
-    except InputError as error:
-        assert "is shorter than" in str(error)  # noqa: PT017
-        return False
-    return True
-
-
 CASES: Cases = {
     "HTTP_ANSWER": Case(an_answer, small=10_000),
-    "SERVICE_PAUSE": Case(a_pause),
     "SERVICE_REDIRECTS": Case(redirects),
     "SERVICE_SNIPPET": Case(a_snippet),
     "SERVICE_REASON": Case(a_reason),
     "SERVICE_NAMES": Case(names),
     "SERVER_MODELS": Case(models),
-    "SECRET": Case(a_secret, past=lambda least: least - 1),
 }

@@ -9,7 +9,7 @@ from msgspec import Struct
 from ragcontract.core.errors import InputError
 from ragcontract.http.secrets import Secrets
 from ragcontract.record.asked import Context, Response
-from ragcontract.record.chat import Options, chat
+from ragcontract.record.chat import Options, around
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.system import Surroundings, System
 from tests.http.service import Reply, Service, refused
@@ -63,7 +63,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 def with_model(url: str, found: Response | None = None, **options: Any) -> System:
     retriever = Retriever(Response(results=RESULTS) if found is None else found)
     surroundings = Surroundings(secrets=Secrets({"KEY": TOKEN}))
-    return chat(retriever, Options(**{"base_url": f"{url}/v1", "model": "m"} | options), surroundings)
+    return around(Options(**{"base_url": f"{url}/v1", "model": "m"} | options), retriever, surroundings)
 
 
 def asked(
@@ -94,7 +94,7 @@ def fails(reply: Reply, **more: Any) -> CallFailed:
 
 def unusable(**options: Any) -> list[str]:
     with pytest.raises(InputError) as raised:
-        chat(Retriever(Response()), Options(**{"base_url": "http://h"} | options), Surroundings())
+        around(Options(**{"base_url": "http://h"} | options), Retriever(Response()), Surroundings())
     return raised.value.problems
 
 
@@ -309,7 +309,7 @@ def test_a_retriever_that_fails_leaves_nothing() -> None:
         def ask(self, query: str, _context: Context) -> Response:
             raise CallFailed("gone", query)
 
-    system = chat(Broken(Response()), Options(base_url="http://h", model="m"), Surroundings())
+    system = around(Options(base_url="http://h", model="m"), Broken(Response()), Surroundings())
     with pytest.raises(CallFailed, match="q") as raised:
         system.ask("q", CONTEXT)
     assert raised.value.partial is None
@@ -340,7 +340,7 @@ def test_no_echo_of_the_key_is_passed_on() -> None:
 def test_the_retriever_is_prepared_and_released() -> None:
     retriever = Retriever(Response(results=RESULTS))
     with Service(Reply(content=ANSWER)) as service:
-        system = chat(retriever, Options(base_url=service.url, model="m"), Surroundings())
+        system = around(Options(base_url=service.url, model="m"), retriever, Surroundings())
         system.setup()
         system.ask("q", CONTEXT)
         system.teardown()

@@ -16,8 +16,8 @@ from ragcontract.http.sessions import TrustEnv
 from ragcontract.record.answer_mapping import AnswerMapping, EmptyResults, Fields, searching
 from ragcontract.record.asked import Context, Response
 from ragcontract.record.document_ids import DocumentIds
-from ragcontract.record.event_stream import read_stream
 from ragcontract.record.failed import CallFailed
+from ragcontract.record.server_events import read_stream
 from ragcontract.record.service import Service, shown
 from ragcontract.record.system import Surroundings
 from ragcontract.record.templates import Template, values_of
