@@ -215,3 +215,20 @@ READ = 20  # s; the time between two bytes of an answer; the call is tried again
 TRIES = 6  # tries; a call; the comment is given up, with a warning
 FIRST_PAUSE = 1  # s; the pause before the second try; doubled with each try
 LIMITED_PAUSE = 60  # s; the first pause after a rate limit that GitHub names no time for; doubled with each try
+
+# Recording
+RETURNED = 100_000  # items; a list that a recorded system returns; exit code 2
+RETURNED_SHOWN = 200  # characters; what a recorded system returned, in a message; cut, with an ellipsis
+FAILURE = 1_000  # characters; the message of an exception of a recorded system; cut, with an ellipsis
+LOOP_CANCELLING = 1  # s; an asynchronous function of a recorded system, after its time; it is left alone
+LOOP_CLOSING = 5  # s; asynchronous code of a recorded system that is cancelled; it is left alone
+COMMAND_ANSWER = 16 << 20  # bytes; what a recorded command writes for one question; the question fails
+STDERR_TAIL = 2_048  # bytes; the end of what a recorded command writes to standard error, in a message; cut
+STRAY_LINES = 1_000  # lines; what a recorded command writes beside its answers; the others are not passed on
+RESTARTS = 3  # restarts; a recorded command, in a row without an answer; exit code 2
+READY = 600  # s; a recorded command that says when it is ready, and is not; exit code 2
+STOPPING = 5  # s; a recorded command that is to end; it is killed
+GIT = 10  # s; git, asked for the commit of what is recorded; counts as unknown
+TARGET_SOURCE = 16 << 20  # bytes; a file that a target names; it may change without the recording being begun anew
+STREAMED_DOCUMENTS = 10  # documents; a question in `--stream-out`; the others are left out
+DETAILED_FAILURES = 1_000  # failures; those that `--details` describes; the others are counted

@@ -44,7 +44,7 @@ def check_existing(outputs: Iterable[str]) -> list[str]:
 
 def goes_to_stdout(output: str) -> bool:
     """Return whether a path is the standard output of this process."""
-    return _descriptor(output) == STDOUT
+    return descriptor_of(output) == STDOUT
 
 
 def write_files(contents: Mapping[str, Content]) -> list[Path]:
@@ -142,7 +142,7 @@ def take_after(new: Path, old: Path) -> None:
 
 
 def _write_device(output: str, content: Content) -> None:
-    descriptor = _descriptor(output)
+    descriptor = descriptor_of(output)
     # Opening it by name would truncate a standard output that is redirected to a file.
     with Path(output).open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb") as stream:
         stream.writelines(_parts(content))
@@ -158,7 +158,7 @@ def _not_writable(output: str) -> str | None:
     if output.endswith(("/", os.sep)):
         return "is a folder; name a file in it"
     try:
-        if (descriptor := _descriptor(output)) is not None:
+        if (descriptor := descriptor_of(output)) is not None:
             os.fstat(descriptor)
             return None
         return _not_writable_file(Path(output).resolve())
@@ -186,10 +186,11 @@ def _not_writable_file(path: Path) -> str | None:
 
 def _is_device(output: str) -> bool:
     path = Path(output)
-    return _descriptor(output) is not None or (path.exists() and not path.is_file() and not path.is_dir())
+    return descriptor_of(output) is not None or (path.exists() and not path.is_file() and not path.is_dir())
 
 
-def _descriptor(output: str) -> int | None:
+def descriptor_of(output: str) -> int | None:
+    """Return the descriptor of this process that a path such as ``/dev/stdout`` means; None for other paths."""
     if output in {"/dev/stdout", "/dev/stderr"}:
         return STDOUT if output == "/dev/stdout" else STDERR
     found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", output)

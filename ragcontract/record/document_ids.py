@@ -1,10 +1,7 @@
 """Which document a retrieved text comes from, where a framework leaves that to its users."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
-
-import jmespath
-from jmespath.exceptions import JMESPathError
 
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten
@@ -23,10 +20,7 @@ class DocumentIds:
         ``file``, and otherwise the result's own id.
         """
         self._expression = expression
-        try:
-            self._search = None if expression is None else jmespath.compile(expression).search
-        except JMESPathError as error:
-            raise InputError([f"doc_id: is not a JMESPath expression: {expression!r} ({error})"]) from error
+        self._search = None if expression is None else _compiled(expression)
 
     def of(self, *, own: str | None, metadata: Mapping[str, Any], text: str | None = None) -> str:
         """Return the id of a result's document; raises CallFailed if there is none. ``own`` is the result's id."""
@@ -40,3 +34,15 @@ class DocumentIds:
             message = f"a result names no document under {looked} (its metadata has: {names}); say where with --doc-id"
             raise CallFailed("no_doc_id", shorten(message, 500))
         return str(found)
+
+
+def _compiled(expression: str) -> Callable[[Any], Any]:
+    try:
+        import jmespath  # an extra, which plain functions do not need
+    except ModuleNotFoundError as error:
+        raise InputError(["doc_id: an expression needs jmespath: pip install 'rag-contract[record]'"]) from error
+    try:
+        search: Callable[[Any], Any] = jmespath.compile(expression).search
+    except jmespath.exceptions.JMESPathError as error:
+        raise InputError([f"doc_id: is not a JMESPath expression: {expression!r} ({error})"]) from error
+    return search

@@ -1,10 +1,11 @@
 """The seam between the recording and what is recorded."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ragcontract.http.secrets import NO_SECRETS, Secrets
 from ragcontract.record.asked import Context, Response
@@ -47,7 +48,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
     Paths are relative to ``folder``. ``doc_id`` is a JMESPath expression over ``id``, ``metadata`` and ``text`` of a
     result. An attempt is given up after ``seconds``, a connection that is not made after ``connect_seconds``. With
-    ``offline``, nothing is downloaded to prepare the system.
+    ``offline``, nothing is downloaded to prepare the system. With ``isolate``, Python code has its own process.
+    ``environ`` is the environment, which says whether somebody from outside may have changed the target.
     """
 
     folder: Path = Path()
@@ -56,3 +58,5 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     seconds: float = 30
     connect_seconds: float = 10
     offline: bool = False
+    isolate: bool = False
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)

@@ -7,7 +7,18 @@ from typing import Any
 import pytest
 
 from ragcontract.core import bounds
-from tests.bounds import answers, calls, compared_texts, inputs, messages, reports, said, scores, to_github
+from tests.bounds import (
+    answers,
+    calls,
+    compared_texts,
+    inputs,
+    messages,
+    record_targets,
+    reports,
+    said,
+    scores,
+    to_github,
+)
 from tests.bounds.lab import Case, Cases, Lab
 from tests.github.standin import GitHub
 
@@ -17,6 +28,7 @@ CASES: Cases = {
     **compared_texts.CASES,
     **inputs.CASES,
     **messages.CASES,
+    **record_targets.CASES,
     **reports.CASES,
     **said.CASES,
     **scores.CASES,

@@ -1,0 +1,74 @@
+"""What an exception of a user's code says about the attempt: whether another one may succeed."""
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ragcontract.core.errors import InputError
+from ragcontract.http.secrets import Secrets
+from ragcontract.record.failed import CallFailed
+from ragcontract.record.plain_values import part
+from ragcontract.record.user_code import described, place_of
+
+TOO_BUSY = frozenset({408, 409, 429, *range(500, 600)})
+# Of the OSErrors, those that are the same tomorrow: the others are about connections.
+_ABOUT_FILES = (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError)
+# Clients of HTTP and of models name their exceptions so, and derive few of them from Python's.
+_PASSING = re.compile(r"(Timeout|Timedout|Connect|Connection|RateLimit|Unavailable|Overloaded|RemoteProtocol|Network)")
+_SUFFIX = re.compile(r"(Error|Exception|Timeout)$")
+
+
+def failure_of(error: BaseException) -> CallFailed:
+    """Return the failed attempt for an exception that a user's code raised."""
+    status = _status(error)
+    detail: dict[str, Any] = {"type": _full_name(error)}
+    if at := place_of(error):
+        detail["at"] = at
+    if status is not None:
+        detail["status_code"] = status
+    again = status in TOO_BUSY if status is not None else _is_passing(error)
+    kind = "timeout" if isinstance(error, TimeoutError) and status is None else "exception"
+    return CallFailed(kind, described(error), again=again, pause=_pause(error), detail=detail)
+
+
+@contextmanager
+def blanked(secrets: Secrets) -> Iterator[None]:
+    """Take secrets out of what a system's failures say."""
+    try:
+        yield
+    except CallFailed as failed:
+        failed.args = (secrets.redacted(str(failed)),)
+        failed.detail = secrets.redacted(failed.detail)
+        raise
+    except InputError as error:
+        raise InputError(secrets.redacted(error.problems)) from error
+
+
+def _status(error: BaseException) -> int | None:
+    """Return the status of an answer over HTTP that an exception is about."""
+    found = [getattr(error, "status_code", None), part(getattr(error, "response", None), "status_code")]
+    return next((one for one in found if type(one) is int), None)
+
+
+def _is_passing(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return not isinstance(error, _ABOUT_FILES)
+    names = [cls.__name__ for cls in type(error).__mro__ if cls.__module__ != "builtins"]
+    return any(_PASSING.search(name) and _SUFFIX.search(name) for name in names)
+
+
+def _pause(error: BaseException) -> float | None:
+    """Return how many seconds a server asked to be left alone, if it said so in seconds."""
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    try:
+        seconds = float(headers.get("retry-after"))  # type: ignore[union-attr]
+    except (AttributeError, TypeError, ValueError):
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _full_name(error: BaseException) -> str:
+    cls = type(error)
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"

@@ -1,0 +1,64 @@
+"""Python code in a process of its own, which can be killed when it hangs and started again when it dies."""
+
+import json
+import sys
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ragcontract.core.errors import InputError
+from ragcontract.record.asked import Context, Response
+from ragcontract.record.document_ids import DocumentIds
+from ragcontract.record.exceptions import blanked
+from ragcontract.record.failed import CallFailed
+from ragcontract.record.serving import Program, Serving
+from ragcontract.record.system import Surroundings
+from ragcontract.record.wire import question, response_in
+
+TELL = 30  # s; how long the process may take to say its versions
+
+
+class IsolatedCode:
+    """Python code behind ``ragcontract.record.host``."""
+
+    concurrency = 1
+
+    def __init__(self, named: str, surroundings: Surroundings) -> None:
+        """Store what the process imports."""
+        given = {"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id}
+        arguments = [sys.executable, "-m", "ragcontract.record.host", named, json.dumps(given)]
+        self._serving = Serving(Program(arguments=arguments, folder=Path.cwd()), says_ready=True)
+        self._ids = DocumentIds(None)  # the process has found them already
+        self._secrets = surroundings.secrets
+
+    def setup(self) -> None:
+        """Start the process; raises InputError if the code cannot be imported or set up there."""
+        if isinstance(problems := self._serving.start().get("unusable"), list):
+            self._serving.stop()
+            raise InputError(self._secrets.redacted([str(problem) for problem in problems]))
+
+    def ask(self, query: str, context: Context) -> Response:
+        """Exchange a line with the process."""
+        with blanked(self._secrets):
+            return response_in(self._serving.exchange(question(query, context), context.seconds), self._ids)
+
+    def versions(self) -> Mapping[str, str]:
+        """Return what the process says of versions; nothing if it does not answer."""
+        found: dict[str, str] = self._told.get("versions", {})
+        return found
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the versions of the packages that the process has imported."""
+        return {**self._told.get("facts", {}), "stray_lines": self._serving.stray}
+
+    def teardown(self) -> None:
+        """Let the process tear the code down and end."""
+        self._serving.stop()
+
+    @cached_property
+    def _told(self) -> Mapping[str, Any]:
+        try:
+            return self._serving.exchange({"tell": True}, TELL)
+        except (CallFailed, InputError):
+            return {}
