@@ -350,8 +350,7 @@ def test_the_retriever_is_prepared_and_released() -> None:
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
     options = {"api_key": "${secret:OTHER}", "headers": {"X Y": "a"}, "extra": {"a": "{nonsense}"}, "prompt": "{query}"}
-    found = unusable(base_url="http://ann:pw@h", context_max_chars=0, **options)
+    found = unusable(base_url="http://ann:pw@h", **options)
     assert [problem.partition(": ")[0] for problem in found] == [
         "chat.base_url", "chat.headers", "chat.headers.Authorization", "chat.extra.a", "chat.prompt",
-        "chat.context_max_chars",
     ]  # fmt: skip
