@@ -210,18 +210,6 @@ def test_an_open_collection_embeds_for_itself(store: Path) -> None:
 # The function that a collection stores
 
 
-def has_stored_functions() -> bool:
-    """Return whether collections say how they were embedded, which is since Chroma 1."""
-    import chromadb
-
-    return int(chromadb.__version__.split(".")[0]) > 0
-
-
-def with_function(store: Path, function: Any) -> None:
-    """Add a collection that stores its function to a store."""
-    fill(opened(store).create_collection("stored", embedding_function=function))
-
-
 def test_the_default_function_is_not_downloaded_offline(store: Path, home: Path) -> None:
     sentence = f"is a model of 80 MB, which is not in {home}"
     with pytest.raises(InputError, match=rf"{sentence}.* must not be downloaded \(--offline\)"):
@@ -245,10 +233,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_stored_function_that_is_not_known_here_is_named(store: Path) -> None:
-    if not has_stored_functions():
-        pytest.skip("collections do not store their functions before Chroma 1")
+    import chromadb
     from chromadb.api.types import EmbeddingFunction
-    from chromadb.utils.embedding_functions import known_embedding_functions
+    from chromadb.utils import embedding_functions
 
     class Toy(EmbeddingFunction):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -268,10 +255,15 @@ def test_a_stored_function_that_is_not_known_here_is_named(store: Path) -> None:
         def build_from_config(config: dict[str, Any]) -> Any:  # noqa: ARG004
             return Toy()
 
-    with_function(store, Toy())
+    fill(opened(store).create_collection("stored", embedding_function=Toy()))
     # What Chroma registered in this process is not there in another one.
-    known_embedding_functions.pop("toys", None)
-    with pytest.raises(InputError, match=r"the collection's function 'toys' cannot be made \(.*not found.*say `embed"):
+    getattr(embedding_functions, "known_embedding_functions", {}).pop("toys", None)
+    # Before Chroma 1, collections do not store their functions.
+    since_1 = int(chromadb.__version__.split(".")[0]) > 0
+    why = (
+        r"function 'toys' cannot be made \(.*not found.*say `embed" if since_1 else "does not say how its documents wer"
+    )
+    with pytest.raises(InputError, match=why):
         target(store, collection="stored", embedding=None).setup()
     assert asked(target(store, collection="stored"), REFUND)[0].results
 
