@@ -10,6 +10,7 @@ from ragcontract.record.adapters.chroma_embedding import FORMS, Embedding, embed
 from ragcontract.record.adapters.chroma_folder import ChromaFolder, explained
 from ragcontract.record.adapters.framework import FrameworkSystem
 from ragcontract.record.asked import Context, Response
+from ragcontract.record.exceptions import blanked
 from ragcontract.record.recognised import bases
 from ragcontract.record.returned_items import chroma_results
 from ragcontract.record.system import Surroundings, System
@@ -122,22 +123,23 @@ class Chroma(OpenCollection):
 
     def setup(self) -> None:
         """Open the collection and embed a text, so that what would fail for every question fails before the first."""
-        options = self._options
         try:
-            self._folder = ChromaFolder(self._surroundings.folder / options.path, in_place=options.in_place)
-            self.given = self._folder.collection(options.collection)
-            super().setup()
-            self._embedding = self._chosen()
-            with explained("chroma.embedding: a text cannot be embedded"):
-                asked = self.question(PROBE)
-            with explained("chroma: the collection cannot be asked with this embedding and this filter"):
-                self.found(asked, 1)
-        except InputError as error:
-            self.teardown()
-            raise InputError(self._surroundings.secrets.redacted(error.problems)) from error
+            with blanked(self._surroundings.secrets):
+                self._open()
         except BaseException:
             self.teardown()
             raise
+
+    def _open(self) -> None:
+        options = self._options
+        self._folder = ChromaFolder(self._surroundings.folder / options.path, in_place=options.in_place)
+        self.given = self._folder.collection(options.collection)
+        super().setup()
+        self._embedding = self._chosen()
+        with explained("chroma.embedding: a text cannot be embedded"):
+            asked = self.question(PROBE)
+        with explained("chroma: the collection cannot be asked with this embedding and this filter"):
+            self.found(asked, 1)
 
     def _chosen(self) -> Embedding:
         options, surroundings = self._options, self._surroundings

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten, visible
-from ragcontract.record.recognised import bases, text_at
+from ragcontract.record.recognised import bases, named, text_at
 from ragcontract.record.system import Surroundings
 from ragcontract.record.user_code import imported
 
@@ -65,7 +65,7 @@ def embedding_of(
 
             made = OpenAIEmbeddingFunction(api_key=surroundings.secrets.filled(api_key or ""), model_name=model)
             return Embedding(embed=_of_questions(made), model=model)
-    return _of_object(imported(given, surroundings.folder))
+    return _of_object(imported(given, surroundings.folder), given)
 
 
 def stored(collection: Any, surroundings: Surroundings, say: Callable[[str], None]) -> Embedding:
@@ -124,7 +124,7 @@ def _of_questions(function: Any) -> Embed:
     return found
 
 
-def _of_object(given: Any) -> Embedding:
+def _of_object(given: Any, name: str) -> Embedding:
     """Return what a user's function, class or object embeds with."""
     given = given() if isinstance(given, type) else given
     known = bases(given)
@@ -136,5 +136,5 @@ def _of_object(given: Any) -> Embedding:
     if "sentence_transformers.SentenceTransformer" in known:
         return Embedding(embed=given.encode, model=model)
     if not callable(given):
-        raise InputError([f"chroma.embedding: a {type(given).__name__} is no function; {FORMS}"])
+        raise InputError([f"chroma.embedding: {name} is a {named(given)}, no function; {FORMS}"])
     return Embedding(embed=_of_questions(given), model=model)
