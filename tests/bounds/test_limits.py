@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from ragcontract.core import bounds
-from tests.bounds import answers, compared_texts, inputs, messages, reports, said, scores, to_github
+from tests.bounds import answers, compared_texts, copies, inputs, messages, reports, said, scores, to_github
 from tests.bounds.lab import Case, Cases, Lab
 from tests.github.standin import GitHub
 
 CASES: Cases = {
     **answers.CASES,
     **compared_texts.CASES,
+    **copies.CASES,
     **inputs.CASES,
     **messages.CASES,
     **reports.CASES,
