@@ -109,12 +109,19 @@ def _report(registry: Registry) -> dict[str, Any]:
     return {"$schema": draft, "anyOf": [judged, error], "$defs": definitions}
 
 
+def _record(_registry: Registry) -> dict[str, Any]:
+    from ragcontract.record.target_file import schema  # an optional layer, which no other schema needs
+
+    return schema()
+
+
 SCHEMAS: dict[str, Callable[[Registry], dict[str, Any]]] = {
     "golden": lambda registry: json_schema(golden_record(registry)),
     "run": _run,
     "scores": lambda _registry: json_schema(ScoresRow),
     "baseline": lambda _registry: json_schema(BaselineFile),
     "config": _config,
+    "record": _record,
     "report": _report,
     "diff": lambda _registry: json_schema(DiffReport),
     "comparison": lambda _registry: json_schema(RunComparison),

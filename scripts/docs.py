@@ -18,6 +18,7 @@ import yaml
 from ragcontract.cli.commands.init import template
 from ragcontract.cli.main import COMMANDS, cli
 from ragcontract.files.schema import describe
+from ragcontract.record.returned import FORMS
 from ragcontract.schemas import schema_of
 from scripts import answers_page
 from scripts.components import components
@@ -196,6 +197,10 @@ def _limits() -> str:
     )
 
 
+def _returned() -> str:
+    return _table(["what is returned", "what it becomes"], [[form.what, form.becomes] for form in FORMS])
+
+
 def _answers(page: str) -> str:
     tables = {
         "rules": lambda: _table(["rule", "written in", "holds if"], answers_page.rules()),
@@ -233,6 +238,7 @@ PAGES: dict[str, Render] = {
     ),
     "docs/recipes.md": parts({name: _file(name) for name in RECIPES}),
     "docs/limits.md": parts({"limits": _limits}),
+    "docs/record.md": parts({"returned": _returned}),
     "docs/security.md": parts({"components": _components}),
     "examples/workflow.yml": render_workflow,
 }

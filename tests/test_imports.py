@@ -53,7 +53,7 @@ OF_THE_ACTION = {
 OF_JUNIT_XML = {"encodings.ascii", "importlib.util", "xml.dom.minidom", "xml.etree.ElementTree"}
 OF_OTHERS = tuple(
     f"ragcontract.{name}"
-    for name in ("api", "cluster", "convert", "github", "labelling", "runs.writer", "reports.html", "schemas")
+    for name in ("api", "cluster", "convert", "github", "labelling", "record", "runs.writer", "reports.html", "schemas")
 )
 
 

@@ -23,7 +23,7 @@ from tests.runner import InProcess
 
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "cases"
-NAMES = ("golden", "run", "baseline", "config", "report", "diff", "comparison")
+NAMES = ("golden", "run", "baseline", "config", "record", "report", "diff", "comparison")
 
 
 def schema(name: str) -> Any:

@@ -49,7 +49,7 @@ class Host:
         except RagContractError as error:
             self._say({"ready": True, "unusable": error.lines()})
             return False
-        self._say({"ready": True, "concurrency": self._system.concurrency})
+        self._say({"ready": True})
         return True
 
     def take(self, line: Mapping[str, Any]) -> None:

@@ -75,6 +75,7 @@ class Serving:
         self._lock = threading.Lock()
         self._process: _Process | None = None
         self._in_a_row = 0
+        self._stopped = False
         self._numbers = itertools.count(1)
         self.stray = 0
 
@@ -101,14 +102,17 @@ class Serving:
         return answer
 
     def stop(self) -> None:
-        """Let the process end by itself for a moment, then kill it."""
+        """Let the process end by itself for a moment, then kill it; it is not started again."""
         with self._lock:
+            self._stopped = True
             if self._process is not None:
                 self._process.stop()
                 self.stray += self._process.stray
                 self._process = None
 
     def _started(self) -> "_Process":
+        if self._stopped:
+            raise CallFailed("process_ended", "the process was stopped")
         if self._process is not None and self._process.lives:
             return self._process
         if self._process is not None:

@@ -25,8 +25,9 @@ class System(Protocol):
     def ask(self, query: str, context: Context) -> Response:
         """Return what the system does for a question; may be called from several threads.
 
-        Raises CallFailed if this attempt failed, InputError if every other one would fail too. It is given up after
-        ``context.seconds``, but its thread cannot be stopped: what waits must not wait longer than that.
+        Raises CallFailed if this attempt failed, InputError if every other one would fail too. What waits must not
+        wait longer than ``context.seconds``: a moment later the attempt is given up, and its thread, which cannot be
+        stopped, is left alone. A system that retrieved but could not answer says in ``CallFailed.partial`` what it has.
         """
         ...
 

@@ -68,6 +68,8 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
         raise InputError([str(Problem(path, read_problem(error)))]) from error
     if len(data) > bounds.CONFIG:
         raise InputError([str(Problem(path, f"is larger than {mebibytes(bounds.CONFIG)}"))])
+    if not data.strip():
+        raise InputError([str(Problem(path, f"is empty; write one of {', '.join(kinds)}, and what it needs"))])
     from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a file
 
     document = yaml_tree.load(data, texts=VERSION_FIELDS)
@@ -106,18 +108,24 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
 def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct]:
     """Return the record of a file with these keys beside ``versions``; only their modules are imported."""
     fields: list[Any] = []
+    # Null is absent: None is the default, but not among the types, since that would make messages about them vague.
     for name in modules:
         options = kind(name, kinds).Options if name in kinds else around(name, around_).Options
-        fields.append((name, Annotated[options | None, Meta(description=_ABOUT.get(name, ""))], None))
-    fields.append(("versions", Annotated[Versions | None, Meta(description="Versions for every row.")], None))
+        fields.append((name, Annotated[options, Meta(description=_ABOUT.get(name, ""))], None))
+    fields.append(("versions", Annotated[Versions, Meta(description="Versions for every row.")], None))
     doc = {"__doc__": "The file: one kind of target, and what goes around it."}
     return msgspec.defstruct("RecordFile", fields, namespace=doc, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of the file; ``record`` is stricter, since it knows which options fit together."""
-    made = json_schema(record_of(present({**KINDS, **AROUND}), KINDS, AROUND), null_is_absent=True)
-    made["$defs"]["RecordFile"]["oneOf"] = [{"required": [name]} for name in present(KINDS)]
+    modules = present({**KINDS, **AROUND})
+    made = json_schema(record_of(modules, KINDS, AROUND), null_is_absent=True)
+    definitions = made["$defs"]
+    for name, module in modules.items():  # each has a record of the same name, so theirs are those of the modules
+        definitions[name] = {**definitions.pop(f"{module}.Options"), "title": name}
+        definitions["RecordFile"]["properties"][name]["anyOf"][0]["$ref"] = f"#/$defs/{name}"
+    definitions["RecordFile"]["oneOf"] = [{"required": [name]} for name in present(KINDS)]
     return made
 
 

@@ -113,13 +113,16 @@ def _file(name: str, folder: Path) -> ModuleType:
 
 
 def _module(name: str) -> ModuleType:
-    try:
-        if name in sys.modules or importlib.util.find_spec(name) is not None:
-            with _explained(name):
-                return importlib.import_module(name)
-    except (ModuleNotFoundError, ValueError) as error:  # of a parent package; of a name such as `.search`
-        raise InputError([f"{name}: there is no such module ({error}){_hint(name)}"]) from error
-    raise InputError([f"{name}: there is no such module{_hint(name)}"])
+    missing = InputError([f"{name}: there is no such module{_hint(name)}"])
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise missing
+    with _explained(name):
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                raise  # it is there, but imports something that is not
+            raise missing from error
 
 
 def _hint(name: str) -> str:
@@ -133,7 +136,7 @@ def _explained(name: str) -> Iterator[None]:
     """Turn whatever user code raises while it is imported into an InputError."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, InputError):
         raise
     except SystemExit as error:
         why = "ends the program when it is imported; put what runs it under `if __name__ == '__main__':`"

@@ -7,7 +7,19 @@ from typing import Any
 import pytest
 
 from ragcontract.core import bounds
-from tests.bounds import answers, compared_texts, copies, inputs, messages, reports, said, scores, to_github
+from tests.bounds import (
+    answers,
+    compared_texts,
+    copies,
+    inputs,
+    messages,
+    record_targets,
+    recording,
+    reports,
+    said,
+    scores,
+    to_github,
+)
 from tests.bounds.lab import Case, Cases, Lab
 from tests.github.standin import GitHub
 
@@ -17,6 +29,8 @@ CASES: Cases = {
     **copies.CASES,
     **inputs.CASES,
     **messages.CASES,
+    **record_targets.CASES,
+    **recording.CASES,
     **reports.CASES,
     **said.CASES,
     **scores.CASES,

@@ -76,18 +76,34 @@ def test_a_function_in_c_without_a_signature_gets_the_question() -> None:
     assert style_of(dict, "dict").call(str, "?", CONTEXT) == "?"
 
 
+def of_nothing() -> Any:
+    return []
+
+
+def keyword_for_something_else(*, index: str = "main") -> Any:
+    return index
+
+
+def with_index(query: str, context: Context, index: str) -> Any:
+    return query, context, index
+
+
+def with_keyword_index(query: str, *, index: str) -> Any:
+    return query, index
+
+
+def test_the_first_parameter_is_the_question_whatever_its_name() -> None:
+    assert style_of(keyword_for_something_else, "f").call(keyword_for_something_else, "?", CONTEXT) == "?"
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda: [], "takes no question"),
-        (lambda *, index="main", **_more: index, None),
-        (lambda query, context, index: query, "nothing is known to hand over for index"),
-        (lambda query, *, index: query, "nothing is known to hand over for index"),
+        (of_nothing, "takes no question"),
+        (with_index, "nothing is known to hand over for index"),
+        (with_keyword_index, "nothing is known to hand over for index"),
     ],
 )
-def test_a_function_that_asks_for_more_is_refused(function: Callable[..., Any], said: str | None) -> None:
-    if said is None:
-        assert style_of(function, "f").query == "index"
-        return
+def test_a_function_that_asks_for_more_is_refused(function: Callable[..., Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         style_of(function, "f")

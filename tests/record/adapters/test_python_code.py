@@ -136,22 +136,22 @@ def test_what_still_runs_at_the_end_is_cancelled() -> None:
 
 def test_what_it_prints_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     def talk(query: str) -> list[str]:
-        print("looking for", query)
+        sys.stdout.write(f"looking for {query}\n")
         return []
 
     asked(of_object(talk, HERE))
-    print("ours")
+    sys.stdout.write("ours\n")
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("ours\n", "looking for ?\n")
 
 
-class Status(Exception):
+class StatusError(Exception):
     def __init__(self, status: int) -> None:
         super().__init__("no")
         self.status_code = status
 
 
-class Answered(Exception):
+class AnsweredError(Exception):
     def __init__(self, status: int, **headers: str) -> None:
         super().__init__("no")
         self.response = type("Response", (), {"status_code": status, "headers": headers})()
@@ -161,7 +161,7 @@ class APIConnectionError(Exception):
     pass
 
 
-class ReadTimeout(Exception):
+class ReadTimeout(Exception):  # noqa: N818 (as in the clients that users have)
     pass
 
 
@@ -176,11 +176,11 @@ class ReadTimeout(Exception):
         (FileNotFoundError("no"), "exception", False),
         (APIConnectionError("no"), "exception", True),
         (ReadTimeout("no"), "exception", True),
-        (Status(429), "exception", True),
-        (Status(503), "exception", True),
-        (Status(400), "exception", False),
-        (Answered(500), "exception", True),
-        (Answered(404), "exception", False),
+        (StatusError(429), "exception", True),
+        (StatusError(503), "exception", True),
+        (StatusError(400), "exception", False),
+        (AnsweredError(500), "exception", True),
+        (AnsweredError(404), "exception", False),
         (SystemExit("no"), "exception", False),
     ],
     ids=lambda one: type(one).__name__ if isinstance(one, BaseException) else "",
@@ -201,7 +201,7 @@ def test_what_it_raises_fails_the_attempt(error: BaseException, kind: str, again
 @pytest.mark.parametrize(("headers", "pause"), [({"retry-after": "7"}, 7), ({"retry-after": "soon"}, None), ({}, None)])
 def test_a_pause_that_a_server_asked_for_is_passed_on(headers: dict[str, str], pause: float | None) -> None:
     def fail(_query: str) -> None:
-        raise Answered(429, **headers)
+        raise AnsweredError(429, **headers)
 
     with pytest.raises(CallFailed) as failed:
         asked(of_object(fail, HERE))

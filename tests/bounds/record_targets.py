@@ -1,0 +1,237 @@
+"""Limits on systems that are recorded: what they return, what they say of failures, how long they may take to end."""
+
+import asyncio
+import contextlib
+import io
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.record.adapters.python_code import of_object
+from ragcontract.record.asked import Response
+from ragcontract.record.details import Details
+from ragcontract.record.event_loop import EventLoop
+from ragcontract.record.event_stream import EventStream
+from ragcontract.record.failed import CallFailed
+from ragcontract.record.repository import commit_of
+from ragcontract.record.system import Surroundings, System
+from ragcontract.record.user_code import described
+from ragcontract.record.watching import Case as Asked
+from ragcontract.record.watching import Failure
+from ragcontract.record.wire import response_in
+from tests.bounds.lab import Case, Cases, Lab, all_of
+from tests.record.systems import asked, context, doc_ids, target_of
+
+HERE = Surroundings(environ={})
+
+
+def longer_by(seconds: int) -> Callable[[Any], Any]:
+    """Return a function from a limit on time to a time that is well beyond it, however busy the machine is."""
+    return lambda limit: limit + seconds
+
+
+def command(lab: Lab, mode: str, *arguments: str, **options: Any) -> System:
+    (lab.folder / "record.yml").write_text(json.dumps({"command": {mode: arguments, **options}}))
+    return target_of(lab.folder, "record.yml").system
+
+
+def program(lab: Lab, mode: str, code: str) -> System:
+    """Return a command that runs Python code, with ``number`` as the id of its question."""
+    head = "import json, sys\nnumber = json.loads(sys.stdin.readline()).get('id')\n"
+    return command(lab, mode, sys.executable, "-c", head + code)
+
+
+def returned(_: Lab, size: int) -> bool:
+    try:
+        return len(asked(of_object(lambda _query: ["a"] * size, HERE)).results or ()) == size
+    except InputError:
+        return False
+
+
+def shown(_: Lab, size: int) -> bool:
+    class Odd:
+        def __repr__(self) -> str:
+            return "x" * size
+
+    try:
+        asked(of_object(lambda _query: Odd(), HERE))
+    except InputError as error:
+        return "x" * size in str(error)
+    return False
+
+
+def failures(lab: Lab, size: int) -> bool:
+    text = "x" * size
+    path = lab.folder / "events.jsonl"
+    stream = EventStream(str(path), warn=print)
+    stream(Asked(query_id="q", repeat=1, attempts=1, ms=1, response=Response(error=text)))
+    stream.close()
+    said = []
+    for line in ({"error": text}, {"failed": {"message": text}}):
+        try:
+            response_in(line, partial(str))  # type: ignore[arg-type]
+        except CallFailed as failed:
+            said.append(str(failed))
+    return all_of(*(text in one for one in (described(ValueError(text)), path.read_text(), *said)))
+
+
+def cancelled(_: Lab, seconds: int) -> bool:
+    async def stubborn(_query: str) -> list[str]:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            await asyncio.sleep(seconds - bounds.LOOP_CANCELLING)
+        return ["a"]
+
+    try:
+        return doc_ids(asked(of_object(stubborn, HERE), seconds=0.01)) == ["a"]
+    except CallFailed:
+        return False
+
+
+def closed(_: Lab, seconds: int) -> bool:
+    done: list[bool] = []
+    kept: list[Any] = []
+
+    async def start() -> None:
+        async def stubborn() -> None:
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                await asyncio.sleep(seconds - bounds.LOOP_CLOSING)
+                done.append(True)
+
+        kept.append(asyncio.create_task(stubborn()))
+        await asyncio.sleep(0)
+
+    loop = EventLoop()
+    loop.result(start())
+    loop.close()
+    return bool(done)
+
+
+def answers(lab: Lab, size: int) -> bool:
+    code = f"sys.stdout.write(json.dumps({{'id': number, 'results': ['a']}}).ljust({size} - 1) + '\\n')"
+
+    def whole(mode: str) -> bool:
+        with contextlib.suppress(CallFailed):
+            return doc_ids(asked(program(lab, mode, code))) == ["a"]
+        return False
+
+    return all_of(whole("each"), whole("serve"))
+
+
+def last_words(lab: Lab, size: int) -> bool:
+    code = f"sys.stderr.write('A' + 'x' * ({size} - 1)); sys.exit(3)"
+
+    def whole(mode: str) -> bool:
+        try:
+            asked(program(lab, mode, code))
+        except CallFailed as failed:
+            return "words were: Ax" in str(failed)
+        return False
+
+    return all_of(whole("each"), whole("serve"))
+
+
+def stray(lab: Lab, size: int) -> bool:
+    said = io.StringIO()
+    code = f"[print('stray', n) for n in range({size})]; print(json.dumps({{'id': number, 'results': []}}), flush=True)"
+    with contextlib.redirect_stderr(said):
+        asked(program(lab, "serve", code))
+    return f"stray {size - 1}\n" in said.getvalue()
+
+
+def restarts(lab: Lab, size: int) -> bool:
+    system = program(lab, "serve", "")
+    system.setup()
+    try:
+        for _ in range(size + 1):
+            with contextlib.suppress(CallFailed):
+                system.ask("?", context())
+    except InputError:
+        return False
+    finally:
+        system.teardown()
+    return True
+
+
+def ready(lab: Lab, seconds: int) -> bool:
+    late = f"sleep {seconds - bounds.READY}; echo '{{\"ready\": true}}'; cat"
+    system = command(lab, "serve", "sh", "-c", late, ready=True)
+    try:
+        system.setup()
+    except InputError:
+        return False
+    system.teardown()
+    return True
+
+
+def stopping(lab: Lab, seconds: int) -> bool:
+    slow = f"cat > asked; sleep {seconds - bounds.STOPPING}; touch ended"
+    system = command(lab, "serve", "sh", "-c", slow)
+    system.setup()
+    system.teardown()
+    return (lab.folder / "ended").exists()
+
+
+def git(lab: Lab, seconds: int) -> bool:
+    path = lab.folder / "git"
+    path.write_text(f"#!{shutil.which('sh')}\nsleep {seconds - bounds.GIT}\necho 1a2b3c4\n")
+    path.chmod(0o755)
+    with lab.patch.context() as patch:
+        patch.setenv("PATH", str(lab.folder), prepend=":")
+        return commit_of() is not None
+
+
+def source(lab: Lab, size: int) -> bool:
+    digests = set()
+    for end in (b"a", b"b"):
+        (lab.folder / "program").write_bytes(b"x" * (size - 1) + end)
+        (lab.folder / "record.yml").write_text("command: {each: [sh, program]}")
+        digests.add(target_of(lab.folder, "record.yml").sha256)
+    return len(digests) > 1
+
+
+def streamed(lab: Lab, size: int) -> bool:
+    path = lab.folder / "events.jsonl"
+    stream = EventStream(str(path), warn=print)
+    results = [{"doc_id": str(number)} for number in range(size)]
+    stream(Asked(query_id="q", repeat=1, attempts=1, ms=1, response=Response(results=results)))
+    stream.close()
+    return len(json.loads(path.read_text())["documents"]) == size
+
+
+def detailed(_: Lab, size: int) -> bool:
+    details = Details(target_of(Path(), len))
+    for number in range(size):
+        failure = Failure(kind="timeout", message="no")
+        details(Asked(query_id=str(number), repeat=1, attempts=1, ms=1, failure=failure))
+    made = json.loads(b"".join(details.document()))
+    details.close()
+    return all_of(len(made["failures"]) == size, made["more_failures"] == 0)
+
+
+CASES: Cases = {
+    "RETURNED": Case(returned, small=5),
+    "RETURNED_SHOWN": Case(shown),
+    "FAILURE": Case(failures),
+    "LOOP_CANCELLING": Case(cancelled, past=longer_by(2)),
+    "LOOP_CLOSING": Case(closed, past=longer_by(2), small=2),
+    "COMMAND_ANSWER": Case(answers, small=1_000),
+    "STDERR_TAIL": Case(last_words),
+    "STRAY_LINES": Case(stray, small=3),
+    "RESTARTS": Case(restarts),
+    "READY": Case(ready, past=longer_by(2), small=2),
+    "STOPPING": Case(stopping, past=longer_by(2), small=2),
+    "GIT": Case(git, past=longer_by(2), small=2),
+    "TARGET_SOURCE": Case(source, small=100),
+    "STREAMED_DOCUMENTS": Case(streamed),
+    "DETAILED_FAILURES": Case(detailed, small=5),
+}

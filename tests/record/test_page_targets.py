@@ -1,0 +1,68 @@
+"""The page on recording: its files about targets do what it says."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ragcontract.record.asked import Response
+from ragcontract.record.event_stream import EventStream
+from ragcontract.record.progress_shown import line_of
+from ragcontract.record.watching import Case, Progress
+from scripts.docs import block
+from tests.record.systems import asked, doc_ids, target_of
+from tests.runner import ROOT
+
+PAGE = (ROOT / "docs" / "record.md").read_text()
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write every file of the page into an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("search.py", "app.py", "record.yml", "each.yml", "answer.sh", "serve.yml", "serve.py"):
+        Path(name).write_text(block(PAGE, name))
+
+
+@pytest.mark.parametrize("target", ["search.py:retrieve", "record.yml"])
+def test_the_function_finds_documents(target: str) -> None:
+    assert doc_ids(asked(target_of(Path(), target).system, "How do I log in?", top=1)) == ["doc_login"]
+
+
+def test_the_file_states_versions() -> None:
+    versions = target_of(Path(), "record.yml").system.versions()
+    assert versions == {"embedding_model": "all-MiniLM-L6-v2", "index_version": "2026-11-01"}
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_the_object_answers(isolate: bool) -> None:
+    system = target_of(Path(), "app.py:App", isolate=isolate).system
+    system.setup()
+    assert system.versions() == {"index_version": "7"}
+    system.teardown()
+    system = target_of(Path(), "app.py:App", isolate=isolate).system
+    found = msgspec.structs.asdict(asked(system))
+    assert (found["results"][0]["doc_id"], found["response"], found["tool_calls"]) == ("doc_refunds", "30 days.", [])
+
+
+@pytest.mark.parametrize(("file", "found"), [("each.yml", "doc_main"), ("serve.yml", "doc_refunds")])
+def test_the_commands_answer(file: str, found: str) -> None:
+    assert doc_ids(asked(target_of(Path(), file).system)) == [found]
+
+
+def test_the_line_of_progress_is_what_is_written() -> None:
+    progress = Progress(done=412, total=1000, retried=3, failed=0, rate=8.1, p95_ms=210, seconds_left=72)
+    assert block(PAGE, "progress") == line_of(progress) + "\n"
+
+
+def test_the_event_is_what_is_written(tmp_path: Path) -> None:
+    shown: dict[str, Any] = json.loads(block(PAGE, "event"))
+    path = tmp_path / "events.jsonl"
+    stream = EventStream(str(path), warn=print, clock=lambda: datetime(2026, 11, 22, 11, 30, tzinfo=UTC))
+    response = Response(results=[{"doc_id": "doc_refunds"}])
+    stream(Case(query_id="refund_window", repeat=1, attempts=2, ms=12.3, response=response))
+    stream.close()
+    assert {**json.loads(path.read_text()), "seq": 3} == shown

@@ -1,0 +1,41 @@
+"""A kind of targets that always retrieves the same."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from ragcontract.record.asked import Context, Response
+from ragcontract.record.system import Surroundings
+
+
+class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What it says."""
+
+    says: str
+
+
+class Toy:
+    concurrency = 1
+
+    def __init__(self, says: str) -> None:
+        self._says = says
+
+    def setup(self) -> None:
+        pass
+
+    def ask(self, query: str, context: Context) -> Response:  # noqa: ARG002
+        return Response(results=[{"doc_id": self._says}])
+
+    def versions(self) -> Mapping[str, str]:
+        return {}
+
+    def facts(self) -> Mapping[str, Any]:
+        return {}
+
+    def teardown(self) -> None:
+        pass
+
+
+def system(options: Options, _surroundings: Surroundings) -> Toy:
+    return Toy(options.says)
