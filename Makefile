@@ -46,7 +46,7 @@ $(EVALUATORS)/ready: requirements/evaluators.txt
 
 $(RECORD)-%/ready: pyproject.toml requirements/record-%.txt $(UV)/ready
 	@echo "Setting up $(@D) (once, less than a minute) ..."
-	@$(PYTHON) -m venv --without-pip $(@D)
+	@$(PYTHON) -m venv --clear --without-pip $(@D)
 	@$(UV)/bin/uv pip install --quiet --no-config --python $(@D)/bin/python --no-deps -r requirements/record-$*.txt -e .
 	@touch $@
 
