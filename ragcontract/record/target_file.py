@@ -8,10 +8,9 @@ from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.text import encodable
-from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
+from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
 from ragcontract.files.schema import Mismatch, json_schema, mismatches
@@ -99,12 +98,9 @@ def _bytes_of(path: str) -> bytes:
     if problem := not_readable(path):
         raise InputError([str(Problem(path, problem))])
     try:
-        data, _ = read_whole(path, limit=bounds.CONFIG)
+        return read_within(bounds.CONFIG, path)[0]
     except READ_ERRORS as error:
         raise InputError([str(Problem(path, read_problem(error)))]) from error
-    if len(data) > bounds.CONFIG:
-        raise InputError([str(Problem(path, f"is larger than {mebibytes(bounds.CONFIG)}"))])
-    return data
 
 
 def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct]:
