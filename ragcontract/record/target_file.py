@@ -8,10 +8,9 @@ from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.text import encodable
-from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
+from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
 from ragcontract.files.schema import Mismatch, json_schema, mismatches
@@ -63,11 +62,9 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
     if problem := not_readable(path):
         raise InputError([str(Problem(path, problem))])
     try:
-        data, source = read_whole(path, limit=bounds.CONFIG)
+        data, source = read_within(bounds.CONFIG, path)
     except READ_ERRORS as error:
         raise InputError([str(Problem(path, read_problem(error)))]) from error
-    if len(data) > bounds.CONFIG:
-        raise InputError([str(Problem(path, f"is larger than {mebibytes(bounds.CONFIG)}"))])
     if not data.strip():
         raise InputError([str(Problem(path, f"is empty; write one of {', '.join(kinds)}, and what it needs"))])
     from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a file

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -60,4 +61,4 @@ def test_numbers_on_the_page_are_those_of_the_code() -> None:
     assert f"the calls under way {bounds.WIND_UP} seconds" in PAGE
     assert f"after {FIRST_BACKOFF / 2} to {FIRST_BACKOFF} seconds" in PAGE
     assert f"first {bounds.DETAILED_FAILURES:,} questions that failed" in PAGE
-    assert all(f"| `{one}` |" in PAGE for one in OnFailure.__args__)
+    assert all(f"| `{one}` |" in PAGE for one in get_args(OnFailure))
