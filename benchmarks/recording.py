@@ -22,12 +22,24 @@ PAGE = ROOT / "docs" / "record.md"
 SYSTEM = """
 import time
 
-RESULTS = [{{"doc_id": f"document-{{number}}", "score": 1.0 - number / 20, "text": "Returns. " * 20}} for number in range(10)]
+TEXT = "Returns. " * 20
+RESULTS = [{{"doc_id": f"document-{{number}}", "score": 1.0 - number / 20, "text": TEXT}} for number in range(10)]
 
 def search(query):
     time.sleep({seconds})
     return RESULTS
 """
+
+
+COLUMNS = (
+    "questions",
+    "calls at a time",
+    "a call takes",
+    "questions a second",
+    "of the ideal",
+    "CPU a question",
+    "peak memory",
+)
 
 
 class Trial(Struct, frozen=True, kw_only=True):
@@ -76,10 +88,7 @@ def command(trial: Trial, folder: Path) -> Command:
 
 def table(trials: Sequence[Trial], samples: Sequence[Sample]) -> str:
     """Return what was measured as a Markdown table."""
-    lines = [
-        "| questions | calls at a time | a call takes | questions a second | of the ideal | CPU a question | peak memory |\n",
-        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-    ]
+    lines = [f"| {' | '.join(COLUMNS)} |\n", f"| {' | '.join(['---:'] * len(COLUMNS))} |\n"]
     for trial, sample in zip(trials, samples, strict=True):
         rate = trial.questions / sample.wall
         share = "-" if trial.ideal is None else f"{rate / trial.ideal:.0%}"
