@@ -307,9 +307,9 @@ def test_a_model_that_takes_too_long_leaves_it_too(kind: Any) -> None:
 
 def test_a_model_gets_the_time_that_the_retriever_leaves() -> None:
     class Slow(Retriever):
-        def ask(self, query: str, _context: Context) -> Response:
+        def ask(self, query: str, context: Context) -> Response:
             Event().wait(0.05)
-            return self.found
+            return super().ask(query, context)
 
     with Service(Reply(content=ANSWER)) as service:
         system = around(Options(base_url=service.url, model="m"), Slow(Response(results=RESULTS)), Surroundings())
