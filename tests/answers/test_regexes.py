@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ragcontract.answers import regexes
 from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.regexes import NoEngineError, PatternError, compiled, translated
 from ragcontract.core import bounds
 from tests.answers.work import grows_linearly
@@ -34,7 +35,9 @@ SUBJECTS = st.text(alphabet=st.sampled_from(LETTERS), max_size=12)
 def test_a_pattern_means_what_it_means_in_python(pattern: str, text: str, ignore_case: bool, dot_all: bool) -> None:
     flags = (re.IGNORECASE if ignore_case else 0) | (re.DOTALL if dot_all else 0)
     expected = [found.span() for found in re.finditer(pattern, text, flags)]
-    found = list(compiled(pattern, ignore_case=ignore_case, dot_all=dot_all).matches(Answer(text, compose=False)))
+    engine, answer = compiled(pattern, ignore_case=ignore_case, dot_all=dot_all), Answer(text, compose=False)
+    found = list(engine.matches(answer))
+    assert engine.finds(answer) == bool(expected)
     if any(start == end for start, end in expected):  # after an empty match, the two go on differently
         found, expected = found[:1], expected[:1]
     assert found == expected
@@ -58,6 +61,11 @@ def test_the_end_may_be_followed_by_a_line_break(text: str) -> None:
 def test_lines_have_ends_of_their_own_where_the_pattern_asks_for_it() -> None:
     answer = Answer("one\ntwo\n")
     assert list(compiled("(?m)^[a-z]+$").matches(answer)) == [(0, 3), (4, 7)]
+
+
+def test_a_pattern_that_finds_no_characters_finds_nothing_within_one() -> None:
+    assert compiled(r"\B").finds(Answer("é a"))
+    assert not compiled(r"\B").finds(Answer("aéb")), "only between the two bytes of é"
 
 
 def test_quoted_text_stays_as_it_is() -> None:
@@ -131,3 +139,17 @@ def test_a_pattern_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled("once")
     monkeypatch.setattr(regexes, "_engine", lambda: pytest.fail("compiled again"))
     compiled("once")
+
+
+def test_a_large_pattern_searches_only_what_it_can_search_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = compiled("(?:a?.?){400}c")
+    monkeypatch.setattr(bounds, "SEARCHED", 100 * large.size)
+    assert large.search(Answer("b" * 100)) is None
+    with pytest.raises(CannotScoreError, match=r"101 characters, too long to search for .* at most 100 characters"):
+        large.search(Answer("b" * 101))
+    assert next(large.matches(Answer("b" * 200 + "c"), (150, 201))) == (150, 201)
+
+
+def test_a_pattern_of_too_many_instructions_is_refused() -> None:
+    with pytest.raises(PatternError, match=r"makes [0-9,]+ instructions, expected at most 100,000"):
+        compiled(r"\pL{300}$")

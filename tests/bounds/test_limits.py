@@ -9,6 +9,7 @@ import pytest
 from ragcontract.core import bounds
 from tests.bounds import (
     answers,
+    calls,
     compared_texts,
     copies,
     inputs,
@@ -25,6 +26,7 @@ from tests.github.standin import GitHub
 
 CASES: Cases = {
     **answers.CASES,
+    **calls.CASES,
     **compared_texts.CASES,
     **copies.CASES,
     **inputs.CASES,
