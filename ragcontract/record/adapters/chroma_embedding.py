@@ -19,6 +19,7 @@ from ragcontract.record.system import Surroundings
 from ragcontract.record.user_code import imported
 
 DEFAULT = frozenset({"default", "onnx_mini_lm_l6_v2"})
+SENTENCE_TRANSFORMER = "sentence_transformer"
 # Chroma downloads the model of its default function again if one of these is missing.
 MODEL_FILES = (
     "config.json",
@@ -63,11 +64,7 @@ def embedding_of(
         if given == "default":
             return default(surroundings, say)
         if kind == "sentence-transformers" and model:
-            from chromadb.utils.embedding_functions import SentenceTransformerEmbeddingFunction
-
-            # Without the setting, older versions of the library do not know its name either.
-            offline = {"local_files_only": True} if surroundings.offline else {}
-            made = SentenceTransformerEmbeddingFunction(model_name=model, device=device or "cpu", **offline)
+            made = _sentence_transformer({"model_name": model, "device": device or "cpu"}, surroundings)
             return Embedding(embed=_of_questions(made), model=model)
         if kind == "openai" and model:
             from chromadb.utils.embedding_functions import OpenAIEmbeddingFunction
@@ -92,8 +89,13 @@ def stored(collection: Any, surroundings: Surroundings, say: Callable[[str], Non
         raise InputError([f"chroma: the collection's function {shown} takes a key from the environment; {hint}"])
     if "trust_remote_code" in repr(config):
         raise InputError([f"chroma: the collection's function {shown} runs code from elsewhere; {hint}"])
+    if surroundings.offline and name != SENTENCE_TRANSFORMER:
+        raise InputError([f"chroma: the collection's function {shown} may download a model (--offline); {hint}"])
     try:
-        function = collection.configuration["embedding_function"]
+        if name == SENTENCE_TRANSFORMER:
+            function = _sentence_transformer(config, surroundings)
+        else:
+            function = collection.configuration["embedding_function"]
     except Exception as error:
         message = shorten(visible(str(error)), bounds.FAILURE)
         raise InputError([f"chroma: the collection's function {shown} cannot be made ({message}); {hint}"]) from error
@@ -120,6 +122,15 @@ def default(surroundings: Surroundings, say: Callable[[str], None]) -> Embedding
             raise InputError([f"chroma: {what}, and must not be downloaded (--offline)"])
         say(f"{what}: Chroma downloads it")
     return Embedding(embed=ONNXMiniLM_L6_V2(), model=ONNXMiniLM_L6_V2.MODEL_NAME)
+
+
+def _sentence_transformer(config: Mapping[str, Any], surroundings: Surroundings) -> Any:
+    from chromadb.utils.embedding_functions import SentenceTransformerEmbeddingFunction
+
+    named = {name: config[name] for name in ("model_name", "device", "normalize_embeddings") if name in config}
+    # Older versions of the library do not know the name of this setting.
+    offline = {"local_files_only": True} if surroundings.offline else {}
+    return SentenceTransformerEmbeddingFunction(**{**(config.get("kwargs") or {}), **named, **offline})
 
 
 def _configuration(collection: Any) -> Mapping[str, Any]:

@@ -331,6 +331,23 @@ def test_what_is_not_stored_or_not_trusted_needs_to_be_told(
         target(folder, None).setup()
 
 
+def test_a_stored_sentence_transformer_is_made_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = {"model_name": "BAAI/bge-m3", "device": "cpu", "normalize_embeddings": True, "kwargs": {"revision": "1"}}
+    chroma(monkeypatch, folder, storing("sentence_transformer", **config))
+    made = target(folder, None)
+    asked(made)
+    asked(target(folder, None, offline=True))
+    plain = {"model_name": "BAAI/bge-m3", "device": "cpu", "normalize_embeddings": True, "revision": "1"}
+    assert Made.made == [plain, {**plain, "local_files_only": True}]
+    assert made.versions()["embedding_model"] == "BAAI/bge-m3"
+
+
+def test_what_a_stored_function_downloads_is_not_known_offline(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chroma(monkeypatch, folder, storing("instructor", function=lambda texts: [[1.0, 2.0] for _ in texts]))
+    with pytest.raises(InputError, match=r"function 'instructor' may download a model \(--offline\); say `embedding:`"):
+        target(folder, None, offline=True).setup()
+
+
 def test_a_stored_function_that_cannot_be_made_needs_to_be_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = storing("mine")
     collection.configuration = {}
