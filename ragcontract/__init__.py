@@ -17,15 +17,23 @@ if TYPE_CHECKING:
         context_recall_ids,
         context_recall_text,
     )
+    from ragcontract.record.asked import Context, Response
+    from ragcontract.record.failed import CallFailed
+    from ragcontract.record.python_call import record_run
+    from ragcontract.record.recording import Recording
     from ragcontract.reports.api_report import ContractBroken, Report
     from ragcontract.runs.writer import RunWriter
 
 __all__ = [
+    "CallFailed",
+    "Context",
     "ContractBroken",
     "GoldenQuery",
     "InputError",
     "OutputError",
+    "Recording",
     "Report",
+    "Response",
     "RunWriter",
     "acontext_recall_ids",
     "acontext_recall_text",
@@ -34,15 +42,20 @@ __all__ = [
     "context_recall_text",
     "load_golden",
     "load_run",
+    "record_run",
 ]
 
 _HOMES = {
     "__version__": "ragcontract.core.version",
+    "CallFailed": "ragcontract.record.failed",
+    "Context": "ragcontract.record.asked",
     "ContractBroken": "ragcontract.reports.api_report",
     "GoldenQuery": "ragcontract.core.golden",
     "InputError": "ragcontract.core.errors",
     "OutputError": "ragcontract.core.errors",
+    "Recording": "ragcontract.record.recording",
     "Report": "ragcontract.reports.api_report",
+    "Response": "ragcontract.record.asked",
     "RunWriter": "ragcontract.runs.writer",
     "acontext_recall_ids": "ragcontract.recall_functions",
     "acontext_recall_text": "ragcontract.recall_functions",
@@ -51,6 +64,7 @@ _HOMES = {
     "context_recall_text": "ragcontract.recall_functions",
     "load_golden": "ragcontract.api",
     "load_run": "ragcontract.api",
+    "record_run": "ragcontract.record.python_call",
 }
 
 

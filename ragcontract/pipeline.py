@@ -6,6 +6,7 @@ Only the first two stages read files; the rest is pure. The clock, the sources a
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,6 +31,9 @@ from ragcontract.reports.build import report_of
 from ragcontract.reports.queries import query_reports
 from ragcontract.reports.report import Detail, Provenance, QueryReport, Report
 from ragcontract.runs.score_files import read_scores
+
+if TYPE_CHECKING:
+    from ragcontract.reports.cases import Case
 
 log = logging.getLogger(__name__)
 
@@ -66,18 +70,29 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The result of a check. For large sets, ``report`` may list fewer queries than ``detail`` asks for."""
+    """The result of a check. For large sets, ``report`` may list fewer queries than ``detail`` asks for.
+
+    ``shows_answers`` is false where no output may have what was said; ``run`` is the source that was judged.
+    """
 
     report: Report
     evaluation: Evaluation
     decision: Decision
     detail: Detail
+    run: Source
+    shows_answers: bool
 
     def queries(self) -> Iterator[QueryReport]:
         """Return the queries that report.json lists; computed on each call, so that they need not be held in memory."""
         if self.detail == self.report.detail:
             return iter(self.report.queries)
         return query_reports(self.evaluation, self.decision, self.detail)
+
+    def cases(self) -> Iterator["Case"]:
+        """Return what was answered to each query; each call reads the run again."""
+        from ragcontract.reports.cases import ANSWERED, cases  # few reports have them
+
+        return cases(self.evaluation, self.decision, self.run.rows(ANSWERED))
 
 
 def check(request: Request, *, now: datetime, registry: Registry | None = None) -> Outcome:
@@ -94,7 +109,14 @@ def check(request: Request, *, now: datetime, registry: Registry | None = None) 
     decision = decide(evaluation, now.astimezone(UTC).date())
     log.debug("decided: %s, %d findings", decision.verdict, len(decision.findings))
     report = report_of(evaluation, decision, problems.warnings, now, source=request.source)
-    return Outcome(report=report, evaluation=evaluation, decision=decision, detail=request.detail or report.detail)
+    return Outcome(
+        report=report,
+        evaluation=evaluation,
+        decision=decision,
+        detail=request.detail or report.detail,
+        run=request.run,
+        shows_answers=not request.no_answers,
+    )
 
 
 def load(request: Request, registry: Registry | None = None) -> Contract:

@@ -127,8 +127,11 @@ def on_a_terminal(*argv: str, cwd: Path, environ: Mapping[str, str] | None = Non
 
 
 # A process without a terminal makes the first one that it opens its own: from then on, Ctrl-C there is its signal.
+# Tests that run in the background have signals ignored, which a person's shell does not hand on to a command.
 _AT_A_TERMINAL = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.close(os.open(sys.argv.pop(1), os.O_RDWR))
 from ragcontract.guard import entry_point
 entry_point()

@@ -27,6 +27,7 @@ from ragcontract.judging.unjudgeable import unjudgeable
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.registry import Registry
 from ragcontract.reports.build import report_of
+from ragcontract.reports.cases import Case
 from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.report import Detail, QueryReport, Report
 from ragcontract.runs.past import Expected, PastContract, Replaced
@@ -185,9 +186,15 @@ class Made(Struct, frozen=True):
         """What it lists."""
         return self.report.detail
 
+    shows_answers: bool = True
+
     def queries(self) -> Iterator[QueryReport]:
         """Return what it lists."""
         return iter(self.report.queries)
+
+    def cases(self) -> Iterator[Case]:
+        """Return no cases: there is no run."""
+        return iter(())
 
 
 def rendered(made: Report) -> dict[str, bytes]:

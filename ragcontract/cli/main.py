@@ -26,11 +26,14 @@ REPEATABLE = (
     "--samples",
     "--csv",
     "--tag",
+    "--query",
+    "--secret",
 )
 # In the order in which a new contract uses them; each is `command` in its module in ragcontract.cli.commands.
 COMMANDS = (
     "init",
     "label",
+    "record",
     "check",
     "baseline",
     "waive",
@@ -64,8 +67,11 @@ def main(argv: Sequence[str]) -> int:
 
 def _spread(argv: Sequence[str]) -> list[str]:
     """Rewrite ``--run a.jsonl b.jsonl``, which an unquoted glob expands to, as ``--run a.jsonl --run b.jsonl``."""
-    if next((word for word in argv if not word.startswith("-")), "") == "compare":
-        return list(argv)  # its runs may follow an option: `compare --golden g.jsonl a.jsonl b.jsonl`
+    at = next((index for index, word in enumerate(argv) if not word.startswith("-")), len(argv))
+    called = "".join(argv[at : at + 1])
+    if called == "compare" or (called == "record" and "".join(argv[at + 1 : at + 2]).startswith("-")):
+        # What they are about may follow an option: `compare --golden g.jsonl a.jsonl b.jsonl`
+        return list(argv)
     spread: list[str] = []
     option, values = "", 0
     for word in argv:

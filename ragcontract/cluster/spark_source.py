@@ -17,6 +17,7 @@ from ragcontract.cluster.workers import COUNTS, Job
 from ragcontract.core.errors import InputError
 from ragcontract.core.rule import RowRule
 from ragcontract.core.rule import names_of as names_of_rule
+from ragcontract.core.run import RunRow
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector
@@ -53,6 +54,10 @@ class OnSpark:
                 return side_of(Counts(frame, whole=WHOLE, few=self._few), names, job, problems)
             finally:
                 frame.unpersist()
+
+    def rows(self, record: type[RunRow]) -> Iterator[RunRow]:  # noqa: ARG002
+        """Raise InputError: the rows stay where they are."""
+        raise InputError(["--report-v2: lists every answer, so it needs --engine local, which reads the run here"])
 
     def _counted(self, parts: list[Part], job: Job) -> DataFrame:
         """Return the sums of the counts of all workers.

@@ -132,6 +132,11 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
         AnswerText | UnsetType | None, Meta(description="What the application answered; null if it did not.")
     ] = UNSET
     error: Annotated[AnswerText | None, Meta(description="Why there is no answer.")] = None
+    error_detail: Annotated[Json | None, Meta(description="What else is known of the error; read by no rule.")] = None
+    context_chars: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="How many characters of context the model got; read by no rule."),
+    ] = None
     retrieved_contexts: Annotated[list[str] | None, Meta(description="The texts that the model saw.")] = None
     tool_calls: Annotated[list[CallJson] | None, Meta(description="The tools that were called.")] = None
     messages: Annotated[list[MessageJson] | None, Meta(description="A conversation of several turns.")] = None

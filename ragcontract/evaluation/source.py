@@ -1,12 +1,15 @@
 """Source interface: where a run or a baseline is read from."""
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from msgspec import Struct
 
+from ragcontract.core.run import RunRow
 from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
+from ragcontract.files.events import Batch
 from ragcontract.runs.readers import Reader
 
 
@@ -15,6 +18,9 @@ class Source(Protocol):
 
     def evaluate(self, plan: Plan) -> Side:
         """Return the side; its ``problems`` contain everything wrong with the rows."""
+
+    def rows(self, record: type[RunRow]) -> Iterator[RunRow]:
+        """Yield the rows once more, for a report on all that was answered; raises InputError if that is impossible."""
 
 
 class Local(Struct, frozen=True):
@@ -26,3 +32,9 @@ class Local(Struct, frozen=True):
         """Read and evaluate the rows."""
         with_metrics = any(not family.from_ids for family in plan.families)
         return fold(plan, self.reader.events(plan.row_type, with_metrics=with_metrics))
+
+    def rows(self, record: type[RunRow]) -> Iterator[RunRow]:
+        """Read the rows; those that cannot be read were reported before."""
+        for event in self.reader.events(record):
+            if isinstance(event, Batch):
+                yield from event.rows

@@ -49,6 +49,7 @@ def find_files(settings: Settings, context: Context) -> ActionFiles:
         "report-json": settings.report_json,
         "junit": settings.junit,
         "report-html": settings.report_html,
+        "report-v2": settings.report_v2,
         BODY: settings.comment_body_file,
     }
     outputs = {name: str(Path(folder) / in_container(path, context)) for name, path in wanted.items() if path}

@@ -46,6 +46,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     report_json_detail: Detail | None = None
     junit: str = "junit.xml"
     report_html: str = ""
+    report_v2: str = ""
     no_answers: bool = False
     comment: CommentWhen = "always"
     comment_required: bool = False
@@ -77,6 +78,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             report_json_detail=inputs.choice("report-json-detail", DETAILS, None),
             junit=inputs.text("junit") or "junit.xml",
             report_html=inputs.text("report-html"),
+            report_v2=inputs.text("report-v2"),
             no_answers=inputs.choice("no-answers", FLAGS, default=False),
             comment=inputs.choice("comment", COMMENT_WHEN, "always"),
             comment_required=inputs.choice("comment-required", FLAGS, default=False),

@@ -1,12 +1,15 @@
 """Secrets of a command: where they may be written, and how they are kept out of everything else."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ragcontract.core import bounds
+from ragcontract.core.text import shorten
 from ragcontract.http.redaction import Redaction
 
-PLACEHOLDER = re.compile(r"\$\{secret:([A-Za-z_][A-Za-z0-9_]*)\}")
+NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+PLACEHOLDER = re.compile(rf"\$\{{secret:({NAME})\}}")
 
 
 class Secrets:
@@ -16,6 +19,10 @@ class Secrets:
         """Store the values, which come from the environment."""
         self._values = dict(values)
         self._redaction = Redaction(*values.values())
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self._values)
 
     def unknown_in(self, text: str) -> list[str]:
         """Return the names in a text that the command line does not give."""
@@ -27,7 +34,29 @@ class Secrets:
 
     def redacted(self, value: Any) -> Any:
         """Return a text, or decoded JSON, without the secrets in any form that a server may echo them in."""
-        return self._redaction.json(value)
+        return self._redaction.json(value) if self._values else value
 
 
 NO_SECRETS = Secrets({})
+
+
+def wrong_names(names: Iterable[str], environ: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with names of secrets in the environment, as sentences that begin with the name.
+
+    A short secret cannot be told from ordinary text, so that it could not be kept out of files.
+    """
+    wrong = []
+    for name in names:
+        if not re.fullmatch(NAME, name):
+            wrong.append(f"{shorten(name, bounds.NAME)!r}: is no name of an environment variable")
+        elif name not in environ:
+            wrong.append(f"{name}: there is no environment variable of this name")
+        elif len(environ[name]) < bounds.SECRET_LEAST:
+            least = f"fewer than {bounds.SECRET_LEAST} characters"
+            wrong.append(f"{name}: has {least}, too few to keep it out of what is written")
+    return wrong
+
+
+def of_environment(names: Iterable[str], environ: Mapping[str, str]) -> Secrets:
+    """Return the secrets of these names, with which nothing may be wrong."""
+    return Secrets({name: environ[name] for name in names})

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,13 +23,19 @@ class Commit(Struct, frozen=True, kw_only=True):
         return f"{self.sha[:12]}{'-dirty' if self.dirty else ''}"
 
 
-def commit_of(folder: Path = Path()) -> Commit | None:
-    """Return the commit of a folder's repository; None if there is none."""
+def commit_of(folder: Path = Path(), outputs: Sequence[str] = ()) -> Commit | None:
+    """Return the commit of a folder's repository; None if there is none.
+
+    ``outputs`` are files that we write: a run that is in the repository changes with every recording.
+    """
     sha = _git(folder, "rev-parse", "--verify", "HEAD")
     if sha is None:
         return None
-    changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    return Commit(sha=sha.decode().strip(), dirty=bool(changed))
+    paths = [str(Path(output).resolve()) for output in outputs]
+    inside = [path for path in paths if _git(folder, "ls-files", "--", f":(literal){path}") is not None]
+    besides = [f":(exclude,literal){path}" for path in inside]
+    changed = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ":/", *besides)
+    return Commit(sha=sha.decode().strip(), dirty=changed != b"")
 
 
 def refuse_changed_by_others(path: str, data: bytes, environ: Mapping[str, str]) -> None:
@@ -56,7 +62,7 @@ def refuse_changed_by_others(path: str, data: bytes, environ: Mapping[str, str])
 def _git(folder: Path, *arguments: str) -> bytes | None:
     try:
         done = subprocess.run(  # noqa: S603 (only commits and file names vary)
-            ["git", *arguments],  # noqa: S607 (as the user has it)
+            ["git", "--no-optional-locks", *arguments],  # noqa: S607 (as the user has it)
             cwd=folder,
             capture_output=True,
             timeout=bounds.GIT,

@@ -5,11 +5,14 @@ A new format is a class here and an entry in FORMATS, from which the command lin
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ragcontract.reports import json_report
 from ragcontract.reports.markdown import document
 from ragcontract.reports.report import Detail, ErrorReport, QueryReport, Report
+
+if TYPE_CHECKING:  # few want the format that has them
+    from ragcontract.reports.cases import Case
 
 
 class Reported(Protocol):
@@ -25,6 +28,13 @@ class Reported(Protocol):
 
     def queries(self) -> Iterator[QueryReport]:
         """Return an iterator over the queries; can be called several times."""
+
+    @property
+    def shows_answers(self) -> bool:
+        """Whether formats may show what the application and its documents said."""
+
+    def cases(self) -> Iterator["Case"]:
+        """Return an iterator over what was answered to each query; each call reads the run again."""
 
 
 class Format(Protocol):
@@ -113,4 +123,24 @@ class Html:
         return page.render_error(report)
 
 
-FORMATS: tuple[Format, ...] = (Markdown(), Json(), JUnit(), Html())
+class ReportV2:
+    """The report for what read that of ``run_eval_rag``; the only format that uses ``cases`` of :class:`Reported`."""
+
+    name = "report-v2"
+    default = ""
+    help = "Where to write the report with run_eval_rag's schema version 2."
+
+    def render(self, outcome: Reported) -> Iterable[bytes]:
+        """Encode an item for each query and gate, and a case for each query."""
+        from ragcontract.reports import report_v2  # few want it
+
+        return report_v2.render(outcome.report, outcome.cases, answers=outcome.shows_answers)
+
+    def render_error(self, report: ErrorReport) -> bytes:
+        """Encode an item for each problem."""
+        from ragcontract.reports import report_v2
+
+        return report_v2.render_error(report)
+
+
+FORMATS: tuple[Format, ...] = (Markdown(), Json(), JUnit(), Html(), ReportV2())

@@ -29,6 +29,8 @@ class Further(TypedDict, total=False):
     query: str | None
     response: str | None
     error: str | None
+    error_detail: Mapping[str, Any] | None
+    context_chars: int | None
     retrieved_contexts: Sequence[str] | None
     tool_calls: Sequence[Mapping[str, Any]] | None
     messages: Sequence[Mapping[str, Any]] | None

@@ -9,6 +9,7 @@ import msgspec
 
 from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.report import ErrorReport, Report
+from ragcontract.reports.report_v2 import ReportV2File
 from tests.fuzz.sandbox import Ended, Sandbox
 from tests.records import rendered
 from tests.reports.everything import everything
@@ -106,6 +107,14 @@ def report_html(path: Path) -> None:
     data.decode()
 
 
+def report_v2(path: Path) -> None:
+    """Expect a report that fits its records."""
+    try:
+        msgspec.json.decode(path.read_bytes(), type=ReportV2File)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Broken(f"report-v2.json is invalid: {re.sub('[0-9]+', '0', str(error))}") from error
+
+
 @lru_cache
 def own_tags() -> frozenset[str]:
     """Return the tags of a report that has everything in it, and of the comment around it."""
@@ -120,5 +129,11 @@ def _scripts() -> int:
     return rendered(everything())["report-html"].lower().count(b"<script")
 
 
-CHECKS = {"report-md": report_md, "report-json": report_json, "junit": junit_xml, "report-html": report_html}
+CHECKS = {
+    "report-md": report_md,
+    "report-json": report_json,
+    "junit": junit_xml,
+    "report-html": report_html,
+    "report-v2": report_v2,
+}
 assert set(CHECKS) == {form.name for form in FORMATS}, "a format of reports has no expectation here"

@@ -21,7 +21,13 @@ from tests.records import rendered
 from tests.reports.everything import everything
 
 GOOD = rendered(everything())
-FILES = {"report-md": "report.md", "report-json": "report.json", "junit": "junit.xml", "report-html": "report.html"}
+FILES = {
+    "report-md": "report.md",
+    "report-json": "report.json",
+    "junit": "junit.xml",
+    "report-html": "report.html",
+    "report-v2": "report-v2.json",
+}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -41,6 +47,7 @@ def test_a_report_with_everything_in_it_is_as_expected(name: str, tmp_path: Path
         ("report-json", b'{"verdict": "error"', "report.json is invalid"),
         ("report-json", b"\xff", "report.json is invalid"),
         ("junit", b"<testsuites>\x01</testsuites>", "junit.xml is invalid"),
+        ("report-v2", b'{"schema_version": "2"}', "report-v2.json is invalid"),
         ("report-html", b"<html></html>", "report.html has another number of scripts"),
     ],
 )

@@ -24,11 +24,12 @@ REPORTS = {path.parent.parent.name: path for path in sorted(CASES.glob("*/expect
 def test_every_report_file_is_made_of_bytes_by_its_own_renderer() -> None:
     made = report([query("q", "A", query="Größe?")], {"q": ["x"]})
     files = rendered(made)
-    assert list(files) == ["report-md", "report-json", "junit", "report-html"]
+    assert list(files) == ["report-md", "report-json", "junit", "report-html", "report-v2"]
     assert files["report-md"].decode().startswith("### ❌ Retrieval contract broken")
     assert json.loads(files["report-json"])["queries"][0]["query"] == "Größe?"
     assert files["junit"].startswith(b"<?xml")
     assert files["report-html"].startswith(b"<!doctype html>")
+    assert json.loads(files["report-v2"])["schema_version"] == 2
 
 
 def in_every_format(made: Report) -> None:

@@ -5,11 +5,13 @@ import json
 import pytest
 
 from ragcontract.core import bounds
+from ragcontract.evaluation.source import Local
 from ragcontract.judging.decision import decide
 from ragcontract.pipeline import Outcome
 from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.markdown import document as markdown
 from ragcontract.reports.report import Detail
+from ragcontract.runs.readers import InMemory
 from tests.records import NOW, evaluate, query, report_on
 
 QUERIES = [
@@ -53,7 +55,14 @@ def made(detail: Detail | None, *, more: int = 0, compared: bool = True) -> Outc
     evaluation = evaluate([*QUERIES, *others], NOW_FOUND | found, BEFORE | found if compared else None, RULES)
     report = report_on(evaluation)
     decision = decide(evaluation, NOW.date())
-    return Outcome(report=report, evaluation=evaluation, decision=decision, detail=detail or report.detail)
+    return Outcome(
+        report=report,
+        evaluation=evaluation,
+        decision=decision,
+        detail=detail or report.detail,
+        run=Local(InMemory(run={})),
+        shows_answers=True,
+    )
 
 
 def as_json(one: Outcome) -> dict[str, object]:

@@ -95,6 +95,8 @@ def command(
     Applies the rules of every golden query and the limits of the config. Exits 0 if the contract holds, 1 if it is
     broken.
     """
+    if engine == "spark" and reports["report_v2"]:
+        raise click.UsageError("--report-v2 lists every answer, so it needs --engine local")
     wanted = [(form, out) for form in FORMATS if (out := reports[form.name.replace("-", "_")])]
     paths = find_paths(golden, run, config, baseline, scores)
     refuse_outputs([out for _, out in wanted], paths)

@@ -65,7 +65,9 @@ INPUT_PATHS = (
 )
 FLAGS = ("true", "false", "yes", "")
 CHOICES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("report-md", "report-json", "junit", "report-html", "comment-body-file"), OUTPUT_PATHS),
+    **dict.fromkeys(
+        ("report-md", "report-json", "junit", "report-html", "report-v2", "comment-body-file"), OUTPUT_PATHS
+    ),
     **dict.fromkeys(("golden", "run", "baseline", "config"), INPUT_PATHS),
     **dict.fromkeys(("repeats", "comment-required", "enforce"), FLAGS),
     "comment": ("always", "on-change", "on-failure", "never", "x"),

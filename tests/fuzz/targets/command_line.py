@@ -16,7 +16,13 @@ from tests.fuzz.targets.target import Target
 
 ARGV = "argv.json"
 COMMON = ("golden.jsonl", "current_run.jsonl")
-REPORTS = {"report-md": "report.md", "report-json": "report.json", "junit": "junit.xml", "report-html": "report.html"}
+REPORTS = {
+    "report-md": "report.md",
+    "report-json": "report.json",
+    "junit": "junit.xml",
+    "report-html": "report.html",
+    "report-v2": "report-v2.json",
+}
 
 
 def run(_sandbox: Sandbox, files: Mapping[str, bytes]) -> Ended:
@@ -47,6 +53,8 @@ def _options_of_check(maker: Maker, kinds: list[str]) -> Mapping[str, bytes]:
     argv = ["check", *flags(maker), *(["--baseline", "base.jsonl"] if "base.jsonl" in kinds else [])]
     if maker.chance(0.3):
         argv += ["--report-html", "report.html"]
+    if maker.chance(0.2):
+        argv += ["--report-v2", "report-v2.json"]
     if maker.chance(0.2):
         argv += ["--report-json-detail", maker.pick(("failed", "changed", "all"))]
     if maker.chance(0.15):

@@ -1,0 +1,180 @@
+"""``rag-contract record``: asks a system every golden query and writes what it did as a run."""
+
+import gc
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+import click
+
+from ragcontract.built_in import BUILT_IN
+from ragcontract.cli.console import say, warn
+from ragcontract.cli.options import CONFIG, GOLDEN, Decorate, find_paths, out_option
+from ragcontract.contract import defaults
+from ragcontract.contract.config_file import read_config
+from ragcontract.contract.defaults import InputPaths
+from ragcontract.core import bounds
+from ragcontract.core.errors import ExitCode, InputError, OutputError
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten, visible
+from ragcontract.files.patterns import existing_files
+from ragcontract.files.writing import check_outputs
+from ragcontract.record.event_stream import Format
+from ragcontract.record.given import TOP, Given, wrong_numbers
+from ragcontract.record.recording import Plan, Recording, planned, record
+from ragcontract.record.stopping import Stop
+from ragcontract.record.target import Target, read_target
+from ragcontract.record.wanted import OnFailure, Wanted
+from ragcontract.record.watchers import Watched, watchers
+
+# Options that are named otherwise than in Python; what is wrong with them begins with a name.
+NAMES = {"versions": "set", "secrets": "secret"}
+SHOWN = ("stream_answer_chars", "progress_every_seconds")
+
+
+def _several(option: str, name: str, help_text: str) -> Decorate:
+    return click.option(option, name, multiple=True, metavar=f"{option[2:].upper()}…", help=help_text)
+
+
+@click.command("record")
+@click.argument("target")
+@GOLDEN
+@out_option("--out", defaults.RUN, "Where to write the run: .jsonl, .jsonl.gz or .parquet.")
+@CONFIG
+@click.option(
+    "--top", type=int, metavar="N", help=f"How many results to ask for. [the config's largest k, at least {TOP}]"
+)
+@click.option(
+    "--concurrency", type=int, metavar="N", help="Calls at the same time. [1 for Python, 4 for commands, 8 for HTTP]"
+)
+@click.option("--rate", metavar="N/s|N/min", help="At most so many calls a second or a minute. [no limit]")
+@click.option("--timeout", type=float, default=30, metavar="S", help="Seconds until a call is given up. [30]")
+@click.option("--connect-timeout", type=float, default=10, metavar="S", help="Seconds until a connection is. [10]")
+@click.option(
+    "--retries", type=int, default=2, metavar="N", help="Further attempts where a call may succeed later. [2]"
+)
+@click.option("--repeats", type=int, default=1, metavar="N", help="Ask everything so many times, round by round. [1]")
+@click.option("--warmup", type=int, default=0, metavar="N", help="First ask so many questions that do not count. [0]")
+@_several("--tag", "tags", "Ask only the questions with this tag; several add up. [all questions]")
+@_several("--query", "queries", "Ask only the question with this id; several add up. [all questions]")
+@click.option("--limit", type=int, metavar="N", help="Ask only the first so many of these questions. [all]")
+@click.option(
+    "--on-failure",
+    type=click.Choice(get_args(OnFailure)),
+    default="stop",
+    help="If questions fail: write no run, leave them out of it, or keep what was retrieved where only the answer "
+    "failed and leave out the others. [stop]",
+)
+@click.option("--fresh", is_flag=True, help="Throw away what an earlier recording that did not end has in its journal.")
+@click.option(
+    "--set", "versions", multiple=True, metavar="NAME=VALUE", help="A version, such as index_version=7; repeatable."
+)
+@click.option(
+    "--doc-id", metavar="EXPR", help="Where a result names its document: JMESPath over id, metadata and text."
+)
+@_several(
+    "--secret", "secrets", "An environment variable that the target may use as ${secret:NAME}; repeatable. [none]"
+)
+@click.option("--offline", is_flag=True, help="Download nothing to prepare the target.")
+@click.option("--isolate", is_flag=True, help="Run Python code in a process of its own, which can be stopped.")
+@click.option("--stream-out", metavar="FILE", help="Write what happens while it happens. [none]")
+@click.option(
+    "--stream-format", type=click.Choice(get_args(Format)), default="jsonl", help="JSON lines or RFC 7464. [jsonl]"
+)
+@click.option("--stream-answer-chars", type=int, default=0, metavar="N", help="Characters of answers in that file. [0]")
+@click.option(
+    "--progress-every-seconds",
+    type=float,
+    default=10,
+    metavar="S",
+    help="Seconds between lines of progress; 0 for none. [10]",
+)
+@click.option("--details", metavar="FILE", help="Write what is known of the recording beside the run, as JSON. [none]")
+@click.option("--plan", is_flag=True, help="Say what would be asked, and stop.")
+def command(target: str, *, golden: Sequence[str], config: str | None, **given: Any) -> int:
+    """Ask a system every golden query and write what it did as a run.
+
+    TARGET is module:attribute, file.py:attribute, or a YAML file that describes a service, a command or an index. The
+    attribute is a function, a class or an object. This command runs that code; `check` never does.
+
+    What is answered is kept in a journal beside the run until all is: if a recording ends early, the same command goes
+    on where it ended. Exits 0 if the run is written, 2 if it is not, 130 if it was interrupted, never 1.
+    """
+    gc.enable()  # other commands are short; users' code may make garbage for hours
+    paths = find_paths(golden, (), config)
+    asked = _given(given, paths)
+    secrets = asked.known(os.environ)
+    _check_outputs([given["out"], given["details"], given["stream_out"]], paths)
+    found = read_target(target, asked.surroundings(os.environ))
+    wanted = asked.wanted(found.system)
+    if given["plan"]:
+        _say_plan(planned(wanted, found), wanted, found)
+        return ExitCode.PASS
+    watched = Watched(
+        every=given["progress_every_seconds"],
+        stream=given["stream_out"],
+        form=given["stream_format"],
+        answer_chars=given["stream_answer_chars"],
+        details=given["details"],
+    )
+    with watchers(watched, found, secrets, lambda warning: warn([warning])) as watch:
+        recording = record(wanted, found, stop=Stop(), watch=watch, secrets=secrets)
+    return _finished(recording, wanted)
+
+
+def _given(given: Mapping[str, Any], paths: InputPaths) -> Given:
+    """Return the options; raises InputError with all that is wrong with them."""
+    options = {name: given[name] for name in Given.__struct_fields__ if name in given}
+    options["top"] = (
+        given["top"] if given["top"] is not None else max(TOP, *read_config(paths.config, BUILT_IN).cutoffs)
+    )
+    versions = dict(pair.split("=", 1) for pair in given["versions"] if "=" in pair)
+    asked = Given(**{**options, "golden": paths.golden, "versions": versions})
+    wrong = [*asked.wrong(os.environ), *wrong_numbers({name: given[name] for name in SHOWN})]
+    problems = [f"--{NAMES.get(name, name.replace('_', '-') + ':')} {problem}" for name, problem in wrong]
+    if odd := [pair for pair in given["versions"] if "=" not in pair]:
+        problems.append(f"--set: expected NAME=VALUE, such as index_version=7, found {shorten(odd[0], bounds.NAME)!r}")
+    if problems:
+        raise InputError(problems)
+    return asked
+
+
+def _check_outputs(outputs: Sequence[str | None], paths: InputPaths) -> None:
+    """Raise OutputError if a file cannot be written, or is one of the inputs."""
+    inputs = [*paths.golden, *([paths.config] if paths.config else [])]
+    if problems := check_outputs([one for one in outputs if one is not None], existing_files(inputs)[0]):
+        raise OutputError(problems)
+
+
+def _say_plan(plan: Plan, wanted: Wanted, target: Target) -> None:
+    manner = wanted.manner
+    part = f" of {plan.of:,}" if plan.questions < plan.of else ""
+    rounds = f" × {wanted.repeats}" if wanted.repeats > 1 else ""
+    kept = f"; {plan.kept:,} are in {wanted.journal}" if plan.kept else ""
+    rate = f", at most {manner.rate:g} a second" if manner.rate else ""
+    lines = [
+        f"target     {target.name}",
+        f"questions  {plan.questions:,}{part}{rounds}{kept}",
+        f"to ask     {plan.answers - plan.kept:,}",
+        f"calls      {manner.concurrency} at a time{rate}, {manner.seconds:g} s each, {count(manner.retries, 'retry')}",
+        f"results    {manner.top}",
+        f"run        {wanted.out}",
+    ]
+    say("".join(f"{visible(line)}\n" for line in lines))
+
+
+def _finished(recording: Recording, wanted: Wanted) -> int:
+    """Say how a recording ended; raises what ended it early."""
+    warn(recording.warnings)
+    details = recording.details
+    answers = details["done"] - sum(details["failures"].values())
+    if isinstance(recording.error, KeyboardInterrupt):
+        had = f"{answers:,} of {count(details['wanted'], 'answer')} are in {wanted.journal}"
+        say(f"interrupted: {visible(had)}; the same command asks for the others\n", err=True)
+    if recording.error is not None:
+        raise recording.error
+    retried = details["answered_after_retries"]
+    after = f", {retried:,} of them after retries" if retried else ""
+    how = "; check it with --repeats" if wanted.repeats > 1 else ""
+    say(f"recorded {count(answers, 'answer')} in {visible(str(wanted.out))}{after}{how}\n")
+    return ExitCode.PASS

@@ -1,0 +1,110 @@
+"""Makes a row of a run from a response, and writes the run."""
+
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core.run import VERSION_FIELDS
+from ragcontract.core.text import shorten
+from ragcontract.files.rows import is_parquet, needs_pyarrow
+from ragcontract.files.writing import check_outputs
+from ragcontract.http.secrets import Secrets
+from ragcontract.record.asked import Response
+from ragcontract.record.failed import CallFailed
+from ragcontract.runs.encoder import RowEncoder
+from ragcontract.runs.writer import RunWriter
+
+# The fields of a response that a row has under the same name; `results` and `response` have rules of their own.
+FIELDS = (
+    "error",
+    "error_detail",
+    "context_chars",
+    "retrieved_contexts",
+    "tool_calls",
+    "messages",
+    "mode",
+    "label",
+    "refusal",
+    "finish_reason",
+    "llm_model",
+)
+IN_MEMORY = "(in memory)"
+
+
+class Rows:
+    """Encodes responses as rows of one run."""
+
+    def __init__(self, out: str | None, secrets: Secrets) -> None:
+        """Take the path of the run, None for one in memory."""
+        self._encoder = RowEncoder(out or IN_MEMORY, {})
+        self._out = out
+        self._secrets = secrets
+
+    def encoded(self, query_id: str, response: Response, ms: float) -> bytes:
+        """Return the row as JSON, without secrets; raises CallFailed if a run cannot have it."""
+        further = {name: value for name in FIELDS if (value := getattr(response, name)) is not None}
+        if response.response is not UNSET:
+            further["response"] = response.response
+        if further and self._out is not None and is_parquet(self._out):
+            raise InputError(
+                [f"{self._out}: {next(iter(further))} is not written to Parquet; name a .jsonl with --out"]
+            )
+        results = UNSET if response.results is None else response.results
+        try:
+            line, _ = self._encoder.row(query_id, results, round(ms, 3), further)
+        except InputError as error:
+            raise CallFailed("invalid", self._secrets.redacted(error.problems[0])) from error
+        if not self._secrets:
+            return line.rstrip(b"\n")
+        return msgspec.json.encode(self._secrets.redacted(msgspec.json.decode(line)))
+
+
+def write_run(
+    out: str, rows: Iterable[dict[str, Any]], *, found: Mapping[str, str], chosen: Mapping[str, str], repeats: bool
+) -> int:
+    """Write rows as a run and return how many there are; the file appears whole at the end.
+
+    ``chosen`` are the versions that win over everything, ``found`` those of the system. A model that one response
+    names wins over the system's.
+    """
+    of_rows = {name: found[name] for name in ("llm_model",) if name in found and name not in chosen}
+    versions: Any = {**{name: value for name, value in found.items() if name not in of_rows}, **chosen}
+    written = 0
+    with RunWriter(out, repeats=repeats, **versions) as run:
+        for row in rows:
+            fields: Any = {**of_rows, **row}
+            run.write(fields.pop("query_id"), fields.pop("results", UNSET), fields.pop("latency_ms", None), **fields)
+            written += 1
+    return written
+
+
+def usable_versions(found: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+    """Return the versions that a run can have, as text, and warnings about what else a system gave as one."""
+    usable = {name: str(value) for name, value in found.items() if name in VERSION_FIELDS and value is not None}
+    fits = {name: value for name, value in usable.items() if 1 <= len(value) <= bounds.ID}
+    known = ", ".join(VERSION_FIELDS)
+    strange = [shorten(str(name), bounds.NAME) for name in found if found[name] is not None and name not in fits]
+    warnings = [f"the system's version {name!r} is left out: a run has {known}, each a short text" for name in strange]
+    return fits, warnings[: bounds.NAMES]
+
+
+def with_versions(row: Mapping[str, Any], found: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, Any]:
+    """Return a row with the versions that :func:`write_run` would write."""
+    return {**found, **row, **chosen}
+
+
+def refuse_output(out: str, inputs: Iterable[str]) -> None:
+    """Raise OutputError if the run could not be written at the end, before anything is asked."""
+    problems = check_outputs([out], inputs)
+    if not problems and Path(out).exists() and not Path(out).is_file():
+        problems = [f"{out}: is not a regular file, so it cannot be replaced atomically"]
+    if problems:
+        raise OutputError(problems)
+    if is_parquet(out) and find_spec("pyarrow") is None:
+        raise needs_pyarrow(out)

@@ -1,0 +1,148 @@
+"""What becomes of each answer in a recording: a row in the journal, an event, a number."""
+
+from itertools import islice
+from time import monotonic
+
+from msgspec import UNSET, Raw
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten
+from ragcontract.http.secrets import Secrets
+from ragcontract.record.asked import Response
+from ragcontract.record.dialogue import Inquiry
+from ragcontract.record.failed import CallFailed
+from ragcontract.record.journal import Entry, Journal
+from ragcontract.record.loop import Loop, Manner, failure_of
+from ragcontract.record.run_rows import Rows
+from ragcontract.record.stopping import Stop, by_signals
+from ragcontract.record.system import System
+from ragcontract.record.tally import Failed, Tally
+from ragcontract.record.wanted import OnFailure
+from ragcontract.record.watching import Case, Event, Watch
+
+SYNC_GAP, PROGRESS_GAP = 1.0, 0.2  # s; between two fsyncs, and between two Progress events
+
+
+class Session:
+    """One recording under way."""
+
+    def __init__(
+        self, journal: Journal, rows: Rows, *, on_failure: OnFailure, total: int, watch: Watch, secrets: Secrets
+    ) -> None:
+        """Go on from what the journal has; ``total`` answers are wanted in all."""
+        self._journal = journal
+        self._rows = rows
+        self._on_failure = on_failure
+        self._watch = watch
+        self._secrets = secrets
+        self._synced = self._shown = monotonic()
+        self.tally = Tally(total=total, kept=journal.kept, now=monotonic())
+
+    def run(self, system: System, manner: Manner, warmup: int, stop: Stop) -> None:
+        """Ask what is lacking; raises KeyboardInterrupt if somebody asked to stop."""
+        self.tally.restart(monotonic())
+        loop = Loop(system, manner, watch=self.tell, stop=stop, tick=self._tick, secrets=self._secrets)
+        try:
+            with by_signals(stop):
+                first = islice(self._journal.lacking(), warmup)
+                loop.ask_all((Inquiry(one, 0) for one, _ in first), lambda _inquiry, _answer: None)
+                loop.ask_all((Inquiry(one, repeat) for one, repeat in self._journal.lacking()), self._done)
+        finally:
+            loop.close()
+            self._journal.sync()
+        if stop.asked:
+            raise KeyboardInterrupt
+
+    def tell(self, event: Event) -> None:
+        """Count an event, and hand it to those who watch."""
+        self.tally.count(event)
+        self._watch(event)
+
+    def _tick(self) -> None:
+        now = monotonic()
+        if now - self._synced >= SYNC_GAP:
+            self._journal.sync()
+            self._synced = now
+        if now - self._shown >= PROGRESS_GAP:
+            self._watch(self.tally.progress(now))
+            self._shown = now
+
+    def _done(self, inquiry: Inquiry, answer: Response | CallFailed) -> None:
+        """Keep what was answered; raises InputError if nothing at all is."""
+        response, failed = self._sorted(inquiry, answer)
+        row = None
+        if response is not None:
+            try:
+                row = self._rows.encoded(inquiry.question.id, response, inquiry.ms)
+            except CallFailed as invalid:
+                response, failed = None, invalid
+        failure = None if failed is None else failure_of(failed, self._secrets)
+        self._journal.add(
+            Entry(
+                query_id=inquiry.question.id,
+                question_sha=inquiry.question.digest,
+                repeat=inquiry.repeat,
+                attempts=inquiry.attempts,
+                ms=round(inquiry.ms, 3),
+                row=UNSET if row is None else Raw(row),
+                failure=failure,
+            )
+        )
+        self.tell(
+            Case(
+                query_id=inquiry.question.id,
+                repeat=inquiry.repeat,
+                attempts=inquiry.attempts,
+                ms=inquiry.ms,
+                response=response,
+                failure=failure,
+            )
+        )
+        if self._on_failure == "stop" and self.tally.in_a_row >= bounds.FAILED_IN_A_ROW and failure:
+            many = f"the last {self.tally.in_a_row} questions failed, so no others are asked"
+            raise InputError([f"{many}; the last one: {failure.kind}: {failure.message}"])
+
+    def _sorted(self, inquiry: Inquiry, answer: Response | CallFailed) -> tuple[Response | None, CallFailed | None]:
+        """Return the response of which to write a row, or why there is none."""
+        keeps = self._on_failure == "keep-retrieval"
+        if isinstance(answer, CallFailed):
+            if not keeps or answer.partial is None or answer.partial.error is None:
+                return None, answer
+            partial = inquiry.took(answer.partial, 0)
+            return (partial, None) if partial is not None else (None, answer)
+        if answer.error is None or keeps:
+            return answer, None
+        detail = answer.error_detail or {}
+        kind = detail.get("kind")
+        return None, CallFailed(kind if isinstance(kind, str) else "answer", answer.error, detail=answer.error_detail)
+
+
+def problems_of(tally: Tally, journal: str | None) -> list[str]:
+    """Return why there is no run, as sentences: how many questions failed, and of each kind of failure an example."""
+    failed = tally.failures.total()
+    had = tally.done - failed
+    why = f"{failed:,} of {count(tally.total, 'answer')} could not be had, so no run is written"
+    if not had:
+        advice = "the same command asks again"
+    elif journal:
+        advice = f"the others are in {journal}, and the same command asks only for these"
+    else:
+        advice = "on_failure='leave-out' leaves them out"
+    return [f"{why}; {advice}", *(_example(kind, tally.failures[kind], one) for kind, one in tally.examples.items())]
+
+
+def _example(kind: str, times: int, one: Failed) -> str:
+    return f"{kind}: {times:,}, such as query {shorten(one.query_id, bounds.NAME)!r}: {one.failure.message}"
+
+
+def failures_left_out(tally: Tally) -> list[str]:
+    """Return a warning about questions that are not in the run, if there are any."""
+    failed = tally.failures.total()
+    if not failed:
+        return []
+    kinds = ", ".join(f"{kind}: {times:,}" for kind, times in tally.failures.most_common())
+    are = "is" if failed == 1 else "are"
+    what = f"{count(failed, 'answer')} could not be had and {are} left out ({kinds})"
+    return [f"{what}; `check` refuses such a run unless the config has missing_queries: zero"]
