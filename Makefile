@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := build/uv
-RECIPES := build/recipes
 ORACLES := build/oracles
 EVALUATORS := build/evaluators
 RECORD := build/record
@@ -11,7 +10,7 @@ DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs requirements demo test test-action test-recipes test-record test-oracles bench bench-quick bench-growth bench-record fuzz lint types unit format clean
+.PHONY: help docs requirements demo test test-action test-record test-oracles bench bench-quick bench-growth bench-record fuzz lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,12 +23,6 @@ $(VENV)/ready: pyproject.toml requirements/dev.txt requirements/runtime.txt exam
 $(UV)/ready: requirements/uv.txt
 	$(PYTHON) -m venv $(UV)
 	$(UV)/bin/pip install --quiet --disable-pip-version-check -r requirements/uv.txt
-	@touch $@
-
-$(RECIPES)/ready: pyproject.toml requirements/recipes.txt requirements/runtime.txt
-	@echo "Setting up $(RECIPES) (once, about a minute) ..."
-	@$(PYTHON) -m venv $(RECIPES)
-	@$(RECIPES)/bin/pip install --quiet --disable-pip-version-check -r requirements/recipes.txt -e .
 	@touch $@
 
 $(ORACLES)/ready: requirements/oracles.txt
@@ -98,13 +91,10 @@ types: $(VENV)/ready  ## Check types
 	$(BIN)/mypy
 
 unit: $(VENV)/ready  ## Run the tests with coverage
-	$(BIN)/pytest -m "not container and not recipes and not record and not oracles" -n auto --dist loadgroup --cov --cov-report=term
+	$(BIN)/pytest -m "not container and not record and not oracles" -n auto --dist loadgroup --cov --cov-report=term
 
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container
-
-test-recipes: $(VENV)/ready $(RECIPES)/ready  ## Run the exporters of examples/recipes with the libraries that they are for
-	$(BIN)/pytest -m recipes
 
 test-record: $(RECORD)-floor/ready $(RECORD)-newest/ready  ## Record LangChain, LlamaIndex and Chroma, the oldest versions and the newest
 	$(RECORD)-floor/bin/python -m pytest -m record -W ignore tests/record/frameworks

@@ -98,7 +98,6 @@ def machine(tmp_path: Path) -> Machine:
 TESTS = [
     "make demo",
     "make test",
-    "make test-recipes",
     "make test-record",
     "make test-oracles",
     "make bench-quick",
@@ -145,7 +144,7 @@ def test_an_engine_that_fails_to_come_up_fails(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "test-recipes", "test-record", "test-oracles", "bench-quick", "fuzz", "test-action"]
+    "target", ["demo", "test", "test-record", "test-oracles", "bench-quick", "fuzz", "test-action"]
 )
 def test_what_fails_fails(target: str, machine: Machine) -> None:
     machine.add("make", f'[ "$1" != {target} ]')

@@ -29,7 +29,7 @@ TOO_LONG = (
     "prompt is too long", "input is too long", "n_ctx",
 )  # fmt: skip
 TOO_LONG_STATUSES = {400, 413, 422}
-HINT = "lower context_max_chars (--context-max-chars), --top or max_tokens"
+HINT = "lower context_max_chars, --top or max_tokens"
 
 
 Text = Annotated[str, Meta(title="text; quote numbers")]

@@ -341,7 +341,7 @@ def test_a_retriever_that_fails_leaves_nothing() -> None:
 def test_a_context_that_is_too_long_says_what_to_lower(status: int, text: str) -> None:
     found = fails(Reply(status=status, content={"error": {"message": text}}))
     assert (found.kind, found.again) == ("context_too_long", False)
-    assert str(found).endswith(f"{text}; lower context_max_chars (--context-max-chars), --top or max_tokens")
+    assert str(found).endswith(f"{text}; lower context_max_chars, --top or max_tokens")
     assert fails(Reply(status=500, content={"error": {"message": text}})).kind == "http_error"
 
 
