@@ -9,7 +9,9 @@ import pytest
 from ragcontract.core import bounds
 from tests.bounds import (
     answers,
+    calls,
     compared_texts,
+    copies,
     inputs,
     messages,
     record_targets,
@@ -24,7 +26,9 @@ from tests.github.standin import GitHub
 
 CASES: Cases = {
     **answers.CASES,
+    **calls.CASES,
     **compared_texts.CASES,
+    **copies.CASES,
     **inputs.CASES,
     **messages.CASES,
     **record_targets.CASES,
