@@ -7,7 +7,7 @@ each row is, not the rows.
 import os
 import tempfile
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
@@ -22,6 +22,7 @@ from ragcontract.record.golden_questions import Question
 from ragcontract.record.watching import Failure
 
 VERSION = 1
+PREPARED = b'{"versions":'
 ABSENT = -1  # the offset of a row that there is not
 WHAT = {"target_sha256": "target's content", "git": "commit", "tool": "rag-contract", "doc_id": "--doc-id"}
 
@@ -37,6 +38,12 @@ class Header(Struct, frozen=True, kw_only=True):
     tool: str
     doc_id: str | None = None
     journal: int = VERSION
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """The versions that a system names before it is asked: another index behind the same target is another system."""
+
+    versions: dict[str, str]
 
 
 class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,6 +73,7 @@ class Journal:
         self._questions: Sequence[Question] = ()
         self._repeats = 1
         self._rows = 0
+        self._versions: dict[str, str] | None = None
         self.kept = 0
 
     def start(self, header: Header, questions: Sequence[Question], *, fresh: bool = False) -> Self:
@@ -94,7 +102,7 @@ class Journal:
             if self._rows:
                 self._compare(header, first)
             else:  # nothing to lose
-                self._end = 0
+                self._end, self._versions = 0, None
         self.kept = sum(offset != ABSENT for offset in self._offsets)
         return self
 
@@ -106,19 +114,34 @@ class Journal:
         if found.get("journal") != VERSION:
             problem = "is not a journal that this version of rag-contract can go on with; throw it away with --fresh"
             raise InputError([f"{self._path}: {problem}"])
+        self._refuse_other(found, msgspec.structs.asdict(header))
+
+    def _refuse_other(self, found: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         differs = [
-            f"{WHAT.get(name, name)} was {_shown(found.get(name))} and is {_shown(now)}"
-            for name, now in msgspec.structs.asdict(header).items()
-            if found.get(name) != now
+            f"{WHAT.get(name, name)} was {_shown(found.get(name))} and is {_shown(now.get(name))}"
+            for name in {**now, **found}
+            if found.get(name) != now.get(name)
         ]
         if differs:
             problem = "was begun with something else; restore that to go on, or throw the journal away with --fresh"
             raise InputError([f"{self._path}: {problem}: {'; '.join(differs)}"])
 
+    def prepared(self, versions: Mapping[str, str]) -> None:
+        """Note what a system says of itself before it is asked; raises InputError if it said something else before."""
+        if self._versions is not None:
+            self._refuse_other(self._versions, versions)
+        else:
+            self._versions = dict(versions)
+            self._append(msgspec.json.encode(Prepared(versions=self._versions)) + b"\n")
+
     def _load(self) -> None:
         decode = msgspec.json.Decoder(Entry).decode
         while (line := self._file.readline(2 * bounds.LINE)).endswith(b"\n"):
             offset, self._end = self._end, self._end + len(line)
+            if self._versions is None and line.startswith(PREPARED):
+                with suppress(msgspec.DecodeError, UnicodeError):
+                    self._versions = msgspec.json.decode(line, type=Prepared).versions
+                continue
             try:
                 entry = decode(line)
             except (msgspec.DecodeError, UnicodeError):  # a disk that lost its power
