@@ -14,8 +14,16 @@ from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 
 ACCURACY = Metric(key="mode_accuracy", label="Mode accuracy", suggested=True)
-FALSE_ANSWERS = Metric(key="false_answer_rate", label="False-answer rate", better="lower", suggested=True)
-OVER_REFUSALS = Metric(key="over_refusal_rate", label="Over-refusal rate", better="lower", suggested=True)
+FALSE_ANSWERS = Metric(
+    key="false_answer_rate", label="False-answer rate", better="lower", suggested=True, asks=f"expected_mode: {ABSTAIN}"
+)
+OVER_REFUSALS = Metric(
+    key="over_refusal_rate",
+    label="Over-refusal rate",
+    better="lower",
+    suggested=True,
+    asks=f"expected_mode other than {ABSTAIN}",
+)
 
 
 class ModeFamily:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CUT_OFF = "length"  # the finish_reason of an answer that reached the limit of tokens
 NO_ANSWER = ("no answer",)
 NO_CALLS = ("no tool_calls",)  # of a golden query without a row, or of a turn after an error: none are known
+_ZERO_WIDTH = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")  # as in the comparison of texts
 LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
 
 
@@ -42,7 +43,12 @@ def answer_in(row: RunRow) -> "Answer":
 
 def begins(answer: "Answer") -> Phrase:
     """Return how an answer begins, for a message about what is not in it."""
-    return (excerpt(answer.text),) if answer.text.strip() else NO_ANSWER
+    return NO_ANSWER if is_blank(answer.text) else (excerpt(answer.text),)
+
+
+def is_blank(text: str) -> bool:
+    """Return whether nothing of a text is seen: it has only blanks and characters without width."""
+    return all(char.isspace() or char in _ZERO_WIDTH for char in text)
 
 
 def the_error(text: str) -> Phrase:
@@ -87,7 +93,7 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
             )
 
     def _has_text(self, row: RunRow) -> bool:
-        return isinstance(row.response, str) and (self.blank_answers or bool(row.response.strip()))
+        return isinstance(row.response, str) and (self.blank_answers or not is_blank(row.response))
 
     def _broken(self, cause: str, found: Phrase) -> Violation:
         return Violation(rule="answered", expected=("an answer",), found=found, causes=(cause,))

@@ -12,7 +12,7 @@ from ragcontract.rules.answering import the_error
 
 
 class ExpectedMode(RowRule, frozen=True, kw_only=True, gc=False, tag="expected_mode"):
-    """``expected_mode``: the application answers in this mode. One that failed (``error``) answered in none."""
+    """``expected_mode``: the application answers in this mode. With an ``error`` and no mode, it answers in none."""
 
     needs: ClassVar[frozenset[str]] = frozenset({"mode", "error"})
     in_rows: ClassVar[bool] = False
