@@ -1,10 +1,11 @@
 """Rules about answers: what they share, and the rule that there is an answer at all."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from msgspec import UNSET
 
+from ragcontract.answers.answer_text import Answer, answer_of
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
@@ -12,9 +13,6 @@ from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.text import shorten
-
-if TYPE_CHECKING:
-    from ragcontract.answers.answer_text import Answer
 
 CUT_OFF = "length"  # the finish_reason of an answer that reached the limit of tokens
 NO_ANSWER = ("no answer",)
@@ -34,14 +32,12 @@ class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
         return LACKING if row.response is UNSET and row.error is None else None
 
 
-def answer_in(row: RunRow) -> "Answer":
+def answer_in(row: RunRow) -> Answer:
     """Return the answer of a row, prepared for searching; an empty one if there is none."""
-    from ragcontract.answers.answer_text import answer_of
-
     return answer_of(row.response if isinstance(row.response, str) else "")
 
 
-def begins(answer: "Answer") -> Phrase:
+def begins(answer: Answer) -> Phrase:
     """Return how an answer begins, for a message about what is not in it."""
     return NO_ANSWER if is_blank(answer.text) else (excerpt(answer.text),)
 
