@@ -6,11 +6,12 @@ UV := build/uv
 RECIPES := build/recipes
 ORACLES := build/oracles
 EVALUATORS := build/evaluators
+RECORD := build/record
 DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs requirements demo test test-action test-recipes test-oracles bench bench-quick bench-growth fuzz lint types unit format clean
+.PHONY: help docs requirements demo test test-action test-recipes test-record test-oracles bench bench-quick bench-growth fuzz lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +42,12 @@ $(EVALUATORS)/ready: requirements/evaluators.txt
 	@echo "Setting up $(EVALUATORS) (once, about two minutes) ..."
 	@$(PYTHON) -m venv $(EVALUATORS)
 	@$(EVALUATORS)/bin/pip install --quiet --disable-pip-version-check --no-deps -r requirements/evaluators.txt
+	@touch $@
+
+$(RECORD)-%/ready: pyproject.toml requirements/record-%.txt $(UV)/ready
+	@echo "Setting up $(@D) (once, less than a minute) ..."
+	@$(PYTHON) -m venv --without-pip $(@D)
+	@$(UV)/bin/uv pip install --quiet --no-config --python $(@D)/bin/python --no-deps -r requirements/record-$*.txt -e .
 	@touch $@
 
 $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirements.txt
@@ -90,13 +97,17 @@ types: $(VENV)/ready  ## Check types
 	$(BIN)/mypy
 
 unit: $(VENV)/ready  ## Run the tests with coverage
-	$(BIN)/pytest -m "not container and not recipes and not oracles" -n auto --dist loadgroup --cov --cov-report=term
+	$(BIN)/pytest -m "not container and not recipes and not record and not oracles" -n auto --dist loadgroup --cov --cov-report=term
 
 test-action: $(VENV)/ready  ## Build the action's image and run it as a runner would (needs a Docker engine)
 	$(BIN)/pytest -m container
 
 test-recipes: $(VENV)/ready $(RECIPES)/ready  ## Run the exporters of examples/recipes with the libraries that they are for
 	$(BIN)/pytest -m recipes
+
+test-record: $(RECORD)-floor/ready $(RECORD)-newest/ready  ## Record LangChain, LlamaIndex and Chroma, the oldest versions and the newest
+	$(RECORD)-floor/bin/python -m pytest -m record -W ignore tests/record/frameworks
+	$(RECORD)-newest/bin/python -m pytest -m record -W ignore tests/record/frameworks
 
 test-oracles: $(VENV)/ready $(ORACLES)/ready $(EVALUATORS)/ready  ## Compare metrics and verdicts with the packages that users know
 	$(BIN)/pytest -m oracles

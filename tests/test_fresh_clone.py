@@ -95,7 +95,15 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path, user=1000, programs="make google-chrome jq java docker")
 
 
-TESTS = ["make demo", "make test", "make test-recipes", "make test-oracles", "make bench-quick", "make fuzz"]
+TESTS = [
+    "make demo",
+    "make test",
+    "make test-recipes",
+    "make test-record",
+    "make test-oracles",
+    "make bench-quick",
+    "make fuzz",
+]
 NO_ENGINE = ".ci/run: the container tests cannot run here: no Docker engine answers `docker info`\n"
 
 
@@ -137,7 +145,7 @@ def test_an_engine_that_fails_to_come_up_fails(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["demo", "test", "test-recipes", "test-oracles", "bench-quick", "fuzz", "test-action"]
+    "target", ["demo", "test", "test-recipes", "test-record", "test-oracles", "bench-quick", "fuzz", "test-action"]
 )
 def test_what_fails_fails(target: str, machine: Machine) -> None:
     machine.add("make", f'[ "$1" != {target} ]')

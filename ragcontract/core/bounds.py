@@ -236,3 +236,4 @@ GIT = 10  # s; git, asked for the commit of what is recorded; counts as unknown
 TARGET_SOURCE = 16 << 20  # bytes; a file that a target names; it may change without the recording being begun anew
 STREAMED_DOCUMENTS = 10  # documents; a question in `--stream-out`; the others are left out
 DETAILED_FAILURES = 1_000  # failures; those that `--details` describes; the others are counted
+CHROMA_COPY = 2 << 30  # bytes; a folder of Chroma's that is copied to be recorded; exit code 2

@@ -1,7 +1,7 @@
 """The seam between the recording and what is recorded."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -43,13 +43,18 @@ class System(Protocol):
         """Release what ``setup`` took; called once, also after failures and Ctrl-C."""
 
 
+def _to_nobody(_: str) -> None:
+    """Say nothing."""
+
+
 class Surroundings(Struct, frozen=True, kw_only=True):
     """What a system is made with beside its own options.
 
     Paths are relative to ``folder``. ``doc_id`` is a JMESPath expression over ``id``, ``metadata`` and ``text`` of a
     result. An attempt is given up after ``seconds``, a connection that is not made after ``connect_seconds``. With
     ``offline``, nothing is downloaded to prepare the system. With ``isolate``, Python code has its own process.
-    ``environ`` is the environment, which says whether somebody from outside may have changed the target.
+    ``environ`` is the environment, which says whether somebody from outside may have changed the target. ``say`` is
+    called with a sentence for whoever waits, as before a model is downloaded.
     """
 
     folder: Path = Path()
@@ -60,3 +65,4 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     offline: bool = False
     isolate: bool = False
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    say: Callable[[str], None] = _to_nobody

@@ -1,0 +1,114 @@
+"""Asks what is made with LlamaIndex: a retriever, a query engine or a chat engine."""
+
+from collections.abc import Mapping
+from threading import Lock
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from ragcontract.core.errors import InputError
+from ragcontract.record.adapters.framework import FrameworkSystem
+from ragcontract.record.asked import Context, Response
+from ragcontract.record.failed import CallFailed
+from ragcontract.record.plain_values import plain
+from ragcontract.record.recognised import bases, named, text_at
+from ragcontract.record.returned_items import results_of
+from ragcontract.record.system import Surroundings, System
+from ragcontract.record.user_code import imported
+
+RETRIEVER, QUERY_ENGINE = "llama_index.BaseRetriever", "llama_index.BaseQueryEngine"
+CHAT_ENGINE, SIMPLE, AGENT = "llama_index.BaseChatEngine", "llama_index.SimpleChatEngine", "llama_index.BaseAgent"
+ASKED = frozenset({RETRIEVER, QUERY_ENGINE, CHAT_ENGINE})
+# Where engines keep what they retrieve and answer with.
+INNER = ("", "_retriever.", "_query_engine._retriever.", "_query_engine.")
+
+
+class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A retriever, a query engine or a chat engine of LlamaIndex."""
+
+    object: Annotated[str, Meta(description="The retriever or engine, as `my_app.search:engine`.")]
+    doc_id: Annotated[
+        str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a node.")
+    ] = None
+
+
+def system(options: Options, surroundings: Surroundings) -> System:
+    """Return the system for what the options name; raises InputError if that is nothing of LlamaIndex's."""
+    given = imported(options.object, surroundings.folder)
+    if ASKED.isdisjoint(bases(given)):
+        expected = "expected a retriever, a query engine or a chat engine of LlamaIndex"
+        raise InputError([f"llamaindex.object: {options.object} is a {named(given)}; {expected}"])
+    return LlamaIndex(given, surroundings, options.doc_id)
+
+
+def of_object(given: Any, surroundings: Surroundings) -> System | None:
+    """Return the system for an object of LlamaIndex; None if it cannot be asked."""
+    return None if ASKED.isdisjoint(bases(given)) else LlamaIndex(given, surroundings)
+
+
+class LlamaIndex(FrameworkSystem):
+    """A retriever or an engine. Several questions at once go to threads.
+
+    LlamaIndex's asynchronous methods are not used: by default they call the others, and hold up their event loop.
+    """
+
+    def __init__(self, given: Any, surroundings: Surroundings, doc_id: str | None = None) -> None:
+        """Store what is asked."""
+        super().__init__(given, surroundings, doc_id)
+        self._bases = bases(given)
+        self._conversation = Lock()
+
+    def ask(self, query: str, context: Context) -> Response:
+        """Return what is retrieved for a question and, of an engine, the answer."""
+        with self.failures():
+            if RETRIEVER in self._bases:
+                return Response(results=results_of(self.given.retrieve(query), self.doc_ids))
+            if CHAT_ENGINE in self._bases:
+                return self._response(self._chat(query, context))
+            return self._response(self.given.query(query))
+
+    def _chat(self, query: str, context: Context) -> Any:
+        from llama_index.core.llms import ChatMessage
+
+        earlier = [ChatMessage(role=one["role"], content=one.get("content") or "") for one in context.messages]
+        if not self._conversation.acquire(timeout=min(context.seconds, 1e6)):
+            why = "the chat engine, which keeps the conversation, is still busy with another question"
+            raise CallFailed("busy", f"{why}; ask with --concurrency 1", again=True)
+        try:
+            # Some engines take an empty history for none, and go on with what was said about the question before.
+            self.given.reset()
+            return self.given.chat(query, chat_history=earlier)
+        finally:
+            self._conversation.release()
+
+    def _response(self, returned: Any) -> Response:
+        if hasattr(returned, "get_response"):  # it streams: read to the end
+            returned = returned.get_response()
+        nodes = returned.source_nodes
+        # An engine without a retriever does not say that it found nothing.
+        retrieves = bool(nodes) or SIMPLE not in self._bases
+        calls = [_call(one) for one in returned.sources] if AGENT in self._bases else None
+        return Response(
+            results=results_of(nodes, self.doc_ids) if retrieves else None,
+            response=None if returned.response is None else str(returned.response),
+            tool_calls=plain(calls),
+        )
+
+    def versions(self) -> Mapping[str, str]:
+        """Return the names of the models that the retriever and the engine were made with."""
+        embedding = text_at(self.given, *(f"{inner}_embed_model.model_name" for inner in INNER))
+        at = [f"{inner}{name}" for inner in INNER for name in ("_llm", "_response_synthesizer._llm")]
+        llm = text_at(self.given, *(f"{one}.metadata.model_name" for one in at))
+        found = {"embedding_model": embedding, "llm_model": llm}
+        return {name: value for name, value in found.items() if value}
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return what was asked."""
+        return {"llamaindex": {"object": self.name}}
+
+
+def _call(output: Any) -> dict[str, Any]:
+    """Return a tool call of an agent."""
+    raw = output.raw_input if isinstance(output.raw_input, Mapping) else {"input": output.raw_input}
+    arguments = raw.get("kwargs") if set(raw) <= {"args", "kwargs"} else raw
+    return {"name": output.tool_name, "arguments": dict(arguments or {})}

@@ -1,0 +1,134 @@
+"""How LlamaIndex is asked and what is read of it, with stand-ins; `make test-record` does it with LlamaIndex itself."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from ragcontract.core.errors import InputError
+from ragcontract.record.adapters.llamaindex import LlamaIndex, Options, of_object, system
+from ragcontract.record.failed import CallFailed
+from ragcontract.record.system import Surroundings
+from tests.record.adapters.stand_ins import Node, llama_index, of
+from tests.record.systems import asked, context, doc_ids
+
+EARLIER = ({"role": "user", "content": "Hello"}, {"role": "assistant", "content": None})
+HERE = Surroundings()
+NODES = [Node("t", 0.5, node_id="n1", ref_doc_id="a"), Node("u", None, node_id="n2")]
+
+
+@pytest.fixture(autouse=True)
+def _llama_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    llama_index(monkeypatch)
+
+
+def answer(text: str | None = "x", nodes: list[Node] = NODES, **more: Any) -> Any:
+    """Return what an engine returns."""
+    return SimpleNamespace(response=text, source_nodes=nodes, **more)
+
+
+def engine(returned: Any, name: str = "BaseQueryEngine", **members: Any) -> LlamaIndex:
+    """Return the system for a query engine that always returns the same."""
+    return LlamaIndex(of("llama_index", name, query=lambda *_: returned, **members)(), HERE)
+
+
+def chat_engine(*names: str, returned: Any = None, said: list[Any] | None = None) -> LlamaIndex:
+    """Return the system for a chat engine, which notes what it is asked with."""
+    said = [] if said is None else said
+
+    def chat(_: Any, message: str, chat_history: list[Any]) -> Any:
+        said.append((message, [vars(one) for one in chat_history]))
+        return returned or answer()
+
+    made = of("llama_index", *names, "BaseChatEngine", chat=chat, reset=lambda _: said.append("reset"))
+    return LlamaIndex(made(), HERE)
+
+
+def test_a_retriever_gives_its_nodes() -> None:
+    made = of_object(of("llama_index", "BaseRetriever", retrieve=lambda *_: NODES)(), HERE)
+    assert made is not None
+    response = asked(made)
+    assert response.results == [
+        {"doc_id": "a", "chunk_id": "n1", "score": 0.5, "text": "t"},
+        {"doc_id": "n2", "chunk_id": "n2", "text": "u"},
+    ]
+    assert response.response is UNSET
+
+
+def test_a_query_engine_gives_its_answer_and_its_nodes() -> None:
+    response = asked(engine(answer("y")))
+    assert (doc_ids(response), response.response, response.tool_calls) == (["a", "n2"], "y", None)
+    assert asked(engine(answer(None, []))).response is None
+    assert asked(engine(answer(None, []))).results == []
+
+
+def test_a_stream_is_read_to_its_end() -> None:
+    assert asked(engine(SimpleNamespace(get_response=lambda: answer("whole")))).response == "whole"
+
+
+def test_a_chat_engine_forgets_what_was_said_and_goes_on_with_the_conversation() -> None:
+    said: list[Any] = []
+    made = chat_engine(said=said)
+    assert doc_ids(asked(made, "q")) == ["a", "n2"]
+    asked(made, "r", messages=EARLIER)
+    history = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": ""}]
+    assert said == ["reset", ("q", []), "reset", ("r", history)]
+
+
+def test_a_chat_engine_that_is_busy_fails_the_attempt() -> None:
+    made = chat_engine()
+    with made._conversation, pytest.raises(CallFailed, match="ask with --concurrency 1") as failed:
+        made.ask("?", context(seconds=0.01))
+    assert (failed.value.kind, failed.value.again) == ("busy", True)
+
+
+def test_a_chat_engine_without_a_retriever_does_not_say_that_it_found_nothing() -> None:
+    assert asked(chat_engine("SimpleChatEngine", returned=answer(nodes=[]))).results is None
+
+
+def test_an_agent_says_which_tools_it_called() -> None:
+    outputs = [
+        SimpleNamespace(tool_name="search", raw_input={"args": (), "kwargs": {"q": 1}}),
+        SimpleNamespace(tool_name="add", raw_input={"a": 1}),
+        SimpleNamespace(tool_name="say", raw_input="hello"),
+    ]
+    response = asked(chat_engine("BaseAgent", returned=answer(sources=outputs)))
+    assert response.tool_calls == [
+        {"name": "search", "arguments": {"q": 1}},
+        {"name": "add", "arguments": {"a": 1}},
+        {"name": "say", "arguments": {"input": "hello"}},
+    ]
+
+
+def test_the_models_are_those_of_the_retriever_and_the_engine() -> None:
+    retriever = SimpleNamespace(_embed_model=SimpleNamespace(model_name="bge-m3"))
+    llm = SimpleNamespace(metadata=SimpleNamespace(model_name="m-1"))
+    made = engine(answer(), _retriever=retriever, _response_synthesizer=SimpleNamespace(_llm=llm))
+    assert made.versions() == {"embedding_model": "bge-m3", "llm_model": "m-1"}
+    assert engine(answer()).versions() == {}
+    assert set(made.facts()["llamaindex"]) == {"object"}
+
+
+def test_what_is_raised_is_a_failed_attempt() -> None:
+    def retrieve(*_: Any) -> Any:
+        raise TimeoutError("too slow")
+
+    made = LlamaIndex(of("llama_index", "BaseRetriever", retrieve=retrieve)(), HERE)
+    with pytest.raises(CallFailed, match="too slow"):
+        asked(made)
+
+
+def test_a_target_file_names_an_object(tmp_path: Path) -> None:
+    code = "from tests.record.adapters.stand_ins import of\nindex = of('llama_index', 'BaseIndex')()\n"
+    code += "nodes = of('llama_index', 'BaseRetriever', retrieve=lambda *_: [])()\n"
+    (tmp_path / "indexes.py").write_text(code)
+    here = Surroundings(folder=tmp_path)
+    assert asked(system(Options(object="indexes.py:nodes"), here)).results == []
+    with pytest.raises(InputError, match=r"indexes.py:index is a .*MyBaseIndex; expected a retriever"):
+        system(Options(object="indexes.py:index"), here)
+
+
+def test_an_object_that_cannot_be_asked_is_none() -> None:
+    assert of_object(of("llama_index", "BaseIndex")(), HERE) is None

@@ -1,0 +1,1 @@
+"""Applications made with the frameworks, as users have them."""

@@ -1,0 +1,191 @@
+"""LangChain itself: rows equal those made by hand from its own call."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from ragcontract.core.errors import InputError
+from ragcontract.record.adapters.langchain import Options, of_object, system
+from ragcontract.record.asked import Response
+from ragcontract.record.failed import CallFailed
+from ragcontract.record.system import Surroundings, System
+from tests.record.frameworks.needed import asked, need
+
+pytestmark = pytest.mark.record
+
+REFUND, SSO = "How do I get a refund, my money back?", "Which plan does single sign-on need?"
+EARLIER = ({"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good morning"})
+
+
+@pytest.fixture(autouse=True)
+def _langchain() -> None:
+    need("langgraph")
+
+
+def app(name: str) -> Any:
+    """Return something of the application."""
+    from tests.record.frameworks.apps import langchain_app
+
+    return getattr(langchain_app, name)
+
+
+def target(name: str, **options: Any) -> System:
+    """Return the system for something of the application."""
+    return system(Options(object=f"tests.record.frameworks.apps.langchain_app:{name}", **options), Surroundings())
+
+
+def by_hand(documents: list[Any]) -> list[Mapping[str, Any]]:
+    """Return the results of a row for documents."""
+    return [
+        {"doc_id": one.metadata["source"], "chunk_id": one.id, "text": one.page_content, "metadata": one.metadata}
+        for one in documents
+    ]
+
+
+def test_a_retriever_gives_the_documents_that_it_returns() -> None:
+    responses = asked(target("retriever"), REFUND, SSO)
+    assert [one.results for one in responses] == [by_hand(app("retriever").invoke(query)) for query in (REFUND, SSO)]
+    assert responses[0].response is UNSET
+    assert (responses[1].results or [{}])[0]["doc_id"] == "sso_setup"
+
+
+def test_a_retriever_is_found_by_its_classes_too() -> None:
+    found = of_object(app("retriever"), Surroundings())
+    assert found is not None
+    [response] = asked(found, REFUND)
+    assert response.results == by_hand(app("retriever").invoke(REFUND))
+    assert of_object(app("ToyEmbeddings")(), Surroundings()) is None
+
+
+def test_a_document_is_named_by_an_expression() -> None:
+    [response] = asked(target("retriever", doc_id="join('/', ['help', metadata.source])"), REFUND)
+    assert (response.results or [{}])[0]["doc_id"] == "help/refund_policy"
+
+
+def test_a_retrievers_store_says_its_embedding_model_and_the_details_its_class() -> None:
+    found = target("retriever")
+    assert found.versions() == {"embedding_model": "toy-embedding-1"}
+    assert str(found.facts()["langchain"]["object"]).endswith(".VectorStoreRetriever")
+
+
+def test_a_chain_that_returns_its_answer_only_is_heard_retrieving() -> None:
+    [response] = asked(target("chain"), REFUND)
+    assert response.response == app("chain").invoke(REFUND)
+    assert response.results == by_hand(app("retriever").invoke(REFUND))
+    assert response.tool_calls == []
+    assert response.usage == {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    assert response.llm_model == "toy-1"
+
+
+def test_a_chain_that_returns_its_documents_is_asked_as_its_schema_says() -> None:
+    [response] = asked(target("sourced"), SSO)
+    own = app("sourced").invoke({"input": SSO})
+    assert response.response == own["answer"].content
+    assert response.results == by_hand(own["context"])
+
+
+def test_a_chain_with_several_inputs_needs_to_be_told() -> None:
+    with pytest.raises(InputError, match=r"several inputs \(context, question\); say .* as `input: "):
+        target("several").setup()
+    [response] = asked(target("several", input={"context": "x {query_id}", "question": "{query}"}), SSO)
+    assert response.response == app("several").invoke({"context": "x q0", "question": SSO}).content
+    assert response.results is None
+
+
+def test_a_retriever_that_asks_others_retrieves_once() -> None:
+    both = app("both")
+    [response] = asked(target("both"), REFUND)
+    assert response.results == by_hand(both.invoke(REFUND))
+    from langchain_core.runnables import RunnableLambda
+
+    around = of_object(RunnableLambda(lambda query: str(len(both.invoke(query)))), Surroundings())
+    assert around is not None
+    [response] = asked(around, REFUND)
+    assert (response.response, response.results) == ("5", by_hand(both.invoke(REFUND)))
+
+
+def test_several_retrievals_need_to_be_told_apart() -> None:
+    with pytest.raises(InputError, match="retrieved 2 times for one question; say which counts with `retrieved: first"):
+        asked(target("twice"), SSO)
+    first, last = (by_hand(found) for found in (app("retriever").invoke(SSO), app("narrow").invoke(f"refund {SSO}")))
+    for retrieved, results in {"first": first, "last": last, "concat": first + last}.items():
+        [response] = asked(target("twice", retrieved=retrieved), SSO)
+        assert response.results == results
+
+
+def test_an_agent_gives_its_answer_what_it_retrieved_and_its_tool_calls() -> None:
+    [response] = asked(target("agent"), REFUND)
+    own = app("agent").invoke({"messages": [("user", REFUND)]}, {"configurable": {"thread_id": "by hand"}})["messages"]
+    assert response.response == own[-1].content
+    assert response.results == by_hand(app("retriever").invoke(REFUND))
+    assert response.tool_calls == [
+        {"name": "search", "arguments": {"query": REFUND}},
+        {"name": "add", "arguments": {"a": 1, "b": 2}},
+        {"name": "erase", "arguments": {"all": True}},  # there is no such tool
+    ]
+    assert response.usage == {"input_tokens": 6, "output_tokens": 2, "total_tokens": 8}
+
+
+def test_an_agent_with_a_memory_begins_a_conversation_with_each_question() -> None:
+    responses = asked(target("agent"), REFUND, REFUND)
+    assert responses[0] == responses[1]
+
+
+def test_an_agent_goes_on_with_a_conversation() -> None:
+    [response] = asked(target("agent"), REFUND, messages=EARLIER)
+    assert str(response.response).startswith("7 messages: ")
+    assert len(response.tool_calls or ()) == 3
+
+
+def test_an_agent_that_is_only_asynchronous_says_so() -> None:
+    with pytest.raises(InputError, match=r"say `ainvoke: true` under `langchain`"):
+        asked(target("async_agent"), REFUND)
+    responses = asked(target("async_agent", ainvoke=True), REFUND, SSO)
+    assert responses == asked(target("agent"), REFUND, SSO)
+
+
+def test_documents_that_a_tool_hands_over_are_what_was_retrieved() -> None:
+    [response] = asked(target("looking_up"), REFUND)
+    assert response.results == by_hand([one for one, _ in app("store").similarity_search_with_score(REFUND, k=2)])
+
+
+def test_an_agent_that_retrieves_nothing_found_nothing_only_if_it_is_known_to_retrieve() -> None:
+    [response] = asked(target("silent"), REFUND)
+    assert (response.results, response.tool_calls) == (None, [])
+    [response] = asked(target("silent", retrieved="last"), REFUND)
+    assert response.results == []
+
+
+def test_what_is_neither_answer_nor_documents_is_refused() -> None:
+    with pytest.raises(InputError, match=r"returned builtins.int: there is neither an answer"):
+        asked(target("no_answer"), REFUND)
+
+
+def test_what_an_application_raises_is_a_failed_attempt() -> None:
+    with pytest.raises(CallFailed, match="the vector store is down") as failed:
+        asked(target("failing"), REFUND)
+    assert failed.value.again
+
+
+def test_what_is_not_of_langchain_is_refused() -> None:
+    with pytest.raises(InputError, match=r"CHUNKS is a builtins.list; expected a retriever, a chain or a compiled gra"):
+        target("CHUNKS")
+
+
+def test_several_questions_at_once_are_kept_apart() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from ragcontract.record.asked import Context
+
+    agent = target("agent")
+    agent.setup()
+
+    def ask(query: str) -> Response:
+        return agent.ask(query, Context(query_id=query, top=5))
+
+    with ThreadPoolExecutor(8) as pool:
+        responses = list(pool.map(ask, [REFUND, SSO] * 20))
+    agent.teardown()
+    assert responses == asked(target("agent"), REFUND, SSO) * 20
