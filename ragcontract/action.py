@@ -25,10 +25,10 @@ from ragcontract.github.action_files import ActionFiles, find_files, without_con
 from ragcontract.github.commands import Level, annotation
 from ragcontract.github.context import TOKEN_INPUT, Context, number_at
 from ragcontract.github.delivery import Delivery, World, attempt, deliver, log_of, renderer_of
-from ragcontract.github.failure import Timing
 from ragcontract.github.paths import for_next_step, in_repository, owned_like_workspace
 from ragcontract.github.relay import relay
 from ragcontract.github.settings import Settings
+from ragcontract.http.timing import Timing
 from ragcontract.logs import log_to
 from ragcontract.reports.build import error_report
 from ragcontract.reports.formats import FORMATS, Format

@@ -169,6 +169,14 @@ HTML_OPEN_TAGS = 10  # tags; the table of tags; the others are folded
 HTML_TAGS = 200  # tags; the table of tags, folded ones included; the others are counted
 HTML_LINES = 100  # lines; a folded list; the others are counted
 
+# Calls over HTTP, of `record` and to GitHub
+HTTP_ANSWER = 16 << 20  # bytes; an answer, unpacked; the call fails
+SERVICE_REDIRECTS = 5  # redirects; those of a recorded service, within its host; the attempt fails
+SERVICE_SNIPPET = 2_000  # characters; `response_snippet` in `error_detail`; cut, with an ellipsis
+SERVICE_REASON = 200  # characters; the reason that a recorded service gives, in a message; cut, with an ellipsis
+SERVICE_NAMES = 20  # names; the keys of an answer in which nothing is found, in a message; left out
+SERVER_MODELS = 50  # models; those of a server, in the details of a recording; left out
+
 # What is written to GitHub
 # GitHub accepts comments of 65,536 characters and summaries of 1 MiB, and shows ten annotations of each level for a
 # step; the action adds up to six warnings of its own. The runner cuts messages of annotations at 4,096 characters,

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ragcontract.github.context import Context
-from ragcontract.github.failure import GitHubError, Timing
+from ragcontract.github.failure import GitHubError
+from ragcontract.http.timing import Timing
 
 if TYPE_CHECKING:
     import requests

@@ -19,12 +19,13 @@ from ragcontract.github.commands import Level, annotation, append_summary, set_o
 from ragcontract.github.comment import Draft, Posted, post
 from ragcontract.github.connection import connect
 from ragcontract.github.context import Context
-from ragcontract.github.failure import GitHubError, Timing, within
+from ragcontract.github.failure import GitHubError, within
 from ragcontract.github.identity import contract_of
 from ragcontract.github.marker import State
 from ragcontract.github.paths import in_repository, owned_like_workspace
 from ragcontract.github.pull_request import NoPullRequest, PullRequest, find
 from ragcontract.github.settings import Settings
+from ragcontract.http.timing import Timing
 from ragcontract.reports import terminal
 from ragcontract.reports.formats import FORMATS
 from ragcontract.reports.markdown import document

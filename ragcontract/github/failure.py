@@ -1,12 +1,9 @@
 """Errors and time limits of calls to GitHub. Does not import requests."""
 
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Thread
 from typing import TypeVar
-
-from msgspec import Struct
 
 T = TypeVar("T")
 
@@ -36,14 +33,6 @@ class GitHubError(Exception):
         self.denied = denied
         self.retry_after = retry_after
         self.try_again = False
-
-
-class Timing(Struct, frozen=True, kw_only=True):
-    """Clocks in seconds and a sleep function, which tests replace to avoid waiting."""
-
-    monotonic: Callable[[], float] = time.monotonic
-    now: Callable[[], float] = time.time
-    sleep: Callable[[float], None] = time.sleep
 
 
 def within(seconds: float, talk: Callable[[], T]) -> T:

@@ -3,34 +3,34 @@
 The rules are those of GitHub's documentation: "Best practices for using the REST API", "Rate limits for the REST API".
 """
 
+import json
 import logging
-import math
-import random
 from collections.abc import Callable
 from typing import Any
 
 import requests
 from msgspec import Struct
 from requests.auth import AuthBase
-from urllib3.exceptions import NewConnectionError
 
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten, visible
-from ragcontract.core.version import __version__
 from ragcontract.github.context import Token, at
-from ragcontract.github.failure import GitHubError, Timing
+from ragcontract.github.failure import GitHubError
+from ragcontract.http.pauses import backoff, number, seconds_in
 from ragcontract.http.redaction import Redaction
+from ragcontract.http.sending import Answered, Call, Unanswered, send
+from ragcontract.http.sessions import prepare
+from ragcontract.http.timing import Timing
 
 API_VERSION = "2022-11-28"
 # "Resource not accessible by integration" (or "by personal access token"), "Must have admin rights to Repository."
 DENIALS = ("not accessible", "must have", "permission")
 NO_JSON = object()
 log = logging.getLogger(__name__)
-JITTER = random.Random()  # noqa: S311 (not a secret; a separate instance leaves the global random state unchanged)
 
 
 class _TokenAuth(AuthBase):
-    """Sets the Authorization header; without it, requests would use credentials from a .netrc file."""
+    """Sets the Authorization header."""
 
     def __init__(self, token: Token) -> None:
         self._token = token
@@ -55,14 +55,8 @@ class Http:
 
     def __init__(self, session: requests.Session, token: Token, *, seconds: float, timing: Timing) -> None:
         """Configure the session; redirects are not followed, so that the token is not sent to another host."""
-        session.auth = _TokenAuth(token)
-        session.headers.update(
-            {
-                "Accept": "application/vnd.github+json",
-                "User-Agent": f"rag-contract/{__version__}",
-                "X-GitHub-Api-Version": API_VERSION,
-            }
-        )
+        prepare(session, auth=_TokenAuth(token))
+        session.headers.update({"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION})
         self._session = session
         self._redact = Redaction(token.value)
         self._timing = timing
@@ -100,29 +94,30 @@ class Http:
                     raise
 
     def _once(self, method: str, url: str, body: Any, problem_with: Callable[[Any], str], attempt: int) -> Answer:
-        response = self._send(method, url, body, attempt)
-        log.debug("%s %s: %d", method, self._redact.text(url), response.status_code)
+        answered = self._send(method, url, body, attempt)
+        log.debug("%s %s: %d", method, self._redact.text(url), answered.status)
         try:
-            content = self._redact.json(response.json()) if response.content else None
+            content = self._redact.json(json.loads(answered.content)) if answered.content else None
         except (ValueError, RecursionError):
             content = NO_JSON
-        if response.status_code >= 300:  # noqa: PLR2004 (redirects are failures too)
-            raise self._failure(response, content, attempt)
+        if answered.status >= 300:  # noqa: PLR2004 (redirects are failures too)
+            raise self._failure(answered, content, attempt)
         if problem := "is not JSON" if content is NO_JSON else problem_with(content):
-            raise self._unexpected(f"GitHub's answer {problem}", response, content, attempt)
-        return Answer(content=content, next_page=self._redact.text(response.links.get("next", {}).get("url") or ""))
+            raise self._unexpected(f"GitHub's answer {problem}", answered, content, attempt)
+        return Answer(content=content, next_page=self._redact.text(answered.next_page))
 
-    def _send(self, method: str, url: str, body: Any, attempt: int) -> requests.Response:
+    def _send(self, method: str, url: str, body: Any, attempt: int) -> Answered:
         left = self._end - self._timing.monotonic()
         if left <= 0:
             raise GitHubError(f"GitHub did not answer within the {self._seconds:g} seconds of github-timeout")
-        timeout = (min(bounds.CONNECT, left), min(bounds.READ, left))
+        call = Call(method=method, url=url, json=body)
         try:
-            return self._session.request(method, url, json=body, timeout=timeout, allow_redirects=False)
-        except requests.RequestException as error:
-            unsent = isinstance(error, requests.ConnectTimeout | requests.exceptions.ProxyError) or _refused(error)
-            message = f"GitHub could not be reached ({type(error).__name__})"
-            raise GitHubError(message, maybe_done=not unsent, retry_after=_backoff(attempt)) from error
+            return send(self._session, call, seconds=left, connect_seconds=bounds.CONNECT, read_seconds=bounds.READ)
+        except Unanswered as error:
+            if error.kind == "too_large":
+                raise GitHubError(f"GitHub answered, but {error}", maybe_done=True) from error
+            message = f"GitHub could not be reached ({error.name})"
+            raise GitHubError(message, maybe_done=not error.unsent, retry_after=backoff(attempt)) from error
 
     def _wait(self, seconds: float, failure: GitHubError) -> None:
         if self._timing.monotonic() + seconds >= self._end:
@@ -132,12 +127,12 @@ class Http:
             raise GitHubError(message, status=failure.status, maybe_done=failure.maybe_done)
         self._timing.sleep(seconds)
 
-    def _failure(self, response: requests.Response, content: Any, attempt: int) -> GitHubError:
-        status = response.status_code
-        message = _reason_in(content) or _shown(self._redact.text(response.reason or "")) or "no reason given"
-        pause = self._limit(response, message, attempt)
+    def _failure(self, answered: Answered, content: Any, attempt: int) -> GitHubError:
+        status = answered.status
+        message = _reason_in(content) or _shown(self._redact.text(answered.reason)) or "no reason given"
+        pause = self._limit(answered, message, attempt)
         if pause is None and status >= 500:  # noqa: PLR2004
-            pause = _backoff(attempt)
+            pause = backoff(attempt)
         return GitHubError(
             f"GitHub answered {status}: {message}",
             status=status,
@@ -146,26 +141,26 @@ class Http:
             retry_after=pause,
         )
 
-    def _unexpected(self, problem: str, response: requests.Response, content: Any, attempt: int) -> GitHubError:
+    def _unexpected(self, problem: str, answered: Answered, content: Any, attempt: int) -> GitHubError:
         reason = _reason_in(content)  # GraphQL answers 200 for its errors too
         denied = _is_about_permissions(reason)
-        limit = self._limit(response, reason, attempt)
+        limit = self._limit(answered, reason, attempt)
         return GitHubError(
             f"{problem}: {reason}" if reason else problem,
             maybe_done=True,
             denied=denied,
-            retry_after=None if denied else _backoff(attempt) if limit is None else limit,
+            retry_after=None if denied else backoff(attempt) if limit is None else limit,
         )
 
-    def _limit(self, response: requests.Response, message: str, attempt: int) -> float | None:
+    def _limit(self, answered: Answered, message: str, attempt: int) -> float | None:
         """Return the seconds to wait that a rate limit asks for; None if the answer is about no limit."""
-        status, headers = response.status_code, response.headers
+        status, headers = answered.status, answered.headers
         if 300 <= status < 500 and status not in {403, 429}:  # noqa: PLR2004
             return None
-        if (seconds := _number(headers.get("retry-after"))) is not None:
+        if (seconds := seconds_in(headers.get("retry-after"), self._timing.now())) is not None:
             return seconds
         if headers.get("x-ratelimit-remaining") == "0":
-            reset = _number(headers.get("x-ratelimit-reset"))
+            reset = number(headers.get("x-ratelimit-reset"))
             if reset is not None:
                 return max(reset - self._timing.now(), 0.0) + 1.0
         if status == 429 or "secondary rate limit" in message.lower():  # noqa: PLR2004
@@ -188,21 +183,3 @@ def _reason_in(content: Any) -> str:
 
 def _shown(text: str) -> str:
     return shorten(visible(text), bounds.GITHUB_ANSWER)
-
-
-def _backoff(attempt: int) -> float:
-    longest = bounds.FIRST_PAUSE * float(2 ** (attempt - 1))  # there are few tries
-    return longest * JITTER.uniform(0.5, 1.0)
-
-
-def _refused(error: requests.RequestException) -> bool:
-    """Return whether the connection was never established, so that nothing was sent."""
-    return any(isinstance(getattr(cause, "reason", None), NewConnectionError) for cause in error.args)
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return max(number, 0.0) if math.isfinite(number) else None

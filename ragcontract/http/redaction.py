@@ -6,12 +6,15 @@ A proxy or a server may echo a request's header in an error, a link or an addres
 import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
+from json import dumps
 from typing import Any
 from urllib.parse import quote
 
 REDACTED = "***"
 # Of each form of a secret, every piece of 12 characters contains one of the windows of 8 that start at every fifth.
 WINDOW, STEP = 8, 5
+IN_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
+MARK = "\0"  # in place of a piece of a secret, and part of the word around it
 
 
 class Redaction:
@@ -27,10 +30,18 @@ class Redaction:
         """Return a text without the secret."""
         if not self._in(value):
             return value
-        return re.sub(r"[^\s'\"<>]+", lambda word: REDACTED if self._in(word[0]) else word[0], value)
+        marked = list(value)
+        for window in self._windows:
+            at = value.find(window)
+            while at >= 0:
+                marked[at : at + WINDOW] = MARK * WINDOW
+                at = value.find(window, at + 1)
+        return re.sub(r"[^\s'\"<>]+", lambda word: REDACTED if MARK in word[0] else word[0], "".join(marked))
 
     def json(self, value: Any) -> Any:
         """Return decoded JSON without the secret in any of its texts or keys."""
+        if not self._windows:
+            return value
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
@@ -44,9 +55,11 @@ class Redaction:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield the secret as it is, in a URL, in hexadecimal digits, and in base 64 at each of three offsets."""
+    """Yield the secret as it is, in a URL, HTML and JSON, in hexadecimal digits, and in base 64 at three offsets."""
     data = secret.encode(errors="surrogateescape")
     yield from (secret, quote(data, safe=""), data.hex(), data.hex().upper())
+    in_json = dumps(secret)[1:-1]
+    yield from (secret.translate(IN_HTML), in_json, in_json.replace("/", r"\/"))
     for offset in range(3):
         # The first and the last characters also depend on what stands before and behind the secret.
         for encode in (b64encode, urlsafe_b64encode):

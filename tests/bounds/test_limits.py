@@ -9,6 +9,7 @@ import pytest
 from ragcontract.core import bounds
 from tests.bounds import (
     answers,
+    calls,
     compared_texts,
     inputs,
     messages,
@@ -24,6 +25,7 @@ from tests.github.standin import GitHub
 
 CASES: Cases = {
     **answers.CASES,
+    **calls.CASES,
     **compared_texts.CASES,
     **inputs.CASES,
     **messages.CASES,

@@ -9,7 +9,6 @@ import requests
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import Finding
-from ragcontract.github import http
 from ragcontract.github.accept_label import Accepted, ask
 from ragcontract.github.annotations import of_report
 from ragcontract.github.changed_files import replaces_baseline
@@ -17,12 +16,14 @@ from ragcontract.github.commands import annotation
 from ragcontract.github.comment import Draft
 from ragcontract.github.context import Context, Token
 from ragcontract.github.delivery import renderer_of
-from ragcontract.github.failure import GitHubError, Timing
+from ragcontract.github.failure import GitHubError
 from ragcontract.github.http import Http
 from ragcontract.github.marker import NO_RUN, Marker, head
 from ragcontract.github.pull_request import PullRequest
 from ragcontract.github.relay import BAREST
 from ragcontract.github.settings import Settings
+from ragcontract.http.pauses import JITTER
+from ragcontract.http.timing import Timing
 from ragcontract.reports.report import Report
 from tests import scenarios
 from tests.bounds.lab import Case, Cases, Lab, all_of
@@ -234,7 +235,7 @@ def tries_of_a_call(lab: Lab, size: int) -> bool:
 
 def pauses(lab: Lab, **fault: Any) -> list[float]:
     """Return the pauses, without chance, of a call that fails twice."""
-    lab.patch.setattr(http.JITTER, "uniform", max)
+    lab.patch.setattr(JITTER, "uniform", max)
     lab.github.faults = [Fault(times=2, **fault)]
     calls = Calls(lab.github, seconds=math.inf)
     calls.get()

@@ -5,8 +5,9 @@ import requests
 
 from ragcontract.github.client import Client
 from ragcontract.github.context import Token
-from ragcontract.github.failure import GitHubError, Timing
+from ragcontract.github.failure import GitHubError
 from ragcontract.github.http import Http
+from ragcontract.http.timing import Timing
 from tests.github.standin import TOKEN, Fault, GitHub
 
 

@@ -1,5 +1,6 @@
 """HTTP as GitHub asks for it: when to wait, when to give up, and where the token never goes."""
 
+import io
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
@@ -14,8 +15,9 @@ import requests
 from ragcontract.core import bounds
 from ragcontract.github.client import Client
 from ragcontract.github.context import Token
-from ragcontract.github.failure import GitHubError, Timing, within
+from ragcontract.github.failure import GitHubError, within
 from ragcontract.github.http import Answer, Http
+from ragcontract.http.timing import Timing
 from tests.github.standin import TOKEN, Fault, GitHub
 
 NOW = 1_800_000_000.0
@@ -115,7 +117,7 @@ def test_a_wait_that_is_no_number_of_seconds_harms_nothing(github: GitHub, value
     github.faults = once(status=429, headers={"Retry-After": value, "X-RateLimit-Remaining": "0"})
     calls = Calls(github)
     assert calls.get().content == []
-    assert calls.waits == [0 if value == "-5" else 60]
+    assert calls.waits == [60]
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 422, 301, 302, 307])
@@ -307,7 +309,7 @@ def test_an_error_nested_beyond_all_measure_is_an_error_like_others(github: GitH
     class Session(requests.Session):
         def request(self, *args: Any, **kwargs: Any) -> requests.Response:
             response = super().request(*args, **kwargs)
-            response._content = b"[" * 200_000
+            response.raw = io.BytesIO(b"[" * 200_000)
             return response
 
     github.faults = [Fault(status=422)]

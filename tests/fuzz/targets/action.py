@@ -13,8 +13,8 @@ import yaml
 
 from ragcontract import action
 from ragcontract.github.delivery import World
-from ragcontract.github.failure import Timing
 from ragcontract.guard import guarded
+from ragcontract.http.timing import Timing
 from tests.fuzz import expectations
 from tests.fuzz.expectations import Broken, expect
 from tests.fuzz.generate.kinds import LABEL, SHA
