@@ -6,7 +6,7 @@ others, as an ensemble does, is one retrieval: what counts is what the outermost
 
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -52,55 +52,65 @@ class Noted(Struct):
         return above
 
 
+class Listening:
+    """What LangChain calls; it logs and swallows what a handler raises."""
+
+    run_inline = True  # with ainvoke, too, in the order in which things happen
+
+    def __init__(self, noted: Noted) -> None:
+        """Store where to note what happens."""
+        super().__init__()
+        self._noted = noted
+        self._lock = Lock()  # steps that run side by side call back from several threads
+
+    def on_chain_start(self, *_: Any, run_id: Step, parent_run_id: Step = None, **__: Any) -> None:
+        """Note which step this one is part of."""
+        self._noted.parents[run_id] = parent_run_id
+
+    on_chat_model_start = on_chain_start
+
+    def on_retriever_start(self, *_: Any, run_id: Step, parent_run_id: Step = None, **__: Any) -> None:
+        """Note that a retriever was asked."""
+        self._noted.parents[run_id] = parent_run_id
+        self._noted.retrievals.append(Called(step=run_id))
+
+    def on_retriever_end(self, documents: Sequence[Any], *, run_id: Step, **_: Any) -> None:
+        """Note what it returned."""
+        for call in self._noted.retrievals:
+            if call.step == run_id:
+                call.returned = list(documents)
+
+    def on_tool_start(
+        self,
+        serialized: Mapping[str, Any] | None,
+        input_str: str,
+        *,
+        run_id: Step,
+        parent_run_id: Step = None,
+        inputs: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        """Note that a tool was called, and with what."""
+        self._noted.parents[run_id] = parent_run_id
+        name = (serialized or {}).get("name") or more.get("name") or "unknown"
+        arguments = inputs if isinstance(inputs, Mapping) else {"input": input_str}
+        self._noted.tools.append(Called(step=run_id, name=str(name), arguments=arguments))
+
+    def on_llm_end(self, response: Any, **_: Any) -> None:
+        """Add up the tokens, and note which model it was."""
+        message = getattr(response.generations[0][0], "message", None)
+        usage = self._noted.usage
+        with self._lock:
+            for name, count in (getattr(message, "usage_metadata", None) or {}).items():
+                if isinstance(count, int):
+                    usage[name] = usage.get(name, 0) + count
+            said = getattr(message, "response_metadata", None) or {}
+            model = said.get("model_name") or said.get("model")
+            self._noted.llm_model = model if isinstance(model, str) else self._noted.llm_model
+
+
 def listener(noted: Noted) -> Any:
     """Return a callback handler of LangChain's that notes what happens. One belongs to one question."""
     from langchain_core.callbacks import BaseCallbackHandler
 
-    lock = Lock()  # steps that run side by side call back from several threads
-
-    class Listener(BaseCallbackHandler):  # type: ignore[misc]
-        """Called by LangChain, which logs and swallows what a handler raises."""
-
-        run_inline = True  # with ainvoke, too, in the order in which things happen
-
-        def on_chain_start(self, *_: Any, run_id: Step, parent_run_id: Step = None, **__: Any) -> None:
-            noted.parents[run_id] = parent_run_id
-
-        def on_chat_model_start(self, *_: Any, run_id: Step, parent_run_id: Step = None, **__: Any) -> None:
-            noted.parents[run_id] = parent_run_id
-
-        def on_retriever_start(self, *_: Any, run_id: Step, parent_run_id: Step = None, **__: Any) -> None:
-            noted.parents[run_id] = parent_run_id
-            noted.retrievals.append(Called(step=run_id))
-
-        def on_retriever_end(self, documents: Sequence[Any], *, run_id: Step, **_: Any) -> None:
-            for call in noted.retrievals:
-                if call.step == run_id:
-                    call.returned = list(documents)
-
-        def on_tool_start(
-            self,
-            serialized: Mapping[str, Any] | None,
-            input_str: str,
-            *,
-            run_id: Step,
-            parent_run_id: Step = None,
-            inputs: Mapping[str, Any] | None = None,
-            **more: Any,
-        ) -> None:
-            noted.parents[run_id] = parent_run_id
-            name = (serialized or {}).get("name") or more.get("name") or "unknown"
-            arguments = inputs if isinstance(inputs, Mapping) else {"input": input_str}
-            noted.tools.append(Called(step=run_id, name=str(name), arguments=arguments))
-
-        def on_llm_end(self, response: Any, **_: Any) -> None:
-            message = getattr(response.generations[0][0], "message", None)
-            with lock:
-                for name, count in (getattr(message, "usage_metadata", None) or {}).items():
-                    if isinstance(count, int):
-                        noted.usage[name] = noted.usage.get(name, 0) + count
-                said = getattr(message, "response_metadata", None) or {}
-                model = said.get("model_name") or said.get("model")
-                noted.llm_model = model if isinstance(model, str) else noted.llm_model
-
-    return cast("Any", Listener())
+    return type("Listener", (Listening, BaseCallbackHandler), {})(noted)
