@@ -14,9 +14,9 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import TextNode
 
+from tests.recipes.apps.toy_corpus import CHUNKS
 from tests.record.frameworks.apps.langchain_app import ToyEmbeddings, ToyModel
 from tests.record.frameworks.apps.llamaindex_app import ToyEmbedding
-from tests.recipes.apps.toy_corpus import CHUNKS
 
 _named = [(f"{source}-{number}", source, text) for number, (source, text) in enumerate(CHUNKS)]
 store = InMemoryVectorStore(ToyEmbeddings())
