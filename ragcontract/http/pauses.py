@@ -18,8 +18,9 @@ JITTER = random.Random()  # noqa: S311 (not a secret; a separate instance leaves
 EPOCH = 1_000_000_000  # in seconds, the year 2001: larger numbers are times, smaller ones are seconds from now
 EPOCH_MS = 1_000 * EPOCH
 UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+# Compiled on first use, since most calls need no pause.
 _PART = r"(\d+(?:\.\d+)?)(ms|us|µs|ns|d|h|m|s)"
-_RESET = re.compile(r"(?:[a-z]+-)*ratelimit-(?:[a-z-]+-)?reset(?:-[a-z-]+)?")
+_RESET = r"(?:[a-z]+-)*ratelimit-(?:[a-z-]+-)?reset(?:-[a-z-]+)?"
 
 
 def backoff(attempt: int) -> float:
@@ -47,7 +48,7 @@ def asked_pause(headers: Mapping[str, str], now: float) -> float | None:
 
 def _resets(headers: Mapping[str, str], now: float) -> Iterator[tuple[str, float]]:
     for name in map(str.lower, headers):
-        if _RESET.fullmatch(name) and (pause := seconds_in(headers.get(name), now)) is not None:
+        if re.fullmatch(_RESET, name) and (pause := seconds_in(headers.get(name), now)) is not None:
             yield name, pause
 
 

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import jmespath
 from jmespath.exceptions import JMESPathError
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Meta, Struct
 from msgspec.structs import asdict
 
 from ragcontract.core import bounds
@@ -22,14 +22,13 @@ RESULT_FIELDS = ("doc_id", "score", "chunk_id", "text", "metadata")
 
 
 class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An expression for each field that the service answers; those of a run row, but for ``answer``, its response.
-
-    ``error`` is what makes an answer a failure if it is there and not null, false or empty.
-    """
+    """JMESPath expressions over the answer, for fields of a run row; ``answer`` is the row's ``response``."""
 
     results: str | None = None
     answer: str | None = None
-    error: str | None = None
+    error: Annotated[
+        str | None, Meta(description="What fails the attempt if it is there, and not null, false or empty.")
+    ] = None
     tool_calls: str | None = None
     messages: str | None = None
     retrieved_contexts: str | None = None
@@ -42,8 +41,6 @@ class Fields(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     metadata: str | None = None
 
 
-# An answer that is a run row already needs no expressions.
-AS_IN_ROWS = Fields(**{name: name for name in Fields.__struct_fields__} | {"answer": "response || answer"})
 TEXTS = ("mode", "label", "refusal", "finish_reason", "llm_model")
 OBJECTS = ("tool_calls", "messages")
 MAPPINGS = ("usage", "metadata")
@@ -62,16 +59,14 @@ def searching(expression: str) -> Search | str:
 class AnswerMapping:
     """Makes a response of decoded JSON; ``problems`` says which expressions are none."""
 
-    def __init__(self, fields: Fields | None, *, doc_ids: DocumentIds, explicit_ids: bool, empty: EmptyResults) -> None:
-        """Compile the expressions. Without any, the answer has the names of a run row.
+    def __init__(self, fields: Fields, *, doc_ids: DocumentIds, empty: EmptyResults) -> None:
+        """Compile the expressions.
 
-        ``doc_ids`` finds the documents of results without a ``doc_id``, or of all of them if the user said how
-        (``explicit_ids``).
+        ``doc_ids`` finds the documents of results without a ``doc_id``.
         """
         self.problems: list[str] = []
-        self._declared = fields is not None
-        self._doc_ids, self._explicit_ids, self._empty = doc_ids, explicit_ids, empty
-        expressions = {name: text for name, text in asdict(fields or AS_IN_ROWS).items() if text is not None}
+        self._doc_ids, self._empty = doc_ids, empty
+        expressions = {name: text for name, text in asdict(fields).items() if text is not None}
         self._expressions: Mapping[str, str] = expressions
         compiled = {name: self._compiled(f"response.{name}", text) for name, text in expressions.items()}
         self._searches = {name: search for name, search in compiled.items() if search}
@@ -91,16 +86,15 @@ class AnswerMapping:
         if error := found.pop("error", None):
             reason = shorten(error if isinstance(error, str) else repr(error), bounds.SERVICE_REASON)
             raise CallFailed("service_error", f"the service answered with an error: {visible(reason)}")
-        results = self._results(found.get("results"), content, answered=found.get("answer") is not None)
+        results = self._results(found.get("results"), content)
         texts: dict[str, Any] = {name: self._checked(name, found.get(name), str, "text") for name in TEXTS}
         lists: dict[str, Any] = {name: self._list(name, found.get(name), Mapping, "objects") for name in OBJECTS}
         mappings: dict[str, Any] = {
             name: self._checked(name, found.get(name), Mapping, "an object") for name in MAPPINGS
         }
-        has_answer = "answer" in found and (self._declared or found["answer"] is not None)
         return Response(
             results=results,
-            response=self._checked("answer", found["answer"], str, "text") if has_answer else UNSET,
+            response=self._checked("answer", found["answer"], str, "text") if "answer" in found else UNSET,
             retrieved_contexts=self._list("retrieved_contexts", found.get("retrieved_contexts"), str, "texts"),
             **texts,
             **lists,
@@ -127,8 +121,8 @@ class AnswerMapping:
     def _wrong(self, name: str, problem: str) -> CallFailed:
         return CallFailed("bad_answer", f"response.{name}: `{self._expressions[name]}`: {problem}")
 
-    def _results(self, found: Any, content: Any, *, answered: bool) -> Sequence[Mapping[str, Any]] | None:
-        if "results" not in self._expressions or (found is None and answered and not self._declared):
+    def _results(self, found: Any, content: Any) -> Sequence[Mapping[str, Any]] | None:
+        if "results" not in self._expressions:
             return None
         if found is None:
             if self._empty == "accept":
@@ -146,11 +140,10 @@ class AnswerMapping:
         if not isinstance(found, dict):
             raise self._wrong("results", f"expected ids or objects with a doc_id, found {_kind(found)} at [{number}]")
         result = {name: found[name] for name in RESULT_FIELDS if found.get(name) is not None}
-        if self._explicit_ids or "doc_id" not in result:
+        if "doc_id" not in result:
             metadata = found.get("metadata")
-            own = found.get("doc_id") if found.get("id") is None else found["id"]
             known = metadata if isinstance(metadata, dict) else {}
-            result["doc_id"] = self._doc_ids.of(own=own, metadata=known, text=found.get("text"))
+            result["doc_id"] = self._doc_ids.of(own=found.get("id"), metadata=known, text=found.get("text"))
         score = result.get("score")
         if score is not None and (isinstance(score, bool) or not isinstance(score, int | float) or not _finite(score)):
             shown = shorten(repr(score), bounds.VALUE)

@@ -6,15 +6,15 @@ A model that fails raises CallFailed with the retrieval in ``partial``. The call
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
 from ragcontract.http.sending import Answered, Call
 from ragcontract.http.sessions import TrustEnv
-from ragcontract.record.adapters.http_service import header, header_problems, url_problems
+from ragcontract.record.addresses import header, header_problems, url_problems
 from ragcontract.record.asked import Context, Response
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.models import Resolved, resolve
@@ -29,28 +29,33 @@ TOO_LONG = (
     "prompt is too long", "input is too long", "n_ctx",
 )  # fmt: skip
 TOO_LONG_STATUSES = {400, 413, 422}
-HINT = "lower context_max_chars (--context-max-chars), --top or max_tokens"
+HINT = "lower context_max_chars, --top or max_tokens"
+
+
+Text = Annotated[str, Meta(title="text; quote numbers")]
 
 
 class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `record.yml` says under ``chat``.
+    """An OpenAI-compatible model that answers from what was retrieved; what is null is not sent."""
 
-    ``system`` is the first message, ``prompt`` the last, with ``{context}`` and ``{query}`` in it. What is null is not
-    sent; ``extra`` has further fields of the request.
-    """
-
-    base_url: str
-    model: str = "auto"
-    api_key: str | None = None
-    headers: Mapping[str, str] = {}
-    context_max_chars: int = 12_000
-    max_tokens: int | None = 256
-    temperature: float | None = 0.0
-    seed: int | None = None
-    system: str | None = "Answer only from the context."
-    prompt: str = "Context:\n{context}\n\nQuestion: {query}"
-    extra: Mapping[str, Any] = {}
-    trust_env: TrustEnv = "auto"
+    base_url: Annotated[Text, Meta(description="The address, such as http://localhost:8000/v1.")]
+    model: Annotated[Text, Meta(description="The model's name; auto: one of those that the server lists.")] = "auto"
+    api_key: Annotated[Text | None, Meta(description="A key, as `${secret:NAME}`.")] = None
+    headers: Annotated[dict[str, Text], Meta(description="Further headers.")] = {}
+    context_max_chars: Annotated[
+        Annotated[int, Meta(ge=1, title="a whole number from 1")], Meta(description="Where the context is cut.")
+    ] = 12_000
+    max_tokens: Annotated[int | None, Meta(description="The most tokens of an answer.")] = 256
+    temperature: Annotated[float | None, Meta(description="The temperature.")] = 0.0
+    seed: Annotated[int | None, Meta(description="The seed, for models that take one.")] = None
+    system: Annotated[str | None, Meta(description="The first message.")] = "Answer only from the context."
+    prompt: Annotated[Text, Meta(description="The last message, with {context} and {query} in it.")] = (
+        "Context:\n{context}\n\nQuestion: {query}"
+    )
+    extra: Annotated[dict[str, Any], Meta(description="Further fields of the request.")] = {}
+    trust_env: Annotated[
+        TrustEnv, Meta(description="Whether proxies of the environment are used; auto: but for this machine.")
+    ] = "auto"
 
 
 def around(options: Options, system: System, surroundings: Surroundings) -> System:
@@ -75,7 +80,7 @@ class Chat:
             *header_problems("chat.headers", options.headers),
             *headers.problems,
             *extra.problems,
-            *prompt_problems(options.prompt, options.context_max_chars),
+            *prompt_problems(options.prompt),
         ]
         if problems:
             raise InputError(problems)

@@ -70,10 +70,7 @@ class Prompt:
         return [*first, *history, {"role": "user", "content": last}]
 
 
-def prompt_problems(prompt: str, most: int) -> list[str]:
-    """Return what is wrong with the options for a prompt."""
+def prompt_problems(prompt: str) -> list[str]:
+    """Return what is wrong with the form of the last message."""
     missing = [name for name in ("context", "query") if f"{{{name}}}" not in prompt]
-    problems = [f"chat.prompt: has no {{{name}}} in it" for name in missing]
-    if most < 1:
-        problems.append(f"chat.context_max_chars: expected a number from 1, found {most}")
-    return problems
+    return [f"chat.prompt: has no {{{name}}} in it" for name in missing]

@@ -56,9 +56,7 @@ def a_snippet(_: Lab, size: int) -> bool:
 def a_reason(_: Lab, size: int) -> bool:
     reason = "r" * size
     refused = str(called(Reply(status=400, content={"error": reason})))
-    mapping = AnswerMapping(
-        Fields(answer="a", error="error"), doc_ids=DocumentIds(None), explicit_ids=False, empty="error"
-    )
+    mapping = AnswerMapping(Fields(answer="a", error="error"), doc_ids=DocumentIds(None), empty="error")
     with pytest.raises(CallFailed) as raised:
         mapping.response({"error": reason})
     return all_of(refused.endswith(f": {reason}"), str(raised.value).endswith(f": {reason}"))

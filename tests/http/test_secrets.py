@@ -10,7 +10,7 @@ from ragcontract.http.secrets import Secrets
 TOKEN = "sk-standin-0123456789abcdef"
 
 
-@pytest.mark.parametrize("secret", [TOKEN, 'a"b/c&d<e>' * 3, "correct horse battery"])
+@pytest.mark.parametrize("secret", [TOKEN, 'a"b/c&d<e>' * 3, 'a"b/' * 6, "correct horse battery"])
 @pytest.mark.parametrize(
     "echo",
     [

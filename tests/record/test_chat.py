@@ -1,6 +1,7 @@
 """A model behind a retriever: what it is asked, which model it is, and what is left of an attempt that fails."""
 
 from collections.abc import Mapping, Sequence
+from threading import Event
 from typing import Any
 
 import pytest
@@ -304,6 +305,20 @@ def test_a_model_that_takes_too_long_leaves_it_too(kind: Any) -> None:
     assert found.partial.results == RESULTS
 
 
+def test_a_model_gets_the_time_that_the_retriever_leaves() -> None:
+    class Slow(Retriever):
+        def ask(self, query: str, context: Context) -> Response:
+            Event().wait(0.05)
+            return super().ask(query, context)
+
+    with Service(Reply(content=ANSWER)) as service:
+        system = around(Options(base_url=service.url, model="m"), Slow(Response(results=RESULTS)), Surroundings())
+        with pytest.raises(CallFailed, match="over before this call") as raised:
+            system.ask("q", Context(query_id="q1", top=5, seconds=0.01))
+    assert service.requests == []
+    assert raised.value.partial is not None
+
+
 def test_a_retriever_that_fails_leaves_nothing() -> None:
     class Broken(Retriever):
         def ask(self, query: str, _context: Context) -> Response:
@@ -326,7 +341,7 @@ def test_a_retriever_that_fails_leaves_nothing() -> None:
 def test_a_context_that_is_too_long_says_what_to_lower(status: int, text: str) -> None:
     found = fails(Reply(status=status, content={"error": {"message": text}}))
     assert (found.kind, found.again) == ("context_too_long", False)
-    assert str(found).endswith(f"{text}; lower context_max_chars (--context-max-chars), --top or max_tokens")
+    assert str(found).endswith(f"{text}; lower context_max_chars, --top or max_tokens")
     assert fails(Reply(status=500, content={"error": {"message": text}})).kind == "http_error"
 
 
@@ -350,8 +365,7 @@ def test_the_retriever_is_prepared_and_released() -> None:
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
     options = {"api_key": "${secret:OTHER}", "headers": {"X Y": "a"}, "extra": {"a": "{nonsense}"}, "prompt": "{query}"}
-    found = unusable(base_url="http://ann:pw@h", context_max_chars=0, **options)
+    found = unusable(base_url="http://ann:pw@h", **options)
     assert [problem.partition(": ")[0] for problem in found] == [
         "chat.base_url", "chat.headers", "chat.headers.Authorization", "chat.extra.a", "chat.prompt",
-        "chat.context_max_chars",
     ]  # fmt: skip

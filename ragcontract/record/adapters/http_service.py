@@ -1,51 +1,59 @@
 """A search, or a chatbot, that answers over HTTP."""
 
 import json
-import re
 from collections.abc import Mapping
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct
+from msgspec.structs import replace
 
-from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.text import shorten
 from ragcontract.http.sending import Answered, Call
 from ragcontract.http.sessions import TrustEnv
+from ragcontract.record.addresses import header, header_problems, url_problems
 from ragcontract.record.answer_mapping import AnswerMapping, EmptyResults, Fields, searching
 from ragcontract.record.asked import Context, Response
 from ragcontract.record.document_ids import DocumentIds
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.server_events import read_stream
-from ragcontract.record.service import Service, shown
+from ragcontract.record.service import Service, keys_in, shown
 from ragcontract.record.system import Surroundings
 from ragcontract.record.templates import Template, values_of
+from ragcontract.record.wire import response_in
 
 CONCURRENCY = 8
 METHODS = {"GET", "POST", "PUT", "PATCH"}
-HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+Text = Annotated[str, Meta(title="text; quote numbers")]
 
 
 class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `record.yml` says under ``http``.
+    """A service that gets one call a question; texts may have placeholders such as `{query}` and `{top}`."""
 
-    ``json`` and ``form`` are the body, ``query`` goes behind the address; texts in them and in ``headers`` may have
-    placeholders. ``response`` says where in the answer the fields of a row are. ``sse`` says where in each event of a
-    streamed answer its text is; ``response`` finds the whole ``text`` and all ``events`` then.
-    """
-
-    url: str
-    method: str | None = None
-    headers: Mapping[str, str] = {}
-    query: Mapping[str, Any] = {}
-    json: Any = None
-    form: Mapping[str, Any] | None = None
-    response: Fields | None = None
-    empty_results: EmptyResults = "error"
-    sse: str | None = None
-    trust_env: TrustEnv = "auto"
-    doc_id: str | None = None
+    url: Annotated[Text, Meta(description="The address, without placeholders.")]
+    method: Annotated[str | None, Meta(description="GET, or POST where there is a body, unless it says so.")] = None
+    headers: Annotated[dict[str, Text], Meta(description="Headers; the place for secrets.")] = {}
+    query: Annotated[dict[str, Any], Meta(description="What goes behind the address: `?name=value`.")] = {}
+    json: Annotated[Any, Meta(description="The body, as JSON.")] = None
+    form: Annotated[dict[str, Any] | None, Meta(description="The body, as a form.")] = None
+    response: Annotated[
+        Fields | None, Meta(description="Where the fields of a row are in the answer; without it, it is a row itself.")
+    ] = None
+    empty_results: Annotated[
+        EmptyResults,
+        Meta(description="What results that are null or absent are: an error, or none found."),
+    ] = "error"
+    sse: Annotated[
+        str | None,
+        Meta(description="Where the text is in each event of a streamed answer; `response` finds `text` and `events`."),
+    ] = None
+    trust_env: Annotated[
+        TrustEnv, Meta(description="Whether proxies of the environment are used; auto: but for this machine.")
+    ] = "auto"
+    doc_id: Annotated[
+        str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a result.")
+    ] = None
 
 
 def system(options: Options, surroundings: Surroundings) -> "HttpService":
@@ -67,14 +75,11 @@ class HttpService:
         self._query = Template(options.query, secrets, at="http.query")
         self._json = Template(options.json, secrets, at="http.json")
         self._form = None if options.form is None else Template(options.form, secrets, at="http.form")
-        expression = surroundings.doc_id or options.doc_id
+        self._ids = DocumentIds(surroundings.doc_id or options.doc_id)
+        self._empty = options.empty_results
         self._text_of = None if options.sse is None else searching(options.sse)
-        self._mapping = AnswerMapping(
-            options.response or (None if options.sse is None else Fields(answer="text")),
-            doc_ids=DocumentIds(expression),
-            explicit_ids=expression is not None,
-            empty=options.empty_results,
-        )
+        fields = Fields(answer="text") if options.response is None and options.sse is not None else options.response
+        self._mapping = None if fields is None else AnswerMapping(fields, doc_ids=self._ids, empty=self._empty)
         problems = [
             *url_problems("http.url", options.url),
             *self._problems(options),
@@ -83,7 +88,7 @@ class HttpService:
             *self._json.problems,
             *([] if self._form is None else self._form.problems),
             *([f"http.sse: {self._text_of}"] if isinstance(self._text_of, str) else []),
-            *(f"http.{problem}" for problem in self._mapping.problems),
+            *([] if self._mapping is None else [f"http.{problem}" for problem in self._mapping.problems]),
         ]
         if problems:
             raise InputError(problems)
@@ -116,9 +121,24 @@ class HttpService:
         )
         content, answered = self._service.json(call, context.seconds, decode=self._decoded)
         try:
-            return self._mapping.response(content)
+            return self._as_row(content) if self._mapping is None else self._mapping.response(content)
         except CallFailed as failure:
             raise CallFailed(failure.kind, str(failure), detail=self._service.detail(answered)) from None
+
+    def _as_row(self, content: Any) -> Response:
+        """Return the response in an answer that is one, in any of the forms that a function may return."""
+        try:
+            found = response_in(content, self._ids)
+        except InputError as error:
+            problem = f"{'; '.join(error.problems)}; if fields have other names, say so under `response`"
+            raise CallFailed("bad_answer", problem) from None
+        if found.results is None and found.response is UNSET and found.messages is None:
+            if self._empty == "error":
+                raise CallFailed(
+                    "no_results", f"there are neither results nor a response; there are: {keys_in(content)}"
+                )
+            return replace(found, results=[])
+        return found
 
     def _decoded(self, answered: Answered) -> Any:
         if self._text_of is None or isinstance(self._text_of, str):
@@ -153,31 +173,3 @@ def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flat(values: list[Any]) -> bool:
     return not any(isinstance(value, list | dict) for value in values)
-
-
-def header(text: Any) -> bytes:
-    """Return the value of a header; characters that would end it become blanks."""
-    return re.sub(r"[\x00-\x1f\x7f]+", " ", str(text)).strip().encode()
-
-
-def header_problems(at: str, headers: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the names of headers."""
-    wrong = [name for name in headers if not HEADER_NAME.fullmatch(name)]
-    return [f"{at}: {shorten(name, bounds.NAME)!r} is not the name of a header" for name in wrong]
-
-
-def url_problems(at: str, url: str) -> list[str]:
-    """Return what is wrong with an address. It is shown in messages, and a question must not lead to another host."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or re.search(r"[\x00-\x20\x7f]", url):
-        found = re.sub("//[^/]*@", "//", url).partition("?")[0]
-        return [f"{at}: expected an address such as https://search.example/api, found {shorten(found, bounds.VALUE)!r}"]
-    if parts.username is not None or parts.password is not None:
-        return [f"{at}: has a user name or a password in it; give them as a header with ${{secret:NAME}}"]
-    if "{" in url:
-        return [f"{at}: has no placeholders; write them under `query`, `json`, `form` or `headers`"]
-    return []

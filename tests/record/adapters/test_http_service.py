@@ -101,18 +101,50 @@ def test_fields_are_found_by_expressions() -> None:
 
 @pytest.mark.parametrize("where", ["option", "command line"])
 def test_documents_are_found_as_the_user_says(where: str) -> None:
-    reply = Reply(content={"results": [{"doc_id": "x", "metadata": {"source": "s"}}]})
+    reply = Reply(content={"results": [{"metadata": {"source": "x", "url": "s"}}]})
     if where == "option":
-        response, _ = asked(reply, doc_id="metadata.source")
+        response, _ = asked(reply, doc_id="metadata.url")
     else:
-        surroundings = Surroundings(doc_id="metadata.source")
+        surroundings = Surroundings(doc_id="metadata.url")
         response, _ = asked(reply, doc_id="metadata.other", surroundings=surroundings)
-    assert response.results == [{"doc_id": "s", "metadata": {"source": "s"}}]
+    assert response.results == [{"doc_id": "s", "metadata": {"source": "x", "url": "s"}}]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"results": ["a"]}, Response(results=[{"doc_id": "a"}])),
+        (
+            {"documents": ["a"], "answer": "x", "took": 3},
+            Response(results=[{"doc_id": "a"}], response="x", metadata={"took": 3}),
+        ),
+        ([{"id": "a", "score": 2}], Response(results=[{"doc_id": "a", "chunk_id": "a", "score": 2}])),
+    ],
+)
+def test_an_answer_that_is_a_row_needs_no_expressions(content: Any, expected: Response) -> None:
+    response, _ = asked(Reply(content=content))
+    assert response == expected
+
+
+@pytest.mark.parametrize("content", [{"results": None}, {"results": None, "took": 3}])
+def test_results_that_are_null_are_an_error_unless_they_mean_none(content: Any) -> None:
+    with pytest.raises(CallFailed, match="there are neither results nor a response; there are: results"):
+        asked(Reply(content=content))
+    response, _ = asked(Reply(content=content), empty_results="accept")
+    assert response.results == []
+
+
+@pytest.mark.parametrize("content", [{"hits": []}, 7, {"error": "gone"}])
+def test_an_answer_that_is_no_row_is_a_failure(content: Any) -> None:
+    with pytest.raises(CallFailed) as raised:
+        asked(Reply(content=content))
+    assert raised.value.kind == ("error" if content == {"error": "gone"} else "bad_answer")
+    assert raised.value.detail is not None
 
 
 def test_an_answer_without_results_fails_with_what_it_was() -> None:
     with pytest.raises(CallFailed, match=r"`results` finds nothing in the answer, which has: hist") as raised:
-        asked(Reply(content={"hist": [TOKEN]}))
+        asked(Reply(content={"hist": [TOKEN]}), response={"results": "results"})
     assert raised.value.detail == {
         "status_code": 200,
         "content_type": "application/json",
