@@ -11,7 +11,7 @@ DEMO := build/demo
 DEMO_BIN := $(DEMO)/venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help docs requirements demo test test-action test-recipes test-record test-oracles bench bench-quick bench-growth fuzz lint types unit format clean
+.PHONY: help docs requirements demo test test-action test-recipes test-record test-oracles bench bench-quick bench-growth bench-record fuzz lint types unit format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -120,6 +120,9 @@ bench-quick: $(VENV)/ready  ## Compare what a check costs over the floor with th
 
 bench-growth: $(VENV)/ready  ## Measure how a check grows with its largest inputs and write docs/contributing/growth.md
 	$(BIN)/python -m benchmarks.growth
+
+bench-record: $(VENV)/ready  ## Measure how fast and how large a recording is and write docs/record.md
+	$(BIN)/python -m benchmarks.recording
 
 fuzz: $(VENV)/ready  ## Check made-up inputs for SECONDS (60), as of SEED (0); tests/fuzz/corpus gets those that fail
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) --jobs 2 --seed $(or $(SEED),0)

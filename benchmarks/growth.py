@@ -7,37 +7,23 @@ its limit, in checks of a single query. `make bench-quick` measures the two larg
 """
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import log2
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
+from benchmarks.answer_stages import ANSWER_STAGES
 from benchmarks.environments import ROOT
 from benchmarks.rounds import Command, Sample, measure
+from benchmarks.stages import Stage, golden_row, id_of, ranked, run_row, waiver, write_config, write_lines
 from scripts.docs import replace_part
 
 MOST = 3.0
 ROUNDS = 3
 FOLDER = ROOT / "build" / "benchmarks" / "growth"
 PAGE = ROOT / "docs" / "contributing" / "growth.md"
-Row = dict[str, Any]
 PROGRAM = "from ragcontract.guard import entry_point; entry_point()"
-
-
-class Stage(Struct, frozen=True, kw_only=True):
-    """An input that grows. ``make`` writes it for a size into an empty folder; ``unit`` names what the size counts.
-
-    ``most`` is how long the largest size may take, in checks of a single query: about three times what it takes.
-    """
-
-    name: str
-    unit: str
-    sizes: Sequence[int]
-    make: Callable[[Path, int], None]
-    most: float
 
 
 class Growth(Struct, frozen=True, kw_only=True):
@@ -68,14 +54,14 @@ class Growth(Struct, frozen=True, kw_only=True):
 
 def single_query(folder: Path, size: int) -> None:
     """Write ``size`` queries, none of which is broken."""
-    _lines(folder, "golden", [_golden(number) for number in range(size)])
-    _lines(folder, "current_run", [_run(number) for number in range(size)])
+    write_lines(folder, "golden", [golden_row(number) for number in range(size)])
+    write_lines(folder, "current_run", [run_row(number) for number in range(size)])
 
 
 def blank_lines(folder: Path, size: int) -> None:
     """Write a baseline with faulty queries, preceded by ``size`` blank lines."""
-    _lines(folder, "golden", [_golden(0)])
-    _lines(folder, "current_run", [_run(0)])
+    write_lines(folder, "golden", [golden_row(0)])
+    write_lines(folder, "current_run", [run_row(0)])
     faulty = b'{"format_version":1,"queries":[' + b",".join([b'{"id":1}'] * 60) + b"]}"
     (folder / "baseline.json").write_bytes(b"\n" * size + faulty)
 
@@ -83,51 +69,57 @@ def blank_lines(folder: Path, size: int) -> None:
 def relevant_by_results(folder: Path, size: int) -> None:
     """Write a query with ``size`` relevant documents, all of which are retrieved, last one first."""
     documents = [f"document-{number:09}" for number in range(size)]
-    _lines(folder, "golden", [_golden(0) | {"relevant_doc_ids": documents, "forbidden_doc_ids": documents[:10]}])
-    _lines(folder, "current_run", [_run(0, reversed(documents))])
-    _lines(folder, "baseline", [_run(0, documents)])
+    write_lines(
+        folder, "golden", [golden_row(0) | {"relevant_doc_ids": documents, "forbidden_doc_ids": documents[:10]}]
+    )
+    write_lines(folder, "current_run", [run_row(0, reversed(documents))])
+    write_lines(folder, "baseline", [run_row(0, documents)])
 
 
 def near_waivers(folder: Path, size: int) -> None:
     """Write 2,000 queries, and ``size`` waivers that misspell the id of one."""
-    _lines(folder, "golden", [_golden(number) for number in range(2_000)])
-    _lines(folder, "current_run", [_run(number) for number in range(2_000)])
-    _config(folder, waivers=[_waiver(query=f"{_id(number)}x".replace("query", "qeury")) for number in range(size)])
+    write_lines(folder, "golden", [golden_row(number) for number in range(2_000)])
+    write_lines(folder, "current_run", [run_row(number) for number in range(2_000)])
+    write_config(
+        folder, waivers=[waiver(query=f"{id_of(number)}x".replace("query", "qeury")) for number in range(size)]
+    )
 
 
 def waived_queries(folder: Path, size: int) -> None:
     """Write 20,000 broken queries, and ``size`` waivers of them."""
-    _lines(folder, "golden", [_golden(number) for number in range(20_000)])
-    _lines(folder, "current_run", [_run(number, ["other"]) for number in range(20_000)])
-    _config(folder, waivers=[_waiver(query=_id(number)) for number in range(size)])
+    write_lines(folder, "golden", [golden_row(number) for number in range(20_000)])
+    write_lines(folder, "current_run", [run_row(number, ["other"]) for number in range(20_000)])
+    write_config(folder, waivers=[waiver(query=id_of(number)) for number in range(size)])
 
 
 def limited_tags(folder: Path, size: int) -> None:
     """Write 50 queries with ``size`` tags each, and limits on all tags of the last one, which no other has."""
     shared, own = ([f"{kind} tag {number}" for number in range(size)] for kind in ("shared", "own"))
     tags = [*[shared] * 49, own]
-    _lines(folder, "golden", [_golden(number) | {"tags": having} for number, having in enumerate(tags)])
-    _lines(folder, "current_run", [_run(number, [f"other {number % 3}", f"document-{number}"]) for number in range(50)])
-    _lines(folder, "baseline", [_run(number) for number in range(50)])
-    _config(folder, tags={tag: {"minimums": {"mrr_at_k": 0.4}, "fail_on": {"mrr_drop_gt": 0.6}} for tag in own})
+    write_lines(folder, "golden", [golden_row(number) | {"tags": having} for number, having in enumerate(tags)])
+    write_lines(
+        folder, "current_run", [run_row(number, [f"other {number % 3}", f"document-{number}"]) for number in range(50)]
+    )
+    write_lines(folder, "baseline", [run_row(number) for number in range(50)])
+    write_config(folder, tags={tag: {"minimums": {"mrr_at_k": 0.4}, "fail_on": {"mrr_drop_gt": 0.6}} for tag in own})
 
 
 def faults_in_a_row(folder: Path, size: int) -> None:
     """Write a run row with ``size`` results, none of which is an object."""
-    _lines(folder, "golden", [_golden(0)])
-    _lines(folder, "current_run", [{"query_id": _id(0), "results": [0] * size}])
+    write_lines(folder, "golden", [golden_row(0)])
+    write_lines(folder, "current_run", [{"query_id": id_of(0), "results": [0] * size}])
 
 
 def same_p_values(folder: Path, size: int) -> None:
     """Write 1,000 queries of different weights with the same ``size`` tags, and limits on their significant drops."""
     tags = [f"tag {number}" for number in range(size)]
     weighted = ({"weight": 1 + number / 1_000, "tags": tags} for number in range(1_000))
-    _lines(folder, "golden", [_golden(number) | fields for number, fields in enumerate(weighted)])
+    write_lines(folder, "golden", [golden_row(number) | fields for number, fields in enumerate(weighted)])
     worse = [number % 100 < 53 for number in range(1_000)]  # noqa: PLR2004 (about half, so that p has to be sampled)
-    _lines(folder, "current_run", [_ranked(number, 1 + fell) for number, fell in enumerate(worse)])
-    _lines(folder, "baseline", [_ranked(number, 2 - fell) for number, fell in enumerate(worse)])
+    write_lines(folder, "current_run", [ranked(number, 1 + fell) for number, fell in enumerate(worse)])
+    write_lines(folder, "baseline", [ranked(number, 2 - fell) for number, fell in enumerate(worse)])
     limits = {tag: {"fail_on": {"mrr_drop_gt": 0.01}} for tag in tags}
-    _config(folder, tags=limits, fail_on={"mode": "significant"})
+    write_config(folder, tags=limits, fail_on={"mode": "significant"})
 
 
 SINGLE = Stage(name="a single query", unit="queries", sizes=(1,), make=single_query, most=1)
@@ -167,37 +159,8 @@ STAGES = (
     Stage(
         name="the same p-value for each of many tags", unit="tags", sizes=(100, 200, 400), make=same_p_values, most=60
     ),
+    *ANSWER_STAGES,
 )
-
-
-def _id(number: int) -> str:
-    return f"query about refunds of annual plans {number:06}"
-
-
-def _golden(number: int) -> Row:
-    return {"id": _id(number), "query": f"Question {number}?", "relevant_doc_ids": [f"document-{number}"]}
-
-
-def _run(number: int, documents: Iterable[str] | None = None) -> Row:
-    listed = [f"document-{number}"] if documents is None else documents
-    return {"query_id": _id(number), "results": [{"doc_id": document} for document in listed]}
-
-
-def _ranked(number: int, rank: int) -> Row:
-    """Return a run row with the relevant document at a rank."""
-    return _run(number, [*(f"other {other}" for other in range(rank - 1)), f"document-{number}"])
-
-
-def _waiver(**of: str) -> Row:
-    return {**of, "reason": "known", "owner": "search", "expires": "2999-12-31"}
-
-
-def _lines(folder: Path, name: str, rows: Iterable[Row]) -> None:
-    (folder / f"{name}.jsonl").write_bytes(b"".join([msgspec.json.encode(row) + b"\n" for row in rows]))
-
-
-def _config(folder: Path, **config: Any) -> None:
-    (folder / "ragcontract.yml").write_bytes(msgspec.json.format(msgspec.json.encode(config), indent=1))
 
 
 def command(folder: Path) -> Command:

@@ -19,7 +19,8 @@ from msgspec import Struct
 
 from ragcontract.core.numbers import SAME
 from ragcontract.statistics.detectable import Detectable, detectable, round_up
-from ragcontract.statistics.significance import ALPHA, fewest_changed, holm, paired
+from ragcontract.statistics.significance import ALPHA, fewest_changed, holm
+from tests.statistics.paired_runs import paired
 
 PAGE = Path(__file__).parent.parent / "docs" / "choosing-limits.md"
 BEGIN, END = "<!-- begin: noise -->\n", "<!-- end -->"

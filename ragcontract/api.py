@@ -34,6 +34,7 @@ def load_golden(*paths: Path) -> dict[str, GoldenQuery]:
 def load_run(*paths: Path) -> dict[str, list[str]]:
     """Read run files (or globs) as one run and return the document ids of each query, best first.
 
+    A row without results, which is about an answer only, has none.
     Raises :class:`~ragcontract.InputError` with all problems; probable mistakes are ``UserWarning``.
     """
     rows, problems = read_doc_ids(named(paths, "run"))

@@ -13,7 +13,7 @@ from ragcontract.rules.answering import Answered
 from ragcontract.rules.calling import MustCallTool, MustNotCallTool, ToolArgumentsValid
 from ragcontract.rules.checking import Check
 from ragcontract.rules.citing import MustCite
-from ragcontract.rules.containing import MaxChars, MustContain, MustNotContain
+from ragcontract.rules.containing import AnswerMustInclude, MaxChars, MustContain, MustNotContain
 from ragcontract.rules.custom import Custom
 from ragcontract.rules.elements import ForbiddenClaims, ForbiddenElements, RequiredElements
 from ragcontract.rules.expected_mode import ExpectedMode
@@ -29,6 +29,7 @@ RULES = (
     MustRankAtMost,
     MustInclude,
     Answered,
+    AnswerMustInclude,
     MustContain,
     MustNotContain,
     RegexMustMatch,

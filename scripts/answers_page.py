@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ragcontract.built_in import BUILT_IN
-from ragcontract.core.metric import MetricSettings
+from ragcontract.core.metric import MetricSettings, SwitchedOn
 from ragcontract.core.rule import RowRule, Rule, names_of
 
 # <!-- example: NAME -->, prose and fenced files, then what the check prints, as text.
@@ -61,6 +61,6 @@ def metrics() -> Iterator[list[str]]:
     """Yield the cells of a row for each metric of answers: its key, which is better, the field that switches it on."""
     for provider in BUILT_IN.metrics:
         for family in provider(MetricSettings(cutoffs=(5,))):
-            switch = "a limit on it" if family.switch == "-" else f"`{family.switch}`"
-            for metric in family.metrics if family.switch else ():
+            switch = "a limit on it" if family.switch is SwitchedOn.BY_LIMIT else f"`{family.switch}`"
+            for metric in () if family.switch is SwitchedOn.ALWAYS else family.metrics:
                 yield [f"`{metric.key}`", metric.label, metric.better, switch]

@@ -169,7 +169,7 @@ class Browser:
             self.send("Input.dispatchKeyEvent", type="char", text=char)
 
     def accessible(self) -> list[tuple[str, str]]:
-        """Return role and name of everything that a screen reader is told of."""
+        """Return role and name of everything that a screen reader is given."""
         nodes = self.send("Accessibility.getFullAXTree")["nodes"]
         return [
             (node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node.get("ignored")

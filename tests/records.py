@@ -165,15 +165,13 @@ def report(
     return report_on(evaluate(queries, run, baseline, config, path=path), warnings, now=now)
 
 
-def report_on(
-    evaluation: Evaluation, warnings: Sequence[str] = (), *, now: datetime = NOW, detail: Detail | None = None
-) -> Report:
+def report_on(evaluation: Evaluation, warnings: Sequence[str] = (), *, now: datetime = NOW) -> Report:
     """Judge and report; raises InputError where a limit cannot be judged."""
     missing = unjudgeable(evaluation)
     limits = Problems(problems=tuple(one for one in missing.problems if "cannot be judged" in one))
     (evaluation.contract.limit_problems + limits).raise_if_any()
     decision = decide(evaluation, now.date())
-    return report_of(evaluation, decision, list(warnings), now, detail=detail)
+    return report_of(evaluation, decision, list(warnings), now)
 
 
 class Made(Struct, frozen=True):

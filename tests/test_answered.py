@@ -89,7 +89,7 @@ def test_report_json_has_what_was_said_for_a_broken_query_before_and_now() -> No
         "label": CANARY,
         "refusal": CANARY,
         "finish_reason": CANARY,
-        "tool_calls": [{"name": f"find_{CANARY}", "arguments": '{"text": "' + CANARY + '"}'}],
+        "tool_calls": [{"name": f"find_{CANARY}", "arguments": '{"text":"' + CANARY + '"}'}],
         "contexts": [f"A page of {CANARY}"],
     }
     assert found["refund"]["baseline_said"] == {"response": f"You have 30 days, {CANARY}.", "tool_calls": []}
@@ -122,7 +122,7 @@ def test_report_md_shows_both_sides_in_a_fold() -> None:
         ["Answer", f"You have 30 days, {CANARY}.", f"I cannot say, {CANARY}."],
         ["Error", "", CANARY],
     ]
-    assert ["Tool calls", "none", f'find_{CANARY} {{"text": "{CANARY}"}}'] in refund
+    assert ["Tool calls", "none", f'find_{CANARY} {{"text":"{CANARY}"}}'] in refund
     assert ["Contexts", "", f"A page of {CANARY}"] in refund
 
 

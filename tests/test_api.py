@@ -50,6 +50,8 @@ def test_a_run_is_read_as_document_ids(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "2.jsonl", [run("q3", "z", "z")])
     rows = load_run(tmp_path / "1.jsonl", tmp_path / "2.jsonl")
     assert list(rows.items()) == [("q2", ["x", "y"]), ("1", []), ("q3", ["z", "z"])]
+    write_jsonl(tmp_path / "answers.jsonl", [{"query_id": "q4", "response": "30 days."}])
+    assert load_run(tmp_path / "answers.jsonl") == {"q4": []}
 
 
 def test_bad_input_raises_with_everything_that_is_wrong(tmp_path: Path) -> None:

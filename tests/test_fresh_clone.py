@@ -156,15 +156,15 @@ def test_what_fails_fails(target: str, machine: Machine) -> None:
 
 @pytest.mark.parametrize("ci", ["", "true"])
 @pytest.mark.parametrize(("user", "apt", "why"), [(1000, "", "only root can install"), (0, "exit 1", "cannot install")])
-def test_a_program_that_cannot_be_installed_is_told(user: int, apt: str, why: str, ci: str, tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_installed_is_reported(user: int, apt: str, why: str, ci: str, tmp_path: Path) -> None:
     require("bash")
     machine = Machine(tmp_path, user=user, programs="make docker")
     machine.add("apt-get", apt)
     ended, called = machine.run(ci)
     assert ended.code == (1 if ci else 0)
-    told = ended.err.splitlines()
-    assert [line.count(why) for line in told] == ([1] if ci else [1, 1, 1])
-    assert told[0].startswith(".ci/run: the HTML report is tested in Chromium")
+    lines = ended.err.splitlines()
+    assert [line.count(why) for line in lines] == ([1] if ci else [1, 1, 1])
+    assert lines[0].startswith(".ci/run: the HTML report is tested in Chromium")
     assert ("make test" in called) == (not ci)
 
 

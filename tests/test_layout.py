@@ -83,6 +83,16 @@ def only_for_types(path: Path) -> set[str]:
     }
 
 
+def test_contributors_are_shown_the_layers_from_the_top_down() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("| module | content |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1] for line in table.splitlines()[2:]]
+    shown = [[name.removesuffix("/").removesuffix(".py") for name in re.findall(r"`(\S+)`", row)] for row in rows]
+    numbers = [layer_of(name) for row in shown for name in row]
+    assert numbers == sorted(numbers)
+    of_package = {name_of(path).partition(".")[0] for path in MODULES}
+    assert {name for row in shown for name in row} == of_package - {"__init__", "__main__"}
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_imports_point_down_the_layers(path: Path) -> None:
     module = name_of(path)

@@ -56,6 +56,19 @@ def test_a_baseline_with_another_scale_is_not_compared(folder: Path) -> None:
     ended = rag_contract("check", "--scores", "scores.jsonl")
     assert ended.code == 2
     assert "fail_on.faithfulness_drop_gt cannot be judged" in ended.err
+    ways = "(the defaults, and now from 0.0 to 5.0, higher is better)"
+    assert f"the baseline's faithfulness was computed in another way {ways}" in ended.err
+
+
+def test_a_drop_in_percent_counts_from_the_lowest_value_of_the_scale(folder: Path) -> None:
+    config = 'metrics: {faithfulness: {from: scores, scale: [1, 5]}}\nfail_on: {faithfulness_drop_gt: "20%"}\n'
+    workspace(folder, 3, 3, 3, config=config)
+    assert rag_contract("baseline", "--scores", "scores.jsonl").code == 0
+    workspace(folder, 2.5, 2.5, 2.5, config=config)
+    ended = rag_contract("check", "--scores", "scores.jsonl")
+    assert ended.code == 1
+    assert "faithfulness fell by 25% of the baseline above 1, allowed drop 20%" in ended.out
+    assert "allowed drop 20% (0.40)" in ended.out
 
 
 def test_a_run_that_lacks_scores_is_no_baseline_even_where_they_may_be_missing(folder: Path) -> None:
@@ -120,6 +133,30 @@ def test_the_action_takes_scores_files(tmp_path: Path, github: GitHub) -> None:
     assert "Why the worst scores are as they are" in report
     assert "`invented **a price**`" in report  # as code, so that it is no Markdown
     assert "| scores | `scores.jsonl`" in report
+
+
+def test_a_rule_on_a_score_says_why_the_score_is_as_it_is(folder: Path) -> None:
+    workspace(folder, 0.9, 0.8, 0.2, config="metrics: {faithfulness: {from: scores}}\n")
+    rows = [json.loads(line) for line in (folder / "scores.jsonl").read_text().splitlines()]
+    write_jsonl(folder / "scores.jsonl", [{**row, "reasons": {"faithfulness": "It invents a price."}} for row in rows])
+    rule = {"type": "min_score", "metric": "faithfulness", "value": 0.5}
+    write_jsonl(folder / "golden.jsonl", [golden(one, "doc1", rules=[rule]) for one in IDS])
+    found = 'expected faithfulness of at least 0.50; found: 0.20: "It invents a price."'
+    ended = rag_contract("check", "--scores", "scores.jsonl", "--report-json", "report.json", "--junit", "junit.xml")
+    assert ended.code == 1
+    assert 'Found: 0.20: "It invents a price."' in ended.out
+    assert found in (folder / "junit.xml").read_text().replace("&quot;", '"')
+    unsaid = rag_contract("check", "--scores", "scores.jsonl", "--no-answers")
+    assert "Found: 0.20\n" in unsaid.out
+
+
+@pytest.mark.parametrize("mark", [",", "\t", ";"])
+def test_a_table_given_as_scores_is_to_be_converted(folder: Path, mark: str) -> None:
+    workspace(folder, 0.9, 0.8, 0.2)
+    (folder / "scores.csv").write_text(f"id{mark}faithfulness\nq1{mark}0.9\n")
+    ended = rag_contract("check", "--scores", "scores.csv")
+    assert ended.code == 2
+    assert ", not JSON lines; convert it with `rag-contract convert --from table`" in ended.err
 
 
 def test_without_answers_no_output_has_the_reason_of_a_score_which_quotes_them(folder: Path) -> None:

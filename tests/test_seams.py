@@ -16,7 +16,7 @@ from ragcontract.cli.commands.suggest import good_runs, render, suggestions
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Metric
+from ragcontract.core.metric import Metric, SwitchedOn
 from ragcontract.core.rule import RankRule, RuleSettings, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import QueryScore, Values
@@ -229,7 +229,7 @@ def test_numbers_that_something_else_computed_are_not_compared(folder: Path) -> 
     with pytest.raises(InputError) as caught:
         check(folder, "bad.jsonl", "baseline.json")
     said = (
-        "cannot be judged: something else computed the baseline's Toxicity (tox-0, and now tox-1); "
+        "cannot be judged: the baseline's Toxicity was computed in another way (tox-0, and now tox-1); "
         "recreate it from its run, with `rag-contract baseline --force`"
     )
     assert [problem.partition(": ")[2] for problem in caught.value.problems] == [
@@ -299,7 +299,7 @@ class Sometimes:
     metrics = (Metric(key="one", label="One"), Metric(key="two", label="Two"))
     needs: frozenset[str] = frozenset()
     from_ids = True
-    switch = ""
+    switch = SwitchedOn.ALWAYS
 
     def __init__(self, *having: str) -> None:
         """Take the ids of the queries that have them."""

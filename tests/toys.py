@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale
+from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale, SwitchedOn
 from ragcontract.core.phrase import Name
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
@@ -24,7 +24,7 @@ class Toxicity:
     )
     needs = frozenset({"scores"})
     from_ids = False
-    switch = ""
+    switch = SwitchedOn.ALWAYS
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:  # noqa: ARG002 (the seam's)
         """Return the row's score."""
@@ -37,7 +37,7 @@ class Judged:
 
     needs = frozenset({"results"})
     from_ids = True
-    switch = ""
+    switch = SwitchedOn.ALWAYS
 
     def __init__(self, k: int) -> None:
         """Look at the top k."""

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.core import bounds
+
 Form: TypeAlias = Literal["NFC", "NFKC"]
 PIECE = 1024  # characters; a run of more marks than that, which no script has, is cut anywhere
 # Vowels and final consonants of Hangul, and vowel signs of Kirat Rai: letters that compose with the letter before them.
@@ -16,12 +19,25 @@ _COMPOSING_LETTERS = frozenset(map(chr, (*range(0x1160, 0x1200), *range(0x16D63,
 
 
 def composed(text: str, form: Form = "NFC") -> str:
-    """Return the text in a composed normal form."""
+    """Return the text in a composed normal form.
+
+    Raises :class:`CannotScoreError` if characters that stand for several, as ligatures do, make it too long.
+    """
     if text.isascii():
         return text
     if len(text) <= PIECE:
         return unicodedata.normalize(form, text)
-    return "".join([unicodedata.normalize(form, piece) for piece in pieces(text)])
+    parts: list[str] = []
+    size = 0
+    for piece in pieces(text):
+        parts.append(unicodedata.normalize(form, piece))
+        size += len(parts[-1])
+        if size > bounds.NORMAL:
+            raise CannotScoreError(
+                f"has a text of {len(text):,} characters, which is longer than {bounds.NORMAL:,} once ligatures and "
+                "the like are expanded for a comparison; shorten it"
+            )
+    return "".join(parts)
 
 
 def pieces(text: str) -> Iterator[str]:

@@ -27,7 +27,7 @@ class TooMuchWorkError(Exception):
     """The document takes more than ``bounds.SCHEMA_STEPS`` steps, or the schema refers to itself without end."""
 
 
-class Misfit(Struct, frozen=True):
+class Failure(Struct, frozen=True):
     """Where a document does not fit, the keyword of the schema and its value, and what is there instead."""
 
     path: str
@@ -36,10 +36,10 @@ class Misfit(Struct, frozen=True):
     found: str
 
 
-def misfit(document: object, schema: Schema) -> Misfit | None:
+def first_failure(document: object, schema: Schema) -> Failure | None:
     """Return the first way in which a document does not fit, or None; raises :class:`TooMuchWorkError`."""
     try:
-        return next(_Fit(schema).misfits(schema, document, ()), None)
+        return next(_Fit(schema).failures(schema, document, ()), None)
     except RecursionError:
         raise TooMuchWorkError from None
 
@@ -64,13 +64,14 @@ class _Fit:
     def __init__(self, root: Schema) -> None:
         self._root = root
         self._left = bounds.SCHEMA_STEPS
+        self._searched = 0
         self._sizes: dict[int, int] = {}
 
-    def misfits(self, schema: Schema, value: object, path: Path) -> Iterator[Misfit]:
+    def failures(self, schema: Schema, value: object, path: Path) -> Iterator[Failure]:
         """Yield how a value does not fit; the value of a keyword may be a schema again."""
         self._spend(1)
         if schema is False:
-            yield Misfit(dotted(path), "false", "nothing", shown(value))
+            yield Failure(dotted(path), "false", "nothing", shown(value))
         if isinstance(schema, bool):
             return
         for keyword, wanted in schema.items():
@@ -79,7 +80,7 @@ class _Fit:
                 self._spend(self._size_of(wanted) // SIDE_BY_SIDE)
             if simple := _SIMPLE.get(keyword):
                 if not simple(wanted, value):
-                    yield Misfit(dotted(path), keyword, shown(wanted), shown(value))
+                    yield Failure(dotted(path), keyword, shown(wanted), shown(value))
             elif keyword in _NESTED:
                 yield from getattr(self, f"_{keyword.lstrip('$')}")(wanted, value, path, schema)
 
@@ -96,93 +97,97 @@ class _Fit:
 
     def _matches(self, pattern: str, text: str) -> bool:
         self._spend(SEARCH + len(text) // SEARCHED)
-        return compiled(pattern, ignore_case=False).search(Answer(text, compose=False)) is not None
+        wanted = compiled(pattern, ignore_case=False)
+        self._searched += len(text) * wanted.size
+        if self._searched > bounds.SEARCHED:
+            raise TooMuchWorkError
+        return wanted.search(Answer(text, compose=False)) is not None
 
     def _fits(self, schema: Schema, value: object) -> bool:
-        return next(self.misfits(schema, value, ()), None) is None
+        return next(self.failures(schema, value, ()), None) is None
 
-    def _ref(self, wanted: str, value: object, path: Path, _: Schema) -> Iterator[Misfit]:
-        yield from self.misfits(target(self._root, wanted), value, path)
+    def _ref(self, wanted: str, value: object, path: Path, _: Schema) -> Iterator[Failure]:
+        yield from self.failures(target(self._root, wanted), value, path)
 
-    def _pattern(self, wanted: str, value: object, path: Path, _: Schema) -> Iterator[Misfit]:
+    def _pattern(self, wanted: str, value: object, path: Path, _: Schema) -> Iterator[Failure]:
         if isinstance(value, str) and not self._matches(wanted, value):
-            yield Misfit(dotted(path), "pattern", shown(wanted), shown(value))
+            yield Failure(dotted(path), "pattern", shown(wanted), shown(value))
 
-    def _uniqueItems(self, wanted: bool, value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: FBT001, N802
+    def _uniqueItems(self, wanted: bool, value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: FBT001, N802
         items = _list(value) if wanted else []
         self._spend(_size(items))
         if len({_identity(item) for item in items}) < len(items):
-            yield Misfit(dotted(path), "uniqueItems", shown(wanted), shown(value))
+            yield Failure(dotted(path), "uniqueItems", shown(wanted), shown(value))
 
-    def _allOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: N802
+    def _allOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: N802
         for schema in wanted:
-            yield from self.misfits(schema, value, path)
+            yield from self.failures(schema, value, path)
 
-    def _anyOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: N802
+    def _anyOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: N802
         if not any(self._fits(schema, value) for schema in wanted):
-            yield Misfit(dotted(path), "anyOf", shown(wanted), shown(value))
+            yield Failure(dotted(path), "anyOf", shown(wanted), shown(value))
 
-    def _oneOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: N802
+    def _oneOf(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: N802
         if sum(self._fits(schema, value) for schema in wanted) != 1:
-            yield Misfit(dotted(path), "oneOf", shown(wanted), shown(value))
+            yield Failure(dotted(path), "oneOf", shown(wanted), shown(value))
 
-    def _not(self, wanted: Schema, value: object, path: Path, _: Schema) -> Iterator[Misfit]:
+    def _not(self, wanted: Schema, value: object, path: Path, _: Schema) -> Iterator[Failure]:
         if self._fits(wanted, value):
-            yield Misfit(dotted(path), "not", shown(wanted), shown(value))
+            yield Failure(dotted(path), "not", shown(wanted), shown(value))
 
-    def _if(self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]) -> Iterator[Misfit]:
+    def _if(self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]) -> Iterator[Failure]:
         branch = "then" if self._fits(wanted, value) else "else"
-        yield from self.misfits(schema.get(branch, True), value, path)
+        yield from self.failures(schema.get(branch, True), value, path)
 
-    def _properties(self, wanted: dict[str, Schema], value: object, path: Path, _: Schema) -> Iterator[Misfit]:
+    def _properties(self, wanted: dict[str, Schema], value: object, path: Path, _: Schema) -> Iterator[Failure]:
         for name, schema in wanted.items():
             if isinstance(value, dict) and name in value:
-                yield from self.misfits(schema, value[name], (*path, name))
+                yield from self.failures(schema, value[name], (*path, name))
 
     def _patternProperties(  # noqa: N802
         self, wanted: dict[str, Schema], value: object, path: Path, _: Schema
-    ) -> Iterator[Misfit]:
+    ) -> Iterator[Failure]:
         for name, inner in _members(value):
             for pattern, schema in wanted.items():
                 if self._matches(pattern, name):
-                    yield from self.misfits(schema, inner, (*path, name))
+                    yield from self.failures(schema, inner, (*path, name))
 
     def _additionalProperties(  # noqa: N802
         self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]
-    ) -> Iterator[Misfit]:
+    ) -> Iterator[Failure]:
         known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
         for name, inner in _members(value):
             self._spend(1)
             if name not in known and not any(self._matches(pattern, name) for pattern in patterns):
                 if wanted is False:
-                    yield Misfit(dotted(path), "additionalProperties", "false", shown(name))
-                yield from self.misfits(wanted, inner, (*path, name))
+                    yield Failure(dotted(path), "additionalProperties", "false", shown(name))
+                yield from self.failures(wanted, inner, (*path, name))
 
-    def _propertyNames(self, wanted: Schema, value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: N802
+    def _propertyNames(self, wanted: Schema, value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: N802
         for name, _inner in _members(value):
-            yield from self.misfits(wanted, name, path)
+            yield from self.failures(wanted, name, path)
 
     def _dependentSchemas(  # noqa: N802
         self, wanted: dict[str, Schema], value: object, path: Path, _: Schema
-    ) -> Iterator[Misfit]:
+    ) -> Iterator[Failure]:
         for name, schema in wanted.items():
             if isinstance(value, dict) and name in value:
-                yield from self.misfits(schema, value, path)
+                yield from self.failures(schema, value, path)
 
-    def _prefixItems(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Misfit]:  # noqa: N802
+    def _prefixItems(self, wanted: list[Schema], value: object, path: Path, _: Schema) -> Iterator[Failure]:  # noqa: N802
         for number, (schema, item) in enumerate(zip(wanted, _list(value), strict=False)):
-            yield from self.misfits(schema, item, (*path, number))
+            yield from self.failures(schema, item, (*path, number))
 
-    def _items(self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]) -> Iterator[Misfit]:
+    def _items(self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]) -> Iterator[Failure]:
         first = len(schema.get("prefixItems", []))
         for number, item in enumerate(_list(value)[first:], first):
-            yield from self.misfits(wanted, item, (*path, number))
+            yield from self.failures(wanted, item, (*path, number))
 
-    def _contains(self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]) -> Iterator[Misfit]:
+    def _contains(self, wanted: Schema, value: object, path: Path, schema: dict[str, Any]) -> Iterator[Failure]:
         if isinstance(value, list):
             count = sum(self._fits(wanted, item) for item in value)
             if not schema.get("minContains", 1) <= count <= schema.get("maxContains", len(value)):
-                yield Misfit(dotted(path), "contains", shown(wanted), shown(value))
+                yield Failure(dotted(path), "contains", shown(wanted), shown(value))
 
 
 def _list(value: object) -> list[Any]:

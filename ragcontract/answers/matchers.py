@@ -7,6 +7,7 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.composing import composed
 from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Single
 from ragcontract.answers.normalising import Form, Span, wanted
@@ -60,7 +61,12 @@ def _faults_of_one(one: Single, path: tuple[str, ...], *, normalise: bool) -> It
     if "" in {one.text, one.regex}:
         yield path, "is empty; give a text or a pattern to search for"
     elif one.text is not None:
-        if not wanted(one.text, Form(normalise=normalise)):
+        try:
+            is_empty = not wanted(one.text, Form(normalise=normalise))
+        except CannotScoreError as error:
+            yield path, str(error)
+            return
+        if is_empty:
             yield path, "has no characters left once emphasis and blanks are removed; give a text to search for"
         if one.dot_all is not None:
             yield ("dot_all",), "is for patterns; it means nothing for a text"

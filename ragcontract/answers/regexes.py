@@ -1,6 +1,6 @@
 r"""Regular expressions on RE2, which searches any answer in a time that is linear in its length.
 
-Python's own engine can hang: on hostile patterns, and on hostile answers with harmless patterns. RE2 cannot, but its
+Python's own engine can hang: on hostile patterns, and on hostile answers with ordinary patterns. RE2 cannot, but its
 ``\d``, ``\s`` and ``\w`` are ASCII only and a few escapes have other names. A pattern is translated, so that it means
 the same as in Python's ``re``; only ``\b`` stays ASCII.
 """
@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.normalising import Span
 from ragcontract.core import bounds
 from ragcontract.core.text import encodable, shorten, visible
@@ -52,9 +53,10 @@ class NoEngineError(PatternError):
 class Pattern:
     """A compiled pattern."""
 
-    def __init__(self, regexp: Any) -> None:
-        """Take what RE2 compiled."""
+    def __init__(self, regexp: Any, written: str) -> None:
+        """Take what RE2 compiled, and how it was written."""
         self._regexp = regexp
+        self._written = written
         self._ends = [group for name, group in regexp.groupindex.items() if name.startswith(_END)]
         self.size = int(regexp.programsize)  # instructions of 16 bytes
 
@@ -63,7 +65,17 @@ class Pattern:
         return next(self.matches(answer), None)
 
     def matches(self, answer: Answer, within: Span | None = None) -> Iterator[Span]:
-        """Yield the spans of the matches, from left to right, without overlaps; ``within`` a span of the text."""
+        """Yield the spans of the matches, from left to right, without overlaps; ``within`` a span of the text.
+
+        Raises :class:`CannotScoreError` for a text that is too long to be searched for such a large pattern.
+        """
+        first, last = within or (0, len(answer.text))
+        if (last - first) * self.size > bounds.SEARCHED:
+            raise CannotScoreError(
+                f"has a text of {last - first:,} characters, too long to search for "
+                f"{shorten(visible(self._written), bounds.VALUE)!r}, whose repetitions and classes make "
+                f"{self.size:,} instructions: at most {bounds.SEARCHED // self.size:,} characters; simplify the pattern"
+            )
         start, end = answer.in_bytes(*within) if within else (0, len(answer.utf8))
         at, seen = 0, 0  # the same position in bytes and in characters
         previous = None
@@ -120,10 +132,14 @@ def _compiled(pattern: str, *, ignore_case: bool, dot_all: bool) -> Pattern:
     options.case_sensitive = not ignore_case
     options.dot_nl = dot_all
     try:
-        return Pattern(engine.compile(translated(pattern), options))
+        made = Pattern(engine.compile(translated(pattern), options), pattern)
     except engine.error as error:
         said = error.args[0] if error.args else ""
         raise PatternError(_explained(said.decode() if isinstance(said, bytes) else str(said))) from None
+    if made.size > bounds.PROGRAM:
+        size = f"makes {made.size:,} instructions, expected at most {bounds.PROGRAM:,}"
+        raise PatternError(f"{size}; make its repetition counts smaller")
+    return made
 
 
 def _engine() -> Any:

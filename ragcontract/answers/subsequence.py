@@ -15,13 +15,13 @@ def common_length(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
     items takes as many bits.
     """
     first, second = sorted((first, second), key=len)
-    places: dict[Hashable, int] = {}
+    positions: dict[Hashable, int] = {}
     for number, item in enumerate(first):
-        places[item] = places.get(item, 0) | 1 << number
+        positions[item] = positions.get(item, 0) | 1 << number
     every = (1 << len(first)) - 1
     column = every
     for item in second:
-        matched = column & places.get(item, 0)
+        matched = column & positions.get(item, 0)
         column = (column + matched | column - matched) & every
     return len(first) - column.bit_count()
 

@@ -2,6 +2,7 @@
 
 import re
 
+from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.composing import composed
 
 # Scripts that are written without blanks: Han, Hiragana, Katakana and Thai, by their letters, marks and digits.
@@ -26,8 +27,11 @@ def tokens(text: str) -> list[str]:
 
 
 def has_words(text: str) -> bool:
-    """Return whether a text has any words."""
-    return _TOKEN.search(folded(text)) is not None
+    """Return whether a text has any words, as one that is too long for a comparison does."""
+    try:
+        return _TOKEN.search(folded(text)) is not None
+    except CannotScoreError:
+        return True
 
 
 def folded(text: str) -> str:

@@ -9,22 +9,22 @@ from collections.abc import Hashable, Sequence
 
 from ragcontract.answers.metric_options import Match
 from ragcontract.answers.subsequence import common_length
-from ragcontract.answers.tool_calls import ToolCall
+from ragcontract.answers.tool_calls import Call
 
 Arguments = dict[str, Hashable] | None
 
 
-def precision(called: Sequence[ToolCall], wanted: Sequence[ToolCall], match: Match, *, lenient: bool) -> float | None:
+def precision(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float | None:
     """Return the fraction of the calls that were wanted."""
     return _fraction(called, wanted, len(called), match, lenient=lenient)
 
 
-def recall(called: Sequence[ToolCall], wanted: Sequence[ToolCall], match: Match, *, lenient: bool) -> float | None:
+def recall(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float | None:
     """Return the fraction of the wanted calls that were made."""
     return _fraction(called, wanted, len(wanted), match, lenient=lenient)
 
 
-def f1(called: Sequence[ToolCall], wanted: Sequence[ToolCall], match: Match, *, lenient: bool) -> float:
+def f1(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> float:
     """Return the harmonic mean of precision and recall: the calls that match, twice, by all calls of both sides."""
     if not called and not wanted:
         return 1.0
@@ -32,14 +32,14 @@ def f1(called: Sequence[ToolCall], wanted: Sequence[ToolCall], match: Match, *, 
 
 
 def _fraction(
-    called: Sequence[ToolCall], wanted: Sequence[ToolCall], whole: int, match: Match, *, lenient: bool
+    called: Sequence[Call], wanted: Sequence[Call], whole: int, match: Match, *, lenient: bool
 ) -> float | None:
     if not called and not wanted:
         return 1.0
     return _matching(called, wanted, match, lenient=lenient) / whole if whole else None
 
 
-def _matching(called: Sequence[ToolCall], wanted: Sequence[ToolCall], match: Match, *, lenient: bool) -> int:
+def _matching(called: Sequence[Call], wanted: Sequence[Call], match: Match, *, lenient: bool) -> int:
     """Return how many calls are in both multisets. By arguments, a call with invalid ones matches none."""
     if match == "name":
         return (Counter(call.name for call in called) & Counter(call.name for call in wanted)).total()
@@ -54,7 +54,7 @@ def _matching(called: Sequence[ToolCall], wanted: Sequence[ToolCall], match: Mat
     return (first & second).total()
 
 
-def arguments(called: Sequence[ToolCall], wanted: Sequence[ToolCall], *, lenient: bool, strict: bool) -> float | None:
+def arguments(called: Sequence[Call], wanted: Sequence[Call], *, lenient: bool, strict: bool) -> float | None:
     """Return the mean over the wanted calls of the fraction of their arguments that the call paired with them has.
 
     Calls of one name are paired by the highest fraction first; a wanted call without a pair counts 0. If ``strict``,
@@ -95,7 +95,7 @@ def _paired(made: Sequence[Arguments], wanted: Sequence[Arguments], *, strict: b
     return total
 
 
-def order(called: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> float | None:
+def order(called: Sequence[Call], wanted: Sequence[Call]) -> float | None:
     """Return the length of the longest sequence of wanted calls that were made in their order, by how many there are.
 
     Calls are compared by name.
@@ -105,6 +105,6 @@ def order(called: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> float | Non
     return common_length([call.name for call in called], [call.name for call in wanted]) / len(wanted)
 
 
-def step_efficiency(called: Sequence[ToolCall], wanted: Sequence[ToolCall]) -> float:
+def step_efficiency(called: Sequence[Call], wanted: Sequence[Call]) -> float:
     """Return how many calls were wanted for each one made, at most 1."""
     return min(1.0, len(wanted) / len(called)) if called else 1.0

@@ -18,7 +18,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.errors import OutputError
 from ragcontract.core.text import visible
-from ragcontract.files.opening import READ_ERRORS, read_whole
+from ragcontract.files.opening import READ_ERRORS, read_within
 
 FOLDER = Path(".github", "workflows")
 WORKFLOW = (FOLDER / "rag-contract.yml").as_posix()
@@ -90,7 +90,7 @@ def _is_for(path: Path, folder: str) -> bool:
     if not path.is_file():
         return False
     try:
-        data, _ = read_whole(str(path), limit=bounds.CONFIG)
+        data, _ = read_within(bounds.CONFIG, str(path))
     except READ_ERRORS:
         return False
     lines = {line.partition(" #")[0].strip() for line in data.decode(errors="replace").splitlines()}

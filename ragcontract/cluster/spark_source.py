@@ -88,7 +88,7 @@ class OnSpark:
 def not_on_spark(plan: Plan) -> str | None:
     """Return which golden row first asks for what only one machine judges: texts of answers, tool calls and turns."""
     refused = tuple(rule for rule in plan.row_rules if not rule.on_spark)
-    fields = {family.switch for family in plan.families} & set(REFERENCES)
+    fields = {family.switch for family in plan.families if isinstance(family.switch, str)} & set(REFERENCES)
     for query in plan.golden.values():
         rules = (rule.judged for rule in query.rules if isinstance(rule, RowRule))
         found = [names_of_rule(type(rule))[0] for rule in rules if isinstance(rule, refused)]

@@ -1,9 +1,11 @@
 """Converts the fields of a golden row about the answer: into rules, and into what the query expects of the answer."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 from msgspec import Struct
 
+from ragcontract.answers.known_modes import ABSTAIN
 from ragcontract.contract.element_fields import element_faults, element_rules
 from ragcontract.contract.golden_row import AnswerFields, GoldenRow
 from ragcontract.core.golden import ExpectedAnswer
@@ -11,7 +13,7 @@ from ragcontract.core.rule import RowRule, Rule
 from ragcontract.files.schema import Mismatch
 from ragcontract.rules.answering import Answered
 from ragcontract.rules.expected_mode import ExpectedMode
-from ragcontract.rules.refusing import MustRefuse
+from ragcontract.rules.refusing import MustNotRefuse, MustRefuse
 
 
 def answer_fields(row: GoldenRow) -> AnswerFields:
@@ -31,10 +33,30 @@ def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
         for path, message in rule.faults():
             yield Mismatch(("rules", number, *path), message)
     yield from element_faults(row)
+    yield from _refusing_and_answering(row)
     if row.reference_contexts is not None and not row.reference_contexts:
         yield Mismatch(("reference_contexts",), "is empty; give the texts that must be retrieved, or leave it out")
     if row.reference_claims is not None and not row.reference_claims:
         yield Mismatch(("reference_claims",), "is empty; give the claims of the reference, or leave it out")
+
+
+def _refusing_and_answering(row: GoldenRow) -> Iterator[Mismatch]:
+    """Yield rules that no answer can keep together, as one wants a refusal and the other none."""
+    entries = _entries(row)
+    refusing = [(index, rule) for index, rule in enumerate(entries) if isinstance(rule, MustRefuse)]
+    answering = [(index, rule) for index, rule in enumerate(entries) if isinstance(rule, MustNotRefuse)]
+    for (first, refuse), (second, answer) in product(refusing, answering):
+        if row.turns is None or _in_one_turn(refuse.in_turns, answer.in_turns):
+            message = f"must_not_refuse contradicts must_refuse in rules[{first}]; take one of them out"
+            yield Mismatch(("rules", second), message)
+    if row.expected_mode == ABSTAIN and row.turns is None:
+        for index, _ in answering:
+            yield Mismatch(("rules", index), "must_not_refuse contradicts expected_mode, abstain; take one of them out")
+
+
+def _in_one_turn(one: str | None, other: str | None) -> bool:
+    """Return whether two rules with these ``in`` are about the same turn, whatever the turns have of their own."""
+    return "each" in {one, other} or (one == other != "any")
 
 
 def _reference_calls(row: GoldenRow) -> tuple[Struct, ...] | list[Mismatch] | None:

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Literal, TypeAlias
 
+from ragcontract.answers.known_modes import ABSTAIN
 from ragcontract.answers.matcher_records import Matcher, Single
 from ragcontract.contract.config import Config, enforced
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import render
-from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation, names_of
+from ragcontract.core.rule import RowContext, RowRule, RuleSettings, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.text import shorten
-from ragcontract.rules.containing import MaxChars, MustContain, MustNotContain
+from ragcontract.rules.containing import AnswerMustInclude, MaxChars, MustContain, MustNotContain
 from ragcontract.rules.elements import ForbiddenClaims, ForbiddenElements, RequiredElements
 from ragcontract.rules.expected_mode import ExpectedMode
 from ragcontract.rules.matching import RegexMustMatch, RegexMustNotMatch
@@ -37,7 +38,7 @@ Queries = Mapping[str, GoldenQuery]  # by id
 Found = Iterator[tuple[GoldenQuery, str]]
 
 FORBIDDING = (MustNotContain, RegexMustNotMatch, ForbiddenClaims, ForbiddenElements)
-REQUIRING = (MustContain, RegexMustMatch, RequiredElements, MaxChars)
+REQUIRING = (MustContain, AnswerMustInclude, RegexMustMatch, RequiredElements, MaxChars)
 SAYING = (*REQUIRING, MustRefuse, MustNotRefuse)  # whether, or what, the application must answer
 SHORT = 5  # letters: shorter words are parts of many others ("rape" is in "therapeutic")
 BETWEEN = "\n¶\n"  # texts that are searched at once: no text or pattern finds anything across it
@@ -98,7 +99,7 @@ def _short(rule: RowRule) -> Iterator[str]:
 
 
 def _loose_numbers(rule: RowRule) -> Iterator[str]:
-    for text, as_rule in _texts(rule, (MustContain, RequiredElements)):
+    for text, as_rule in _texts(rule, (MustContain, AnswerMustInclude, RequiredElements)):
         if text[:1].isdigit() and text[-1:].isdigit() and not any(map(str.isalpha, text)):
             word = f'{{"type": "must_contain", "value": "{text}", "word": true}}'
             advice = f"use the rule {word}" if as_rule else f'write {{"text": "{text}", "word": true}}'
@@ -112,7 +113,7 @@ def _texts(rule: RowRule, kinds: tuple[type[RowRule], ...]) -> Iterator[tuple[st
     """
     if not isinstance(rule, kinds):
         return
-    if isinstance(rule, MustContain | MustNotContain):
+    if isinstance(rule, MustContain | AnswerMustInclude | MustNotContain):
         yield from ((text, True) for text in (() if rule.word else rule.texts))
         return
     for one in _singles(_elements(rule)):
@@ -160,7 +161,7 @@ def _forbidden_and_required(queries: Iterable[GoldenQuery], asked: _Asked) -> Fo
 
 def _required(rule: RowRule) -> Iterator[str]:
     """Yield the texts without which a rule is broken."""
-    if isinstance(rule, MustContain) and (rule.value is not None or len(rule.texts) == 1):
+    if isinstance(rule, MustContain | AnswerMustInclude) and (rule.value is not None or len(rule.texts) == 1):
         yield from rule.texts
     if isinstance(rule, RequiredElements) and rule.least == len(rule.elements):
         yield from (one.text for one in rule.elements if one.text is not None)
@@ -190,19 +191,17 @@ def _reference_breaks(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
 
 
 def _refuse_and_answer(queries: Iterable[GoldenQuery], asked: _Asked) -> Found:
-    """Yield queries that must both refuse and answer."""
+    """Yield queries whose answer must be a refusal, in a mode of answers; other contradictions are no contract."""
     for query in queries:
         if query.answer and query.answer.turns:
             continue  # one turn may refuse and another one answer
-        refuse: list[str] = []
-        answer: list[str] = []
-        for rule in asked.rules(query):
-            if isinstance(rule, MustRefuse | MustNotRefuse):
-                (refuse if isinstance(rule, MustRefuse) else answer).append(names_of(type(rule))[0])
-            elif isinstance(rule, ExpectedMode):
-                (refuse if rule.mode == "abstain" else answer).append(f"expected_mode {rule.mode}")
-        if refuse and answer:
-            yield query, f"{query.id!r} has {refuse[0]} and {answer[0]}, so it can never pass; take one out"
+        rules = asked.rules(query)
+        modes = [rule.mode for rule in rules if isinstance(rule, ExpectedMode) and rule.mode != ABSTAIN]
+        if modes and any(isinstance(rule, MustRefuse) for rule in rules):
+            yield (
+                query,
+                f"{query.id!r} must refuse, and in the mode {modes[0]}, which is none of refusals; take one out",
+            )
 
 
 def _no_abstention(queries: Iterable[GoldenQuery]) -> Found:

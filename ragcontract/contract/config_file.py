@@ -14,12 +14,12 @@ from ragcontract.contract.limits import explained, gates_of, limit_keys
 from ragcontract.contract.locations import Locations
 from ragcontract.contract.tiers import tier_gates, wrong_tiers
 from ragcontract.core import bounds
+from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate, LimitKey
-from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import SourceFile
 from ragcontract.files.mistaken import CONFIG, instead_of
-from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
+from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
 from ragcontract.files.schema import Mismatch, mismatches
@@ -52,11 +52,9 @@ def read_config(path: str | None, registry: Registry, *, k: int | None = None) -
     if problem := not_readable(path):
         return _unusable(k, Problem(path, problem))
     try:
-        data, source = read_whole(path, limit=bounds.CONFIG)
+        data, source = read_within(bounds.CONFIG, path, beyond=", the limit for a configuration")
     except READ_ERRORS as error:
         return _unusable(k, Problem(path, read_problem(error)))
-    if len(data) > bounds.CONFIG:
-        return _unusable(k, Problem(path, f"is larger than {mebibytes(bounds.CONFIG)}, the limit for a configuration"))
     if other := instead_of(CONFIG, data):
         return _unusable(k, Problem(path, other))
     return _read(data, source, registry, k)
@@ -70,7 +68,8 @@ def _unusable(k: int | None, *problems: Problem) -> ConfigFile:
 def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) -> ConfigFile:
     from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a configuration
 
-    document = yaml_tree.load(data, texts={"query"})  # an id is text: 007 is not 7
+    # An id is text, 007 is not 7; a metric that is only named is a mistake, although elsewhere null means absent.
+    document = yaml_tree.load(data, texts={"query"}, with_nulls={("metrics",)})
     found = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     made = ConfigFile(cutoffs=(k or DEFAULT_K,))
     locations = Locations(path=source.path, lines=document.lines)
@@ -82,6 +81,7 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
                 *_wrong_waivers(made.config.waivers),
                 *wrong_tiers(made.config.tiers),
                 *wrong_scores(made.declared),
+                *_wrong_answers(made.config.answers),
             ]
         found += [(document.line(mismatch.path), mismatch) for mismatch in result]
     if not found:
@@ -157,6 +157,12 @@ def _explain(
     if why is None and NEAREST not in message and section in LIMITED:
         why = undeclared(section, key)
     return Mismatch(path, why) if why else mismatch
+
+
+def _wrong_answers(answers: AnswerSettings) -> Iterator[Mismatch]:
+    if answers.only_these and not answers.refusal_phrases:
+        why = "needs refusal_phrases: without any, no text would be a refusal; name them, or leave it out"
+        yield Mismatch(("answers", "only_these"), why)
 
 
 def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:

@@ -7,7 +7,7 @@ from ragcontract.contract.golden_row import GoldenRow
 from ragcontract.core.golden import PLACEHOLDER
 from ragcontract.core.rule import Rule
 from ragcontract.files.schema import Mismatch
-from ragcontract.rules.containing import MustContain
+from ragcontract.rules.containing import AnswerMustInclude
 from ragcontract.rules.elements import ForbiddenClaims, ForbiddenElements, RequiredElements
 
 READINGS: dict[str, Reading] = {  # what a bare text stands for
@@ -75,7 +75,7 @@ def element_rules(row: GoldenRow) -> Iterator[Rule]:
     """Yield the rules made from these fields."""
     as_evaluated = row.as_evaluated is not None
     if row.answer_must_include is not None:
-        yield MustContain(value=tuple(row.answer_must_include))
+        yield AnswerMustInclude(value=tuple(row.answer_must_include))
     if row.forbidden_claims is not None:
         yield ForbiddenClaims(
             claims=_matchers(row, "forbidden_claims"),

@@ -48,7 +48,7 @@ def limit_keys(
 
 def keys_of(metric: Metric) -> Iterator[LimitKey]:
     """Yield the limit keys of a metric: drop and minimum if higher is better, otherwise rise and maximum."""
-    quantity = Quantity(key=metric.key, label=metric.label, better=metric.better)
+    quantity = Quantity(key=metric.key, label=metric.label, better=metric.better, zero=metric.scale.zero)
     change: Kind
     bound: Kind
     change, section, bound = (

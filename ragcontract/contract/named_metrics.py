@@ -11,7 +11,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import RowRule
-from ragcontract.rules.score_limits import FAITHFULNESS, CompositeMinimum, MaxScore, MinScore, ScoreRule
+from ragcontract.rules.score_limits import CompositeMinimum, ScoreRule
 
 DECLARE = "declare it under metrics in the configuration"
 
@@ -82,19 +82,8 @@ class _Names:
     def wrong_in(self, rule: ScoreRule) -> Iterator[tuple[str, str]]:
         """Yield the path within a rule, and what is wrong there."""
         for number, key in enumerate(rule.read):
-            path = f".metrics[{number}]" if isinstance(rule, CompositeMinimum) else ".metric"
+            path = rule.path_of(number)
             if why := self.wrong(key):
-                if key == FAITHFULNESS and not isinstance(rule, MinScore | MaxScore | CompositeMinimum):
-                    path, why = "", f"needs the metric {key}; {DECLARE}"
-                yield path, why
-            elif isinstance(rule, MinScore | MaxScore):
-                yield from _wrong_direction_or_value(rule, self._metrics[key])
-
-
-def _wrong_direction_or_value(rule: MinScore | MaxScore, metric: Metric) -> Iterator[tuple[str, str]]:
-    if rule.better != metric.better:
-        other = "max_score" if metric.better == "lower" else "min_score"
-        yield ".metric", f"of {metric.key}, {metric.better} is better: write {other}"
-    elif not metric.scale.low <= rule.value <= metric.scale.high:
-        scale = f"{metric.scale.low:g} to {metric.scale.high:g}"
-        yield ".value", f"expected a number from {scale}, the scale of {metric.key}, found {rule.value:g}"
+                yield path, why if path else f"needs the metric {key}; {DECLARE}"
+            else:
+                yield from rule.faults_with(self._metrics[key])

@@ -47,7 +47,7 @@ def _limit(gate: Gate) -> float | str:
     return percent(gate.limit, PERCENT_DIGITS) if gate.relative else gate.limit
 
 
-SHORT = 8  # digits of a digest that tells lists apart
+SHORT = 8  # digits of a digest that distinguishes lists
 PERCENT_DIGITS = 9  # as many decimals as a limit may have
 
 

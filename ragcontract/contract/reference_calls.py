@@ -3,19 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ragcontract.answers.tool_calls import ToolCall, tool_calls
+from ragcontract.answers.tool_calls import ARGUMENTS, NAMES, Call, tool_calls
 from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
 from ragcontract.files.schema import Mismatch, shown
 
 FIELD = "reference_tool_calls"
-ARGUMENTS = ("arguments", "args", "input_parameters")
-FLAT: tuple[str, ...] = ("name", "tool", *ARGUMENTS, "id", "type")
+FLAT: tuple[str, ...] = (*NAMES, *ARGUMENTS, "id", "type")
 NESTED = ("name", "arguments")
 EXAMPLE = 'as {"name": "get_order", "arguments": {"id": "1234"}}'
 
 
-def reference_calls(written: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...] | list[Mismatch]:
+def reference_calls(written: Sequence[Mapping[str, Any]]) -> tuple[Call, ...] | list[Mismatch]:
     """Return the calls, which have the forms that those of run rows have, or what is wrong with them."""
     if len(written) > bounds.REFERENCE_CALLS:
         message = f"has {len(written):,} calls; expected at most {bounds.REFERENCE_CALLS:,}"
@@ -48,7 +47,7 @@ def _wrong(call: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mis
 
 
 def _wrong_values(call: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mismatch]:
-    names = [name for name in ("name", "tool") if call.get(name) is not None]
+    names = [name for name in NAMES if call.get(name) is not None]
     given = [name for name in ARGUMENTS if call.get(name) is not None]
     for several in (names, given):
         if len(several) > 1:

@@ -16,7 +16,7 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Gain, Metric, MetricSettings
+from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, SwitchedOn
 from ragcontract.core.rule import Plugin, RankRule, RowRule, Rule, RuleSettings, names_of
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
@@ -189,7 +189,7 @@ def _in_use(families: Iterable[Family], golden: Golden, named: Container[str]) -
     A golden row asks for them, or the configuration or a rule names one of their metrics.
     """
     for family in families:
-        is_on = not family.switch or family.switch in golden.answer_fields
+        is_on = family.switch is SwitchedOn.ALWAYS or family.switch in golden.answer_fields
         if not isinstance(family, Ranking) and (is_on or any(metric.key in named for metric in family.metrics)):
             yield family
 

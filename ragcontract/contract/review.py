@@ -145,21 +145,21 @@ def _never_retrieved(queries: Queries, exports: Exports) -> Found:
     """Yield the queries whose documents no run returns; those whose ids are only written in another form, once."""
     in_another_form = {match.wanted: match for match in matches(sorted(exports.never), sorted(exports.doc_ids))}
     example, matched = most_common(in_another_form.values())
-    alike: set[str] = set()
+    same_form_ids: set[str] = set()
     if example and matched > 1:
-        alike = {wanted for wanted, match in in_another_form.items() if same_form(match, example)}
+        same_form_ids = {wanted for wanted, match in in_another_form.items() if same_form(match, example)}
     said, explained, retrieved = False, 0, NearNames(sorted(exports.doc_ids))
     for query in queries.values():
         never = [doc_id for doc_id in query.relevant_doc_ids if doc_id in exports.never and doc_id != PLACEHOLDER]
         if not never:
             continue
-        if example and not alike.isdisjoint(never):
+        if example and not same_form_ids.isdisjoint(never):
             if not said:
                 found = render(difference(example), repr)
                 ids = f"{len(exports.never):,} relevant ids never occur in a run"
                 yield query, f"{ids}; {matched:,} do {found}: write ids the same way in the contract and in the run"
             said = True
-            never = [doc_id for doc_id in never if doc_id not in alike]
+            never = [doc_id for doc_id in never if doc_id not in same_form_ids]
             if not never:
                 continue
         explained += 1

@@ -14,12 +14,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ragcontract.contract.golden_row import Question
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, Tag
-from ragcontract.core.numbers import mebibytes
 from ragcontract.files.jsonl import UNDECODABLE
 from ragcontract.files.locate import JsonLocator
 from ragcontract.files.malformed import malformed
 from ragcontract.files.nesting import check_nesting
-from ragcontract.files.opening import READ_ERRORS, Progress, read_problem, read_whole
+from ragcontract.files.opening import READ_ERRORS, Progress, read_problem, read_within
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import Mismatch, mismatches
 
@@ -122,20 +121,18 @@ def read_cases(paths: Sequence[str], problems: Collector, progress: Progress) ->
     """Yield the cases of files; the ``problems`` of all files are collected."""
     for path in paths:
         try:
-            data, _ = read_whole(path, progress, limit=bounds.CASES)
+            data, _ = read_within(bounds.CASES, path, progress, beyond="; divide its cases into several files")
         except READ_ERRORS as error:
             problems.problem(path, read_problem(error))
-            continue
-        if len(data) > bounds.CASES:
-            problems.problem(path, f"is larger than {mebibytes(bounds.CASES)}; divide its cases into several files")
             continue
         try:
             check_nesting(data)
             file = msgspec.json.decode(data, type=_CaseFile)
+            text = data.decode()  # fields that are not read can hold what is no UTF-8
         except UNDECODABLE as error:
             _explain(path, data, error, problems)
         else:
-            yield from _located(Path(path), file, JsonLocator(data.decode()), problems)
+            yield from _located(Path(path), file, JsonLocator(text), problems)
 
 
 def _explain(path: str, data: bytes, error: Exception, problems: Collector) -> None:

@@ -48,11 +48,7 @@ class SavedRun(Struct, frozen=True, kw_only=True):
 def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
     """Read ``results`` files."""
     rows = ScoreRows(golden_ids(files, problems, progress), problems)
-    for path in files["results"]:
-        file = read_results(path, ZIPPED, problems, progress)
-        run = file.document(SavedRun, problems) if file else None
-        if file is None or run is None:
-            continue
+    for file, run in read_results(files["results"], SavedRun, problems, progress, zipped=ZIPPED):
         for name in ("testCases", "conversationalTestCases"):
             for location, case in file.items(getattr(run, name), SavedCase, problems, after=name.encode()):
                 _add(case, location, rows, problems)

@@ -117,23 +117,24 @@ class _Converted:
         if not self._as_evaluated:
             first: dict[str, str] = {}
             for value in values:
-                first.setdefault(value if settings.use_regex else normalised(value), value)
+                as_it_is = settings.use_regex or len(value) > bounds.PATTERN
+                first.setdefault(value if as_it_is else normalised(value), value)
             values = list(first.values())
         return [_matcher("regex" if settings.use_regex else "text", value, settings) for value in values]
 
     def _allowed(self, found: LocatedCase, settings: Evaluation) -> list[dict[str, Any]]:
         """Return the allowed phrases, always regexes, without the broken ones, which never clear a claim."""
-        kept = []
+        matchers = []
         for index, phrase in enumerate(settings.allowed_phrases):
             fault = pattern_fault(phrase)
             if not fault:
-                kept.append(_matcher("regex", phrase, settings))
+                matchers.append(_matcher("regex", phrase, settings))
             elif _compiles(phrase):
                 self._problem(found, f"evaluation_config.allowed_phrases[{index}]", fault)
             else:
                 self._dropped.append(phrase)
                 self._dropped_first = self._dropped_first or found.location
-        return kept
+        return matchers
 
     def _tags(self, found: LocatedCase) -> list[str]:
         named = {"category": found.category, "subcategory": found.subcategory}

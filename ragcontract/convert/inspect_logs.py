@@ -59,21 +59,18 @@ class Log(Struct, frozen=True, kw_only=True):
 def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
     """Read ``results`` files."""
     rows = ScoreRows(golden_ids(files, problems, progress), problems)
-    for path in files["results"]:
-        file = read_results(path, f"write the log as JSON: `{AS_JSON}`", problems, progress)
-        log = file.document(Log, problems) if file else None
-        if file is None or log is None:
-            continue
+    zipped = f"write the log as JSON: `{AS_JSON}`"
+    for file, log in read_results(files["results"], Log, problems, progress, zipped=zipped):
         if log.version != VERSION:
             message = f"expected {VERSION}, found {shown(log.version)}; write it with a current Inspect: `{AS_JSON}`"
-            problems.problem(f"{path}: version", message)
+            problems.problem(f"{file.path}: version", message)
             continue
         if log.samples is None:
             message = "is missing; was the log written with its header only, or without samples (log_samples)?"
-            problems.problem(f"{path}: samples", message)
+            problems.problem(f"{file.path}: samples", message)
             continue
         if log.status != "success":
-            problems.warning(f"{path}: the evaluation ended as {shown(log.status)}; samples may be missing")
+            problems.warning(f"{file.path}: the evaluation ended as {shown(log.status)}; samples may be missing")
         version = (log.eval.packages or {}).get("inspect_ai") if log.eval else None
         for location, sample in file.items(log.samples, Sample, problems, after=b"samples"):
             _add(sample, location, f"inspect_ai {version}" if version else "inspect_ai", rows, problems)

@@ -89,15 +89,11 @@ class Output(Struct, frozen=True, kw_only=True):
 def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
     """Read ``results`` files."""
     rows = ScoreRows(golden_ids(files, problems, progress), problems)
-    for path in files["results"]:
-        file = read_results(path, ZIPPED, problems, progress)
-        output = file.document(Output, problems) if file else None
-        if file is None or output is None:
-            continue
+    for file, output in read_results(files["results"], Output, problems, progress, zipped=ZIPPED):
         if output.results.version != VERSION or output.results.results is None:
             found = shown(output.results.version)
             problems.problem(
-                f"{path}: results.version",
+                f"{file.path}: results.version",
                 f"expected {VERSION}, found {found}; write it with a current promptfoo: `promptfoo eval -o out.json`",
             )
             continue

@@ -1,7 +1,7 @@
 """Reads what evaluation tools write as one JSON document with a list of results."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -9,13 +9,12 @@ from msgspec import Struct
 
 from ragcontract.convert.samples import with_lines
 from ragcontract.core import bounds
-from ragcontract.core.numbers import mebibytes
 from ragcontract.files.jsonl import UNDECODABLE, explained
 from ragcontract.files.lines import ZIP
 from ragcontract.files.locate import JsonLocator
 from ragcontract.files.malformed import malformed
 from ragcontract.files.nesting import check_nesting
-from ragcontract.files.opening import READ_ERRORS, Progress, read_problem, read_whole
+from ragcontract.files.opening import READ_ERRORS, Progress, read_problem, read_within
 from ragcontract.files.problems import Collector
 
 # Python's json writes NaN, which is no JSON: all tools but promptfoo do so for a score that could not be computed.
@@ -65,16 +64,27 @@ class ResultFile(Struct, frozen=True):
             problems.mismatch(f"{self.path}:{line + locate.line(mismatch.path) - 1}", mismatch)
 
 
-def read_results(path: str, zipped: str, problems: Collector, progress: Progress) -> ResultFile | None:
-    """Read a file; None and a problem if that fails. ``zipped`` is the way out for a ZIP archive."""
+def read_results(
+    paths: Sequence[str], record: type[Document], problems: Collector, progress: Progress, *, zipped: str
+) -> Iterator[tuple[ResultFile, Document]]:
+    """Yield the files with their documents, and collect problems of the others.
+
+    ``zipped`` is the way out for a ZIP archive.
+    """
+    for path in paths:
+        file = _read(path, zipped, problems, progress)
+        document = file.document(record, problems) if file else None
+        if file is not None and document is not None:
+            yield file, document
+
+
+def _read(path: str, zipped: str, problems: Collector, progress: Progress) -> ResultFile | None:
     try:
-        data, _ = read_whole(path, progress, limit=bounds.RESULTS)
+        data, _ = read_within(bounds.RESULTS, path, progress, beyond="; evaluate in several parts")
     except READ_ERRORS as error:
         problems.problem(path, read_problem(error))
         return None
-    if len(data) > bounds.RESULTS:
-        problems.problem(path, f"is larger than {mebibytes(bounds.RESULTS)}; evaluate in several parts")
-    elif data.startswith(ZIP):
+    if data.startswith(ZIP):
         problems.problem(path, f"is a ZIP archive; {zipped}")
     elif not data.strip():
         problems.problem(path, "is empty; expected one JSON document")

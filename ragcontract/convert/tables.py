@@ -9,12 +9,11 @@ import msgspec
 from ragcontract.convert.csv_records import csv_records
 from ragcontract.convert.samples import PEEKED, list_items, with_lines
 from ragcontract.core import bounds
-from ragcontract.core.numbers import mebibytes
 from ragcontract.files.jsonl import UNDECODABLE
 from ragcontract.files.lines import UnreadableError, lines_of
 from ragcontract.files.malformed import malformed
 from ragcontract.files.nesting import check_nesting
-from ragcontract.files.opening import READ_ERRORS, UTF8_BOM, InputFile, Progress, read_problem, read_whole
+from ragcontract.files.opening import READ_ERRORS, UTF8_BOM, InputFile, Progress, read_problem, read_within
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
 
@@ -92,12 +91,9 @@ def _lines(path: str, problems: Collector, progress: Progress) -> Iterator[Table
 
 def _list(path: str, problems: Collector, progress: Progress) -> Iterator[TableRow]:
     try:
-        data, _ = read_whole(path, progress, limit=bounds.RESULTS)
+        data, _ = read_within(bounds.RESULTS, path, progress, beyond="; write one object a line instead")
     except READ_ERRORS as error:
         problems.problem(path, read_problem(error))
-        return
-    if len(data) > bounds.RESULTS:
-        problems.problem(path, f"is larger than {mebibytes(bounds.RESULTS)}; write one object a line instead")
         return
     try:
         items = list_items(data)

@@ -9,11 +9,13 @@ ID = 2_000  # characters; an id of a query, document or chunk; exit code 2
 TAG = 200  # characters; a tag, a tier, and a label of a golden row or a run row; exit code 2
 QUESTION = 20_000  # characters; a question; exit code 2
 ANSWER = 1 << 20  # characters; a text of a golden row about the answer, and `response` and `error`; exit code 2
+NORMAL = 4 << 20  # characters; a text with its ligatures and the like expanded, to be compared; exit code 2
 PATTERN = 2_000  # characters; a pattern or a text that answers are searched for; exit code 2
+PROGRAM = 100_000  # instructions; a compiled pattern, in which one class can be a thousand; exit code 2
 COMPILED = 4_000_000  # instructions; compiled patterns that are kept for further rows; compiled again
 CLEARED = 100  # matches; those of a forbidden claim within allowed phrases, in one answer; the next one is forbidden
 ALLOWED_PHRASE = 200  # characters; what an allowed phrase covers; it does not count
-MATCHES = 10_000  # matches; those of a pattern in one answer, with `as_evaluated`; further ones are not looked at
+MATCHES = 1_000  # matches; those of a pattern in one answer, with `as_evaluated`; further ones are not looked at
 SCHEMA = 20_000  # bytes; the schema of a rule `json_schema`; exit code 2
 SCHEMA_STEPS = 1_000_000  # steps; comparing an answer with a schema; the rule is broken
 TIERS = 100  # tiers; `tiers` in the configuration; exit code 2
@@ -108,8 +110,10 @@ FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others 
 COMPARED_IDS = 10_000  # ids; those of rows without a relevant document, to find its id in another form; not compared
 UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
+VIOLATIONS = 1_000  # violations; those of a row's rules in all turns that are listed; the others of a rule are one
 
-# Time grows with these products: a second for texts at the limit.
+# Time grows with these products: a second for texts at the limit, and for the worst patterns half a minute.
+SEARCHED = 4 * 10**9  # ; characters of an answer times instructions of a compiled pattern; exit code 2
 DISTANCE = 10**10  # ; characters of a query's contexts times those of `reference_contexts`, for a distance; exit code 2
 SUBSEQUENCE = 10**9  # ; words of a response times words of its `reference`, for `rouge_l`; exit code 2
 
@@ -131,6 +135,7 @@ SAID_ARGUMENTS = 300  # characters; the name, and the arguments, of a tool call 
 SAID_NAME = 100  # characters; the mode, the label and the finish reason of a broken query; cut, with an ellipsis
 SAID_TEXTS = 2 << 20  # characters; these texts of all broken queries of a run; further queries have none
 MATRIX = 10  # modes; the matrix of modes, which has three; others are left out
+TAG_METRICS = 8  # metrics; the table of tags; beyond that, it has the first ones with a limit, and counts the others
 SUMMARY_LINE = 500  # characters; `summary` in `report.json` and the action's output; cut, with an ellipsis
 CELL = 200  # characters; a cell of a table in the terminal; cut, with an ellipsis
 TERMINAL_QUERIES = 20  # queries; the broken ones in the terminal, and those that do not fail; the others are counted

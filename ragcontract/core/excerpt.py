@@ -14,4 +14,4 @@ def excerpt(text: str, start: int = 0, end: int = 0) -> Name:
     first = max(0, min(start - (room - length) // 2, len(text) - room))
     last = min(len(text), first + room)
     shown = " ".join(text[first:last].split())
-    return Name(f"{'…' if first else ''}{shown}{'…' if last < len(text) else ''}", said=True)
+    return Name(f"{'…' if first else ''}{shown}{'…' if last < len(text) else ''}", said=True, quoted=True)

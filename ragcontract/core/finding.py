@@ -43,6 +43,6 @@ def phrase_of(finding: Finding) -> Phrase:
     return ("expected ", *finding.expected, "; found: ", *finding.found)
 
 
-def sentence(finding: Finding, name: Quote = str, text: Quote = str) -> str:
+def sentence(finding: Finding, name: Quote = str, text: Quote = str, *, marks: str = '"') -> str:
     """Return the finding as one sentence, with names passed through ``name`` and other text through ``text``."""
-    return render(phrase_of(finding), name, text)
+    return render(phrase_of(finding), name, text, marks=marks)

@@ -47,8 +47,9 @@ class Quantity(Struct, frozen=True, kw_only=True):
     """Something that can be limited.
 
     The value of a metric is its mean over all queries, or over those with a tag. Any other quantity is read from a side
-    by calling ``read``; with ``of_rules``, it is the share of the queries whose rules hold. ``absent`` and
-    ``absent_before`` are the messages for a run or a baseline without a value, and say how to fix that.
+    by calling ``read``; with ``of_rules``, it is the share of the queries whose rules hold. Limits in percent count
+    from ``zero``, the lowest value of its scale. ``absent`` and ``absent_before`` are the messages for a run or a
+    baseline without a value, and say how to fix that.
     """
 
     key: str
@@ -57,6 +58,7 @@ class Quantity(Struct, frozen=True, kw_only=True):
     better: Direction = "higher"
     read: Callable[[Measured], float | None] | None = None
     of_rules: bool = False
+    zero: float = 0.0
     absent: str = ""
     absent_before: str = ""
 
@@ -78,6 +80,7 @@ class LimitKey(Struct, frozen=True, kw_only=True):
 class Gate(Struct, frozen=True, kw_only=True):
     """A limit set in the configuration at ``location``; a ``relative`` limit is a fraction of the baseline value.
 
+    That is counted from the lowest value of its scale.
     ``tag`` or ``tier`` restricts the gate to the queries that have it; None means all queries.
     """
 

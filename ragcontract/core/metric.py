@@ -5,6 +5,8 @@ module with a class and a provider, and register the provider in ``ragcontract.r
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from math import isfinite
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
@@ -25,7 +27,12 @@ class Scale(Struct, frozen=True):
     low: float = 0.0
     high: float = 1.0
 
-    def misfit(self, value: float) -> str | None:
+    @property
+    def zero(self) -> float:
+        """Where limits in percent count from: the lowest value; 0 on a scale without one."""
+        return self.low if isfinite(self.low) else 0.0
+
+    def fault(self, value: float) -> str | None:
         """Return the message on a score outside the scale, also for NaN; None if it is within."""
         if self.low <= value <= self.high:
             return None
@@ -75,12 +82,20 @@ class Metric(Struct, frozen=True, kw_only=True):
         return self.scale.low if self.better == "higher" else self.scale.high
 
 
+class SwitchedOn(Enum):
+    """What switches a family on where no golden field does: nothing has to, or only a limit on one of its metrics."""
+
+    ALWAYS = "always"
+    BY_LIMIT = "by limit"
+
+
 class Family(Protocol):
     """Metrics that are computed together and apply to the same queries.
 
     ``needs`` names the fields of the run row that the family reads; other fields may not be decoded. If ``from_ids`` is
     true, the metrics are recomputed from the document ids of a stored baseline; otherwise its stored values are used.
-    A family is computed if a golden row has the field ``switch``, or if the configuration names one of its metrics.
+    A family is computed if a golden row has the field ``switch``, or if the configuration or a rule names one of its
+    metrics.
     """
 
     @property
@@ -96,8 +111,8 @@ class Family(Protocol):
         """Whether the metrics can be computed from document ids alone."""
 
     @property
-    def switch(self) -> str:
-        """The golden field that switches the family on; empty if it is always on, ``-`` if none does."""
+    def switch(self) -> str | SwitchedOn:
+        """The golden field that switches the family on, or what does so in its place."""
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:
         """Return the values for a query; an empty tuple if the metrics do not apply to it."""

@@ -15,27 +15,31 @@ from ragcontract.core import bounds
 class Name(Struct, frozen=True, gc=False, omit_defaults=True):
     """A name or a short text from a file; each output quotes it in its own way.
 
-    ``said`` marks a part of what the application answered, which ``--no-answers`` leaves out.
+    ``said`` marks a part of what the application answered, which ``--no-answers`` leaves out. ``quoted`` marks words
+    that are not ours, which outputs without a style for names put in quotation marks.
     """
 
     name: str
     said: bool = False
+    quoted: bool = False
 
 
 Phrase: TypeAlias = tuple[str | Name, ...]  # in JSON: ["no ", {"name": "doc_a"}, " in top 5"]
 Quote: TypeAlias = Callable[[str], str]
 
 
-def render(phrase: Phrase, name: Quote = str, text: Quote = str) -> str:
+def render(phrase: Phrase, name: Quote = str, text: Quote = str, *, marks: str = '"') -> str:
     """Return a phrase as one string, with names passed through ``name`` and all other text through ``text``.
 
+    Quoted words are put in ``marks``.
     Adjacent text parts are joined before they are escaped, because a harmful sequence may be split across two parts.
     """
     rendered: list[str] = []
     plain = ""
     for part in phrase:
         if isinstance(part, Name):
-            rendered += [text(plain), name(part.name)] if plain else [name(part.name)]
+            shown = f"{marks}{name(part.name)}{marks}" if part.quoted else name(part.name)
+            rendered += [text(plain), shown] if plain else [shown]
             plain = ""
         else:
             plain += part

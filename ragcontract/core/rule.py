@@ -24,18 +24,21 @@ Fault: TypeAlias = tuple[tuple[str | int, ...], str]  # the path within a value 
 class Violation(Struct, frozen=True, kw_only=True, gc=False):
     """A violated rule; ``expected`` and ``found`` complete "expected …; found: …".
 
-    ``doc_ids`` are the documents involved and ``limit`` is the rank for rules about ranks. ``causes`` are the single
+    ``doc_ids`` are the documents involved, ``documents`` says which ones of the query these are if the rule is about
+    their ranks, and ``limit`` is the rank for rules about ranks. ``causes`` are the single
     things that are wrong, for a rule where these are not the documents involved. ``in_baseline`` says that the baseline
     violates the rule already, for the same causes; ``known`` that this violation does not count therefore. ``waived``
     is the reason of the waiver, if there is one. ``skipped`` says why the query's tier is not judged. With ``tallied``,
     the violation counts in the pass rate and does not fail the check by itself. With ``warns``, it is reported and does
-    not fail the check.
+    not fail the check. ``turn`` is the number of the turn of a conversation, from 0, if it is about one; ``metrics``
+    are the keys of those whose values are wrong.
     """
 
     rule: str
     expected: Phrase
     found: Phrase
     doc_ids: tuple[str, ...] = ()
+    documents: Literal["relevant", "forbidden"] | None = None
     limit: int | None = None
     causes: tuple[str, ...] = ()
     in_baseline: bool = False
@@ -44,6 +47,8 @@ class Violation(Struct, frozen=True, kw_only=True, gc=False):
     skipped: str | None = None
     tallied: bool = False
     warns: bool = False
+    turn: int | None = None
+    metrics: tuple[str, ...] = ()
 
     @property
     def counts(self) -> bool:

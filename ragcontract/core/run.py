@@ -56,7 +56,7 @@ _ABSENT: list["Result"] = []
 
 
 def no_results() -> list["Result"]:
-    """Return the results of a row without that field; :func:`lacks_results` tells them from an empty list."""
+    """Return the results of a row without that field; :func:`lacks_results` distinguishes them from an empty list."""
     return _ABSENT
 
 
@@ -163,15 +163,15 @@ def row_type(
 
     ``needs`` names fields of a row, such as ``response``, and of a result, such as ``results.text``. Reading any other
     field raises AttributeError, so a metric that does not declare a field fails in its first test. Only a contract with
-    queries that name no documents accepts rows without ``results``. ``unparsed`` fields are kept as they are in the
+    queries that name no documents accepts rows without ``results``. ``unparsed`` fields remain as they are in the
     file, ``msgspec.Raw``: nothing is checked in them, and they take no longer than fields that are skipped.
     """
     of_result = {name.removeprefix("results.") for name in needs | unparsed if "." in name}
     raw = {name.removeprefix("results."): Raw | UnsetType for name in unparsed}
     result = _narrow(Result, RESULT_ALWAYS | of_result, raw)
     results = Annotated[list[result], Meta(description=_ABOUT_RESULTS)]  # type: ignore[valid-type]
-    kinds = {**raw, "results": results}
-    made = _narrow(RunRow, ALWAYS | needs | unparsed, kinds, results_required=results_required)
+    types = {**raw, "results": results}
+    made = _narrow(RunRow, ALWAYS | needs | unparsed, types, results_required=results_required)
     made.unparsed = unparsed  # type: ignore[attr-defined]
     return cast("type[RunRow]", made)
 

@@ -1,10 +1,8 @@
 """Aggregates the rows of one side while they are read, without holding the whole run in memory."""
 
-import sys
 from array import array
 from collections.abc import Iterable, Sequence
 
-from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, as_ids
 from ragcontract.core.metric import Family, Invalid, Missing
@@ -17,9 +15,11 @@ from ragcontract.evaluation.depths import DepthCounter
 from ragcontract.evaluation.duplicates import DuplicateCounter
 from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, valid_values
+from ragcontract.evaluation.row_locations import RowLocations, location_of
 from ragcontract.evaluation.score_gaps import ScoreGaps
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.stored_rows import has_other_reference, stored_values, stored_violations
+from ragcontract.evaluation.unknown_queries import UnknownQueries
 from ragcontract.evaluation.unseen_ids import UnseenIdSearch
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Warned
@@ -31,7 +31,6 @@ from ragcontract.runs.stored import StoredBatch, StoredHead
 from ragcontract.statistics.latency import summary
 from ragcontract.statistics.repeats import averaged
 
-FILE_BITS = 40
 Retrieved = tuple[GoldenQuery, list[str]]
 
 
@@ -73,10 +72,8 @@ class _Builder:
         self._violations: dict[str, tuple[Violation, ...]] = {}
         self._gaps = ScoreGaps(plan.scores)
         self._reads_scores = bool(plan.scores)
-        self._unknown: dict[str, None] = {}
-        self._more_unknown = 0
-        self._lines: dict[str, int] = {}  # location of each query: file and line in one integer, to save memory
-        self._paths: list[str] = []
+        self._unknown = UnknownQueries(plan)
+        self._locations = RowLocations()
         self._latencies = array("d")
         self._unmeasured = 0
         self._versions: dict[tuple[str | int | None, ...], None] = {}
@@ -90,10 +87,8 @@ class _Builder:
         self._listed = ListedResults(plan)
 
     def batch(self, event: Batch[RunRow]) -> None:
-        golden, lines, note_duplicates = self._plan.golden, self._lines, self._duplicates.note
-        if event.path not in self._paths[-1:]:
-            self._paths.append(event.path)
-        first = (len(self._paths) - 1 << FILE_BITS) + event.line
+        golden, lines, note_duplicates = self._plan.golden, self._locations.lines, self._duplicates.note
+        first = self._locations.start_of(event)
         needs_row = bool(self._plan.families or self._plan.row_rules)
         results_optional = not self._plan.results_required
         order = self._order
@@ -109,7 +104,7 @@ class _Builder:
                 order.falling = falling = falls(scores)
             query = golden.get(query_id)
             if query is None:
-                self._note_unknown(query_id)
+                self._unknown.note(query_id)
                 continue
             is_repeat = query_id in lines
             if is_repeat and not self._plan.repeats:
@@ -140,7 +135,7 @@ class _Builder:
             query_id = as_id(stored.id)
             query = golden.get(query_id)
             if query is None:
-                self._note_unknown(query_id)
+                self._unknown.note(query_id)
                 continue
             if stored.expects is not None and stored.expects != expected_of(query):
                 self._expected[query.id] = stored.expects
@@ -205,20 +200,10 @@ class _Builder:
             if not isinstance(values, Missing | Invalid):
                 (column.repeat if number else column.note)(query.id, values)
 
-    def _note_unknown(self, query_id: str) -> None:
-        if query_id in self._plan.not_judged:
-            return
-        listed = sys.maxsize if self._plan.is_baseline else bounds.UNKNOWN
-        if len(self._unknown) < listed or query_id in self._unknown:
-            self._unknown[query_id] = None
-        else:
-            self._more_unknown += 1
-
     def _refuse_second_row(self, query_id: str, location: str) -> None:
-        file, line = divmod(self._lines[query_id], 1 << FILE_BITS)
         self.problems.problem(
             f"{location}: query_id",
-            f"duplicate id {query_id!r}, first defined at {self._paths[file]}:{line} "
+            f"duplicate id {query_id!r}, first defined at {self._locations.of(query_id)} "
             "(several rows per query are averaged with --repeats)",
         )
 
@@ -241,8 +226,8 @@ class _Builder:
             missing=missing,
             lacking=self._gaps.lacking(),
             undeclared=self._gaps.undeclared(),
-            unknown=tuple(self._unknown),
-            more_unknown=self._more_unknown,
+            unknown=self._unknown.listed,
+            more_unknown=self._unknown.more,
             latency=stored.latency if stored else summary(self._latencies),
             unmeasured=self._unmeasured,
             modes=self._classes.modes,
@@ -285,11 +270,6 @@ class _Builder:
 def merged(first: Iterable[Violation], others: Iterable[Violation]) -> tuple[Violation, ...]:
     """Return the violations of several rows of a query without duplicates."""
     return tuple(dict.fromkeys([*first, *others]))
-
-
-def location_of(batch: Batch[RunRow], index: int) -> str:
-    """Return the location of a row, such as ``run.jsonl:17``; for a run in memory, its query."""
-    return batch.location(index) if batch.line else f"{batch.path}: query {shown(batch.rows[index].query_id)}"
 
 
 def versions_of(rows: Iterable[tuple[str | int | None, ...]]) -> dict[str, list[str]]:

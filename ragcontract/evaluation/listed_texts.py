@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Raw, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.run import Json, RunRow
@@ -13,22 +13,6 @@ from ragcontract.core.said import Message, Said, ToolCall, called
 from ragcontract.core.text import shorten
 
 T = TypeVar("T")
-
-
-class _Function(Struct, gc=False):
-    name: str | None = None
-    arguments: Raw | UnsetType = UNSET
-
-
-class _Call(Struct, gc=False):
-    """A tool call, as OpenAI writes it, or flat."""
-
-    function: _Function | None = None
-    name: str | None = None
-    tool: str | None = None
-    arguments: Raw | UnsetType = UNSET
-    args: Raw | UnsetType = UNSET
-    input_parameters: Raw | UnsetType = UNSET
 
 
 class _Part(Struct, gc=False):
@@ -44,7 +28,7 @@ class _Message(Struct, gc=False):
     role: str
     content: str | list[_Part] | None = None
     refusal: str | None = None
-    tool_calls: list[_Call] | None = None
+    tool_calls: list[Json] | None = None
 
 
 def said_in(row: RunRow, k: int) -> Said:
@@ -53,7 +37,7 @@ def said_in(row: RunRow, k: int) -> Said:
     A field that the row lacks, or in which something else stands than expected, is left out: only rules and metrics
     that need a field refuse it.
     """
-    calls = _read(row, "tool_calls", list[_Call])
+    calls = _read(row, "tool_calls", list[Json])
     contexts = _contexts(row, k)
     messages = _read(row, "messages", list[_Message])
     return Said(
@@ -90,15 +74,15 @@ def _contexts(row: RunRow, k: int) -> Sequence[str] | None:
     return known or None
 
 
-def _call(call: _Call) -> ToolCall:
-    function = call.function or _Function()
-    name = function.name or call.name or call.tool or ""
-    given = (function.arguments, call.arguments, call.args, call.input_parameters)
-    arguments = next((bytes(one).decode() for one in given if one is not UNSET and bytes(one) != b"null"), "")
-    written = _decoded(arguments, str)  # OpenAI writes them as JSON within a text
+def _call(call: Json) -> ToolCall:
+    from ragcontract.answers.tool_calls import written
+
+    name, arguments = written(call)
+    if not isinstance(arguments, str):  # OpenAI writes them as JSON within a text
+        arguments = "" if arguments is None else msgspec.json.encode(arguments).decode()
     return ToolCall(
-        name=shorten(name, bounds.SAID_ARGUMENTS),
-        arguments=shorten(arguments if written is None else written, bounds.SAID_ARGUMENTS),
+        name=shorten(name if isinstance(name, str) else "", bounds.SAID_ARGUMENTS),
+        arguments=shorten(arguments, bounds.SAID_ARGUMENTS),
     )
 
 
@@ -115,13 +99,7 @@ def _read(record: Any, field: str, kind: type[T]) -> T | None:
     value: Raw | str | list[str] | list[Json] | UnsetType | None = getattr(record, field, None)
     if value is None or isinstance(value, UnsetType):
         return None
-    if kind is str and isinstance(value, str):
-        return value  # type: ignore[return-value]
-    return _decoded(value if isinstance(value, Raw) else msgspec.json.encode(value), kind)
-
-
-def _decoded(json: Raw | bytes | str, kind: type[T]) -> T | None:
     try:
-        return msgspec.json.decode(json, type=kind)
+        return msgspec.json.decode(value, type=kind) if isinstance(value, Raw) else msgspec.convert(value, kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

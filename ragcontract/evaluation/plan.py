@@ -5,15 +5,17 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Invalid, Metric, Missing
 from ragcontract.core.rule import RankRule, RowContext, RowRule, RuleSettings, Turn, Violation
 from ragcontract.core.run import SAID, RunRow, row_type
 from ragcontract.core.said import unsaid
 from ragcontract.core.scores import QueryScore, Values
+from ragcontract.evaluation.listed_violations import listed_first
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.rules.turns import InTurns
-from ragcontract.runs.past import digest
+from ragcontract.runs.past import digest_with
 from ragcontract.runs.score_files import GivenScores, Wanted
 
 
@@ -28,16 +30,10 @@ class BesideRanks(Struct, frozen=True, kw_only=True, gc=False):
     lacking: tuple[str, ...] = ()
 
 
-class RowOutcome(Struct, frozen=True, kw_only=True, gc=False):
-    """The result of one row: its ranks, the values of the other families, the rules of rows that it violates.
-
-    ``lacking`` are the metrics whose values are missing; their worst values stand for them.
-    """
+class RowOutcome(BesideRanks, frozen=True, kw_only=True, gc=False):
+    """The whole result of one row: also its ranks."""
 
     score: QueryScore
-    values: tuple[Values, ...] = ()
-    violations: tuple[Violation, ...] = ()
-    lacking: tuple[str, ...] = ()
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -152,7 +148,11 @@ class Plan(Struct, frozen=True, kw_only=True):
                 once = {why.partition(", which ")[0]: why for why in unjudged}  # several rules lack the same
                 return [Invalid("", why) for why in once.values()]
             if not unjudged:
-                violations = tuple([one for rule in rules for one in self._violations(rule, query, row, context)])
+                try:
+                    violations = self._violated(rules, query, row, context)
+                except CannotScoreError as error:
+                    if not self.is_baseline:
+                        return [Invalid("", str(error))]
         return BesideRanks(values=values, violations=violations, lacking=() if self.is_baseline else lacking)
 
     def _values(self, found: Values | Missing | Invalid, family: Family) -> Values:
@@ -169,8 +169,8 @@ class Plan(Struct, frozen=True, kw_only=True):
         row = self.row_type(query_id=query.id, results=[], **unanswered)
         values = [() if family.values(query, row) == () else worst_values(family.metrics) for family in self.families]
         context = self._context(values, without_answers(query, row))
-        violations = [one for rule in self._rules(query) for one in self._violations(rule, query, row, context)]
-        return RowOutcome(score=self.ranking.score(query, ()), values=tuple(values), violations=tuple(violations))
+        violations = self._violated(self._rules(query), query, row, context)
+        return RowOutcome(score=self.ranking.score(query, ()), values=tuple(values), violations=violations)
 
     def _rules(self, query: GoldenQuery) -> list[RowRule]:
         """Return the rules of a query that are in use."""
@@ -188,14 +188,22 @@ class Plan(Struct, frozen=True, kw_only=True):
         }
         return RowContext(settings=self.settings, metrics=metrics, turns=tuple(turns))
 
+    def _violated(
+        self, rules: Iterable[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
+    ) -> tuple[Violation, ...]:
+        """Return the violations of rules, of very many only the first; raises CannotScoreError."""
+        return listed_first(one for rule in rules for one in self._violations(rule, query, row, context))
+
     def _violations(self, rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
         """Yield the violations of a rule, with digests of the rule and of each thing that is wrong as their causes.
 
-        A query may have several rules of one class, and a stored baseline has no texts: only a digest tells whether it
+        A query may have several rules of one class, and a stored baseline has no texts: only a digest shows whether it
         violates the same rule for the same reason.
         """
+        digest = None
         for one in rule.violations(query, row, context):
-            causes = tuple([digest([rule, cause]) for cause in one.causes or one.doc_ids or ("",)])
+            digest = digest or digest_with(rule)
+            causes = tuple(map(digest, one.causes or one.doc_ids or ("",)))
             if self.texts:
                 yield replace(one, causes=causes)
             else:

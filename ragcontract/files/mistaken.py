@@ -12,6 +12,7 @@ from ragcontract.core.text import shorten
 from ragcontract.files.problems import Problems
 
 RUN, GOLDEN, BASELINE, CONFIG = "a run", "a golden file", "a baseline", "a configuration"
+SCORES, TSV = "a scores file", "tab-separated (TSV)"
 # What an object is, by the names of its fields; the first entry that fits counts.
 _FIELDS: tuple[tuple[str, frozenset[str]], ...] = (
     (BASELINE, frozenset({"format_version", "golden_sha256"})),
@@ -19,16 +20,23 @@ _FIELDS: tuple[tuple[str, frozenset[str]], ...] = (
     (RUN, frozenset({"query_id", "results"})),
     (GOLDEN, frozenset({"id", "query", "relevant_doc_ids"})),
     (GOLDEN, frozenset({"id", "query", "relevance"})),
+    (SCORES, frozenset({"query_id", "scored_by"})),
 )
 _RIGHT = {
     RUN: "what the retriever returned",
     GOLDEN: "the golden queries",
     BASELINE: "what `rag-contract baseline` writes",
     CONFIG: "ragcontract.yml",
+    SCORES: "what other tools computed for the queries",
 }
 _EXAMPLE = {
     RUN: '{"query_id": "q1", "results": [{"doc_id": "doc_a"}]}',
     GOLDEN: '{"id": "q1", "query": "How do I log in?", "relevant_doc_ids": ["doc_a"]}',
+    SCORES: '{"query_id": "q1", "scores": {"faithfulness": 0.9}}',
+}
+_FROM_TABLE = {  # what makes JSON lines of a table, by what it is
+    (GOLDEN, "CSV"): "convert it with `rag-contract convert --from csv`",
+    **dict.fromkeys(((SCORES, "CSV"), (SCORES, TSV)), "convert it with `rag-contract convert --from table`"),
 }
 _FIELD = re.compile(rb'^[ \t]{0,4}"([a-z_0-9]{1,40})"[ \t]*:', re.MULTILINE)
 _CELL = re.compile(r'"?\w[\w .#/-]*"?')
@@ -73,9 +81,7 @@ def not_json_lines(expected: str, head: bytes) -> str | None:
     if len(words) in _TREC_COLUMNS and words[1] in _TREC and "," not in first:
         return f"is {_TREC[words[1]]} in the format of TREC; convert it with `rag-contract convert --from trec`"
     if separated := _separated(first, second):
-        convert = "convert it with `rag-contract convert --from csv`"
-        way = convert if expected == GOLDEN and separated == "CSV" else _as_rows(expected)
-        return f"is {separated}, {right}; {way}"
+        return f"is {separated}, {right}; {_FROM_TABLE.get((expected, separated)) or _as_rows(expected)}"
     if _YAML.match(first):
         return f"is YAML, {right}; {_as_rows(expected)}"
     return None
@@ -129,7 +135,7 @@ def _decoded(line: bytes) -> dict[str, msgspec.Raw]:
 
 def _separated(first: str, second: str) -> str | None:
     """Return which table this is: a first line of plain names, and as many separators in the next one."""
-    for what, mark in (("tab-separated (TSV)", "\t"), ("CSV", ","), ("CSV", ";")):
+    for what, mark in ((TSV, "\t"), ("CSV", ","), ("CSV", ";")):
         cells = [cell.strip() for cell in first.split(mark)]
         is_header = len(cells) > 1 and all(map(_CELL.fullmatch, cells))
         if is_header and (not second or second.count(mark) >= len(cells) - 1):

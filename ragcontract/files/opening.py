@@ -64,7 +64,7 @@ class _HashingReader(io.RawIOBase):
 
 
 class TooLargeError(OSError):
-    """A gzip file unpacks to more than it may: reading on could exhaust memory or take hours."""
+    """A file is, or unpacks to, more than it may: reading on could exhaust memory or take hours."""
 
 
 class _Unpacker(io.RawIOBase):
@@ -126,16 +126,28 @@ class InputFile:
         self._raw.close()
 
 
-def read_whole(path: str, progress: Progress = no_progress, *, limit: int | None = None) -> tuple[bytes, SourceFile]:
-    """Read a whole file without its byte order mark; with a ``limit``, little more than that many bytes.
+def read_whole(path: str, progress: Progress = no_progress) -> tuple[bytes, SourceFile]:
+    """Read a whole file without its byte order mark.
 
     Raises one of ``READ_ERRORS``, among them TooLargeError if a gzip file unpacks to far more than its size.
     """
     with InputFile(path, progress) as file:
-        if limit is not None:
-            return file.stream.read(len(UTF8_BOM) + limit + 1).removeprefix(UTF8_BOM), file.source()
         if file.longest is None:
             data = file.stream.read()
         elif len(data := file.stream.read(file.longest + 1)) > file.longest:
             raise TooLargeError(too_large(file.longest))
         return data.removeprefix(UTF8_BOM), file.source()
+
+
+def read_within(
+    limit: int, path: str, progress: Progress = no_progress, *, beyond: str = ""
+) -> tuple[bytes, SourceFile]:
+    """Read a file of at most ``limit`` bytes without its byte order mark; of a larger one, little more is read.
+
+    Raises one of ``READ_ERRORS``, among them TooLargeError for a larger file; ``beyond`` ends its message.
+    """
+    with InputFile(path, progress) as file:
+        data = file.stream.read(len(UTF8_BOM) + limit + 1).removeprefix(UTF8_BOM)
+        if len(data) > limit:
+            raise TooLargeError(f"is larger than {mebibytes(limit)}{beyond}")
+        return data, file.source()

@@ -128,7 +128,9 @@ def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Mismatch]:
     if error.validator == "required":
         for missing in error.validator_value:
             if missing not in error.instance:
-                yield Mismatch((*path, missing), f"is missing{_instead(missing, error.instance, error.schema)}")
+                yield Mismatch(
+                    (*path, missing), f"is missing{_instead(missing, error.instance, error.schema, definitions)}"
+                )
     elif error.validator == "additionalProperties":
         known = error.schema.get("properties", {})
         for name in error.instance:
@@ -143,12 +145,34 @@ def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Mismatch]:
         yield Mismatch(path, _mismatch(error.instance, error.schema, definitions))
 
 
-def _instead(missing: str, instance: dict[str, Any], schema: dict[str, Any]) -> str:
+def _instead(missing: str, instance: dict[str, Any], schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     """Name the field that was probably meant, or else the unknown fields that are there."""
+    if tags := schema.get("discriminator"):
+        for name, value in instance.items():
+            if near := nearest(name, tags["mapping"]):
+                return f"; write {_as_tagged(near, value, tags, definitions)}"
     strangers = [name for name in instance if name not in schema.get("properties", {})]
     if near := nearest(missing, strangers):
         return f"; is {near!r} a misspelling of it?"
     return f"; found instead: {', '.join(repr(name) for name in strangers[: bounds.NAMES])}" if strangers else ""
+
+
+def _as_tagged(tag: str, value: object, tags: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """Return the object that was meant by ``{tag: value}``: its fields, or the value of its first field."""
+    record = definitions[tags["mapping"][tag].rsplit("/", 1)[-1]]
+    fields = [name for name in record["properties"] if name not in {tags["propertyName"], "in"}]
+    written = [f"{_json(tags['propertyName'])}: {_json(tag)}"]
+    if isinstance(value, dict) and any(name in fields for name in value):
+        written += [f"{_json(name)}: {_brief(inner, levels=1)}" for name, inner in value.items() if name in fields]
+    elif fields and not isinstance(value, bool) and value is not None:
+        fits = _type_of(value) in _types(record["properties"][fields[0]], definitions)
+        written.append(f"{_json(fields[0])}: {_brief(value, levels=1)}" if fits else "…")
+    return f"{{{', '.join(written)}}}"
+
+
+def _type_of(value: object) -> str:
+    kinds = {str: "string", int: "integer", float: "number", list: "array", dict: "object"}
+    return kinds.get(type(value), "")
 
 
 def _meant(name: str, known: dict[str, Any], definitions: dict[str, Any]) -> str:
@@ -180,6 +204,8 @@ def _mismatch(instance: object, schema: dict[str, Any], definitions: dict[str, A
         near = nearest(instance, [value for value in values if isinstance(value, str)])
         if near or "enum" in schema:
             return f"{message}; did you mean {_json(near)}?" if near else message
+    if _number(instance) is not None and _takes_any_text(schema, definitions):
+        return f"{message}; write {_json(_json(instance))}"
     if isinstance(instance, str):
         message += " (text)"
         wanted = _types(schema, definitions)
@@ -202,6 +228,13 @@ def _meant_value(instance: object, schema: dict[str, Any], definitions: dict[str
     if number is None or not LEAST_PERCENT <= number <= PERCENT or not _is_fraction(schema, definitions):
         return None
     return f"{number / PERCENT:g}"
+
+
+def _takes_any_text(schema: dict[str, Any], definitions: dict[str, Any]) -> bool:
+    """Return whether a schema accepts texts without a form of their own, and no numbers."""
+    branches = schema.get("anyOf", [schema])
+    free = [one for one in branches if one.get("type") == "string" and not {"pattern", "enum"} & one.keys()]
+    return bool(free) and not _types(schema, definitions) & {"integer", "number"}
 
 
 def _number(instance: object) -> float | None:
@@ -235,7 +268,7 @@ def _types(schema: dict[str, Any], definitions: dict[str, Any]) -> set[str]:
 
 def describe(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
     """Describe what a schema accepts, for example "a whole number of at least 1"."""
-    if "title" in schema and schema.get("type") != "object":
+    if "title" in schema and "properties" not in schema:  # the title of a record is its name in the code
         return str(schema["title"])
     if "$ref" in schema:
         return describe(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)

@@ -9,9 +9,10 @@ from ragcontract.files.problems import Problems
 LEFT_OUT = "(not shown)"
 # Everything behind the start of a value goes, the advice too: a value can look like any text of ours.
 _VALUES = (
-    re.compile(r"(, found |, before |its JSON object: ).*", re.DOTALL),
-    # What is wrong with the row of a query: `query "q1" has the mode "x", expected …`. A long id is cut.
-    re.compile(r'(: query "(?:[^"\\…]|\\.)*(?:…"?|")[^"\[{]*)["\[{].*', re.DOTALL),
+    re.compile(r"(, found |, before |its JSON object: |, which failed: ).*", re.DOTALL),
+    # What is wrong with the row of a query: `query "q1" has the mode "x", expected …`. A long id is cut. What is behind
+    # a semicolon is advice, unless a value was before it; and an index (`messages[2]`) is none.
+    re.compile(r'(: query "(?:[^"\\…]|\\.)*(?:…"?|")(?:[^"\[{;]|(?<=\w)\[[0-9]+\])*+)["\[{].*', re.DOTALL),
 )
 
 

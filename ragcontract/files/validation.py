@@ -40,7 +40,7 @@ def validator_class() -> Any:
         elif field in instance:
             yield from validator.descend(tag, {"enum": list(branches)}, path=field)
         else:
-            yield from validator.descend(instance, {"required": [field]})
+            yield from validator.descend(instance, {"required": [field], "discriminator": discriminator})
 
     def additional(validator: Any, allowed: Any, instance: Any, schema: dict[str, Any]) -> Iterator[Any]:
         known = schema.get("properties", {})

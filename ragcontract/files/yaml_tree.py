@@ -29,7 +29,10 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """A parsed document. ``value`` omits null values, which mean absent, and the values in ``problems``."""
+    """A parsed document. ``value`` omits null values, which mean absent, and the values in ``problems``.
+
+    In the mappings that were to be read with their nulls, it has those.
+    """
 
     value: Any
     lines: dict[Path, int]
@@ -44,17 +47,18 @@ def _innermost(lines: dict[Path, int], path: Path) -> int:
     return next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), 1)
 
 
-def load(data: bytes, *, texts: Container[str] = ()) -> Document:
+def load(data: bytes, *, texts: Container[str] = (), with_nulls: Container[Path] = ()) -> Document:
     """Parse one document, whose root must be a mapping; a document with only comments is an empty mapping.
 
-    Scalars under a key in ``texts`` are not typed: 007 stays text there.
+    Scalars under a key in ``texts`` are not typed: 007 stays text there. In the mappings at the paths ``with_nulls``,
+    an entry without a value is one.
     """
     text, problem = _decode(data)
     if problem is None and not text.strip():
         problem = Problem(line=1, message="is empty; write at least `k: 5`, or remove the file to use the defaults")
     if problem is not None:
         return Document(value=None, lines={}, problems=[problem])
-    tree = _Tree(texts)
+    tree = _Tree(texts, with_nulls)
     value: Any = None
     try:
         value = tree.root(text)
@@ -109,8 +113,8 @@ class _TooDeepError(Exception):
 class _Tree:
     """Converts YAML nodes to values. A node visited twice is an alias; refusing it prevents exponential growth."""
 
-    def __init__(self, texts: Container[str]) -> None:
-        self._texts = texts
+    def __init__(self, texts: Container[str], with_nulls: Container[Path]) -> None:
+        self._texts, self._with_nulls = texts, with_nulls
         self.lines: dict[Path, int] = {}
         self.problems: list[Problem] = []
         self._met: set[int] = set()
@@ -187,8 +191,9 @@ class _Tree:
                 self._refuse(key_node.start_mark, here, f"duplicate key, first defined at line {self.lines[here]}")
                 continue
             self.lines[here] = key_node.start_mark.line + 1
+            problems = len(self.problems)
             value = self._value(value_node, here)
-            if value is not None:  # null means absent
+            if value is not None or (path in self._with_nulls and len(self.problems) == problems):
                 found[key] = value
         return found
 

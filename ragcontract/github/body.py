@@ -43,7 +43,7 @@ def foot(context: Context, said: str) -> str:
     return f"\n<sub>{' · '.join(parts)}</sub>\n"
 
 
-def checked(report: Report | None, now: datetime) -> str:
+def when_checked(report: Report | None, now: datetime) -> str:
     """Return the time of the check and the age of the baseline, for the footer."""
     return " · ".join(filter(None, (f"Checked {minute(now)}", _baseline_age(report))))
 

@@ -13,7 +13,7 @@ from ragcontract.files.streams import Writable
 from ragcontract.files.writing import write_files
 from ragcontract.github import annotations
 from ragcontract.github.access import make_room
-from ragcontract.github.body import checked, fitting, foot
+from ragcontract.github.body import fitting, foot, when_checked
 from ragcontract.github.changed_files import replaces_baseline
 from ragcontract.github.commands import Level, annotation, append_summary, set_outputs
 from ragcontract.github.comment import Draft, Posted, post
@@ -137,7 +137,7 @@ def deliver(
     def draft(client: "Client", pull_request: PullRequest) -> Draft:
         report = delivery.report
         here = replaces_baseline(client, pull_request, report, context)
-        render, when = partial(delivery.render, replaced_here=here), checked(report, world.clock())
+        render, when = partial(delivery.render, replaced_here=here), when_checked(report, world.clock())
         return draft_of(delivery.state, render, context, settings, when=when, report=report)
 
     return post_comment(
@@ -206,7 +206,7 @@ def _summary(context: Context, delivery: Delivery) -> None:
 
 
 def _body_file(path: str, delivery: Delivery, context: Context, world: World) -> None:
-    text = f"{fitting(delivery.render, bounds.COMMENT_FILE)}\n{checked(delivery.report, world.clock())}\n"
+    text = f"{fitting(delivery.render, bounds.COMMENT_FILE)}\n{when_checked(delivery.report, world.clock())}\n"
     make_room(path)
     with owned_like_workspace([path], context):
         write_files({path: text.encode()})

@@ -26,8 +26,10 @@ SETTINGS: dict[Effect, ChangeKind] = {
 STRICTEST_FIRST: dict[str, Sequence[Value]] = {
     "fail_on.mode": ("strict", "significant"),
     "missing_queries": ("error", "zero"),
+    "missing_scores": ("error", "zero"),
     "per_query.fail_on": ("any", "new", "pass_rate"),
     "answers.missing_modes": ("error", "fail"),
+    "answers.refusal": ("phrases", "evidence"),
 }
 ENFORCED: Sequence[Value] = (True, "new", False)
 SWITCH = "per_query.enforce_"
@@ -150,12 +152,12 @@ def _of_references(item: ChangedItem, before: Mapping[str, str], now: Mapping[st
     What is a rule as well is counted as that.
     """
     names = [name for name in dict.fromkeys([*before, *now]) if name not in RULES_AS_WELL]
-    kinds: dict[ChangeKind, bool] = {
+    changed: dict[ChangeKind, bool] = {
         "references_removed": any(name not in now for name in names),
         "references_changed": any(name in before and name in now and before[name] != now[name] for name in names),
         "references_added": any(name not in before for name in names),
     }
-    for kind, is_so in kinds.items():
+    for kind, is_so in changed.items():
         if is_so:
             yield Step(kind, item)
 

@@ -2,20 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Literal
 
 from ragcontract.core import bounds
+from ragcontract.core.excerpt import excerpt
 from ragcontract.core.finding import Finding, FindingStatus
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.phrase import Name, Phrase, listed
+from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.rule import Violation
-from ragcontract.core.scores import RanksById, ranks_by_id
+from ragcontract.core.scores import QueryScore, RanksById, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import GateReport, observed_and_allowed
 from ragcontract.judging.outcomes import fails
 from ragcontract.judging.violations import Violations
-from ragcontract.rules.ranks import MISSING, NOT_THERE, located, within
+from ragcontract.rules.causes import by_cause
+from ragcontract.rules.ranks import ABSENT, located
 
 KNOWN = "already broken in the baseline"
 # Why a violation that counts does not fail the check by itself.
@@ -65,10 +68,10 @@ def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[V
         for one in same:
             if one.counts:
                 counting["warn" if not fails(query, one) else "counted" if one.tallied else "fail"].append(one)
-        for status, alike in counting.items():
-            only_warn = ", ".join(dict.fromkeys(one.rule for one in alike)) + " only warns"
+        for status, same_status in counting.items():
+            only_warn = ", ".join(dict.fromkeys(one.rule for one in same_status)) + " only warns"
             why = only_warn if status == "warn" and query.severity != "warn" else WHY.get(status, "")
-            yield from _by_cause(evaluation, query, alike, status, why)
+            yield from _by_cause(evaluation, query, same_status, status, why)
     known = [one for one in violations if one.known]
     yield from _by_cause(evaluation, query, known, "known", KNOWN)
     skipped = [one for one in violations if one.skipped is not None]
@@ -83,23 +86,10 @@ def _of_query(evaluation: Evaluation, query: GoldenQuery, violations: Sequence[V
 def _by_cause(
     evaluation: Evaluation, query: GoldenQuery, violations: Sequence[Violation], status: FindingStatus, why: str
 ) -> Iterator[Finding]:
-    """Yield a finding for each cause; none without violations.
-
-    If every relevant document is outside the top k, ``must_rank_at_most`` and ``must_include`` break for the same
-    reason: one finding. If one document is in the top k but too low and another is missing, there are two.
-    """
+    """Yield a finding for each cause; none without violations."""
     of_query = _QueryFindings(evaluation, query, violations, status, why)
-    rules = {violation.rule: violation for violation in violations}
-    forbidden = rules.pop("forbidden_docs", None)
-    ranked = rules.pop("must_rank_at_most", None)
-    included = rules.pop("must_include", None) or rules.pop("must_include_any", None)
-    if forbidden:
-        yield of_query.forbidden(forbidden)
-    if ranked and included and len(included.doc_ids) == len(query.relevant_doc_ids):
-        yield of_query.rank_and_inclusion(ranked, included)
-    else:
-        yield from (of_query.relevant(violation) for violation in (ranked, included) if violation)
-    yield from (of_query.other(violation) for violation in violations if violation.rule in rules)
+    for rules, violation in by_cause(query, violations):
+        yield of_query.finding(rules, violation)
 
 
 class _QueryFindings:
@@ -116,61 +106,43 @@ class _QueryFindings:
         self._query, self._status, self._why = query, status, why
         self._in_baseline = all(violation.in_baseline for violation in violations)
         self._k = evaluation.contract.k
+        self._given = evaluation.given
         self._now = evaluation.run.scores[query.id]
         self._before = evaluation.baseline.scores.get(query.id) if evaluation.baseline else None
 
-    def forbidden(self, violation: Violation) -> Finding:
-        ids = self._query.forbidden_doc_ids
-        before = ranks_by_id(ids, self._before.forbidden_ranks) if self._before else None
-        return self._finding(
-            (violation.rule,),
-            violation.expected,
-            violation.doc_ids,
-            (ranks_by_id(ids, self._now.forbidden_ranks), before),
-            self._k,
-            absent=NOT_THERE,
-        )
+    def finding(self, rules: tuple[str, ...], violation: Violation) -> Finding:
+        """Return the finding for a violation.
 
-    def relevant(self, violation: Violation) -> Finding:
-        depth = max(self._k, violation.limit or 0)
-        return self._finding((violation.rule,), violation.expected, violation.doc_ids, self._relevant_ranks(), depth)
-
-    def rank_and_inclusion(self, ranked: Violation, included: Violation) -> Finding:
-        n, k = ranked.limit or 0, included.limit or 0
-        all_wanted = included.rule == "must_include" and len(included.doc_ids) > 1
-        top, conjunction = (k, "and") if all_wanted else (min(n, k), "or")
-        besides = f", one of them in top {n}" if all_wanted and n < k else ""
-        expected = (*listed(included.doc_ids, conjunction), f" {within(top)}{besides}")
-        rules = (ranked.rule, included.rule)
-        return self._finding(rules, expected, included.doc_ids, self._relevant_ranks(), max(n, k))
-
-    def other(self, violation: Violation) -> Finding:
-        return self._make((violation.rule,), violation.expected, violation.found)
-
-    def _relevant_ranks(self) -> tuple[RanksById, RanksById | None]:
-        ids = self._query.relevant_doc_ids
-        return ranks_by_id(ids, self._now.ranks), ranks_by_id(ids, self._before.ranks) if self._before else None
-
-    def _finding(  # noqa: PLR0917 (a finding about documents needs all of these)
-        self,
-        rules: tuple[str, ...],
-        expected: tuple[str | Name, ...],
-        doc_ids: Sequence[str],
-        ranks: tuple[RanksById, RanksById | None],
-        depth: int,
-        absent: str = MISSING,
-    ) -> Finding:
-        now, before = ranks
+        About documents, it has their ranks now and in the baseline; about scores, why the tool that computed one says
+        that it is so.
+        """
+        if violation.documents is None:
+            return self._make(rules, violation.expected, (*violation.found, *self._reasons(violation)))
+        doc_ids, depth = violation.doc_ids, max(self._k, violation.limit or 0)
+        now = self._ranks(violation.documents, self._now)
+        before = self._ranks(violation.documents, self._before) if self._before else None
         first = doc_ids[: bounds.LISTED]
         return self._make(
             rules,
-            expected,
-            located(doc_ids, now, depth, before=before, absent=absent),
+            violation.expected,
+            located(doc_ids, now, depth, before=before, absent=ABSENT[violation.documents]),
             found_now=located(doc_ids, now, depth),
             ranks=tuple([now.get(doc_id) for doc_id in first]),
             ranks_before=None if before is None else tuple([before.get(doc_id) for doc_id in first]),
             more_ranks=len(doc_ids) > bounds.LISTED,
         )
+
+    def _reasons(self, violation: Violation) -> Iterator[str | Name]:
+        before = ": "
+        for metric in violation.metrics:
+            if reason := self._given and self._given.reason(metric, self._query.id):
+                yield from (before, excerpt(reason))
+                before = "; "
+
+    def _ranks(self, documents: Literal["relevant", "forbidden"], score: QueryScore) -> RanksById:
+        if documents == "forbidden":
+            return ranks_by_id(self._query.forbidden_doc_ids, score.forbidden_ranks)
+        return ranks_by_id(self._query.relevant_doc_ids, score.ranks)
 
     def _make(
         self,

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -57,7 +58,8 @@ class GateReport(Struct, frozen=True, kw_only=True):
     """The result of one gate.
 
     ``limit`` and ``observed`` are in points of the metric (for most metrics from 0 to 1), or in milliseconds for
-    ``latency`` and ``latency_increase``. For relative limits they are fractions of the baseline's value: 10 % is 0.1.
+    ``latency`` and ``latency_increase``. For relative limits they are fractions of the baseline's value, counted from
+    the lowest value of the scale: 10 % is 0.1.
     The observed drop or increase is negative if the metric got better; a relative one can exceed 1. For a limit on
     latency, ``metric`` is a name such as ``latency_p95_ms``, which is not among the report's metrics.
 
@@ -157,7 +159,7 @@ def _lacking(gate: Gate, evaluation: Evaluation) -> str:
     contract = evaluation.contract
     for family in contract.families:
         is_of = any(metric.key == gate.quantity.key for metric in family.metrics)
-        if is_of and family.switch not in {"", "-", *contract.golden.answer_fields}:
+        if is_of and isinstance(family.switch, str) and family.switch not in contract.golden.answer_fields:
             return f"has {family.switch}; add it, or leave the limit out"
     return f"has a value of {gate.quantity.label}"
 
@@ -194,8 +196,8 @@ def _not_comparable(gate: Gate, evaluation: Evaluation, *, has_values: bool) -> 
         return ""
     now = next(metric.fingerprint for metric in evaluation.contract.metrics if metric.key == key)
     before = baseline.stored.fingerprints.get(key, "")
-    ways = [shorten(visible(way), bounds.NAME) if way else "rag-contract itself" for way in (before, now)]
-    return f"something else computed the baseline's {label} ({ways[0]}, and now {ways[1]}); {recreate}"
+    ways = [shorten(visible(way), bounds.NAME) if way else "the defaults" for way in (before, now)]
+    return f"the baseline's {label} was computed in another way ({ways[0]}, and now {ways[1]}); {recreate}"
 
 
 def _ranks(gate: Gate, evaluation: Evaluation) -> bool:
@@ -206,13 +208,13 @@ def _change(gate: Gate, now: float, before: float) -> Observed:
     change = before - now if gate.kind == "drop" else now - before
     if not gate.relative:
         return Observed(amount=change, now=now, before=before)
-    if before:
-        amount = min(change / abs(before), sys.float_info.max)  # JSON has no infinity
+    if whole := abs(before - gate.quantity.zero):
+        amount = min(change / whole, sys.float_info.max)  # JSON has no infinity
         return Observed(amount=amount, now=now, before=before)
     if gate.kind == "drop" and change <= 0:  # only on a scale with negative values
         return Observed(amount=0.0, now=now, before=before)
     unit = "milliseconds" if gate.quantity.unit == "ms" else "points"
-    value = "0 ms" if gate.quantity.unit == "ms" else "0"
+    value = "0 ms" if gate.quantity.unit == "ms" else f"{gate.quantity.zero:g}"
     label = gate.quantity.label.removesuffix(" latency")
     return Observed(
         why=f"the baseline's {label} is {value}, so a relative limit cannot be applied; give the limit in {unit}"
@@ -261,7 +263,13 @@ def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
     """Return the texts for observed and allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
     label = gate.quantity.label
     write: Callable[[float, float], tuple[str, str]]
-    write = _in_percent if gate.relative else _in_ms if gate.quantity.unit == "ms" else _in_points
+    write = (
+        partial(_in_percent, gate.quantity.zero)
+        if gate.relative
+        else _in_ms
+        if gate.quantity.unit == "ms"
+        else _in_points
+    )
     seen, limit = write(amount, gate.limit)
     if not gate.compares:
         return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
@@ -272,9 +280,10 @@ def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
     return f"{label} {moved}", f"allowed {limited} {limit}"
 
 
-def _in_percent(amount: float, limit: float) -> tuple[str, str]:
+def _in_percent(zero: float, amount: float, limit: float) -> tuple[str, str]:
     digits = digits_beside(amount * 100, limit * 100)
-    return f"{percent(abs(amount), digits)} of the baseline", percent_as_written(limit)
+    above = f" above {zero:g}" if zero else ""
+    return f"{percent(abs(amount), digits)} of the baseline{above}", percent_as_written(limit)
 
 
 def _in_points(amount: float, limit: float) -> tuple[str, str]:

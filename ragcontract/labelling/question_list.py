@@ -2,9 +2,8 @@
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.numbers import mebibytes
 from ragcontract.core.questions import COLUMNS, column_name, same_question
-from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
+from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
 from ragcontract.files.patterns import not_readable
 
 
@@ -16,15 +15,13 @@ def read_text(path: str, limit: int, what: str) -> str:
     if problem := not_readable(path):
         raise InputError([f"{path or repr(path)}: {problem}"])
     try:
-        data, _ = read_whole(path, limit=limit)
+        data, _ = read_within(limit, path, beyond=f", the limit for {what}")
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise InputError([f"{path}:{line}: is not UTF-8; save the file as UTF-8"]) from error
     except READ_ERRORS as error:
         raise InputError([f"{path}: {read_problem(error)}"]) from error
-    if len(data) > limit:
-        raise InputError([f"{path}: is larger than {mebibytes(limit)}, the limit for {what}"])
     return text
 
 

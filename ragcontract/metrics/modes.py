@@ -21,10 +21,11 @@ OVER_REFUSALS = Metric(key="over_refusal_rate", label="Over-refusal rate", bette
 class ModeFamily:
     """One metric of the mode: 0 or 1 for a row of a query that it applies to.
 
-    A row without a mode has the worst value if ``missing_modes`` says ``fail``, and cannot be judged otherwise.
+    A row without a mode has the worst value if the application failed, or if ``missing_modes`` says ``fail``, and
+    cannot be judged otherwise.
     """
 
-    needs = frozenset({"mode"})
+    needs = frozenset({"mode", "error"})
     from_ids = False
     switch = "expected_mode"
 
@@ -38,7 +39,7 @@ class ModeFamily:
         expected = query.answer.expected_mode if query.answer else None
         if expected is None or not _applies(self.metrics[0], expected):
             return ()
-        if row.mode is None and self._missing_fails:
+        if row.mode is None and (self._missing_fails or row.error is not None):
             return (self.metrics[0].worst,)
         if why := unknown_mode(row.mode):
             return Missing(why)

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Tag
-from ragcontract.core.metric import Direction, Family, Invalid, Metric, MetricSettings, Missing, Scale
+from ragcontract.core.metric import Direction, Family, Invalid, Metric, MetricSettings, Missing, Scale, SwitchedOn
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 
@@ -46,7 +46,7 @@ class Score:
 
     needs = frozenset({"scores"})
     from_ids = False
-    switch = ""
+    switch = SwitchedOn.ALWAYS
 
     def __init__(self, name: str, declared: DeclaredScore) -> None:
         """Store the name in ``scores`` and what is declared about it."""
@@ -71,7 +71,7 @@ class Score:
         value = (row.scores or {}).get(self._name)
         if value is None:
             return Missing(f"has no score {self._name!r}", self._name)
-        why = self._scale.misfit(value)
+        why = self._scale.fault(value)
         return Invalid(f"scores.{self._name}", why) if why else (value,)
 
 

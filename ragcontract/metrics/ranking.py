@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, RankBy
+from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, RankBy, SwitchedOn
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import QueryScore, Ranks, Values
 from ragcontract.metrics.formulas import FORMULAS, Found, gain_of
@@ -28,7 +28,7 @@ class Ranking:
 
     needs = frozenset({"results"})
     from_ids = True
-    switch = ""
+    switch = SwitchedOn.ALWAYS
 
     def __init__(
         self,

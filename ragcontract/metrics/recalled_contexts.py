@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ragcontract.answers.metric_options import NoOptions, TextRecallOptions
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Complaint, Family, Metric, MetricSettings, Missing
+from ragcontract.core.metric import Complaint, Family, Metric, MetricSettings, Missing, SwitchedOn
 from ragcontract.core.run import RunRow, lacks_results
 from ragcontract.core.scores import Values
 
@@ -27,7 +27,7 @@ class ContextRecallIds:
     metrics: Sequence[Metric] = (Metric(key=IDS, label="Context recall (ids)"),)
     needs = frozenset({"results"})
     from_ids = True
-    switch = "-"
+    switch = SwitchedOn.BY_LIMIT
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:
         """Return the fraction of the relevant documents that were retrieved; none for a query without any."""

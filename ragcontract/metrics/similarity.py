@@ -6,7 +6,7 @@ from msgspec import UNSET, Struct
 
 from ragcontract.answers.metric_options import NoOptions
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings, Missing
+from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, SwitchedOn
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 
@@ -39,7 +39,7 @@ class Similarity:
 
     needs = frozenset({"response", "error"})
     from_ids = False
-    switch = "-"
+    switch = SwitchedOn.BY_LIMIT
 
     def __init__(self, metric: Metric, function: Callable[[str, str], float]) -> None:
         """Store the metric and what computes it."""

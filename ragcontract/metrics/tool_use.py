@@ -12,9 +12,9 @@ from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 
 if TYPE_CHECKING:
-    from ragcontract.answers.tool_calls import ToolCall
+    from ragcontract.answers.tool_calls import Call
 
-Calls: TypeAlias = Sequence["ToolCall"]
+Calls: TypeAlias = Sequence["Call"]
 Score: TypeAlias = Callable[[Calls, Calls], float | None]
 
 LABELS = {
@@ -43,7 +43,7 @@ def tool_use(settings: MetricSettings) -> Iterable[Family]:
 class ToolUse:
     """One of the tool metrics; a query where it is not defined (a recall of nothing wanted) does not count."""
 
-    needs = frozenset({"tool_calls"})
+    needs = frozenset({"tool_calls", "error"})
     from_ids = False
     switch = "reference_tool_calls"
 
@@ -56,11 +56,11 @@ class ToolUse:
         self.metrics = (Metric(key=key, label=LABELS[key], suggested=key == "tool_f1", fingerprint=way),)
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
-        """Return the value for the calls of a row."""
+        """Return the value for the calls of a row; the worst where none are known because the application failed."""
         if query.answer is None or query.answer.reference_tool_calls is None:
             return ()
         if row.tool_calls is None:
-            return Missing(LACKING)
+            return Missing(LACKING) if row.error is None else (self.metrics[0].worst,)
         from ragcontract.answers.cannot_score import CannotScoreError
         from ragcontract.answers.tool_calls import tool_calls
 

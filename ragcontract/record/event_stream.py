@@ -4,6 +4,7 @@ A full disk or a pipe whose reader has left ends the stream, and not the recordi
 """
 
 import os
+import select
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,8 +67,11 @@ class EventStream:
         line = {"event": fields.pop("event"), "at": at, "seq": self._seq, **self._secrets.redacted(fields)}
         data = self._start + msgspec.json.encode(line) + b"\n"
         try:
-            while data:  # unbuffered: a pipe may take a part
-                data = data[self._file.write(data) :]
+            while data:  # a pipe may take a part, or nothing now if somebody made it so that it does not block
+                taken = self._file.write(data)
+                if not taken:
+                    select.select([], [self._file], [])
+                data = data[taken or 0 :]
         except OSError as error:
             reason = "its reader has left" if isinstance(error, BrokenPipeError) else error.strerror or error
             self._warn(f"{self._path}: the stream of events ends here ({reason}); the recording goes on")

@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from ragcontract.core import bounds
 from ragcontract.core.numbers import mebibytes
 from ragcontract.record.failed import CallFailed
-from ragcontract.record.serving import Program, kill, last_words
+from ragcontract.record.program import Program, kill, last_words
 
 PART = 1 << 16  # bytes that are read at once
 GLANCE = 0.05  # s; how often a program is looked at that ended while something that it started holds its output

@@ -14,7 +14,7 @@ def plain(value: object) -> Any:
     Raises ValueError if it is nested without end.
     """
     try:
-        return msgspec.to_builtins(value, str_keys=True, enc_hook=_other)
+        return _lists(msgspec.to_builtins(value, str_keys=True, enc_hook=_other))
     except RecursionError as error:
         raise ValueError("is nested without end") from error
 
@@ -41,6 +41,13 @@ def fields_of(value: object) -> Mapping[str, Any] | None:
 def part(value: object, name: str) -> Any:
     """Return a key of a mapping or an attribute of an object; None if there is none."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _lists(value: Any) -> Any:
+    """Return builtin values with lists for tuples, which whatever walks through JSON would take for a value."""
+    if isinstance(value, dict):
+        return {name: _lists(inner) for name, inner in value.items()}
+    return [_lists(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _other(value: Any) -> Any:

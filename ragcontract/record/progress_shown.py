@@ -61,7 +61,13 @@ class Bar:
         """Draw the bar anew."""
         if isinstance(event, Start) and event.total:
             bar = click.progressbar(
-                length=event.total, label="asking", file=self._stream, show_eta=False, item_show_func=_beside
+                length=event.total,
+                label="asking",
+                file=self._stream,
+                show_eta=False,
+                show_pos=True,
+                item_show_func=_beside,
+                width=0,  # as wide as what stands beside it leaves room for
             )
             self._bar = bar.__enter__()
         elif isinstance(event, Progress) and self._bar is not None:
@@ -78,17 +84,24 @@ class Bar:
 
 def line_of(progress: Progress) -> str:
     """Return how far a recording is as a sentence."""
-    return f"{progress.done}/{progress.total} asked, {figures(progress)}"
-
-
-def figures(progress: Progress) -> str:
-    """Return what is known beside how many questions were asked."""
-    parts = [f"{progress.retried} retried", f"{progress.failed} failed", f"{progress.rate:.1f}/s"]
+    parts = [f"{progress.done}/{progress.total} asked", f"{progress.retried} retried", f"{progress.failed} failed"]
+    parts.append(f"{progress.rate:.1f}/s")
     if progress.p95_ms is not None:
         parts.append(f"p95 {progress.p95_ms:,.0f} ms")
-    if progress.seconds_left is not None:
-        parts.append(f"about {duration(progress.seconds_left)} left")
-    return ", ".join(parts)
+    return ", ".join([*parts, *_left(progress)])
+
+
+def _beside(progress: Progress | None) -> str | None:
+    """Return what stands beside a bar, which needs most of the line."""
+    if progress is None:
+        return None
+    counts = {"retried": progress.retried, "failed": progress.failed}
+    notable = [f"{count} {what}" for what, count in counts.items() if count]
+    return ", ".join([*notable, f"{progress.rate:.1f}/s", *_left(progress)])
+
+
+def _left(progress: Progress) -> list[str]:
+    return [] if progress.seconds_left is None else [f"about {duration(progress.seconds_left)} left"]
 
 
 def duration(seconds: float) -> str:
@@ -96,7 +109,3 @@ def duration(seconds: float) -> str:
     if seconds < MINUTE:
         return f"{seconds:.0f} s"
     return f"{seconds / MINUTE:.0f} min" if seconds < 2 * HOUR else f"{seconds / HOUR:.1f} h"
-
-
-def _beside(progress: Progress | None) -> str | None:
-    return None if progress is None else figures(progress)

@@ -1,26 +1,21 @@
 """A long-lived process that answers lines with lines, in any order, each with the id of its question.
 
-Never through a shell. A process that does not answer in time is killed with all that it started, and another one takes
-its place; after three in a row without an answer, there is no other.
+A process that does not answer in time is killed with all that it started, and another one takes its place; after three
+in a row without an answer, there is no other.
 """
 
 import itertools
 import json
 import logging
-import os
 import queue
-import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
-from typing import IO, Any
-
-from msgspec import Struct
+from typing import Any
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -28,41 +23,10 @@ from ragcontract.core.numbers import mebibytes
 from ragcontract.core.text import printable, shorten, visible
 from ragcontract.files.streams import Unfailing
 from ragcontract.record.failed import CallFailed
+from ragcontract.record.program import Program, kill, last_words, pipe_of
 
 log = logging.getLogger(__name__)
 Line = Mapping[str, Any]
-
-
-class Program(Struct, frozen=True, kw_only=True):
-    """A program with its arguments, the folder that it starts in, and what its environment has beside ours."""
-
-    arguments: Sequence[str]
-    folder: Path
-    environ: Mapping[str, str] = {}
-
-    def start(self, stdin: IO[bytes] | int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-        """Start it as the head of a process group; raises InputError if that is not possible."""
-        try:
-            return subprocess.Popen(  # noqa: S603 (the user's own program, and no shell)
-                list(self.arguments),
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=self.folder,
-                env={**os.environ, **self.environ},
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise InputError([f"{self.arguments[0]}: cannot be started ({reason})"]) from error
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process with what it started, unless it has ended: its number may mean another one by now."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 class Serving:
@@ -77,38 +41,51 @@ class Serving:
         self._in_a_row = 0
         self._stopped = False
         self._numbers = itertools.count(1)
-        self.stray = 0
+        self._stray = 0
+
+    @property
+    def stray(self) -> int:
+        """How many lines were no answers."""
+        return self._stray + (self._process.stray if self._process else 0)
 
     def start(self) -> Line:
         """Start the process and wait until it is ready; returns the line that says so. Raises InputError."""
         with self._lock:
-            return self._started().ready
+            return self._started().ready()
 
     def exchange(self, line: Line, seconds: float) -> Line:
         """Send a line and return the one that answers it; raises CallFailed, also if there is none in time."""
         until = time.monotonic() + seconds
         if not self._lock.acquire(timeout=max(0, min(seconds, threading.TIMEOUT_MAX))):
-            raise CallFailed("read_timeout", "the process was not started in time", again=True)
+            raise CallFailed("read_timeout", f"the process was not started within {seconds:.3g} s", again=True)
         try:
             process = self._started()
         finally:
             self._lock.release()
         left = until - time.monotonic()
         if left <= 0:  # not a reason to kill the process
-            raise CallFailed("read_timeout", "the process was not started in time", again=True)
-        answer = process.exchange(next(self._numbers), line, left)
-        with self._lock:
-            self._in_a_row = 0
+            raise CallFailed("read_timeout", f"the process was not started within {seconds:.3g} s", again=True)
+        try:
+            answer = process.exchange(next(self._numbers), line, left)
+        except CallFailed:
+            if not process.lives:  # get another one going while the loop pauses before the next attempt
+                threading.Thread(target=self._start_again, daemon=True).start()
+            raise
+        self._in_a_row = 0
         return answer
 
     def stop(self) -> None:
         """Let the process end by itself for a moment, then kill it; it is not started again."""
-        with self._lock:
-            self._stopped = True
+        self._stopped = True  # without the lock, which whoever waits for the process to be ready has
+        if self._process is not None:
+            self._process.stop()
+        with self._lock:  # one that was just being started
             if self._process is not None:
                 self._process.stop()
-                self.stray += self._process.stray
-                self._process = None
+
+    def _start_again(self) -> None:
+        with suppress(CallFailed, InputError), self._lock:  # the next question finds out, too
+            self._started()
 
     def _started(self) -> "_Process":
         if self._stopped:
@@ -116,19 +93,20 @@ class Serving:
         if self._process is not None and self._process.lives:
             return self._process
         if self._process is not None:
-            self.stray += self._process.stray
-            self._in_a_row += 1
-            if self._in_a_row > bounds.RESTARTS:
-                why = f"ended, or was killed, {self._in_a_row} times in a row without an answer"
+            if self._in_a_row == bounds.RESTARTS:
+                why = f"ended, or was killed, {self._in_a_row + 1} times in a row without an answer"
                 raise InputError([f"{self._program.arguments[0]}: {why}{self._process.last_words}"])
-        self._process = _Process(self._program, self._says_ready)
+            self._in_a_row += 1
+            self._stray += self._process.stray
+        self._process = _Process(self._program, says_ready=self._says_ready)
+        self._process.ready()
         return self._process
 
 
 class _Process:
     """One process, with a thread for each of its streams, so that none of them can block another."""
 
-    def __init__(self, program: Program, says_ready: bool) -> None:  # noqa: FBT001
+    def __init__(self, program: Program, *, says_ready: bool) -> None:
         self._name = program.arguments[0]
         self._popen = program.start()
         self._to_write: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -140,13 +118,13 @@ class _Process:
         self.stray = 0
         self._readiness: queue.SimpleQueue[Line | CallFailed] = queue.SimpleQueue()
         self._awaits_ready = says_ready
+        self._ready: Line | None = None if says_ready else {}
         writes, reads, self._errors = [
             threading.Thread(target=run, name=f"{self._name} {run.__name__}", daemon=True)
             for run in (self._write, self._read, self._read_errors)
         ]
         for thread in (writes, reads, self._errors):
             thread.start()
-        self.ready: Line = self._get_ready() if says_ready else {}
 
     @property
     def lives(self) -> bool:
@@ -181,7 +159,10 @@ class _Process:
             self._popen.wait(bounds.STOPPING)
         self._end("was stopped")
 
-    def _get_ready(self) -> Line:
+    def ready(self) -> Line:
+        """Wait until it is ready, and return the line that says so; raises InputError."""
+        if self._ready is not None:
+            return self._ready
         try:
             found = self._readiness.get(timeout=bounds.READY)
         except queue.Empty:
@@ -189,6 +170,7 @@ class _Process:
             raise InputError([f"{self._name}: was not ready after {bounds.READY} s{self.last_words}"]) from None
         if isinstance(found, CallFailed):
             raise InputError([f"{self._name}: {found}"])
+        self._ready = found
         return found
 
     def _end(self, why: str) -> None:
@@ -207,14 +189,14 @@ class _Process:
         return CallFailed("process_ended", f"the process {why}{self.last_words}", again=True)
 
     def _write(self) -> None:
-        stdin = _stream(self._popen.stdin)
+        stdin = pipe_of(self._popen.stdin)
         with suppress(OSError), stdin:
             while (data := self._to_write.get()) is not None:
                 stdin.write(data)
                 stdin.flush()
 
     def _read(self) -> None:
-        stdout = _stream(self._popen.stdout)
+        stdout = pipe_of(self._popen.stdout)
         with suppress(OSError, ValueError), stdout:
             while line := stdout.readline(bounds.COMMAND_ANSWER + 1):
                 if len(line) > bounds.COMMAND_ANSWER:
@@ -262,20 +244,8 @@ class _Process:
             stream.write(printable(shorten(text, bounds.MESSAGE)) + "\n")
 
     def _read_errors(self) -> None:
-        stderr = _stream(self._popen.stderr)
+        stderr = pipe_of(self._popen.stderr)
         with suppress(OSError, ValueError), stderr:
             while line := stderr.readline(bounds.STDERR_TAIL):
                 self._tail.extend(line)
                 log.debug("%s: %s", self._name, line.decode(errors="replace").rstrip())
-
-
-def last_words(stderr: bytes) -> str:
-    """Return the end of what a process wrote to standard error as a clause, to add to a message; empty if nothing."""
-    text = visible(stderr[-bounds.STDERR_TAIL :].decode(errors="replace").strip())
-    return f"; its last words were: {text}" if text else ""
-
-
-def _stream(stream: IO[bytes] | None) -> IO[bytes]:
-    if stream is None:
-        raise TypeError("the process was started without pipes")
-    return stream

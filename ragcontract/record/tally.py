@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.record.watching import Case, End, Event, Failure, Progress, Retry
-
-PERCENTILE = 0.95
+from ragcontract.statistics.latency import nearest_rank
 
 
 class Failed(Struct, frozen=True, kw_only=True):
@@ -69,7 +68,7 @@ class Tally:
             retried=self.retried,
             failed=self.failures.total(),
             rate=rate,
-            p95_ms=slowest[int(PERCENTILE * (len(slowest) - 1))] if slowest else None,
+            p95_ms=nearest_rank(slowest, 95) if slowest else None,
             seconds_left=(self.total - self.done) / rate if asked else None,
         )
 

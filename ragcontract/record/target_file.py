@@ -8,10 +8,9 @@ from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.numbers import mebibytes
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.text import encodable
-from ragcontract.files.opening import READ_ERRORS, read_problem, read_whole
+from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
 from ragcontract.files.schema import Mismatch, json_schema, mismatches
@@ -46,12 +45,11 @@ class Versions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class TargetFile(Struct, frozen=True, kw_only=True):
     """What the file says: the kind of target with its options, and the options of what goes around it.
 
-    ``data`` are the bytes of the file, and ``locations`` are those of the kind's key, for messages.
+    ``data`` are the bytes of the file.
     """
 
     path: str
     data: bytes
-    sha256: str
     kind: str
     options: Any
     around: Mapping[str, Any] = {}
@@ -60,14 +58,7 @@ class TargetFile(Struct, frozen=True, kw_only=True):
 
 def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, around: Modules = AROUND) -> TargetFile:
     """Read the file; raises InputError with everything that is wrong with it."""
-    if problem := not_readable(path):
-        raise InputError([str(Problem(path, problem))])
-    try:
-        data, source = read_whole(path, limit=bounds.CONFIG)
-    except READ_ERRORS as error:
-        raise InputError([str(Problem(path, read_problem(error)))]) from error
-    if len(data) > bounds.CONFIG:
-        raise InputError([str(Problem(path, f"is larger than {mebibytes(bounds.CONFIG)}"))])
+    data = _bytes_of(path)
     if not data.strip():
         raise InputError([str(Problem(path, f"is empty; write one of {', '.join(kinds)}, and what it needs"))])
     from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a file
@@ -78,13 +69,12 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
     if value is not None:
         wrong = [*_kinds(value, kinds), *_unknown_secrets(value, secrets)]
         found += [(document.line(one.path), one) for one in wrong]
-        record = record_of(
-            {name: module for name, module in {**kinds, **around}.items() if name in value}, kinds, around
-        )
+        known = present({**kinds, **around})
+        record = record_of({name: known[name] for name in known if name in value}, kinds, around)
         try:
             made = msgspec.convert(value, record)
         except msgspec.ValidationError as error:
-            whole = record_of(present({**kinds, **around}), kinds, around)  # knows all keys, to suggest from
+            whole = record_of(known, kinds, around)  # knows all keys, to suggest from
             wrong = mismatches(value, whole) or [Mismatch((), str(error))]
             found += [(document.line(one.path), one) for one in wrong]
     if found:
@@ -97,12 +87,20 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
     return TargetFile(
         path=path,
         data=data,
-        sha256=source.sha256,
         kind=name,
         options=getattr(made, name),
-        around={name: getattr(made, name) for name in around if name in value},
+        around={name: getattr(made, name) for name in around if name in known and name in value},
         versions={name: version for name, version in versions.items() if version is not None},
     )
+
+
+def _bytes_of(path: str) -> bytes:
+    if problem := not_readable(path):
+        raise InputError([str(Problem(path, problem))])
+    try:
+        return read_within(bounds.CONFIG, path)[0]
+    except READ_ERRORS as error:
+        raise InputError([str(Problem(path, read_problem(error)))]) from error
 
 
 def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct]:

@@ -58,9 +58,13 @@ class FindingsByQuery:
         """Return the findings of a query that do not fail."""
         return [finding for finding in self.of(query_id) if finding.status not in FAILING]
 
-    def why_tolerated(self, query_id: str) -> str:
-        """Return the reasons why findings of a query do not fail; empty if all of them fail."""
-        return "; ".join(dict.fromkeys(finding.why for finding in self.tolerated(query_id)))
+    def why_tolerated(self, query_id: str, status: str = "") -> str:
+        """Return the reasons why findings of a query do not fail, empty if all of them fail.
+
+        They do not begin with the ``status`` of the query where readers see that already.
+        """
+        reasons = dict.fromkeys(finding.why for finding in self.tolerated(query_id))
+        return "; ".join(reason.removeprefix(status).lstrip(": ") if status else reason for reason in reasons)
 
 
 def why_and_since(report: Report, query: QueryReport, findings: FindingsByQuery) -> str:

@@ -21,7 +21,6 @@ from ragcontract.reports.answer_report import answers_of
 from ragcontract.reports.drift import as_warning
 from ragcontract.reports.queries import broken_queries_of, query_reports, usual_detail
 from ragcontract.reports.report import (
-    Detail,
     ErrorReport,
     FailedCheck,
     LatencyReport,
@@ -48,10 +47,9 @@ def report_of(
     now: datetime,
     *,
     source: Provenance | None = None,
-    detail: Detail | None = None,
 ) -> Report:
-    """Build the report. ``now`` needs a time zone. By default, up to 10,000 golden queries are all listed."""
-    detail = detail or usual_detail(evaluation)
+    """Build the report. ``now`` needs a time zone. Up to 10,000 golden queries are all listed."""
+    detail = usual_detail(evaluation)
     mistakes = list(likely_mistakes(evaluation))
     all_warnings = [*map(as_warning, mistakes), *warnings, *decision.warnings, *_about_age(evaluation, now)]
     answers = answers_of(evaluation, decision)

@@ -18,7 +18,7 @@ from ragcontract.judging.gates import GateReport
 from ragcontract.reports.broken import FindingsByQuery, since
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
-from ragcontract.reports.said_rows import answer_of
+from ragcontract.reports.said_rows import shown_answer
 from ragcontract.reports.scope_note import scope_note
 
 Properties = dict[str, str]
@@ -109,7 +109,7 @@ def _lines(xml: bytes) -> bytes:
 def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase:
     case = _case(gate.id, classname, gate.location)
     if gate.skipped:
-        case.add_skipped_info(message=f"skipped: {visible(gate.skipped)}")
+        case.add_skipped_info(message=visible(gate.skipped))
     elif finding is not None:
         message = sentence(finding, visible, visible)
         if finding.status == "fail":
@@ -128,7 +128,7 @@ def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: s
     elif failing:
         tolerated = [f"Not counted: {_expected(one)}: {_found(one)}" for one in findings.tolerated(query.id)]
         described = [f"Expected {_expected(one)}\nFound: {_found(one)}" for one in failing]
-        if answer := answer_of(query, bounds.SAID):
+        if answer := shown_answer(query, bounds.SAID):
             described.append(f"Answer: {answer}")
         case.add_failure_info(
             message=(f"{age}: " if age else "") + "; ".join(sentence(one, visible, visible) for one in failing),
@@ -136,7 +136,8 @@ def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: s
             failure_type=", ".join(dict.fromkeys(rule for one in failing for rule in one.ids)),
         )
     elif query.violations:
-        case.add_skipped_info(message=why)
+        said = "skipped" if query.status == "skipped" else ""  # as the element is called
+        case.add_skipped_info(message=visible(findings.why_tolerated(query.id, said)))
     return case
 
 

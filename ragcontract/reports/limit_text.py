@@ -18,24 +18,30 @@ from ragcontract.judging.gates import COMPARING, GateReport
 from ragcontract.reports.report import MetricReport
 
 
-def limits_text(gates: Sequence[GateReport], before: float | None, digits: int) -> str:
+def limits_text(gates: Sequence[GateReport], digits: int, metric: MetricReport | None = None) -> str:
     """Return the limits of one mean; where some hold and others do not, those that are broken are marked."""
+    whole = None if metric is None else whole_of(metric)
     mixed = len({gate.status for gate in gates}) > 1
     texts = (
-        limit_text(gate, before, digits) + (" (broken)" if mixed and gate.status == "fail" else "") for gate in gates
+        limit_text(gate, whole, digits) + (" (broken)" if mixed and gate.status == "fail" else "") for gate in gates
     )
     return ", ".join(texts)
 
 
-def limit_text(gate: GateReport, before: float | None, digits: int) -> str:
+def limit_text(gate: GateReport, whole: float | None, digits: int) -> str:
     """Return a limit as it was written: ``minimum 0.80``, ``allowed drop 10% (0.08)``.
 
-    A relative limit on a metric is also given in points of the baseline's value ``before``, with ``digits`` decimals.
+    A relative limit on a metric is also given in points, with ``digits`` decimals; ``whole`` is what 100 % are.
     """
     written = _written(gate)
     if gate.unit == "points" and gate.kind.startswith("relative"):
-        written += f" ({fixed(gate.limit * abs(before or 0.0), digits)})"
+        written += f" ({fixed(gate.limit * (whole or 0.0), digits)})"
     return f"{_verb(gate)} {written}" + (", exceeded within noise" if gate.excused else "")
+
+
+def whole_of(metric: MetricReport) -> float | None:
+    """Return what 100 % are in limits on a metric: the baseline's value, counted from the lowest one of the scale."""
+    return None if metric.baseline is None else abs(metric.baseline - metric.scale.zero)
 
 
 def _written(gate: GateReport) -> str:
@@ -81,8 +87,8 @@ def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> i
 def _digits_beside(gate: GateReport, metric: MetricReport) -> int:
     if not gate.kind.startswith("relative"):
         return max(digits_beside(gate.observed, gate.limit), min(decimals(gate.limit), MOST_FOR_TABLES))
-    before = abs(metric.baseline or 0.0)  # a limit in percent is also shown in points, rounded
-    return digits_for([(gate.observed * before, gate.limit * before)])
+    whole = whole_of(metric) or 0.0  # a limit in percent is also shown in points, rounded
+    return digits_for([(gate.observed * whole, gate.limit * whole)])
 
 
 def limited_by(gate: GateReport) -> str:

@@ -172,7 +172,7 @@ def _row(mean: Mean, digits: int) -> Row:
         baseline=NO_VALUE if metric.delta is None else fixed(metric.baseline, digits),
         current=NO_VALUE if current is None else fixed(current, digits),
         change=NO_VALUE if metric.delta is None else signed(metric.delta, digits),
-        limits=limits_text(mean.gates, metric.baseline, digits),
+        limits=limits_text(mean.gates, digits, metric),
         status=worst(mean.gates),
         digits=digits,
     )
@@ -199,7 +199,7 @@ def _share_row(gates: Sequence[GateReport], of: str | None) -> Row:
         baseline=NO_VALUE,
         current=fixed(now, digits),
         change=NO_VALUE,
-        limits=limits_text(gates, None, digits),
+        limits=limits_text(gates, digits),
         status=worst(gates),
     )
 
@@ -215,6 +215,6 @@ def _latency_row(gates: Sequence[GateReport]) -> Row:
         baseline=NO_VALUE if before is None else milliseconds(before, digits),
         current=milliseconds(now, digits),
         change=NO_VALUE if before is None else milliseconds(now - before, digits, sign=True),
-        limits=limits_text(gates, before, digits),
+        limits=limits_text(gates, digits),
         status=worst(gates),
     )

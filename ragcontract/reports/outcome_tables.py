@@ -1,7 +1,7 @@
 """The tables of the reports for people about answers: how often each mode was found, and the tiers."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from ragcontract.reports.report import Report
 DIGITS = 3
 CORNER = "Expected ↓ found →"
 NO_VALUE = "-"
+Cell = TypeVar("Cell")
 
 
 class MatrixCell(Struct, frozen=True, kw_only=True):
@@ -28,25 +29,28 @@ class MatrixCell(Struct, frozen=True, kw_only=True):
     verdict: Literal["right", "wrong", ""]
 
 
-class MatrixLine(Struct, frozen=True, kw_only=True):
+class MatrixLine(Struct, Generic[Cell], frozen=True, kw_only=True):
     """An expected mode with its cells and its recall, as text."""
 
     name: str
-    cells: Sequence[MatrixCell]
+    cells: Sequence[Cell]
     recall: str
 
 
-class ModeMatrix(Struct, frozen=True, kw_only=True):
-    """The confusion matrix. ``precision`` has one text for each of the ``columns``."""
+class Matrix(Struct, Generic[Cell], frozen=True, kw_only=True):
+    """The confusion matrix of modes, with cells as a report shows them.
+
+    ``precision`` has one text for each of the ``columns``.
+    """
 
     title: str
     columns: Sequence[str]
-    lines: Sequence[MatrixLine]
+    lines: Sequence[MatrixLine[Cell]]
     precision: Sequence[str]
     compared: bool
 
 
-def mode_matrix(report: Report) -> ModeMatrix | None:
+def mode_matrix(report: Report) -> Matrix[MatrixCell] | None:
     """Return the matrix of the modes; None if no query expects one."""
     modes = report.modes
     if not modes or not modes.matrix:
@@ -56,7 +60,7 @@ def mode_matrix(report: Report) -> ModeMatrix | None:
     right = sum(modes.matrix[name].get(name, 0) for name in names)
     total = sum(number for line in modes.matrix.values() for number in line.values())
     measured = {name: modes.per_mode.get(name) for name in (*names, *columns)}
-    return ModeMatrix(
+    return Matrix(
         title=f"Modes: {right:,} of {count(total, 'row')} as expected",
         columns=columns,
         lines=[

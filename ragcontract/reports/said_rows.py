@@ -73,7 +73,7 @@ def _calls(side: Said) -> Sequence[str]:
     return ["none"] if side.tool_calls == () else list(map(called, side.tool_calls or ()))
 
 
-def answer_of(query: QueryReport, length: int) -> str:
+def shown_answer(query: QueryReport, length: int) -> str:
     """Return what was answered to a query with a broken rule about its answer, on one line; empty if not known."""
     if query.said is None or query.answer is None or not query.answer.violations:
         return ""

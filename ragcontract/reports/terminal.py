@@ -19,7 +19,7 @@ from ragcontract.reports.outcome_tables import CORNER, minimum, mode_matrix, rat
 from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_step, rank, rank_changes
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
-from ragcontract.reports.said_rows import answer_of
+from ragcontract.reports.said_rows import shown_answer
 from ragcontract.reports.scope_note import scope_note
 from ragcontract.reports.score_reasons import REASONS, score_reasons
 from ragcontract.reports.side_by_side import about, pairs, top
@@ -112,7 +112,7 @@ def _broken(query: QueryReport, findings: FindingsByQuery, age: str) -> str:
     for finding in findings.failing(query.id):
         expected, found = (render(phrase, visible, visible) for phrase in (finding.expected, finding.found))
         lines += [f"  Expected {expected}", f"  Found: {found}"]
-    if answer := answer_of(query, bounds.TERMINAL_ANSWER):
+    if answer := shown_answer(query, bounds.TERMINAL_ANSWER):
         lines.append(f"  Answer: {answer}")
     if why := findings.why_tolerated(query.id):
         waived = [
@@ -124,7 +124,7 @@ def _broken(query: QueryReport, findings: FindingsByQuery, age: str) -> str:
 
 
 def _tolerated(query: QueryReport, findings: FindingsByQuery) -> str:
-    why = shorten(visible(findings.why_tolerated(query.id)), bounds.TERMINAL_WHY)
+    why = shorten(visible(findings.why_tolerated(query.id, query.status)), bounds.TERMINAL_WHY)
     return f"{_coloured(STATUS[query.status])} {visible(query.id)}  {why}"
 
 

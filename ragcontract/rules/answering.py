@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CUT_OFF = "length"  # the finish_reason of an answer that reached the limit of tokens
 NO_ANSWER = ("no answer",)
+NO_CALLS = ("no tool_calls",)  # of a golden query without a row, or of a turn after an error: none are known
 LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
 
 
@@ -44,6 +45,18 @@ def begins(answer: "Answer") -> Phrase:
     return (excerpt(answer.text),) if answer.text.strip() else NO_ANSWER
 
 
+def the_error(text: str) -> Phrase:
+    """Return the error of a row, for a message about what it prevented."""
+    return ("the error ", excerpt(text)) if text.strip() else ("an error",)
+
+
+def follows_from(violation: Violation, unanswered: Violation) -> bool:
+    """Return whether a rule is violated because there is no answer, which another violation says, or only an error."""
+    if violation is unanswered or violation.turn != unanswered.turn:
+        return False
+    return violation.found[:1] in {NO_ANSWER, NO_CALLS} or violation.found == unanswered.found
+
+
 def quoted(text: str) -> Name:
     """Return a text or a pattern of the golden file for a message."""
     return Name(shorten(text, bounds.EXCERPT))
@@ -64,7 +77,7 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation without an answer, and a warning if it was cut off."""
         if row.error is not None:
-            yield self._broken("error", ("the error ", excerpt(row.error)) if row.error.strip() else ("an error",))
+            yield self._broken("error", the_error(row.error))
         elif not self._has_text(row) and not (self.refusal_answers and _has_refused(row)):
             yield self._broken("no answer", ("an empty response",) if isinstance(row.response, str) else ("null",))
         if row.finish_reason == CUT_OFF:

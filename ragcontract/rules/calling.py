@@ -13,13 +13,12 @@ from ragcontract.core.numbers import count as counted
 from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.core.rule import Fault, RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
+from ragcontract.rules.answering import NO_CALLS
 
 if TYPE_CHECKING:
-    from ragcontract.answers.tool_calls import ToolCall
+    from ragcontract.answers.tool_calls import Call
 
 Times = Annotated[int, Meta(ge=1, le=bounds.CALLS, title=f"a whole number from 1 to {bounds.CALLS:,}")]
-
-UNKNOWN = ("no tool_calls",)  # of a golden query without a row, or of a turn after an error: nothing is known of them
 
 
 class ToolRule(RowRule, frozen=True, kw_only=True, gc=False):
@@ -83,11 +82,11 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
                 wrong += [(("arguments", name, *path), message) for path, message in _pattern_faults(value)]
         return wrong
 
-    def matching(self, row: RunRow) -> list["ToolCall"]:
+    def matching(self, row: RunRow) -> list["Call"]:
         """Return the calls of the tool that have the arguments."""
         return [call for call in calls_of(row) if call.name == self.tool and self._fits(call)]
 
-    def _fits(self, call: "ToolCall") -> bool:
+    def _fits(self, call: "Call") -> bool:
         from ragcontract.answers.json_values import comparable
 
         if not self.arguments:
@@ -101,9 +100,9 @@ class OneTool(ToolRule, frozen=True, kw_only=True, gc=False):
 
     def described(self) -> Phrase:
         """Return the call as people write it."""
-        from ragcontract.answers.tool_calls import ToolCall, brief
+        from ragcontract.answers.tool_calls import Call, brief
 
-        return (Name(brief(ToolCall(self.tool, self.arguments)) if self.arguments else self.tool),)
+        return (Name(brief(Call(self.tool, self.arguments)) if self.arguments else self.tool),)
 
 
 class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_tool"):
@@ -127,6 +126,7 @@ class MustCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_call_
             times = "" if self.at_least == 1 else f" at least {self.at_least:,} times"
             cause, found = "too few", f"{counted(count, 'such call')}; " if count else ""
             called = (found, *_listed(calls_of(row))) if found else _listed(calls_of(row))
+            called = NO_CALLS if row.tool_calls is None else called
         elif self.at_most is not None and count > self.at_most:
             times = f" at most {_times(self.at_most)}"
             cause, called = "too many", (counted(count, "such call"),)
@@ -145,7 +145,7 @@ class MustNotCallTool(OneTool, frozen=True, kw_only=True, gc=False, tag="must_no
         """Yield one violation with all such calls; without a row, nobody knows that there was none."""
         expected: Phrase = ("no call of ", *self.described())
         if row.tool_calls is None:
-            yield Violation(rule="must_not_call_tool", expected=expected, found=UNKNOWN, causes=UNKNOWN)
+            yield Violation(rule="must_not_call_tool", expected=expected, found=NO_CALLS, causes=NO_CALLS)
         elif calls := self.matching(row):
             yield Violation(rule="must_not_call_tool", expected=expected, found=_listed(calls), causes=_causes(calls))
 
@@ -157,20 +157,20 @@ class ToolArgumentsValid(ToolRule, frozen=True, kw_only=True, gc=False, tag="too
         """Yield one violation with all calls whose arguments are none; without a row, nobody knows them."""
         expected = ("a JSON object as the arguments of every call",)
         if row.tool_calls is None:
-            yield Violation(rule="tool_arguments_valid", expected=expected, found=UNKNOWN, causes=UNKNOWN)
+            yield Violation(rule="tool_arguments_valid", expected=expected, found=NO_CALLS, causes=NO_CALLS)
         elif invalid := [call for call in calls_of(row) if call.arguments is None]:
             found = _listed(invalid)
             yield Violation(rule="tool_arguments_valid", expected=expected, found=found, causes=_causes(invalid))
 
 
-def calls_of(row: RunRow) -> Sequence["ToolCall"]:
+def calls_of(row: RunRow) -> Sequence["Call"]:
     """Return the calls of a row; none for a golden query without a row. Raises CannotScoreError."""
     from ragcontract.answers.tool_calls import tool_calls
 
     return tool_calls(row.tool_calls or ())
 
 
-def _listed(calls: Sequence["ToolCall"]) -> Phrase:
+def _listed(calls: Sequence["Call"]) -> Phrase:
     from ragcontract.answers.tool_calls import brief
 
     if not calls:
@@ -178,7 +178,7 @@ def _listed(calls: Sequence["ToolCall"]) -> Phrase:
     return joined(([Name(brief(call), said=True)] for call in calls[: bounds.LISTED]), len(calls) - bounds.LISTED)
 
 
-def _causes(calls: Sequence["ToolCall"]) -> tuple[str, ...]:
+def _causes(calls: Sequence["Call"]) -> tuple[str, ...]:
     from ragcontract.answers.tool_calls import brief
 
     return tuple(dict.fromkeys(map(brief, calls)))

@@ -1,7 +1,7 @@
 """Rules about texts in answers: must_contain, must_not_contain, max_chars."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -34,11 +34,12 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
         if not self.texts:
             return [((field,), "is empty; give at least one text")]
         wrong: list[Fault] = []
+        first: dict[str, int] = {}
         for number, text in enumerate(self.texts):
             path = (field,) if isinstance(self.value, str) else (field, number)
             wrong += [(path, message) for _, message in faults(text, "text")]
-            if text in self.texts[:number]:
-                wrong.append((path, f"repeats {field}[{self.texts.index(text)}]; leave one of them out"))
+            if first.setdefault(text, number) != number:
+                wrong.append((path, f"repeats {field}[{first[text]}]; leave one of them out"))
         return wrong
 
     @property
@@ -51,8 +52,8 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
         return Matcher(text=text, ignore_case=self.ignore_case, word=self.word)
 
 
-class MustContain(_Texts, frozen=True, kw_only=True, gc=False, tag="must_contain"):
-    """The answer contains a text: all of ``value``, or one of ``any``."""
+class _Contains(_Texts, frozen=True, kw_only=True, gc=False):
+    """The answer contains the texts, or one of them."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield one violation with all texts that are missing."""
@@ -63,11 +64,21 @@ class MustContain(_Texts, frozen=True, kw_only=True, gc=False, tag="must_contain
         if not missing or (self.any is not None and len(missing) < len(self.any)):
             return
         yield Violation(
-            rule="must_contain",
+            rule=str(type(self).__struct_config__.tag),
             expected=_all_or_any(missing, "any of " if self.any and len(self.any) > 1 else ""),
             found=begins(answer),
             causes=tuple(missing),
         )
+
+
+class MustContain(_Contains, frozen=True, kw_only=True, gc=False, tag="must_contain"):
+    """The answer contains a text: all of ``value``, or one of ``any``."""
+
+
+class AnswerMustInclude(_Contains, frozen=True, kw_only=True, gc=False, tag="answer_must_include"):
+    """``answer_must_include``: the answer contains all of these texts."""
+
+    in_rows: ClassVar[bool] = False
 
 
 class MustNotContain(_Texts, frozen=True, kw_only=True, gc=False, tag="must_not_contain"):

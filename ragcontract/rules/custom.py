@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar
 
-import msgspec
 from msgspec import Meta
 
 from ragcontract.answers.matcher_records import Wanted
@@ -68,15 +67,11 @@ class Custom(AnswerRule, frozen=True, kw_only=True, gc=False, tag="custom"):
 
 def _calls(row: RunRow) -> list[dict[str, Any]]:
     """Return the tool calls, each with its name and arguments under the names that plugins know."""
+    from ragcontract.answers.tool_calls import arguments_of, written
+
     calls = []
     for call in row.tool_calls or []:
-        function = call["function"] if isinstance(call.get("function"), dict) else call
-        name = function.get("name", function.get("tool"))
-        arguments = function.get("arguments", function.get("args", {}))
-        if isinstance(arguments, str):
-            try:
-                arguments = msgspec.json.decode(arguments)
-            except (msgspec.DecodeError, RecursionError):
-                arguments = {}
+        name, as_written = written(call)
+        arguments = arguments_of(as_written) or {}
         calls.append({"name": name, "tool": name, "arguments": arguments, "args": arguments})
     return calls

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
@@ -13,7 +14,7 @@ from ragcontract.core.phrase import Name
 from ragcontract.core.rule import Fault, RowContext, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.text import shorten
-from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
+from ragcontract.rules.answering import NO_ANSWER, AnswerRule, answer_in, begins, quoted
 
 _EXPECTED = ("JSON that fits the schema",)
 
@@ -36,14 +37,15 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation that says where the answer does not fit."""
-        from ragcontract.answers.json_fit import TooMuchWorkError, misfit
+        from ragcontract.answers.json_fit import TooMuchWorkError, first_failure
         from ragcontract.answers.json_text import NotJsonError, parsed
 
         answer = answer_in(row)
         try:
-            found = misfit(parsed(answer.text), self.schema)
+            found = first_failure(parsed(answer.text), self.schema)
         except NotJsonError as error:
-            found_text = (f"an answer that {error}: ", *begins(answer))
+            begun = begins(answer)
+            found_text = begun if begun == NO_ANSWER else (f"an answer that {error}: ", *begun)
             yield Violation(rule="json_schema", expected=_EXPECTED, found=found_text, causes=("no JSON",))
             return
         except TooMuchWorkError:
@@ -55,6 +57,6 @@ class JsonSchema(AnswerRule, frozen=True, kw_only=True, gc=False, tag="json_sche
             yield Violation(
                 rule="json_schema",
                 expected=(*_EXPECTED, ": ", quoted(f"{found.keyword}: {found.wanted}")),
-                found=(*place, excerpt(found.found)),
+                found=(*place, replace(excerpt(found.found), quoted=False)),  # it is JSON
                 causes=(f"{found.path} {found.keyword}",),
             )

@@ -10,7 +10,8 @@ from ragcontract.core.phrase import Name, Phrase, joined, listed
 from ragcontract.core.rule import RankRule, Rule, RuleSettings, Violation
 from ragcontract.core.scores import QueryScore, RanksById, ranks_by_id
 
-MISSING, NOT_THERE = "missing", "not there"  # of a document that is wanted, and of one that is not
+# Of a document that the baseline did not retrieve: one that is wanted, and one that is not.
+ABSENT = {"relevant": "missing", "forbidden": "not there"}
 
 
 class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidden_docs"):
@@ -34,6 +35,7 @@ class ForbiddenDocs(RankRule, frozen=True, kw_only=True, gc=False, tag="forbidde
             yield Violation(
                 rule="forbidden_docs",
                 doc_ids=tuple(present),
+                documents="forbidden",
                 limit=self.within,
                 expected=("no ", *listed(present, "or"), f" {within(self.within)}"),
                 found=located(present, ranks, self.k),
@@ -65,6 +67,7 @@ class MustRankAtMost(RankRule, frozen=True, kw_only=True, gc=False, tag="must_ra
         yield Violation(
             rule="must_rank_at_most",
             doc_ids=wanted,
+            documents="relevant",
             limit=self.rank,
             causes=("too low", "lost") if lost else ("too low",),
             expected=(*listed(wanted, "or"), f" {within(self.rank)}"),
@@ -95,6 +98,7 @@ class MustInclude(RankRule, frozen=True, kw_only=True, gc=False, tag="must_inclu
         yield Violation(
             rule="must_include_any" if self.any else "must_include",
             doc_ids=tuple(missing),
+            documents="relevant",
             limit=self.k,
             expected=(*listed(missing, "or" if self.any else "and"), f" {within(self.k)}"),
             found=located(missing, ranks, self.k),
@@ -137,7 +141,7 @@ def within(top: int | None) -> str:
 
 
 def located(
-    doc_ids: Sequence[str], ranks: RanksById, depth: int, *, before: RanksById | None = None, absent: str = MISSING
+    doc_ids: Sequence[str], ranks: RanksById, depth: int, *, before: RanksById | None = None, absent: str = "missing"
 ) -> Phrase:
     """Describe the current and previous ranks of documents: ``missing from top 5 (was rank 1)``.
 

@@ -8,7 +8,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.rule import RowContext, Violation
 from ragcontract.core.run import RunRow
-from ragcontract.rules.answering import AnswerRule, answer_in, begins
+from ragcontract.rules.answering import NO_ANSWER, AnswerRule, answer_in, begins
 
 if TYPE_CHECKING:
     from ragcontract.answers.refusal import Evidence
@@ -41,7 +41,8 @@ class MustRefuse(_Refusal, frozen=True, kw_only=True, gc=False, tag="must_refuse
 
         if self.evidence(row, context):
             return
-        unsure = only_common_phrases(row, context.settings.answers)
+        has_text = begins(answer_in(row)) != NO_ANSWER  # no phrase can be missed in nothing
+        unsure = has_text and only_common_phrases(row, context.settings.answers)
         yield Violation(
             rule="must_refuse",
             expected=("a refusal",),

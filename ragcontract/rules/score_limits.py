@@ -18,7 +18,6 @@ MetricName = Annotated[
     Meta(min_length=1, max_length=bounds.KEY, title=f"a metric by its key, text of 1 to {bounds.KEY} characters"),
 ]
 Fraction = Annotated[float, Meta(ge=0, le=1, title="a fraction from 0 to 1, as 0.7")]
-FAITHFULNESS = "faithfulness"
 
 
 class ScoreRule(RowRule, frozen=True, kw_only=True, gc=False):
@@ -31,6 +30,14 @@ class ScoreRule(RowRule, frozen=True, kw_only=True, gc=False):
     def read(self) -> tuple[str, ...]:
         """The keys of the metrics that the rule reads."""
         raise NotImplementedError
+
+    def path_of(self, number: int) -> str:  # noqa: ARG002 (used by subclasses)
+        """Return the path within the rule, such as ``.metric``, of a metric that it reads; empty if none names it."""
+        return ""
+
+    def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:  # noqa: ARG002 (used by subclasses)
+        """Yield what makes a metric unfit for the rule: the path within the rule, and a message."""
+        yield from ()
 
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (the seam's)
         """Return the metrics that the row has no value of."""
@@ -67,7 +74,7 @@ class OneScoreRule(ScoreRule, frozen=True, kw_only=True, gc=False):
         else:
             return
         expected = f"{self.key} of {'at least' if least else 'at most'} {as_written(self.limit)}"
-        yield Violation(rule=names_of(type(self))[0], expected=(expected,), found=(found,))
+        yield Violation(rule=names_of(type(self))[0], expected=(expected,), found=(found,), metrics=self.read)
 
 
 class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
@@ -85,6 +92,19 @@ class NamedScoreRule(OneScoreRule, frozen=True, kw_only=True, gc=False):
     def limit(self) -> float:
         """What the value is compared with."""
         return self.value
+
+    def path_of(self, number: int) -> str:  # noqa: ARG002 (there is one)
+        """Return the path of the field that names the metric."""
+        return ".metric"
+
+    def faults_with(self, metric: Metric) -> Iterator[tuple[str, str]]:
+        """Yield that the other direction is better, or that the value is outside of the metric's scale."""
+        if self.better != metric.better:
+            other = names_of(MaxScore if metric.better == "lower" else MinScore)[0]
+            yield ".metric", f"of {metric.key}, {metric.better} is better: write {other}"
+        elif not metric.scale.low <= self.value <= metric.scale.high:
+            scale = f"{metric.scale.low:g} to {metric.scale.high:g}"
+            yield ".value", f"expected a number from {scale}, the scale of {metric.key}, found {self.value:g}"
 
 
 class MinScore(NamedScoreRule, frozen=True, kw_only=True, gc=False, tag="min_score"):
@@ -108,7 +128,7 @@ class MaxHallucinationRisk(OneScoreRule, frozen=True, kw_only=True, gc=False, ta
     @property
     def key(self) -> str:
         """The key of the metric."""
-        return FAITHFULNESS
+        return "faithfulness"
 
     @property
     def limit(self) -> float:
@@ -130,6 +150,10 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
         """The metrics."""
         return self.metrics
 
+    def path_of(self, number: int) -> str:
+        """Return the path of the metric's name in the list."""
+        return f".metrics[{number}]"
+
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:
         """Return the metrics that the row has no value of; None if it has none at all."""
         if not any(key in context.metrics for key in self.metrics):
@@ -149,6 +173,7 @@ class CompositeMinimum(ScoreRule, frozen=True, kw_only=True, gc=False, tag="comp
                 rule="composite",
                 expected=(f"a mean of {' and '.join(known)} of at least {as_written(self.minimum)}",),
                 found=(f"{fixed(mean, digits)} ({values})",),
+                metrics=tuple(known),
             )
 
 

@@ -47,6 +47,7 @@ class InTurns(RowRule, frozen=True, kw_only=True, gc=False, tag="in_turns"):
                     one,
                     expected=(f"in {where}: ", *one.expected),
                     causes=tuple([f"turn {number + 1}: {cause}" for cause in causes]),
+                    turn=number,
                 )
 
 

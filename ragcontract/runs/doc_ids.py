@@ -12,11 +12,14 @@ from ragcontract.runs.readers import RunFiles
 
 
 def read_doc_ids(paths: Sequence[str]) -> tuple[dict[str, list[str]], Problems]:
-    """Return the document ids of each query, best first, and the problems found; a second row of a query is one."""
+    """Return the document ids of each query, best first, and the problems found; a second row of a query is one.
+
+    A row without ``results``, which is one about an answer only, has no ids.
+    """
     problems = Collector()
     rows: dict[str, list[str]] = {}
     first: dict[str, str] = {}
-    for query_id, doc_ids, location in doc_id_rows(paths, problems):
+    for query_id, doc_ids, location in doc_id_rows(paths, problems, results_required=False):
         if query_id in rows:
             problems.problem(f"{location}: query_id", f"duplicate id {query_id!r}, first defined at {first[query_id]}")
         else:

@@ -23,7 +23,7 @@ BYTES = bytes | bytearray | memoryview
 class Further(TypedDict, total=False):
     """The fields of a row beside its results: what the application answered, and what is known of the answer.
 
-    Only ``response`` may be None, which says that there was no answer; elsewhere, None leaves the field out.
+    Only ``response`` may be None, which says that there was no answer; for other fields, None leaves the field out.
     """
 
     query: str | None

@@ -1,7 +1,7 @@
 """What a baseline remembers of the contract at that time, and of the baseline that it replaced. It has no texts."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -117,6 +117,18 @@ def _grades(query: GoldenQuery) -> str:
 def digest(value: Any) -> str:
     """Return a short digest of a value; the order of keys has no effect."""
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:DIGEST]
+
+
+def digest_with(first: Any) -> Callable[[Any], str]:
+    """Return a function that returns ``digest([first, value])`` of a value; ``first`` is encoded only once."""
+    start = hashlib.sha256(b"[" + msgspec.json.encode(first, order="sorted") + b",")
+
+    def of(value: Any) -> str:
+        both = start.copy()
+        both.update(msgspec.json.encode(value, order="sorted") + b"]")
+        return both.hexdigest()[:DIGEST]
+
+    return of
 
 
 @lru_cache(maxsize=1024)  # many queries have the same tags

@@ -69,6 +69,10 @@ class GivenScores(Struct, frozen=True, kw_only=True):
         """Return a run row with the scores and checks of its query; names that both have are problems."""
         return self.table.merged(query_id, row)
 
+    def reason(self, metric: str, query_id: str) -> str | None:
+        """Return why the score of a query is as it is, if it is among the worst."""
+        return next((one.text for one in self.reasons.get(metric, ()) if one.query_id == query_id), None)
+
 
 def read_scores(paths: Sequence[str], wanted: Wanted, progress: Progress = no_progress) -> GivenScores:
     """Read scores files or globs. Memory is needed for the wanted numbers only: 16 bytes for each query and metric."""
@@ -141,7 +145,7 @@ class _Reader:
 
     def _score(self, query_id: str, name: str, value: float, at: int) -> None:
         location = f"{self._table.location(at)}: scores.{name}"
-        if why := self._wanted.metrics[name].scale.misfit(value):
+        if why := self._wanted.metrics[name].scale.fault(value):
             self.problems.problem(location, why)
         elif (first := self._table.note(query_id, name, value, at)) is not None:
             self._refuse(location, query_id, first, at)

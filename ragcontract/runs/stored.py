@@ -92,7 +92,7 @@ class StoredHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ] = []
     latency: Annotated[Latency | None, Meta(description="How long retrieving took, where the rows said.")] = None
     fingerprints: Annotated[
-        dict[str, str], Meta(description="What computed a metric, where that is not rag-contract itself.")
+        dict[str, str], Meta(description="How a metric was computed, where that is not the default.")
     ] = msgspec.field(default_factory=dict)
     contract: Annotated[
         PastContract | None, Meta(description="The configuration at that time; older baselines do not have it.")

@@ -13,7 +13,7 @@ from msgspec import Struct
 from ragcontract.core.metric import Metric, Scale
 from ragcontract.statistics.significance import ALPHA, fewest_changed
 
-POWER = 0.8
+# Quantiles of the normal distribution: what chance exceeds once in twenty times, and falls short of 4 times in 5.
 Z_ALPHA, Z_POWER = 1.6448536269514722, 0.8416212335729143
 DIGITS = 2
 LARGE = 1000

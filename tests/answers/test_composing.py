@@ -7,7 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.composing import PIECE, composed, continues, pieces
+from ragcontract.core import bounds
 from tests.answers.work import grows_linearly
 
 LETTERS = "ae\u0301\u0316\u0308ｶﾞ\u1100\u1161\u11a8가é各ﬁ½각\u09c7\u09be\u0b47\u0b3e "
@@ -52,3 +54,10 @@ def test_a_syllable_of_hangul_is_one_piece() -> None:
 def test_an_answer_of_marks_takes_linear_time() -> None:
     """The standard library takes four times as long for twice the marks: an hour for a megabyte."""
     assert grows_linearly(lambda size: composed("a" + "\u0301\u0316" * size, "NFKC"), 20_000)
+
+
+def test_a_text_that_grows_beyond_the_limit_is_refused_while_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "NORMAL", 5 * PIECE)
+    assert composed("ﬃ" * PIECE + "a" * PIECE, "NFKC") == "ffi" * PIECE + "a" * PIECE
+    with pytest.raises(CannotScoreError, match="2,048 characters, which is longer than 5,120 once ligatures"):
+        composed("ﬃ" * 2 * PIECE, "NFKC")

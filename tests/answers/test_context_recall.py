@@ -1,14 +1,17 @@
 """Context recall by ids and by texts, with the values that were measured with ragas 0.4.3."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.context_recall import recall_of_ids, recall_of_texts
+from ragcontract.answers.context_recall import FEW, recall_of_ids, recall_of_texts
 from ragcontract.answers.metric_options import Measure
+from ragcontract.answers.tokens import has_words, tokens
 from ragcontract.core import bounds
-from tests.answers.texts import chunks, sentences
+from tests.answers.texts import TEXTS, chunks, sentences
 
 PARIS = "Paris is the capital of France."
 TOWER = "The Eiffel Tower is one of the most famous landmarks in Paris."
@@ -134,3 +137,33 @@ def test_texts_whose_distance_would_take_minutes_are_refused() -> None:
     assert recall_of_texts([long], [short], measure="hamming") == 0.0
     with pytest.raises(CannotScoreError, match="too many for hamming: their product is over 10,000,000,000; use"):
         recall_of_texts([long], [short, "c"], measure="hamming")
+
+
+def in_full(retrieved: Sequence[str], reference: Sequence[str], threshold: float) -> float:
+    """Return the recall by the definition: all shingles of all texts, nothing left out."""
+
+    def shingles(text: str, size: int) -> set[tuple[str, ...]]:
+        words = tokens(text)
+        return {tuple(words[at : at + size]) for at in range(len(words) - size + 1)}
+
+    covered = 0
+    for text in reference:
+        size = min(3, len(tokens(text)))
+        wanted = shingles(text, size)
+        found = wanted & set[tuple[str, ...]]().union(*(shingles(one, size) for one in retrieved))
+        covered += len(found) / len(wanted) >= threshold - 1e-9
+    return covered / len(reference)
+
+
+@given(
+    st.lists(TEXTS, max_size=4),
+    st.lists(TEXTS.filter(has_words), min_size=1, max_size=3),
+    st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]),
+    st.sampled_from([1, FEW]),
+)
+def test_what_is_searched_for_first_changes_no_value(
+    retrieved: list[str], reference: list[str], threshold: float, times: int
+) -> None:
+    reference = reference * times
+    retrieved = [*retrieved, "a " + reference[0] + "b"]
+    assert recall_of_texts(retrieved, reference, threshold=threshold) == in_full(retrieved, reference, threshold)

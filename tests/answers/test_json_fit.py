@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from ragcontract.answers.json_fit import CHECKED, Misfit, TooMuchWorkError, misfit
+from ragcontract.answers.json_fit import CHECKED, Failure, TooMuchWorkError, first_failure
 from ragcontract.answers.json_schema_faults import schema_fault
 from ragcontract.answers.json_text import NotJsonError, parsed
 from ragcontract.core import bounds
@@ -79,7 +79,7 @@ def test_an_answer_fits_where_jsonschema_says_so(schema: Any, value: Any, referr
     if referred:
         schema = {"$defs": {"a/b": schema}, "allOf": [{"$ref": "#/$defs/a~1b"}]}
     assert schema_fault(schema) is None
-    assert (misfit(value, schema) is None) == Draft202012Validator(schema).is_valid(value)
+    assert (first_failure(value, schema) is None) == Draft202012Validator(schema).is_valid(value)
 
 
 def test_all_keywords_are_those_of_the_standard() -> None:
@@ -87,9 +87,9 @@ def test_all_keywords_are_those_of_the_standard() -> None:
     assert set(Draft202012Validator.VALIDATORS) - left_out == CHECKED
 
 
-def test_the_first_misfit_says_where_and_what() -> None:
+def test_the_first_failure_says_where_and_what() -> None:
     schema = {"type": "object", "properties": {"items": {"items": {"required": ["id"]}}}}
-    assert misfit({"items": [{"id": 1}, {"x": 2}]}, schema) == Misfit(
+    assert first_failure({"items": [{"id": 1}, {"x": 2}]}, schema) == Failure(
         path="items[1]", keyword="required", wanted='["id"]', found='{"x": 2}'
     )
 
@@ -144,10 +144,10 @@ def test_what_is_wrong_with_a_schema(schema: dict[str, Any], fault: str) -> None
 def test_a_schema_without_end_stops() -> None:
     assert schema_fault({"$ref": "#"}) is None
     with pytest.raises(TooMuchWorkError):
-        misfit(1, {"$ref": "#"})
+        first_failure(1, {"$ref": "#"})
     doubling = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)} | {"d40": {}}
     with pytest.raises(TooMuchWorkError):
-        misfit(1, {"$defs": doubling, "$ref": "#/$defs/d0"})
+        first_failure(1, {"$defs": doubling, "$ref": "#/$defs/d0"})
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_schema_that_multiplies_the_work_stops(schema: dict[str, Any], item: A
     assert schema_fault(schema) is None
     items = list(range(200)) if item == 0 else [item] * 200
     with pytest.raises(TooMuchWorkError):
-        misfit(items, schema)
+        first_failure(items, schema)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +183,6 @@ def test_a_schema_that_multiplies_the_work_stops(schema: dict[str, Any], item: A
 def test_hostile_answers_take_linear_time(schema: dict[str, Any], item: str) -> None:
     def checked(size: int) -> object:
         items = [json.dumps({"n": n * ((1 << 61) - 1)}) if item == "{n}" else item for n in range(size)]
-        return misfit(parsed(f"[{','.join(items)}]"), schema)
+        return first_failure(parsed(f"[{','.join(items)}]"), schema)
 
     assert grows_linearly(checked, 1_000)

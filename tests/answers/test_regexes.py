@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ragcontract.answers import regexes
 from ragcontract.answers.answer_text import Answer
+from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.regexes import NoEngineError, PatternError, compiled, translated
 from ragcontract.core import bounds
 from tests.answers.work import grows_linearly
@@ -131,3 +132,17 @@ def test_a_pattern_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled("once")
     monkeypatch.setattr(regexes, "_engine", lambda: pytest.fail("compiled again"))
     compiled("once")
+
+
+def test_a_large_pattern_searches_only_what_it_can_search_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = compiled("(?:a?.?){400}c")
+    monkeypatch.setattr(bounds, "SEARCHED", 100 * large.size)
+    assert large.search(Answer("b" * 100)) is None
+    with pytest.raises(CannotScoreError, match=r"101 characters, too long to search for .* at most 100 characters"):
+        large.search(Answer("b" * 101))
+    assert next(large.matches(Answer("b" * 200 + "c"), (150, 201))) == (150, 201)
+
+
+def test_a_pattern_of_too_many_instructions_is_refused() -> None:
+    with pytest.raises(PatternError, match=r"makes [0-9,]+ instructions, expected at most 100,000"):
+        compiled(r"\pL{300}$")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.answers.tokens import _UNSPACED, tokens
+from ragcontract.answers.tokens import _UNSPACED, has_words, tokens
+from tests.answers.texts import TEXTS
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,8 @@ def test_what_is_a_word_by_itself_is_a_letter_a_mark_a_digit_or_a_part_of_a_char
     every += [char for char in map(chr, range(0x2FE0, 0x10000)) if re.match(f"[{_UNSPACED}]", char)]
     assert {category(char)[0] for char in every} <= {"L", "M", "N"} | {"C"}
     assert [char for char in every if category(char) == "Cs"] == []
+
+
+@given(TEXTS)
+def test_a_text_has_words_if_any_are_found(text: str) -> None:
+    assert has_words(text) == bool(tokens(text))

@@ -2,6 +2,11 @@
 
 import random
 
+from hypothesis import strategies as st
+
+# Letters of several scripts, a few marks, and what is between words, in any order.
+WORDS = ["a", "b", "Ba", "É", "日", ".", ", ", " ", "  ", "’", "\u0301", "ก", "\u0e48", "\u0e38"]
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=14).map("".join)
 SYLLABLES = ("ka", "to", "mi", "ren", "sol", "vi", "an", "der", "lu", "pe", "os", "tra", "ne", "qui", "bel", "go")
 
 

@@ -217,7 +217,10 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "an id that is a fraction": ({"id": 1.5}, [f"id: {ID}, found 1.5"]),
     "an id that is true": ({"id": True}, [f"id: {ID}, found true"]),
     "a question that is null": ({"query": None}, ["query: expected text of 1 to 20,000 characters, found null"]),
-    "a question that is a number": ({"query": 5}, ["query: expected text of 1 to 20,000 characters, found 5"]),
+    "a question that is a number": (
+        {"query": 5},
+        ['query: expected text of 1 to 20,000 characters, found 5; write "5"'],
+    ),
     "relevant documents that are text": (
         {"relevant_doc_ids": 'say "doc1"'},
         [

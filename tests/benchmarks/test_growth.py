@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import growth
-from benchmarks.growth import Growth, Stage
+from benchmarks.growth import Growth
 from benchmarks.rounds import Command, Sample
+from benchmarks.stages import Stage
 from tests.benchmarks.builders import sample
 
 STAGE = Stage(name="n by n", unit="rows", sizes=(1_000, 2_000, 4_000), make=growth.single_query, most=50)

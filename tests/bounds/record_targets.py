@@ -228,7 +228,7 @@ CASES: Cases = {
     "STDERR_TAIL": Case(last_words),
     "STRAY_LINES": Case(stray, small=3),
     "RESTARTS": Case(restarts),
-    "READY": Case(ready, past=longer_by(2), small=2),
+    "READY": Case(ready, past=longer_by(4), small=2),
     "STOPPING": Case(stopping, past=longer_by(2), small=2),
     "GIT": Case(git, past=longer_by(2), small=2),
     "TARGET_SOURCE": Case(source, small=100),

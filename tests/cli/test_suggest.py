@@ -150,6 +150,16 @@ def test_warnings_about_the_golden_file_come_once() -> None:
     assert ended.err.count("weigth") == 1
 
 
+def test_where_only_answers_are_measured_it_proposes_no_cut_off(tmp_path: Path) -> None:
+    row = {"id": "q1", "query": "x", "reference_tool_calls": [{"name": "f"}]}
+    write_jsonl(tmp_path / "golden.jsonl", [row])
+    write_jsonl(tmp_path / "current_run.jsonl", [{"query_id": "q1", "tool_calls": [{"name": "f"}]}])
+    ended = rag_contract("suggest")
+    assert ended.code == 0
+    assert "tool_f1: " in ended.out
+    assert "\nk:" not in ended.out
+
+
 def test_a_golden_set_without_relevant_documents_has_nothing_to_say() -> None:
     write_jsonl(Path("golden.jsonl"), [{**golden("q0"), "relevant_doc_ids": [], "forbidden_doc_ids": ["d"]}])
     ended = rag_contract("suggest", "--run", "good0.jsonl")

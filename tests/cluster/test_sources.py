@@ -204,6 +204,8 @@ def test_json_lines_are_recognised_by_their_names(path: str, *, lines: bool) -> 
         ({"rules": [{"type": "must_say", "phrase": "A"}]}, "must_say"),
         ({"turns": [{"query": "?", "rules": [{"type": "must_say", "phrase": "A"}]}]}, "must_say"),
         ({"reference": "A"}, "reference"),
+        ({"expected_mode": "abstain"}, "expected_mode"),
+        ({"expected_label": "A"}, "expected_label"),
     ],
 )
 def test_what_is_about_answers_is_refused_with_the_first_such_row(

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale
+from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale, SwitchedOn
 from ragcontract.core.phrase import Name
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
@@ -36,8 +36,8 @@ class Answer(Struct, frozen=True):
         return False
 
     @property
-    def switch(self) -> str:
-        return ""
+    def switch(self) -> SwitchedOn:
+        return SwitchedOn.ALWAYS
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
         if UNASKED in query.tags:
@@ -63,8 +63,8 @@ class Quoted(Struct, frozen=True):
         return False
 
     @property
-    def switch(self) -> str:
-        return ""
+    def switch(self) -> SwitchedOn:
+        return SwitchedOn.ALWAYS
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:  # noqa: ARG002
         found = [result.text in (row.response or "") for result in row.results if result.text]

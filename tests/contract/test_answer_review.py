@@ -125,7 +125,7 @@ def test_what_is_forbidden_must_not_be_in_the_question_or_the_contexts(fields: R
     [(name, message)] = findings(tmp_path, asks(query="Do you sell data?", **fields))
     assert name == "forbidden-in-question"
     assert message.startswith("'q' forbids what its own question says: expected no ")
-    assert "; found: Do you sell data?; an answer that repeats the question breaks it" in message
+    assert '; found: "Do you sell data?"; an answer that repeats the question breaks it' in message
     for field in ("reference_contexts", "reference_claims"):
         [(name, message)] = findings(tmp_path, asks(**{**fields, field: ["Hello.", "We sell data."]}))
         assert name == "forbidden-in-reference"
@@ -143,7 +143,7 @@ def test_what_an_allowed_phrase_excuses_or_a_config_turns_off_is_no_finding(tmp_
 @pytest.mark.parametrize(
     ("fields", "rule"),
     [
-        ({"answer_must_include": ["14 days"]}, "must_contain"),
+        ({"answer_must_include": ["14 days"]}, "answer_must_include"),
         ({"required_elements": ["14 days"]}, "required_elements"),
         ({"rules": [{"type": "regex_must_match", "pattern": "14"}]}, "regex_must_match"),
         ({"rules": [{"type": "max_chars", "value": 3}]}, "max_chars"),
@@ -162,7 +162,7 @@ def test_a_text_that_is_required_and_forbidden_can_never_be_right(tmp_path: Path
     assert findings(tmp_path, both) == [
         (
             "forbidden-and-required",
-            "'q' requires and forbids the same: expected no refund; found: full refund; take one out",
+            "'q' requires and forbids the same: expected no refund; found: \"full refund\"; take one out",
         )
     ]
     either: Row = {"rules": [{"type": "must_contain", "any": ["full refund", "money back"]}]}
@@ -188,23 +188,11 @@ def test_only_so_many_elements_are_compared(tmp_path: Path) -> None:
     assert findings(tmp_path, asks(required_elements=[*texts, "last one", "number"])) == []
 
 
-@pytest.mark.parametrize(
-    ("fields", "both"),
-    [
-        (
-            {"expected_mode": "abstain", "rules": [{"type": "must_not_refuse"}]},
-            ("expected_mode abstain", "must_not_refuse"),
-        ),
-        (
-            {"expected_mode": "trustworthy", "rules": [{"type": "must_refuse"}]},
-            ("must_refuse", "expected_mode trustworthy"),
-        ),
-        ({"rules": [{"type": "must_refuse"}, {"type": "must_not_refuse"}]}, ("must_refuse", "must_not_refuse")),
-    ],
-)
-def test_a_query_cannot_want_a_refusal_and_an_answer(fields: Row, both: tuple[str, str], tmp_path: Path) -> None:
-    message = f"'q' has {both[0]} and {both[1]}, so it can never pass; take one out"
-    assert findings(tmp_path, asks(**fields)) == [("refuse-and-answer", message)]
+def test_a_refusal_in_a_mode_of_answers_is_doubtful(tmp_path: Path) -> None:
+    row = asks(expected_mode="trustworthy", rules=[{"type": "must_refuse"}])
+    message = "'q' must refuse, and in the mode trustworthy, which is none of refusals; take one out"
+    assert findings(tmp_path, row) == [("refuse-and-answer", message)]
+    assert findings(tmp_path, {**row, "expected_mode": "abstain"}) == []
 
 
 def test_where_answers_are_judged_a_question_that_nothing_answers_says_so(tmp_path: Path) -> None:
@@ -223,7 +211,7 @@ def test_where_answers_are_judged_a_question_that_nothing_answers_says_so(tmp_pa
 
 
 def test_an_imported_benchmark_is_taken_as_it_is(tmp_path: Path) -> None:
-    row = asks(forbidden_claims=["yes"], expected_mode="abstain", rules=[{"type": "must_not_refuse"}])
+    row = asks(forbidden_claims=["yes"], expected_mode="disputed", rules=[{"type": "must_refuse"}])
     assert len(findings(tmp_path, row)) == 2
     assert findings(tmp_path, {**row, "as_evaluated": "fitz-gov-4.1.0"}) == []
 

@@ -16,7 +16,7 @@ from ragcontract.contract.limits import limit_keys, metrics_at
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Direction, Family, Metric, MetricSettings, Scale
+from ragcontract.core.metric import Direction, Family, Metric, MetricSettings, Scale, SwitchedOn
 from ragcontract.core.rule import switch_of
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
@@ -273,7 +273,7 @@ class Toy:
 
     needs: frozenset[str] = frozenset()
     from_ids = True
-    switch = ""
+    switch = SwitchedOn.ALWAYS
 
     def __init__(self, metric: Metric) -> None:
         self.metrics = (metric,)

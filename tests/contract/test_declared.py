@@ -55,6 +55,15 @@ def test_a_declared_score_has_limits_by_its_direction_and_by_tag(tmp_path: Path)
     assert found.declared["rating"] == DeclaredScore(source="scores", scale=(1, 5))
 
 
+@pytest.mark.parametrize("value", ["", " null", " ~"])
+def test_a_metric_that_is_only_named_is_a_mistake(tmp_path: Path, value: str) -> None:
+    source = "is no built-in metric with options; a score that another tool computes needs a source"
+    assert problems(tmp_path, f"metrics:\n  faithfulness:{value}\n  context_recall_text:{value}\n") == [
+        f"2: metrics.faithfulness: {source}: `faithfulness: {{from: scores}}`",
+        "3: metrics.context_recall_text: expected an object, found null",
+    ]
+
+
 def test_a_name_may_be_a_word_of_python(tmp_path: Path) -> None:
     found = read(tmp_path, "metrics: {class: {from: scores}}\nminimums: {class: 0.5}\n")
     assert [gate.quantity.key for gate in found.gates] == ["class"]

@@ -112,7 +112,9 @@ def test_the_first_row_with_metadata_is_known(rows: list[dict[str, int]], line: 
 
 
 @pytest.mark.parametrize("rules", [{}, {"rules": [{"type": "must_cite"}]}], ids=["alone", "beside rules"])
-def test_a_rule_that_is_written_as_a_field_is_told_where_it_belongs(rules: dict[str, Any], tmp_path: Path) -> None:
+def test_a_rule_that_is_written_as_a_field_is_reported_with_where_it_belongs(
+    rules: dict[str, Any], tmp_path: Path
+) -> None:
     path = write_jsonl(tmp_path / "golden.jsonl", [golden("q", "a", **rules, must_refuse=True)])
     said = 'unknown field \'must_refuse\' is not read; write {"type": "must_refuse", …} into rules'
     assert read_golden([str(path)], BUILT_IN).problems.warnings == (f"{path}:1: {said}",)

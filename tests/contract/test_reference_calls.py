@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from ragcontract.answers.tool_calls import ToolCall
+from ragcontract.answers.tool_calls import Call
 from ragcontract.contract.reference_calls import reference_calls
 from ragcontract.core import bounds
 from ragcontract.files.schema import dotted
 
-CALL = ToolCall("get_order", {"id": "1"})
+CALL = Call("get_order", {"id": "1"})
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_calls_have_the_forms_of_runs(written: dict[str, Any]) -> None:
         ({"name": "f", "arguments": "{"}, "reference_tool_calls[1].arguments: expected a JSON object of at most 100"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_path(written: dict[str, Any], problem: str) -> None:
+def test_what_is_wrong_is_reported_with_its_path(written: dict[str, Any], problem: str) -> None:
     found = reference_calls([{"name": "f"}, written])
     assert isinstance(found, list)
     [mismatch] = found

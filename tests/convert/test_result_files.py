@@ -11,16 +11,16 @@ from ragcontract.files.problems import Collector
 from tests.convert.builders import lines_of, packed
 
 
-def read(path: Path, problems: Collector) -> ResultFile | None:
-    return read_results(str(path), "give the JSON", problems, no_progress)
+def read(path: Path, problems: Collector) -> list[ResultFile]:
+    found = read_results([str(path)], SavedRun, problems, no_progress, zipped="give the JSON")
+    return [file for file, _ in found]
 
 
 def test_nan_is_null_but_for_nan_in_texts(tmp_path: Path) -> None:
     path = tmp_path / "results"
     path.write_text(r'{"testCases": [], "x": NaN, "y": "NaN \" NaN", "z": ["NaN", NaN]}')
     packed(path)
-    file = read(path, Collector())
-    assert file is not None
+    (file,) = read(path, Collector())
     assert file.data.decode() == r'{"testCases": [], "x": null, "y": "NaN \" NaN", "z": ["NaN", null]}'
 
 
@@ -52,8 +52,7 @@ def test_each_item_has_its_line_and_faulty_ones_do_not_hide_others(tmp_path: Pat
 def test_what_is_no_document_is_reported(data: bytes, problem: str, tmp_path: Path) -> None:
     (tmp_path / "results").write_bytes(data)
     problems = Collector()
-    file = read(tmp_path / "results", problems)
-    assert file is None or file.document(SavedRun, problems) is None
+    assert read(tmp_path / "results", problems) == []
     (reported,) = lines_of(problems.found(), tmp_path)
     assert reported.startswith(problem)
 

@@ -10,7 +10,7 @@ from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.resolve import resolve
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale
+from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Scale, SwitchedOn
 from ragcontract.core.run import Result, RunRow, SourceFile
 from ragcontract.core.scores import Values
 from ragcontract.evaluation.fold import fold
@@ -126,7 +126,7 @@ class Answered:
 
     def __init__(self, *, from_ids: bool = False) -> None:
         self.from_ids = from_ids
-        self.switch = ""
+        self.switch = SwitchedOn.ALWAYS
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
         if not query.answerable:
@@ -141,7 +141,7 @@ class Longest:
 
     needs = frozenset({"results"})
     from_ids = True
-    switch = ""
+    switch = SwitchedOn.ALWAYS
     metrics = (Metric(key="results", label="Results", better="lower", scale=Scale(0, 10), fingerprint="v1"),)
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:  # noqa: ARG002
@@ -306,5 +306,5 @@ def test_a_change_of_a_metric_that_something_else_computed_is_refused_and_a_boun
     }
     assert answers("v1", config) == []
     (problem,) = answers("v0", config)
-    reason = "something else computed the baseline's Length (v0, and now v1); recreate it from its run, with "
+    reason = "the baseline's Length was computed in another way (v0, and now v1); recreate it from its run, with "
     assert problem.startswith(f"ragcontract.yml:7: fail_on.length_rise_gt cannot be judged: {reason}")

@@ -42,19 +42,25 @@ def test_a_row_that_says_nothing_has_nothing() -> None:
     ("call", "shown"),
     [
         ({"type": "function", "function": {"name": "find", "arguments": '{"id": 7}'}}, '{"id": 7}'),
-        ({"function": {"name": "find", "arguments": {"id": 7}}}, '{"id": 7}'),
-        ({"name": "find", "args": {"id": 7}}, '{"id": 7}'),
-        ({"tool": "find", "input_parameters": {"id": 7}}, '{"id": 7}'),
-        ({"name": "find", "arguments": None, "args": {"id": 7}}, '{"id": 7}'),
+        ({"function": {"name": "find", "arguments": {"id": 7}}}, '{"id":7}'),
+        ({"name": "find", "args": {"id": 7}}, '{"id":7}'),
+        ({"tool": "find", "input_parameters": {"id": 7}}, '{"id":7}'),
+        ({"name": "find", "arguments": None, "args": {"id": 7}}, '{"id":7}'),
         ({"name": "find", "arguments": None}, ""),
         ({"name": "find"}, ""),
+        ({"function": {"tool": "find", "args": {"id": 7}}}, '{"id":7}'),
+        ({"function": None, "name": "find", "arguments": {"id": 7}}, '{"id":7}'),
     ],
 )
 @pytest.mark.parametrize("needs", [frozenset[str](), frozenset({"tool_calls"})], ids=["not read", "read by rules"])
 def test_tool_calls_are_read_as_others_write_them(call: dict[str, Any], shown: str, needs: frozenset[str]) -> None:
     (found,) = read(needs, tool_calls=[call]).tool_calls or ()
-    assert found.name == "find"
-    assert found.arguments.replace(" ", "") == shown.replace(" ", "")
+    assert found == ToolCall(name="find", arguments=shown)
+
+
+def test_a_call_without_a_name_is_shown_without_one() -> None:
+    (found,) = read(tool_calls=[{"function": "find", "name": "find"}]).tool_calls or ()
+    assert found == ToolCall(name="")
 
 
 def test_no_tool_call_is_something_else_than_an_unknown_number_of_them() -> None:
@@ -87,7 +93,7 @@ CONVERSATION: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("needs", [frozenset[str](), frozenset({"messages"})], ids=["not read", "read by rules"])
-def test_a_conversation_is_told_message_by_message_with_the_tools_that_are_called(needs: frozenset[str]) -> None:
+def test_a_conversation_is_listed_message_by_message_with_the_tools_that_are_called(needs: frozenset[str]) -> None:
     assert read(needs, messages=CONVERSATION).messages == (
         Message(role="user", text="Can I\nreturn it?"),
         Message(role="assistant", text='find {"id": 7}'),
@@ -110,7 +116,7 @@ def test_long_texts_are_cut_and_long_lists_counted() -> None:
     assert (len(said.tool_calls or ()), said.more_tool_calls) == (bounds.SAID_CALLS, 3)
     assert {len(text) for text in said.contexts or ()} == {bounds.SAID_CONTEXT}
     assert (said.tool_calls or ())[0] == ToolCall(
-        name="n" * (bounds.SAID_ARGUMENTS - 1) + "…", arguments='{"x": "' + "y" * (bounds.SAID_ARGUMENTS - 8) + "…"
+        name="n" * (bounds.SAID_ARGUMENTS - 1) + "…", arguments='{"x":"' + "y" * (bounds.SAID_ARGUMENTS - 7) + "…"
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.jsonl import read_jsonl
-from ragcontract.files.opening import BUFFER, InputFile, TooLargeError, read_whole
+from ragcontract.files.opening import BUFFER, InputFile, TooLargeError, read_whole, read_within
 
 SIZES = (0, 1, BUFFER - 1, BUFFER, BUFFER + 1, 40 * BUFFER + 3)
 
@@ -51,15 +51,22 @@ def test_a_digest_is_of_the_bytes_on_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_a_whole_file_is_read_without_its_byte_order_mark_and_not_far_beyond_a_limit(
-    mark: bytes, tmp_path: Path
-) -> None:
+def test_a_whole_file_is_read_without_its_byte_order_mark_and_within_a_limit(mark: bytes, tmp_path: Path) -> None:
+    path = str(tmp_path / "a")
     (tmp_path / "a").write_bytes(mark + b"x" * 1000)
-    data, source = read_whole(str(tmp_path / "a"))
-    assert (data, source.path) == (b"x" * 1000, str(tmp_path / "a"))
-    assert len(read_whole(str(tmp_path / "a"), limit=1000)[0]) == 1000
-    assert 999 < len(read_whole(str(tmp_path / "a"), limit=999)[0]) <= 1000
-    assert 10 < len(read_whole(str(tmp_path / "a"), limit=10)[0]) <= 14
+    data, source = read_whole(path)
+    assert (data, source.path) == (b"x" * 1000, path)
+    assert read_within(1000, path) == (data, source)
+    with pytest.raises(TooLargeError, match=r"is larger than 0 MiB; cut it$"):
+        read_within(999, path, beyond="; cut it")
+
+
+def test_little_is_read_of_a_file_that_is_too_large(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 20 * BUFFER)
+    reported: list[int] = []
+    with pytest.raises(TooLargeError):
+        read_within(10, str(tmp_path / "a"), reported.append)
+    assert sum(reported) <= BUFFER
 
 
 def test_a_file_whose_bytes_cannot_be_had_cannot_be_opened() -> None:

@@ -33,8 +33,8 @@ def test_mismatches_are_reported_outermost_first_and_in_the_order_of_lists() -> 
     assert mismatches(value, Record) == [
         Mismatch(("count",), "expected a whole number, found true"),
         Mismatch(("id",), "is missing"),
-        Mismatch(("inner", 2, "name"), "expected text, found 2"),
-        Mismatch(("inner", 10, "name"), "expected text, found 1"),
+        Mismatch(("inner", 2, "name"), 'expected text, found 2; write "2"'),
+        Mismatch(("inner", 10, "name"), 'expected text, found 1; write "1"'),
         Mismatch(("inner", 11, "name"), "is missing"),
     ]
 
@@ -104,7 +104,7 @@ def test_what_a_schema_expects_is_described_in_plain_english() -> None:
     assert describe({"type": "string", "minLength": 1}, {}) == "text that is not empty"
     assert describe({"type": "number", "minimum": 0}, {}) == "a number of at least 0"
     assert describe({"const": 1}, {}) == "1"
-    assert describe({"$ref": "#/$defs/A"}, {"A": {"type": "object", "title": "A"}}) == "an object"
+    assert describe({"$ref": "#/$defs/A"}, {"A": {"type": "object", "title": "A", "properties": {}}}) == "an object"
     assert describe({}, {}) == "a value"
 
 
@@ -175,3 +175,47 @@ def test_of_several_records_only_the_one_that_is_meant_is_explained(pet: object,
     assert [one.path for one in found if one.path == expected.path] == [expected.path]
     assert all(expected.message in one.message for one in found if one.path == expected.path)
     assert len(found) == (2 if isinstance(pet, dict) and pet == {"type": "dog", "lives": 9} else 1)
+
+
+class Says(Struct, frozen=True, tag="says", tag_field="type"):
+    value: str | list[str]
+    word: bool = False
+
+
+class Costs(Struct, frozen=True, tag="costs", tag_field="type"):
+    name: str
+    most: float = 0.0
+
+
+class Answer(Struct, frozen=True):
+    rules: list[Says | Costs] = []
+    day: Annotated[str, Meta(pattern="^[0-9-]+$", title="a date, as 2026-12-31")] = ""
+    call: Annotated[dict[str, Any], Meta(title='an object such as {"name": "x"}')] = {}
+
+
+@pytest.mark.parametrize(
+    ("rule", "meant"),
+    [
+        ({"says": "x"}, '{"type": "says", "value": "x"}'),
+        ({"sais": ["x", "y"]}, '{"type": "says", "value": ["x", "y"]}'),
+        ({"says": {"value": "x", "word": True}}, '{"type": "says", "value": "x", "word": true}'),
+        ({"costs": 0.4}, '{"type": "costs", …}'),
+        ({"costs": True}, '{"type": "costs"}'),
+        ({"costs": {"most": 0.4}}, '{"type": "costs", "most": 0.4}'),
+    ],
+)
+def test_a_rule_named_by_its_key_is_shown_as_it_is_written(rule: object, meant: str) -> None:
+    assert mismatches({"rules": [rule]}, Answer) == [Mismatch(("rules", 0, "type"), f"is missing; write {meant}")]
+
+
+def test_a_number_for_a_text_is_shown_in_quotes_unless_the_text_has_a_form() -> None:
+    assert mismatches({"rules": [{"type": "says", "value": 30}], "day": 30}, Answer) == [
+        Mismatch(("day",), "expected a date, as 2026-12-31, found 30"),
+        Mismatch(("rules", 0, "value"), 'expected text or a list, found 30; write "30"'),
+    ]
+
+
+def test_an_object_is_described_by_its_title() -> None:
+    assert mismatches({"call": "x"}, Answer) == [
+        Mismatch(("call",), 'expected an object such as {"name": "x"}, found "x" (text)')
+    ]

@@ -17,8 +17,21 @@ WITHOUT = {
     'run.jsonl:3: query "q\\"1" has {"a": "secret"} as the content': 'run.jsonl:3: query "q\\"1" has ',
     'run.jsonl:3: query "long…" has "secret" as the role': 'run.jsonl:3: query "long…" has ',
     'run.jsonl:3: query "cut… has the mode "secret, found it"': 'run.jsonl:3: query "cut… has the mode ',
+    'run.jsonl:3: query "q1" has no type in messages[2].content[0], whose type is "secret"': (
+        'run.jsonl:3: query "q1" has no type in messages[2].content[0], whose type is '
+    ),
+    'run.jsonl:3: query "q1" has ["secret"] as the role of messages[2]; expected "user"': (
+        'run.jsonl:3: query "q1" has '
+    ),
+    "run.jsonl:3: query \"q1\" cannot be judged by the plugin 'P', which failed: ValueError: secret": (
+        "run.jsonl:3: query \"q1\" cannot be judged by the plugin 'P', which failed: "
+    ),
 }
 AS_THEY_ARE = (
+    'run.jsonl:3: query "q1" has no name in tool_calls[1]; write {"name": …, "arguments": {…}}, or export it',
+    'run.jsonl:3: query "q1" has no check \'a\' in checks; export it as true, false or {"passed": …, "reason": …}',
+    'run.jsonl:3: query "q1" has no type in messages[0].content[1]; expected {"type": "text", "text": …}',
+    'run.jsonl:3: query "q1" has no text in results[3], which context_recall_text needs; export it',
     'run.jsonl:3: query "q1" has no response, which must_contain needs; export it',
     "run.jsonl:3: query \"q1\" has no score 'toxicity'",
     "run.jsonl:3: query_id: duplicate id 'q1', first defined at run.jsonl:1",

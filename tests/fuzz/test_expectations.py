@@ -13,10 +13,14 @@ from tests.fuzz import expectations
 from tests.fuzz.case import Case, stored
 from tests.fuzz.expectations import Broken
 from tests.fuzz.generate.kinds import OWN
+from tests.fuzz.limits import Limits
 from tests.fuzz.minimise import minimised
 from tests.fuzz.sandbox import Ended, Sandbox, captured
 from tests.fuzz.shapes import shapes
+from tests.fuzz.targets import stored as stored_target
+from tests.fuzz.targets.command_line import ARGV
 from tests.fuzz.targets.github import API, LONGEST_BODY, MARKER, MOST_CALLS, Session
+from tests.fuzz.worker import judged
 from tests.records import rendered
 from tests.reports.everything import everything
 
@@ -71,6 +75,35 @@ def test_what_a_terminal_or_a_runner_would_obey_is_found(text: str) -> None:
     with pytest.raises(Broken, match="printed"):
         expectations.is_plain(text)
     expectations.is_plain("FAIL  MRR@5 fell: 0.50 é 😀\n")
+
+
+def contract() -> dict[str, bytes]:
+    """Return a contract with a limit on drops and a run that keeps it, and the commands that store and compare it."""
+    row = {"id": "q1", "query": "x", "relevant_doc_ids": ["d"]}
+    return {
+        "golden.jsonl": json.dumps(row).encode(),
+        "current_run.jsonl": b'{"query_id": "q1", "results": [{"doc_id": "d"}]}',
+        "ragcontract.yml": b"fail_on: {mrr_drop_gt: 0}",
+        ARGV: json.dumps(
+            [["baseline", "--out", stored_target.BASELINE], ["check", "--baseline", stored_target.BASELINE]]
+        ).encode(),
+    }
+
+
+def test_a_baseline_that_was_written_is_compared_with_its_run() -> None:
+    with Sandbox() as sandbox:
+        ended = judged(Case(target="stored", files=contract()), stored_target.STORED, sandbox, Limits(memory=1 << 40))
+        assert isinstance(ended, Ended)
+        assert ended.code == 0
+        assert Path(stored_target.BASELINE).exists()
+
+
+def test_a_baseline_that_was_written_and_cannot_be_read_is_found() -> None:
+    with Sandbox() as sandbox:
+        sandbox.fill({stored_target.BASELINE: b"{}"})
+        ended = Ended(code=2, out="", err=f"error: {stored_target.BASELINE}:1: is not JSON\n")
+        with pytest.raises(Broken, match="a baseline that was written cannot be read"):
+            stored_target.STORED.expect(sandbox, {}, ended)
 
 
 @pytest.mark.parametrize("code", [3, 139, -9, 5])

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from ragcontract.core.run import RunRow
-from ragcontract.github.body import LEVELS, checked, fitting, foot
+from ragcontract.github.body import LEVELS, fitting, foot, when_checked
 from ragcontract.github.context import Context
 from ragcontract.reports.markdown.document import Layout, render
 from ragcontract.reports.report import Report
@@ -116,7 +116,7 @@ def context(event: dict[str, Any] | None = None, **environ: str) -> Context:
 
 
 def test_the_foot_has_the_time_the_run_and_the_commit() -> None:
-    assert foot(context(), checked(None, NOW)) == (
+    assert foot(context(), when_checked(None, NOW)) == (
         "\n<sub>Checked 2026-01-12 03:04 UTC · [run 10](https://github.com/octo/app/actions/runs/100)"
         f" · commit {'5ca1ab1e' * 5}</sub>\n"
     )
@@ -132,7 +132,7 @@ def test_the_foot_names_a_second_attempt() -> None:
 
 
 def test_without_a_run_the_foot_has_the_time_only() -> None:
-    assert foot(Context.from_environ({}), checked(None, NOW)) == "\n<sub>Checked 2026-01-12 03:04 UTC</sub>\n"
+    assert foot(Context.from_environ({}), when_checked(None, NOW)) == "\n<sub>Checked 2026-01-12 03:04 UTC</sub>\n"
 
 
 class Dated(Rows, frozen=True, kw_only=True):
@@ -171,8 +171,8 @@ def with_baseline_of(created_at: str | None) -> Report:
     ],
 )
 def test_the_time_comes_with_how_old_the_baseline_is_by_the_report(created_at: str, reported: str) -> None:
-    assert reported in checked(with_baseline_of(created_at), NOW).replace(":&#8203;", ":").replace("\\-", "-")
+    assert reported in when_checked(with_baseline_of(created_at), NOW).replace(":&#8203;", ":").replace("\\-", "-")
 
 
 def test_a_baseline_without_a_date_has_no_age() -> None:
-    assert "baseline" not in checked(with_baseline_of(None), NOW)
+    assert "baseline" not in when_checked(with_baseline_of(None), NOW)

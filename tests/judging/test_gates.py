@@ -10,7 +10,7 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import config_of
 from ragcontract.core.gate import Gate, Kind, Quantity
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings, Scale
+from ragcontract.core.metric import Family, Metric, MetricSettings, Scale, SwitchedOn
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 from ragcontract.evaluation.aggregates import Aggregates
@@ -108,6 +108,16 @@ def test_a_part_of_a_value_below_0_is_a_part_of_its_size() -> None:
     assert amount_of(relative("rise", 0), -0.25, -0.5) == 0.5
     found = observed(relative("drop", 0.1), Comparison(current=-0.5, current_shared=-0.5, baseline=0.0))
     assert (found.amount, found.why[:32]) == (None, "the baseline's MRR@5 is 0, so a ")
+
+
+def test_a_limit_in_percent_counts_from_the_lowest_value_of_the_scale() -> None:
+    rating = Quantity(key="rating", label="rating", zero=1)  # from 1 to 5: 3 is half of the way
+    drop = Gate(id="limit", location="", quantity=rating, kind="drop", limit=0.1, relative=True)
+    assert amount_of(drop, 2.5, 3) == 0.25
+    assert judged(drop, 0.25).message == "rating fell by 25% of the baseline above 1, allowed drop 10%"
+    rise = Gate(id="limit", location="", quantity=rating, kind="rise", limit=0.1, relative=True)
+    found = observed(rise, Comparison(current=2, current_shared=2, baseline=1))
+    assert found.why == "the baseline's rating is 1, so a relative limit cannot be applied; give the limit in points"
 
 
 def test_a_change_without_shared_queries_is_not_observed() -> None:
@@ -231,7 +241,7 @@ class Waiting:
 
     needs = frozenset({"results"})
     from_ids = True
-    switch = ""
+    switch = SwitchedOn.ALWAYS
     metrics = (Metric(key="seconds", label="Seconds", better="lower", scale=Scale(0, 10), aliases=("wait_at_k",)),)
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:

@@ -24,3 +24,8 @@ def test_a_query_that_expects_no_label_has_no_part_in_it() -> None:
 def test_a_row_without_a_label_cannot_be_judged() -> None:
     found = FAMILY.values(ASKED, RunRow(query_id="q1"))
     assert found == Missing("has no label, which expected_label needs; export the class that the application chose")
+
+
+def test_an_application_that_failed_chose_no_label() -> None:
+    assert FAMILY.values(ASKED, RunRow(query_id="q1", error="timeout")) == (0.0,)
+    assert FAMILY.values(ASKED, RunRow(query_id="q1", error="timeout", label="billing")) == (1.0,)

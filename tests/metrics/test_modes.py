@@ -16,10 +16,10 @@ def families(**answers: str) -> Sequence[Family]:
     return list(modes(MetricSettings(cutoffs=(5,), answers=AnswerSettings(**answers))))  # type: ignore[arg-type]
 
 
-def values(expected: str | None, mode: str | None, **answers: str) -> dict[str, object]:
+def values(expected: str | None, mode: str | None, error: str | None = None, **answers: str) -> dict[str, object]:
     """Return the values of a row by metric; without those that do not apply."""
     answer = ExpectedAnswer(expected_mode=expected) if expected else None  # type: ignore[arg-type]
-    asked, row = query("q1", answer=answer), RunRow(query_id="q1", mode=mode)
+    asked, row = query("q1", answer=answer), RunRow(query_id="q1", mode=mode, error=error)
     found = {family.metrics[0].key: family.values(asked, row) for family in families(**answers)}
     return {key: of if isinstance(of, Missing | Invalid) else of[0] for key, of in found.items() if of != ()}
 
@@ -52,6 +52,12 @@ def test_a_row_without_a_mode_is_as_bad_as_can_be_where_the_config_says_so() -> 
     fails = {"missing_modes": "fail"}
     assert values("abstain", None, **fails) == {"mode_accuracy": 0.0, "false_answer_rate": 1.0}
     assert values("disputed", None, **fails) == {"mode_accuracy": 0.0, "over_refusal_rate": 1.0}
+
+
+def test_an_application_that_failed_is_as_bad_as_can_be() -> None:
+    assert values("abstain", None, "timeout") == {"mode_accuracy": 0.0, "false_answer_rate": 1.0}
+    assert values("disputed", None, "timeout") == {"mode_accuracy": 0.0, "over_refusal_rate": 1.0}
+    assert values("abstain", "abstain", "timeout") == {"mode_accuracy": 1.0, "false_answer_rate": 0.0}
 
 
 @pytest.mark.parametrize("answers", [{}, {"missing_modes": "fail"}])

@@ -111,5 +111,5 @@ def test_without_rapidfuzz_a_distance_is_refused(monkeypatch: pytest.MonkeyPatch
     assert list(family().complaints([])) == []
 
 
-def test_a_reference_without_words_is_not_told_of_each_row_as_well() -> None:
+def test_a_reference_without_words_is_not_reported_for_each_row_as_well() -> None:
     assert family().values(asked("…"), row("x")) == ()

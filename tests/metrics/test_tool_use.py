@@ -53,6 +53,12 @@ def test_a_row_without_tool_calls_is_missing_them_where_the_query_has_a_referenc
     assert set(values(query("q", "a"), None).values()) == {()}
 
 
+def test_an_application_that_failed_called_no_tool_that_it_had_to() -> None:
+    failed = RunRow(query_id="q", results=[], error="timeout")
+    families = tool_use(MetricSettings(cutoffs=(5,)))
+    assert [family.values(asked(ORDER), failed) for family in families] == [(0.0,)] * 6
+
+
 def test_calls_that_are_none_are_reported() -> None:
     [found] = set(values(asked(ORDER), [ORDER, {"nome": "f"}]).values())
     assert isinstance(found, Missing)

@@ -98,6 +98,12 @@ def test_it_counts_and_measures() -> None:
     assert made["cases"][-1]["error"] == "no model"
 
 
+def test_a_secret_that_a_system_returned_is_blanked() -> None:
+    """``document`` looks for it in all that is written."""
+    made = document(case(1, response=Response(metadata={"url": f"https://host/?key={SECRET}"}, error=SECRET)))
+    assert made["cases"][0]["error"] == "***"
+
+
 def test_the_time_of_the_only_question_is_that_of_the_first() -> None:
     assert document(case(3))["latency_ms"] == {"first": 3}
     assert document()["latency_ms"] is None

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,32 @@ def test_a_pipe_whose_reader_has_left_ends_the_stream_only() -> None:
     for event in EVENTS:
         stream(event)
     assert warnings == [f"/dev/fd/{write}: the stream of events ends here (its reader has left); the recording goes on"]
+
+
+def test_a_pipe_that_takes_a_part_gets_the_rest() -> None:
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    stream = stream_of(f"/dev/fd/{write}", answer_chars=1 << 20)
+    text = "x" * 300_000
+    got = bytearray()
+
+    def reader() -> None:
+        while part := os.read(read, 4096):
+            got.extend(part)
+
+    thread = threading.Thread(target=reader)
+    thread.start()
+    for number in range(3):
+        stream(Case(query_id=str(number), repeat=1, attempts=1, ms=1, response=Response(response=text)))
+    stream.close()
+    os.close(write)
+    thread.join()
+    os.close(read)
+    assert [(line["query_id"], line["response"] == text) for line in events(bytes(got))] == [
+        ("0", True),
+        ("1", True),
+        ("2", True),
+    ]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")

@@ -5,14 +5,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
+import yaml
 
 from ragcontract.record.asked import Response
 from ragcontract.record.event_stream import EventStream
 from ragcontract.record.progress_shown import line_of
 from ragcontract.record.watching import Case, Progress
 from scripts.docs import block
+from tests.process import rag_contract
 from tests.record.systems import asked, doc_ids, target_of
 from tests.runner import ROOT
 
@@ -51,6 +54,18 @@ def test_the_object_answers(isolate: bool) -> None:
 @pytest.mark.parametrize(("file", "found"), [("each.yml", "doc_main"), ("serve.yml", "doc_refunds")])
 def test_the_commands_answer(file: str, found: str) -> None:
     assert doc_ids(asked(target_of(Path(), file).system)) == [found]
+
+
+@pytest.mark.parametrize("name", ["record.yml", "each.yml", "serve.yml"])
+def test_the_files_fit_the_schema_that_is_printed(name: str) -> None:
+    schema = json.loads(rag_contract("schema", "record").out)
+    validator = jsonschema.Draft202012Validator(schema)
+    value = yaml.safe_load(Path(name).read_text())
+    assert validator.is_valid(value)
+    assert not validator.is_valid({**value, "pyhton": {}})
+    assert not validator.is_valid({"versions": {"index_version": "7"}})
+    assert not validator.is_valid({"python": {"object": "a:b"}, "command": {"each": ["a"]}})
+    assert not validator.is_valid({"command": {"each": []}})
 
 
 def test_the_line_of_progress_is_what_is_written() -> None:

@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.http.secrets import Secrets
 from ragcontract.record.adapters.command import Each, Serve
 from ragcontract.record.adapters.python_code import PythonCode
 from ragcontract.record.isolated import IsolatedCode
 from ragcontract.record.targets import KINDS
+from tests.process import spawn
 from tests.record.systems import asked, doc_ids, target_of
+from tests.runner import ROOT
 
 TOYS = {**KINDS, "toy": "tests.record.toy_kind"}
 AROUND = {"louder": "tests.record.toy_around"}
@@ -173,6 +176,56 @@ def test_a_secret_in_arguments_is_refused(tmp_path: Path) -> None:
     secrets = Secrets({"TOKEN": "topsecretvalue"})
     (problem,) = refusal("command: {each: [curl, '${secret:TOKEN}']}", tmp_path, secrets=secrets)
     assert "seen by all who list processes; put it under environ" in problem
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"record\.yml: is larger than 1 MiB"):
+        refusal_of_size(bounds.CONFIG + 1, tmp_path)
+    refusal("# " + "x" * (bounds.CONFIG - 2), tmp_path)
+
+
+def refusal_of_size(size: int, folder: Path) -> None:
+    Path("record.yml").write_text("# " + "x" * (size - 2))
+    target_of(folder, "record.yml")
+
+
+def test_a_folder_and_a_damaged_file_are_refused(tmp_path: Path) -> None:
+    Path("folder.yml").mkdir()
+    with pytest.raises(InputError, match=r"folder\.yml: is a folder"):
+        target_of(tmp_path, "folder.yml")
+    Path("record.yml").write_bytes(b"\x1f\x8b\x08broken")
+    with pytest.raises(InputError, match=r"record\.yml: the gzip data is damaged"):
+        target_of(tmp_path, "record.yml")
+
+
+def test_a_module_of_a_kind_that_needs_an_extra_says_so(tmp_path: Path) -> None:
+    """In an interpreter of its own, in which jmespath cannot be imported."""
+    program = """
+import sys
+sys.modules["jmespath"] = None
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.record.system import Surroundings
+from ragcontract.record.target import read_target
+assert read_target("search.py:find", Surroundings()).system.ask  # which needs none
+for fails in (
+    lambda: read_target("search.py:find", Surroundings(doc_id="id")),
+    lambda: read_target("record.yml", Surroundings(), kinds={"needy": "needy"}),
+):
+    try:
+        fails()
+    except InputError as error:
+        print(error)
+"""
+    Path("needy.py").write_text("import jmespath\n")
+    Path("record.yml").write_text("needy: {}")
+    environ = {"PYTHONPATH": f"{ROOT}:{tmp_path}"}
+    ended = spawn(cwd=tmp_path, command=(sys.executable, "-c", program), environ=environ)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines() == [
+        "doc_id: an expression needs jmespath: pip install 'rag-contract[record]'",
+        "this target needs jmespath: pip install 'rag-contract[record]'",
+    ]
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

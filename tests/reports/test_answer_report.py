@@ -142,7 +142,7 @@ def test_a_changed_mode_label_and_tier_are_changes_of_the_contract(
     write_jsonl(golden, [asked("q1", expected_mode="disputed", expected_label="y", tier="core"), other])
     config.write_text(
         "tiers:\n- {name: core, minimum: 0.1}\n- {name: extra, minimum: 0.5}\n"
-        "per_query: {fail_on: pass_rate}\nanswers: {missing_modes: fail}\n"
+        "per_query: {fail_on: pass_rate}\nmissing_scores: zero\nanswers: {missing_modes: fail}\n"
     )
     rag_contract("check", *inputs, "--baseline", baseline, "--report-json", str(out))
     changes = json.loads(out.read_text())["inputs"]["baseline"]["contract_changes"]
@@ -150,7 +150,7 @@ def test_a_changed_mode_label_and_tier_are_changes_of_the_contract(
     assert found == {
         "limits_removed": ["tiers.sanity.minimum"],
         "limits_weakened": ["tiers.extra.minimum"],
-        "settings_weakened": ["per_query.fail_on", "answers.missing_modes"],
+        "settings_weakened": ["per_query.fail_on", "missing_scores", "answers.missing_modes"],
         "rules_changed": ["q1"],
         "tiers_changed": ["q1"],
         "limits_added": ["tiers.core.minimum"],

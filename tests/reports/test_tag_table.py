@@ -52,3 +52,30 @@ def test_tags_without_a_baseline_are_ordered_by_where_they_stand() -> None:
     queries = [query("q1", "A", tags=("good",)), query("q2", "A", tags=("poor",))]
     made = report(queries, {"q1": ["A"], "q2": ["x", "A"]})
     assert [name for name, _ in tags_worst_first(made)] == ["poor", "good"]
+
+
+def test_of_many_metrics_the_table_of_tags_has_those_with_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [f"score_{number}" for number in range(20)]
+    write_jsonl(Path("golden.jsonl"), [golden("q1", "A", tags=["chat"])])
+    write_jsonl(Path("current_run.jsonl"), [run("q1", "A", scores=dict.fromkeys(names, 0.5))])
+    declared = "".join(f"  {name}: {{from: scores}}\n" for name in names)
+    Path("ragcontract.yml").write_text(f"metrics:\n{declared}minimums: {{recall_at_k: 0.5, score_7: 0.5}}\n")
+    ended = rag_contract("check", "--report-html", "report.html")
+    assert ended.code == 0, ended.err
+    written = Path("report.md").read_text()
+    tags = next(table for table in Page(written).tables if table[0][0] == "Tag")
+    assert tags[0] == ["Tag", "Queries", "Recall@5", "score_7"]
+    assert "24 more metrics by tag: in the JSON report." in written
+    assert "24 more metrics by tag: in the JSON report." in Path("report.html").read_text()
+
+
+def test_metrics_that_no_tag_has_a_value_of_are_no_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(Path("golden.jsonl"), [{"id": "q1", "query": "?", "expected_mode": "abstain", "tags": ["chat"]}])
+    write_jsonl(Path("current_run.jsonl"), [{"query_id": "q1", "mode": "abstain"}])
+    assert rag_contract("check").code == 0
+    tags = next(table for table in Page(Path("report.md").read_text()).tables if table[0][0] == "Tag")
+    assert tags[0] == ["Tag", "Queries", "Mode accuracy", "False-answer rate"]

@@ -29,9 +29,9 @@ def decided(folder: Path, asked: Row, answered: Row, config: str = "", plugins: 
 
 
 def broken(folder: Path, asked: Row, answered: Row, config: str = "", **more: Any) -> list[str]:
-    """Return the findings as people read them, each after its status and its rule."""
+    """Return the findings as people read them, without quotation marks, each after its status and its rule."""
     found = decided(folder, asked, answered, config, **more).findings
-    return [f"{one.status} {one.ids[0]}: {sentence(one)}" for one in found]
+    return [f"{one.status} {one.ids[0]}: {sentence(one, marks='')}" for one in found]
 
 
 def refusal(folder: Path, asked: Row, answered: Row, config: str = "", **more: Any) -> list[str]:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from ragcontract.core.finding import sentence
 from tests.builders import Row
-from tests.rules.answers import broken, refusal, rule, says
+from tests.rules.answers import broken, decided, refusal, rule, says
 
 ASKED = rule("max_chars", value=100)
 
@@ -61,3 +62,42 @@ def test_it_can_be_turned_off(tmp_path: Path) -> None:
 
 def test_a_row_about_documents_needs_no_answer(tmp_path: Path) -> None:
     assert broken(tmp_path, {"relevant_doc_ids": []}, {"results": []}) == []
+
+
+TEXTS: Row = {"answer_must_include": ["30 days"], "required_elements": ["delivery"]}
+
+
+@pytest.mark.parametrize(
+    ("answered", "found"),
+    [(says(None), "null"), (says(" "), "an empty response"), ({"error": "down"}, "the error down")],
+)
+def test_without_an_answer_there_is_one_finding_for_all_that_it_lacks(
+    answered: Row, found: str, tmp_path: Path
+) -> None:
+    kinds: list[Row] = [{"type": "must_refuse"}, {"type": "must_cite"}, {"type": "max_chars", "value": 9}]
+    kinds += [{"type": "json_schema", "schema": True}, {"type": "regex_must_match", "pattern": "x"}]
+    asked = TEXTS | {"rules": kinds}
+    assert broken(tmp_path, asked, answered) == [f"fail answered: expected an answer; found: {found}"]
+    [finding] = decided(tmp_path, asked, answered).findings
+    of_rules = ("must_refuse", "must_cite", "json_schema", "regex_must_match")
+    assert finding.ids == ("answered", *of_rules, "answer_must_include", "required_elements")
+
+
+def test_an_error_is_one_finding_also_for_the_mode_and_the_tools_that_it_prevented(tmp_path: Path) -> None:
+    asked = TEXTS | {"expected_mode": "trustworthy", "rules": [{"type": "must_call_tool", "tool": "get_order"}]}
+    assert broken(tmp_path, asked, {"error": "down"}) == ["fail answered: expected an answer; found: the error down"]
+
+
+def test_each_turn_without_an_answer_is_a_finding(tmp_path: Path) -> None:
+    turns = [{"query": "Hello?", **TEXTS}, {"query": "And?", **TEXTS}]
+    said = [{"role": "user", "content": "Hello?"}, {"role": "user", "content": "And?"}]
+    assert broken(tmp_path, {"turns": turns}, {"messages": said}) == [
+        "fail answered: expected in turn 1 (messages[0]): an answer; found: null",
+        "fail answered: expected in turn 2 (messages[1]): an answer; found: null",
+    ]
+
+
+def test_what_was_answered_is_in_quotation_marks_except_where_it_has_a_style(tmp_path: Path) -> None:
+    [finding] = decided(tmp_path, TEXTS, says("Soon after delivery.")).findings
+    assert sentence(finding) == 'expected 30 days; found: "Soon after delivery."'
+    assert sentence(finding, "`{}`".format, marks="") == "expected `30 days`; found: `Soon after delivery.`"

@@ -141,7 +141,9 @@ for _ in range(101):
         (MustCallTool(tool="f", arguments={"a": {"regex": "x", "flags": "i"}}), ("arguments", "a", "flags"), "unknown"),
     ],
 )
-def test_what_is_wrong_with_a_rule_is_told_with_its_path(rule: OneTool, path: tuple[str, ...], message: str) -> None:
+def test_what_is_wrong_with_a_rule_is_reported_with_its_path(
+    rule: OneTool, path: tuple[str, ...], message: str
+) -> None:
     [(found, why)] = rule.faults()
     assert found == path
     assert message in why

@@ -115,12 +115,15 @@ ASKED = rule("custom", plugin="Polite", options={"tone": "kind"})
 def test_a_plugin_decides(tmp_path: Path) -> None:
     plugin = Polite()
     calls = [{"function": {"name": "look", "arguments": '{"a": 1}'}}, {"name": "wait", "args": {"s": 2}}]
+    calls += [{"tool": "go", "input_parameters": {"to": "x"}}, {"name": "stop", "arguments": "none"}]
     assert broken(tmp_path, ASKED, says("please", tool_calls=calls), plugins=(plugin,)) == []
     assert plugin.seen[0] == (
         "please",
         [
             {"name": "look", "tool": "look", "arguments": {"a": 1}, "args": {"a": 1}},
             {"name": "wait", "tool": "wait", "arguments": {"s": 2}, "args": {"s": 2}},
+            {"name": "go", "tool": "go", "arguments": {"to": "x"}, "args": {"to": "x"}},
+            {"name": "stop", "tool": "stop", "arguments": {}, "args": {}},
         ],
         {"type": "custom", "plugin": "Polite", "tone": "kind"},
     )

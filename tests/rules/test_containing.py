@@ -22,7 +22,7 @@ ANSWER = "You have **30\u00a0days** from delivery.\nAsk for No refund."
         (rule("must_contain", value="30 Days", ignore_case=False), ["must_contain: expected 30 Days"]),
         (rule("must_contain", value=["30 days", "x", "z"]), ["must_contain: expected x, z"]),
         (rule("must_contain", any=["x", "z"]), ["must_contain: expected any of x, z"]),
-        ({"answer_must_include": ["30 days", "x"]}, ["must_contain: expected x"]),
+        ({"answer_must_include": ["30 days", "x"]}, ["answer_must_include: expected x"]),
         (rule("regex_must_match", pattern=r"\d+\s+days"), []),
         (rule("regex_must_match", pattern="days.*refund", dot_all=True), []),
         (rule("regex_must_match", pattern="days.*refund"), ["regex_must_match: expected a match of days.*refund"]),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ragcontract.core.answer_settings import AnswerSettings
+from ragcontract.core.phrase import render
 from ragcontract.core.rule import RowContext, RuleSettings
 from ragcontract.core.run import RunRow
 from ragcontract.rules.expected_mode import ExpectedMode
@@ -47,3 +48,12 @@ def test_a_missing_mode_breaks_it_where_the_config_says_so() -> None:
     assert RULE.lacking(ASKED, row("ABSTAIN"), fails) is not None
     (violation,) = RULE.violations(ASKED, row(None), fails)
     assert violation.found == ("no mode",)
+
+
+@pytest.mark.parametrize(("error", "found"), [("timeout", 'the error "timeout"'), (" ", "an error")])
+def test_an_application_that_failed_answered_in_no_mode(error: str, found: str) -> None:
+    failed = RunRow(query_id="q1", error=error)
+    assert RULE.lacking(ASKED, failed, context()) is None
+    (violation,) = RULE.violations(ASKED, failed, context())
+    assert render(violation.found) == found
+    assert not list(RULE.violations(ASKED, RunRow(query_id="q1", mode="abstain", error=error), context()))

@@ -11,7 +11,15 @@ from ragcontract.core.phrase import Name, render
 from ragcontract.core.rule import RuleSettings, Violation
 from ragcontract.judging.unjudgeable import unjudgeable
 from ragcontract.judging.violations import violations_of
-from ragcontract.rules.ranks import NOT_THERE, ForbiddenDocs, MustInclude, RankRules, located, may_be_violated, within
+from ragcontract.rules.ranks import (
+    ABSENT,
+    ForbiddenDocs,
+    MustInclude,
+    RankRules,
+    located,
+    may_be_violated,
+    within,
+)
 from ragcontract.statistics.repeats import averaged
 from tests.records import evaluate, query, score_query
 
@@ -228,7 +236,7 @@ def test_where_a_document_was() -> None:
     assert located("A", {"A": 4}, 5, before={"A": 1}) == ("rank 4 (was rank 1)",)
     assert located("A", {"A": 4}, 5, before={"A": None}) == ("rank 4 (was missing)",)
     assert located("A", {}, 5, before={}) == ("missing from top 5 (was missing too)",)
-    assert located("F", {"F": 2}, 5, before={}, absent=NOT_THERE) == ("rank 2 (was not there)",)
+    assert located("F", {"F": 2}, 5, before={}, absent=ABSENT["forbidden"]) == ("rank 2 (was not there)",)
 
 
 def test_several_documents_are_named() -> None:

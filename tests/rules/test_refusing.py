@@ -58,3 +58,47 @@ def test_a_warning_does_not_fail_the_check(tmp_path: Path) -> None:
     both = {"rules": [{"type": "must_refuse"}, {"type": "max_chars", "value": 3}]}
     assert {one.status for one in decided(tmp_path, both, ANSWER).findings} == {"warn", "fail"}
     assert decided(tmp_path, both, ANSWER).verdict == "fail"
+
+
+REFUSE, DO_NOT = {"type": "must_refuse"}, {"type": "must_not_refuse"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"rules": [REFUSE, DO_NOT]},
+        {"turns": [{"query": "Hello?", "rules": [REFUSE, DO_NOT]}]},
+        {"turns": [{"query": "Hello?"}], "rules": [{**REFUSE, "in": "each"}, {**DO_NOT, "in": "any"}]},
+        {"turns": [{"query": "Hello?"}], "rules": [{**REFUSE, "in": "last"}, {**DO_NOT, "in": "last"}]},
+        {"turns": [{"query": "Hello?"}], "rules": [REFUSE, DO_NOT]},
+    ],
+)
+def test_no_answer_is_a_refusal_and_none(fields: Row, tmp_path: Path) -> None:
+    [problem] = refusal(tmp_path, fields, says("No."))
+    assert problem.endswith("rules[1]: must_not_refuse contradicts must_refuse in rules[0]; take one of them out")
+
+
+def test_one_turn_may_refuse_and_another_one_answer(tmp_path: Path) -> None:
+    turns = [{"query": "Hello?"}, {"query": "What does the director earn?"}]
+    said = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Hello!"}]
+    said += [{"role": "user", "content": "The director?"}, {"role": "assistant", "refusal": "No."}]
+    rules = [{**REFUSE, "in": "last"}, {**DO_NOT, "in": "any"}]
+    assert broken(tmp_path, {"turns": turns, "rules": rules}, {"messages": said}) == []
+
+
+def test_who_must_abstain_must_not_also_answer(tmp_path: Path) -> None:
+    asked = {"expected_mode": "abstain", "rules": [DO_NOT]}
+    assert refusal(tmp_path, asked, says("No.", mode="abstain")) == [
+        "golden.jsonl:1: rules[0]: must_not_refuse contradicts expected_mode, abstain; take one of them out"
+    ]
+
+
+def test_only_phrases_of_which_there_are_none_would_find_no_refusal(tmp_path: Path) -> None:
+    problem = (
+        "ragcontract.yml:1: answers.only_these: needs refusal_phrases: without any, no text would be a refusal; "
+        "name them, or leave it out"
+    )
+    config = "answers: {only_these: true}\n"
+    assert refusal(tmp_path, {"rules": [REFUSE]}, says("No."), config) == [problem]
+    config = "answers: {only_these: true, refusal_phrases: ['No.']}\n"
+    assert broken(tmp_path, {"rules": [REFUSE]}, says("No."), config) == []

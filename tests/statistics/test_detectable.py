@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragcontract.core.metric import Metric, Scale
 from ragcontract.statistics.detectable import detectable, round_up
-from ragcontract.statistics.significance import paired
+from tests.statistics.paired_runs import paired
 
 HIT = ([1.0, 0.0], [0.85, 0.15])
 RANKS = ([1.0, 0.5, 1 / 3, 0.25, 0.2, 0.0], [0.6, 0.12, 0.06, 0.04, 0.03, 0.15])

@@ -19,8 +19,8 @@ from ragcontract.statistics.significance import (
     fewest_changed,
     holm,
     noise,
-    paired,
 )
+from tests.statistics.paired_runs import paired
 from tests.work import work
 
 VALUES = (0.0, 0.2, 0.25, 1 / 3, 0.5, 2 / 3, 1.0)

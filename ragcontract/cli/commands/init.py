@@ -99,7 +99,7 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, answers
     workflow = workflow_file(Path())
     wanted = [defaults.GOLDEN, config, workflow.path, *([CANDIDATES] if from_run else [])]
     asked_for = {*([defaults.GOLDEN] if questions is not None else []), *([CANDIDATES] if from_run else [])}
-    kept = _existing(wanted, asked_for, force=force)
+    unchanged = _existing(wanted, asked_for, force=force)
     asked = _asked(questions, from_run, top, [EXAMPLE, UNANSWERED] if answers else [EXAMPLE])
     contents = {
         defaults.GOLDEN: golden_file(asked.questions, answers=answers),
@@ -109,13 +109,15 @@ def command(*, questions: str | None, from_run: Sequence[str], top: int, answers
         ),
         CANDIDATES: asked.candidates or "",
     }
-    _write({name: contents[name] for name in wanted if name not in kept}, from_run)
+    _write({name: contents[name] for name in wanted if name not in unchanged}, from_run)
     if asked.repeated:
         repeated = f"{count(asked.repeated, 'question')} left out, the same as another but for case, space or a stop"
         warn([f"{questions}: {repeated}"])
     for name in wanted:
-        what = f" ({count(len(asked.questions), 'question')})" if name == defaults.GOLDEN and name not in kept else ""
-        say(f"{'kept' if name in kept else 'wrote'} {visible(name)}{what}\n")
+        what = (
+            f" ({count(len(asked.questions), 'question')})" if name == defaults.GOLDEN and name not in unchanged else ""
+        )
+        say(f"{'kept' if name in unchanged else 'wrote'} {visible(name)}{what}\n")
     steps = ANSWERS + THEN_ANSWERS if answers else (TICK if from_run else EXPORT) + THEN
     say(steps.format(config=config, workflow=visible(workflow.path)))
     return ExitCode.PASS

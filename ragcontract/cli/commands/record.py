@@ -32,8 +32,8 @@ NAMES = {"versions": "set", "secrets": "secret"}
 SHOWN = ("stream_answer_chars", "progress_every_seconds")
 
 
-def _several(option: str, name: str, help_text: str) -> Decorate:
-    return click.option(option, name, multiple=True, metavar=f"{option[2:].upper()}…", help=help_text)
+def _several(option: str, name: str, metavar: str, help_text: str) -> Decorate:
+    return click.option(option, name, multiple=True, metavar=f"{metavar}…", help=help_text)
 
 
 @click.command("record")
@@ -55,8 +55,8 @@ def _several(option: str, name: str, help_text: str) -> Decorate:
 )
 @click.option("--repeats", type=int, default=1, metavar="N", help="Ask everything so many times, round by round. [1]")
 @click.option("--warmup", type=int, default=0, metavar="N", help="First ask so many questions that do not count. [0]")
-@_several("--tag", "tags", "Ask only the questions with this tag; several add up. [all questions]")
-@_several("--query", "queries", "Ask only the question with this id; several add up. [all questions]")
+@_several("--tag", "tags", "TAG", "Ask only the questions with this tag; several add up. [all questions]")
+@_several("--query", "queries", "ID", "Ask only the question with this id; several add up. [all questions]")
 @click.option("--limit", type=int, metavar="N", help="Ask only the first so many of these questions. [all]")
 @click.option(
     "--on-failure",
@@ -73,7 +73,10 @@ def _several(option: str, name: str, help_text: str) -> Decorate:
     "--doc-id", metavar="EXPR", help="Where a result names its document: JMESPath over id, metadata and text."
 )
 @_several(
-    "--secret", "secrets", "An environment variable that the target may use as ${secret:NAME}; repeatable. [none]"
+    "--secret",
+    "secrets",
+    "NAME",
+    "An environment variable that the target may use as ${secret:NAME}; repeatable. [none]",
 )
 @click.option("--offline", is_flag=True, help="Download nothing to prepare the target.")
 @click.option("--isolate", is_flag=True, help="Run Python code in a process of its own, which can be stopped.")

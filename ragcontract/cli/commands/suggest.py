@@ -119,7 +119,7 @@ def suggestions(evaluations: Sequence[Evaluation]) -> dict[Metric, Detectable]:
 def render(found: Suggestions, *, runs: int, config_file: ConfigFile = NO_CONFIG) -> str:
     """Render the table, its explanation, and a configuration to start from, or to add to the existing one."""
     cutoffs = sorted({metric.k for metric in found if metric.k is not None}, reverse=True)
-    largest = {metric: one for metric, one in found.items() if metric.k in {None, cutoffs[0]}}
+    largest = {metric: one for metric, one in found.items() if metric.k in {None, *cutoffs[:1]}}
     parts = [_table(found), _explained(largest, runs), _config(largest, cutoffs, config_file)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
@@ -147,7 +147,7 @@ def _explained(found: Suggestions, runs: int) -> Iterator[str]:
 def _config(found: Suggestions, k: Sequence[int], config_file: ConfigFile) -> Iterator[str]:
     """Yield the configuration; pasted at the end of the existing one, it repeats no key without saying so."""
     limited = {metric: one for metric, one in found.items() if metric.suggested}
-    has_k = config_file.locations.of("k") and config_file.config.cutoffs == tuple(k)
+    has_k = not k or (config_file.locations.of("k") and config_file.config.cutoffs == tuple(k))
     keys = {"k": not has_k, "fail_on": True} | {name: any(_of(limited, better)) for name, better in BOUNDS.items()}
     there = [f"{name} ({where})" for name in keys if keys[name] and (where := config_file.locations.of(name))]
     if there:

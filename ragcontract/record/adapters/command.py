@@ -17,7 +17,8 @@ from ragcontract.record.document_ids import DocumentIds
 from ragcontract.record.exceptions import blanked
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.once import Programs
-from ragcontract.record.serving import Program, Serving
+from ragcontract.record.program import Program
+from ragcontract.record.serving import Serving
 from ragcontract.record.system import Surroundings, System
 from ragcontract.record.wire import question, response_in
 

@@ -10,6 +10,7 @@ from ragcontract.core.numbers import count, signed
 from ragcontract.judging.gates import COMPARING, GateReport
 from ragcontract.reports.html.page_text import Badge, badge, shown
 from ragcontract.reports.html.scale import of_scale
+from ragcontract.reports.limit_text import whole_of
 from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.report import MetricReport, Report
 
@@ -30,9 +31,9 @@ class Bar(Struct, frozen=True, kw_only=True):
     """
 
     now: str
-    before: str | None
-    limits: Sequence[str]
-    interval: tuple[str, str] | None
+    before: str | None = None
+    limits: Sequence[str] = ()
+    interval: tuple[str, str] | None = None
 
 
 class Card(Struct, frozen=True, kw_only=True):
@@ -137,16 +138,17 @@ def _bar(row: Row) -> Bar | None:
 def _marks(gates: Sequence[GateReport], metric: MetricReport) -> Iterable[str]:
     """Yield the positions of the limits that are on the scale."""
     for gate in gates:
-        worst = _worst_allowed(gate, metric.baseline)
+        worst = _worst_allowed(gate, metric)
         if worst is not None and metric.scale.low <= worst <= metric.scale.high:
             yield of_scale(worst, metric.scale) or ""
 
 
-def _worst_allowed(gate: GateReport, before: float | None) -> float | None:
+def _worst_allowed(gate: GateReport, metric: MetricReport) -> float | None:
     """Return the worst value that a limit allows; None if that depends on a baseline value that there is not."""
     if gate.kind not in COMPARING:
         return gate.limit
-    if before is None:
+    before, whole = metric.baseline, whole_of(metric)
+    if before is None or whole is None:
         return None
-    allowed = gate.limit * abs(before) if gate.kind.startswith("relative") else gate.limit
+    allowed = gate.limit * whole if gate.kind.startswith("relative") else gate.limit
     return before - allowed if gate.kind.endswith("drop") else before + allowed

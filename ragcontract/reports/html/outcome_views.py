@@ -7,9 +7,10 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.numbers import percent
 from ragcontract.reports.answer_report import TierReport
+from ragcontract.reports.html.cards import Bar
 from ragcontract.reports.html.page_text import Badge, badge, shown
 from ragcontract.reports.html.scale import of_share
-from ragcontract.reports.outcome_tables import MatrixCell, minimum, mode_matrix, rate, tiers_of
+from ragcontract.reports.outcome_tables import Matrix, MatrixCell, MatrixLine, minimum, mode_matrix, rate, tiers_of
 from ragcontract.reports.report import Report
 
 HEATS = 5  # shades; page.css has a class for each
@@ -25,47 +26,30 @@ class HeatCell(Struct, frozen=True, kw_only=True):
     sign: str
 
 
-class HeatLine(Struct, frozen=True, kw_only=True):
-    """An expected mode with its cells and its recall."""
-
-    name: str
-    cells: Sequence[HeatCell]
-    recall: str
-
-
-class Heat(Struct, frozen=True, kw_only=True):
-    """The matrix of modes."""
-
-    title: str
-    columns: Sequence[str]
-    lines: Sequence[HeatLine]
-    precision: Sequence[str]
-
-
 class TierRow(Struct, frozen=True, kw_only=True):
-    """One tier; ``bar`` and ``limit`` are percentages, None without a value."""
+    """One tier; ``bar`` is None without a pass rate."""
 
     name: str
     badge: Badge
     rate: str
-    bar: str | None
-    limit: str | None
+    bar: Bar | None
     facts: Sequence[str]
 
 
-def heat(report: Report) -> Heat | None:
-    """Return the matrix of modes; None if no query expects one."""
+def heat(report: Report) -> Matrix[HeatCell] | None:
+    """Return the matrix of modes with its shades; None if no query expects one."""
     matrix = mode_matrix(report)
     if matrix is None:
         return None
-    return Heat(
+    return Matrix(
         title=matrix.title,
         columns=[shown(name, bounds.HTML_NAME) for name in matrix.columns],
         lines=[
-            HeatLine(name=shown(one.name, bounds.HTML_NAME), cells=list(map(_cell, one.cells)), recall=one.recall)
+            MatrixLine(name=shown(one.name, bounds.HTML_NAME), cells=list(map(_cell, one.cells)), recall=one.recall)
             for one in matrix.lines
         ],
         precision=matrix.precision,
+        compared=matrix.compared,
     )
 
 
@@ -93,11 +77,11 @@ def _tier(tier: TierReport) -> TierRow:
         f"gates {gates}{more}" if gates else "",
         shown(tier.skipped, bounds.HTML_REASON) if tier.skipped else "",
     ]
+    now, limit = of_share(tier.rate), of_share(tier.minimum)
     return TierRow(
         name=shown(tier.name, bounds.HTML_ID),
         badge=badge(tier.status),
         rate=rate(tier),
-        bar=of_share(tier.rate),
-        limit=of_share(tier.minimum),
+        bar=None if now is None else Bar(now=now, limits=[] if limit is None else [limit]),
         facts=list(filter(None, facts)),
     )

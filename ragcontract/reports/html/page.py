@@ -23,10 +23,11 @@ from ragcontract.reports.headline import headline_phrase, shared_note, subject
 from ragcontract.reports.html import data
 from ragcontract.reports.html.cards import Cards, cards
 from ragcontract.reports.html.extras import Fold, folds
-from ragcontract.reports.html.outcome_views import Heat, TierRow, heat, tier_rows
+from ragcontract.reports.html.outcome_views import HeatCell, TierRow, heat, tier_rows
 from ragcontract.reports.html.page_text import Part, note, sentence, shown, with_code
 from ragcontract.reports.html.query_rows import Queries, queries
 from ragcontract.reports.html.tags import Tags, tags
+from ragcontract.reports.outcome_tables import Matrix
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.reports.scope_note import scope_phrase
@@ -54,7 +55,7 @@ class Page(Struct, frozen=True, kw_only=True):
     cards: Cards
     notes: Sequence[str]
     tiers: Sequence[TierRow]
-    heat: Heat | None
+    heat: Matrix[HeatCell] | None
     tags: Tags | None
     queries: Queries
     folds: Sequence[Fold]

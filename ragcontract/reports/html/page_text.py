@@ -52,8 +52,8 @@ def shown(text: str, length: int = bounds.HTML_TEXT) -> str:
 
 def lines(text: str) -> str:
     """Return a text of several lines; control characters are visible, and line breaks beyond the first forty."""
-    kept = text.replace("\r\n", "\n").split("\n", bounds.HTML_SAID_LINES - 1)
-    return "\n".join(map(visible, kept))
+    first_lines = text.replace("\r\n", "\n").split("\n", bounds.HTML_SAID_LINES - 1)
+    return "\n".join(map(visible, first_lines))
 
 
 def code(name: str) -> Part:
@@ -68,7 +68,11 @@ def note(text: str | None) -> Sequence[str]:
 
 def sentence(phrase: Phrase, length: int = bounds.HTML_NAME) -> list[Part]:
     """Return the parts of a phrase; names have their own style and are shortened to ``length`` characters."""
-    return [Part(shown(part.name, length), "name") if isinstance(part, Name) else Part(shown(part)) for part in phrase]
+    return [Part(_name(part, length), "name") if isinstance(part, Name) else Part(shown(part)) for part in phrase]
+
+
+def _name(part: Name, length: int) -> str:
+    return f'"{shown(part.name, length)}"' if part.quoted else shown(part.name, length)
 
 
 def with_code(phrase: Phrase) -> list[Part]:

@@ -8,9 +8,15 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, signed
 from ragcontract.reports.html.page_text import shown
 from ragcontract.reports.html.scale import of_scale
-from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import MetricReport, Report, TagReport
-from ragcontract.reports.tag_table import tag_changes, tag_mean, tag_size, tags_worst_first
+from ragcontract.reports.tag_table import (
+    tag_changes,
+    tag_mean,
+    tag_metrics,
+    tag_metrics_note,
+    tag_size,
+    tags_worst_first,
+)
 
 DIGITS = 3
 
@@ -38,13 +44,17 @@ class TagRow(Struct, frozen=True, kw_only=True):
 
 
 class Tags(Struct, frozen=True, kw_only=True):
-    """The table: metric labels, the first tags, further tags folded; ``rest`` counts the omitted ones."""
+    """The table: metric labels, the first tags, further tags folded.
+
+    ``rest`` and ``note`` count the omitted tags and metrics.
+    """
 
     labels: Sequence[str]
     open: Sequence[TagRow]
     title: str
     folded: Sequence[TagRow]
     rest: str
+    note: str
 
 
 def tags(report: Report) -> Tags | None:
@@ -52,7 +62,7 @@ def tags(report: Report) -> Tags | None:
     if not report.tags:
         return None
     numbers = {name: number for number, name in enumerate(report.tags)}
-    metrics = at_largest_k(report)
+    metrics = tag_metrics(report)
     worst = tags_worst_first(report)
     rows = [
         TagRow(
@@ -69,6 +79,7 @@ def tags(report: Report) -> Tags | None:
         title=count(len(worst) - bounds.HTML_OPEN_TAGS, "more tag"),
         folded=rows[bounds.HTML_OPEN_TAGS :],
         rest=f"… and {count(len(worst) - bounds.HTML_TAGS, 'more tag')}." if worst[bounds.HTML_TAGS :] else "",
+        note=tag_metrics_note(report),
     )
 
 

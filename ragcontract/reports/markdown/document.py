@@ -145,6 +145,6 @@ def _of_broken(report: Report, failing: int) -> str:
 def _broken_rules(query: QueryReport, findings: FindingsByQuery) -> str:
     """Return what was expected and what was found, one line per finding; one column, so that a phone shows both."""
     return "<br>".join(
-        f"{say((*finding.expected, ': '), code, inline)}<b>{say(finding.found, code, inline)}</b>"
+        f"{say((*finding.expected, ': '), code, inline)}<b>{say(finding.found, code, inline, marks='')}</b>"
         for finding in findings.failing(query.id)
     )

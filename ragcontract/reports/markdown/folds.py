@@ -18,7 +18,14 @@ from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank
 from ragcontract.reports.report import QueryReport, Report, TagReport
 from ragcontract.reports.report_inputs import BaselineInput, GoldenInput, RunInput
 from ragcontract.reports.score_reasons import REASONS, score_reasons
-from ragcontract.reports.tag_table import tag_changes, tag_mean, tag_size, tags_worst_first
+from ragcontract.reports.tag_table import (
+    tag_changes,
+    tag_mean,
+    tag_metrics,
+    tag_metrics_note,
+    tag_size,
+    tags_worst_first,
+)
 
 TAG_DIGITS = 3
 ALPHA = 0.05  # for the stars in the table of tags
@@ -45,7 +52,7 @@ def _score_reasons(report: Report) -> list[str]:
 def _tolerated(report: Report, max_rows: int) -> list[str]:
     findings = FindingsByQuery(report)
     gates = [
-        [code(finding.ids[0]), sentence(finding, code, inline), line(finding.why.removeprefix("waived "))]
+        [code(finding.ids[0]), sentence(finding, code, inline, marks=""), line(finding.why.removeprefix("waived "))]
         for finding in waived_gates(report)
     ]
     queries = tolerated_queries(report)
@@ -55,7 +62,9 @@ def _tolerated(report: Report, max_rows: int) -> list[str]:
     def row_of(item: list[str] | QueryReport) -> list[str]:
         if isinstance(item, list):
             return item
-        tolerated = [render((*one.expected, ": ", *one.found), code, inline) for one in findings.tolerated(item.id)]
+        tolerated = [
+            render((*one.expected, ": ", *one.found), code, inline, marks="") for one in findings.tolerated(item.id)
+        ]
         return [query_cell(item), "; ".join(tolerated), line(findings.why_tolerated(item.id))]
 
     def as_table(items: Sequence[list[str] | QueryReport]) -> str:
@@ -106,7 +115,7 @@ def _moved(item: RankChange, report: Report) -> list[str]:
 def _tags(report: Report, max_rows: int) -> list[str]:
     if not report.tags:
         return []
-    metrics = at_largest_k(report)
+    metrics = tag_metrics(report)
 
     def as_table(tags: Sequence[tuple[str, TagReport]]) -> str:
         labels = [text(metric.label) for metric in metrics.values()]
@@ -118,6 +127,7 @@ def _tags(report: Report, max_rows: int) -> list[str]:
         notes.append("In brackets the change since the baseline. Both are over the queries that both sides have.")
     if any(p <= ALPHA for tag in report.tags.values() for p in tag.p_values.values()):
         notes[0] += " With a star: a drop that chance does not explain, among all tags (Benjamini-Hochberg, 5 %)."
+    notes += filter(None, [tag_metrics_note(report)])
     return [fold(count(len(report.tags), "tag"), *cut(tags_worst_first(report), max_rows, "tag", as_table), *notes)]
 
 

@@ -4,22 +4,44 @@ A kind is made as a value, so that mutations know its structure; :mod:`.encoding
 A kind without structure is made as text.
 """
 
-import csv
-import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from ragcontract.contract.golden_row import ANSWER_FIELDS, OPTIONS
+from tests.fuzz.generate.answer_limits import judge_answers, leave_out_answers
 from tests.fuzz.generate.by_schema import fitting, schema, value
-from tests.fuzz.generate.values import DATES, Maker
+from tests.fuzz.generate.expected_answers import SCORES, expected_answer
+from tests.fuzz.generate.other_tools import (
+    Kind,
+    columns,
+    deepeval,
+    document_of,
+    fitz_gov,
+    grade_of,
+    inspect_log,
+    promptfoo,
+    query_of,
+    ragas_scores,
+    samples,
+    score_table,
+    table,
+    ticked,
+)
+from tests.fuzz.generate.said import check, said, score
+from tests.fuzz.generate.values import DATES, Maker, question
 from tests.records import rendered
 from tests.reports.everything import everything
 
-Kind = Callable[[Maker], Any]
 SHA = "5ca1ab1e" * 5
 OWN = "github-actions[bot]"
 LABEL = "accepted"
+OF_ANY = frozenset({"id", "query", "tags", "weight", "severity", "metadata"})  # fields of any golden row
+SAID = frozenset(
+    {"response", "error", "retrieved_contexts", "tool_calls", "messages", "mode", "label", "refusal", "finish_reason"}
+    | {"scores", "checks"}
+)
 
 
 def golden(maker: Maker) -> list[Any]:
@@ -35,16 +57,29 @@ def golden(maker: Maker) -> list[Any]:
             relevant = row.setdefault("relevant_doc_ids", maker.some(maker.documents, 3))
         if not relevant and not maker.chance(maker.oddness):
             row.pop("must_rank_at_most", None)
+        if not maker.chance(maker.oddness / 5):  # seldom, fields of any content that the schema has
+            row = _about_answers(maker, row)
         rows.append(row)
+    for number, tier in enumerate(maker.tiers if maker.about_answers else ()):  # a tier has a query with a rule
+        row = rows[number % len(rows)]
+        row |= {"tier": tier} | ({} if "turns" in row else {"rules": [{"type": "must_not_refuse"}]})
     if maker.chance(0.8):  # of limits on a tag, at least one query has it
         for row in rows if maker.grown == "tags" else rows[:1]:
             row["tags"] = [str(tag) for tag in maker.tags]
     return rows
 
 
-def question(query_id: str | int) -> str:
-    """Return the question of a query, which is the same in all files of a case."""
-    return f"What about {query_id}?"
+def _about_answers(maker: Maker, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a golden row with what it expects of its answer, if the case is about answers; some name no documents."""
+    row = {name: one for name, one in row.items() if name not in (*ANSWER_FIELDS, *OPTIONS)}
+    forbidden, relevant = row.get("forbidden_doc_ids") or (), row["relevant_doc_ids"]
+    if not maker.chance(maker.oddness):
+        row["forbidden_doc_ids"] = [one for one in forbidden if str(one) not in map(str, relevant)]
+    if not maker.about_answers:
+        return row
+    if maker.chance(0.2):
+        row = {name: one for name, one in row.items() if name in OF_ANY}
+    return row | (expected_answer(maker, row["id"]) if maker.chance(0.9) or "relevant_doc_ids" not in row else {})
 
 
 def run(maker: Maker) -> list[Any]:
@@ -58,7 +93,10 @@ def run(maker: Maker) -> list[Any]:
 
 def scores(maker: Maker) -> list[Any]:
     """Return the rows of a scores file that covers the golden queries."""
-    return [fitting(maker, "scores") | {"query_id": query_id} for query_id in maker.queries]
+    rows: list[Any] = [fitting(maker, "scores") | {"query_id": query_id} for query_id in maker.queries]
+    if maker.scores_apart:
+        rows = [row | {"scores": {SCORES[1]: score(maker)}, "checks": {"apart": check(maker)}} for row in rows]
+    return rows
 
 
 def run_row(maker: Maker, query_id: str | int) -> dict[str, Any]:
@@ -68,7 +106,9 @@ def run_row(maker: Maker, query_id: str | int) -> dict[str, Any]:
     results = [value(maker, definitions["Result"], definitions, "", 1) for _ in range(maker.random.randint(0, 6))]
     if maker.grown == "documents":
         results = [{"doc_id": doc_id} for doc_id in maker.some(maker.documents, 0)]
-    return row | {"query_id": query_id, "results": results}
+    if not maker.chance(maker.oddness / 5):
+        row = {name: one for name, one in row.items() if name not in SAID}
+    return row | {"query_id": query_id, "results": results} | (said(maker, query_id) if maker.about_answers else {})
 
 
 def baseline(maker: Maker) -> dict[str, Any]:
@@ -90,6 +130,13 @@ def config(maker: Maker) -> dict[str, Any]:
     }
     if maker.chance(0.8):
         made["missing_queries"] = "zero"
+    if not maker.chance(maker.oddness / 3):
+        leave_out_answers(maker, made)
+    if maker.about_answers:
+        judge_answers(maker, made)
+    answers = made.get("answers") or {}
+    if not answers.get("refusal_phrases") and not maker.chance(maker.oddness):
+        answers.pop("only_these", None)  # it needs them
     if maker.grown == "tags":
         made["tags"] = {str(tag): {"minimums": {"mrr_at_k": maker.number()}} for tag in maker.tags}
     if maker.grown == "waivers":
@@ -238,66 +285,6 @@ def answer(maker: Maker) -> dict[str, Any]:
     return made | {"body": maker.pick(bodies)}
 
 
-def columns(*fields: Callable[[Maker], object], between: str = " ", head: str = "") -> Kind:
-    """Return a kind whose lines have these columns."""
-
-    def make(maker: Maker) -> str:
-        rows = range(maker.pick((1, 2, 5, 20)))
-        return head + "".join(between.join(str(field(maker)) for field in fields) + "\n" for _ in rows)
-
-    return make
-
-
-def _query(maker: Maker) -> object:
-    return maker.pick(maker.queries)
-
-
-def _document(maker: Maker) -> object:
-    return maker.pick(maker.documents)
-
-
-def _grade(maker: Maker) -> object:
-    return maker.pick((-1, "1.0", "x", 10**10)) if maker.chance(0.05) else maker.pick((0, 1, 1, 2))
-
-
-def samples(maker: Maker) -> list[Any]:
-    """Return samples of ragas."""
-    return [
-        {
-            "user_input": question(query_id),
-            "retrieved_context_ids": maker.some(maker.documents, 8),
-            "reference_context_ids": maker.some(maker.documents, 3),
-            **({"id": query_id} if maker.chance(0.5) else {}),
-        }
-        for query_id in maker.queries
-    ]
-
-
-def table(maker: Maker) -> str:
-    """Return CSV with questions and expected ids, as spreadsheets write it, or as anyone does."""
-    between, inside = maker.pick((",", ";", "\t")), maker.pick(("|", ";", ","))
-    head = maker.pick((("question", "expected_ids"), ("id", "query", "doc_ids"), ("question", "text", "ids")))
-    file = io.StringIO()
-    writer = csv.writer(file, delimiter=between)
-    writer.writerow(head)
-    for query_id in maker.queries:
-        ids = inside.join(map(str, maker.some(maker.documents, 3)))
-        writer.writerow(
-            [str(query_id), question(query_id), ids][-len(head) :] if maker.chance(0.9) else [maker.odd_text()]
-        )
-    return file.getvalue()
-
-
-def ticked(maker: Maker) -> str:
-    """Return a file of candidates in which some are ticked."""
-    lines = []
-    for query_id in maker.queries:
-        lines += [f"## {query_id}", f"Q: {question(query_id)}"]
-        lines += [f"- [{maker.pick((' ', 'x', 'X', 'y'))}] {one}  0.5  x" for one in maker.some(maker.documents, 3)]
-        lines += [f"- [{maker.pick((' ', ' ', 'x'))}] (nothing answers it)", maker.pick(("", "", maker.odd_text()))]
-    return "\n".join(lines)
-
-
 KINDS: Mapping[str, Kind] = {
     "golden.jsonl": golden,
     "current_run.jsonl": run,
@@ -309,13 +296,19 @@ KINDS: Mapping[str, Kind] = {
     "event.json": event,
     "answers.json": answers,
     "questions.txt": columns(Maker.text),
-    "qrels.trec": columns(_query, lambda _maker: 0, _document, _grade),
-    "topics.tsv": columns(_query, Maker.text, between="\t"),
-    "run.trec": columns(_query, lambda _: "Q0", _document, Maker.whole, Maker.number, lambda _: "tag"),
-    "qrels.tsv": columns(_query, _document, _grade, between="\t", head="query-id\tcorpus-id\tscore\n"),
+    "qrels.trec": columns(query_of, lambda _maker: 0, document_of, grade_of),
+    "topics.tsv": columns(query_of, Maker.text, between="\t"),
+    "run.trec": columns(query_of, lambda _: "Q0", document_of, Maker.whole, Maker.number, lambda _: "tag"),
+    "qrels.tsv": columns(query_of, document_of, grade_of, between="\t", head="query-id\tcorpus-id\tscore\n"),
     "queries.jsonl": lambda maker: [{"_id": one, "text": question(one), "metadata": {}} for one in maker.queries],
     "corpus.jsonl": lambda maker: [{"_id": one, "title": "", "text": maker.text()} for one in maker.documents],
     "samples.jsonl": samples,
     "questions.csv": table,
     "candidates.txt": ticked,
+    "ragas.jsonl": ragas_scores,
+    "test_run.json": deepeval,
+    "promptfoo.json": promptfoo,
+    "inspect.json": inspect_log,
+    "measured.csv": score_table,
+    "cases.json": fitz_gov,
 }

@@ -73,6 +73,11 @@ ODD_NUMBERS: tuple[float, ...] = (
 )
 DATES = ("2026-12-31", "2026-01-01", "2025-12-31", "9999-12-31", "0001-01-01")
 GROWN = 1 / 1_500  # of the cases have very many of something, and take hundreds of times as long to check
+# Fields of golden rows that no rule needs, each with metrics of its own.
+REFERENCES = (
+    *("reference", "reference_claims", "reference_contexts", "reference_tool_calls"),
+    *("expected_mode", "expected_label", "tier"),
+)
 QUESTION_WORDS = ("What", "refund", "policy", "for", "enterprise", "HIPAA", "How", "days", "ünïcode", "?")
 
 
@@ -91,14 +96,19 @@ def rule_names() -> tuple[str, ...]:
 class Maker:
     """Makes the values of one case; all of them follow from ``random``.
 
-    ``has_baseline`` says whether the case has one, without which no drop can be judged. ``grown`` is what the
+    ``has_baseline`` says whether the case has one, without which no drop can be judged, and ``has_run_before`` whether
+    it is a run, of which everything can be measured again. ``grown`` is what the
     case has very many of, in all of its files, so that stages that compare all with all show: ``many``.
+
+    A case is ``about_answers`` or about documents only. Then ``expected`` are the fields that some golden rows have,
+    ``turns`` how many turns a query has, ``tiers`` those of the configuration; with ``scores_apart``, some scores are
+    in a file of their own.
     """
 
     def __init__(self, random: Random, oddness: float | None = None) -> None:
         """Choose the names of the case, how many there are, how odd, and how much of each record is filled in."""
         self.random = random
-        self.has_baseline = True
+        self.has_baseline = self.has_run_before = True
         self.oddness = random.choice((0.0, 0.0, 0.02, 0.3)) if oddness is None else oddness
         self.fullness = random.choice((0.05, 0.3, 0.8))
         self.grown = random.choice(("queries", "documents", "tags", "waivers")) if self.chance(GROWN) else ""
@@ -112,6 +122,17 @@ class Maker:
         )
         self.tags = self._names("tag", self.many if self.grown == "tags" else random.choice((1, 2, 4)))
         self.cutoffs = [random.choice((1, 2, 3, 5, 10)) for _ in range(random.choice((1, 1, 1, 2, 3)))]
+        self.about_answers = not self.grown and self.chance(0.5)
+        self._expect_answers()
+
+    def _expect_answers(self) -> None:
+        """Choose what golden rows expect of answers, which run rows and the configuration must know."""
+        pick, share = self.random.choice, self.random.choice((0.0, 0.3, 0.8))
+        self.expected = {name for name in REFERENCES if self.chance(share)}
+        several = self.chance(0.3)
+        self.turns = {str(one): pick((0, 1, 2, 3)) for one in self.queries if several and self.chance(0.7)}
+        self.tiers: list[str] = pick(([], [], ["sanity"], ["sanity", "core"]))[: len(self.queries)]
+        self.scores_apart = self.chance(0.3)
 
     def _names(self, prefix: str, count: int) -> list[str | int]:
         names: dict[str, str | int] = {}
@@ -171,3 +192,8 @@ class Maker:
         if shape < 0.6:
             return self.odd_text()
         return self.pick(ODD_NUMBERS) if shape < 0.85 else self.pick((None, True, False))
+
+
+def question(query_id: str | int) -> str:
+    """Return the question of a query, which is the same in all files of a case."""
+    return f"What about {query_id}?"

@@ -45,12 +45,17 @@ def ended_as_a_command(sandbox: Sandbox, files: Mapping[str, bytes], ended: Ende
 
 def _kinds_of_check(maker: Maker) -> list[str]:
     baseline = maker.pick(((), ("baseline.json",), ("baseline.json",), ("base.jsonl",)))
-    config = () if maker.chance(0.2) else ("ragcontract.yml",)
-    return [*COMMON, *baseline, *config]
+    config = () if maker.chance(0.1 if maker.about_answers else 0.2) else ("ragcontract.yml",)
+    scores = ("scores.jsonl",) if maker.about_answers and maker.scores_apart else ()
+    return [*COMMON, *baseline, *config, *scores]
 
 
 def _options_of_check(maker: Maker, kinds: list[str]) -> Mapping[str, bytes]:
     argv = ["check", *flags(maker), *(["--baseline", "base.jsonl"] if "base.jsonl" in kinds else [])]
+    if "scores.jsonl" in kinds:
+        argv += ["--scores", "scores.jsonl"]
+    if maker.chance(0.1):
+        argv.append("--no-answers")
     if maker.chance(0.3):
         argv += ["--report-html", "report.html"]
     if maker.chance(0.2):
@@ -148,11 +153,32 @@ WRITE = {
 }
 
 
+SCORED = {  # what the scores of other tools are read from
+    "ragas": "ragas.jsonl",
+    "deepeval": "test_run.json",
+    "promptfoo": "promptfoo.json",
+    "inspect": "inspect.json",
+    "table": "measured.csv",
+}
+
+
 def _kinds_of_convert(maker: Maker) -> list[str]:
+    if maker.chance(0.5):
+        file = maker.pick((*SCORED.values(), "cases.json"))
+        return [file, "golden.jsonl"] if file != "cases.json" and maker.chance(0.5) else [file]
     return list(READ[maker.pick(tuple(READ))].values())
 
 
 def _options_of_convert(maker: Maker, kinds: list[str]) -> Mapping[str, bytes]:
+    if kinds == ["cases.json"]:
+        how = maker.pick(([], ["--as-evaluated"], ["--no-as-evaluated"]))
+        argv = ["convert", "--from", "fitz-gov", "--cases", *kinds, "--golden-out", "new.jsonl", *how]
+        return {ARGV: json.dumps(argv).encode()}
+    if tool := next((name for name, file in SCORED.items() if file == kinds[0]), None):
+        argv = ["convert", "--from", tool, "--results", kinds[0], "--scores-out", "new.jsonl"]
+        argv += ["--golden", "golden.jsonl"] if len(kinds) > 1 else []
+        argv += ["--score", "faithfulness"] if tool == "table" else []
+        return {ARGV: json.dumps(argv + (["--scored-by", maker.text()] if maker.chance(0.1) else [])).encode()}
     source = next(name for name, inputs in READ.items() if list(inputs.values()) == kinds)
     target = maker.pick([name for name in WRITE if name != source])
     argv = ["convert", "--from", source, "--to", target]

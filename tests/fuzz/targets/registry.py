@@ -7,13 +7,14 @@ from tests.fuzz.case import Case
 from tests.fuzz.generate.files import mutated, remade, written
 from tests.fuzz.generate.kinds import KINDS
 from tests.fuzz.generate.values import Maker
-from tests.fuzz.targets import action, command_line, readers
+from tests.fuzz.targets import action, command_line, readers, stored
 from tests.fuzz.targets.target import Target
 
 TARGETS: Mapping[str, Target] = {
     "check": command_line.CHECK,
     "command": command_line.COMMAND,
     "convert": command_line.CONVERT,
+    "stored": stored.STORED,
     "action": action.ACTION,
     "post-comment": action.POST_COMMENT,
     "read": readers.READ,
@@ -25,6 +26,7 @@ def made(random: Random, name: str, target: Target) -> Case:
     maker = Maker(random)
     kinds = target.kinds(maker)
     maker.has_baseline = any(name.startswith("base") for name in kinds)
+    maker.has_run_before = "base.jsonl" in kinds
     # What is wrong in one file hides nothing of the others: with two in five cases right, all stages are reached.
     spoiled = maker.pick(((), (), kinds, (maker.pick(kinds),), (maker.pick(kinds),)))
     files = {kind: (mutated if kind in spoiled else written)(maker, kind, KINDS[kind](maker)) for kind in kinds}

@@ -56,6 +56,14 @@ def failure(system: System, **fields: Any) -> CallFailed:
     return failed.value
 
 
+def wait_for(name: str) -> None:
+    """Wait until a program has made a file."""
+    until = time.monotonic() + PATIENCE
+    while not Path(name).exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert Path(name).exists()
+
+
 def gone(pid: int) -> bool:
     """Wait until a process is gone, and say whether it is; a zombie that nobody waits for is."""
     until = time.monotonic() + PATIENCE
@@ -132,9 +140,7 @@ def test_one_that_hangs_is_killed_with_what_it_started(make: Any) -> None:
     waiting = threading.Thread(target=lambda: failures.append(failed_of(system)))
     failures: list[CallFailed] = []
     waiting.start()
-    until = time.monotonic() + PATIENCE
-    while not Path("known").exists() and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_for("known")
     waiting.join()
     system.teardown()
     assert [(failed.kind, failed.again) for failed in failures] == [("read_timeout", True)]
@@ -158,9 +164,7 @@ def test_programs_that_run_are_killed_in_the_end() -> None:
     system.setup()
     waiting = threading.Thread(target=lambda: failed_of(system, 3600))
     waiting.start()
-    until = time.monotonic() + PATIENCE
-    while not Path("known").exists() and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_for("known")
     system.teardown()
     waiting.join()
     assert gone(int(Path("known").read_text()))
@@ -279,6 +283,46 @@ def test_one_that_does_not_get_ready_ends_the_recording(monkeypatch: pytest.Monk
     monkeypatch.setattr(bounds, "READY", 0.01)
     with pytest.raises(InputError, match=r"was not ready after 0.01 s"):
         command("serve", "import time\ntime.sleep(3600)", ready=True).setup()
+
+
+def test_one_that_gets_ready_is_not_waited_for_in_the_end() -> None:
+    program = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\nos.rename('pid', 'known')\ntime.sleep(3600)"
+    system = command("serve", program, ready=True)
+    said: list[str] = []
+
+    def prepare() -> None:
+        with pytest.raises(InputError) as failed:
+            system.setup()
+        said.append(str(failed.value))
+
+    waiting = threading.Thread(target=prepare)
+    waiting.start()
+    wait_for("known")
+    system.teardown()
+    waiting.join()
+    assert "the process was stopped" in said[0]
+    assert gone(int(Path("known").read_text()))
+
+
+def test_another_one_is_started_at_once() -> None:
+    """So that it may be ready when the question is asked again."""
+    program = """
+import json, os, sys, time
+number = len([name for name in os.listdir() if name.startswith("started")])
+open(f"started {number}", "w").close()
+for line in sys.stdin:
+    sys.exit(1)
+"""
+    system = command("serve", program)
+    system.setup()
+    assert failed_of(system).kind == "process_ended"
+    wait_for("started 1")
+    system.teardown()
+
+
+def test_its_last_words_are_read_to_their_end() -> None:
+    failed = failure(serve("sys.stderr.write('x' * 60_000 + 'the end'); sys.exit(1)"))
+    assert str(failed).endswith("xthe end")
 
 
 def test_one_that_is_told_to_end_may_clean_up() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.metric import Family, Metric, MetricSettings, Scale
+from ragcontract.core.metric import Family, Metric, MetricSettings, Scale, SwitchedOn
 from ragcontract.core.run import RunRow
 from ragcontract.registry import Registry
 from ragcontract.reports.html.cards import cards
@@ -26,7 +26,7 @@ class Clutter:
 
     needs = frozenset({"results"})
     from_ids = True
-    switch = ""
+    switch = SwitchedOn.ALWAYS
     metrics: Sequence[Metric] = (Metric(key="clutter", label="Clutter", better="lower", scale=Scale(5, 55)),)
 
     def values(self, query: GoldenQuery, row: RunRow) -> tuple[float, ...]:
@@ -85,7 +85,8 @@ def test_bars_are_parts_of_the_scale() -> None:
 def test_limits_are_marks_on_the_bar_of_their_metric() -> None:
     page = parsed(cluttered(now=4, before=1))
     marks = [attributes["x1"] for attributes in elements(page, "limit")]
-    assert marks == ["40.00%", "80.00%", "35.00%"]  # 15 and 10, 45, and of the tag 15 and half of it: of 5 to 55
+    # 15 and 10, 45, and of the tag 15 and half of what it has above 5: of 5 to 55
+    assert marks == ["40.00%", "80.00%", "30.00%"]
 
 
 def test_the_bars_of_all_metrics_cover_their_whole_scale() -> None:

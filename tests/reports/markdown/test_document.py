@@ -261,8 +261,8 @@ def test_tables_are_cut_and_the_rest_is_counted(max_rows: int, shown: int) -> No
     rows = [len(table) - 1 for table in page.tables]
     assert rows == ([6, shown, shown, shown, 6, 4] if shown else [6, 6, 4])
     rest = 4 - shown
-    told = re.findall(r"(\w+) more ?(broken|quer|tag|)", page.text)
-    assert told == [(str(rest), noun) for noun in ("broken", "quer", "", "tag", "")] * (rest > 0)
+    counted = re.findall(r"(\w+) more ?(broken|quer|tag|)", page.text)
+    assert counted == [(str(rest), noun) for noun in ("broken", "quer", "", "tag", "")] * (rest > 0)
     assert page.items == ["w"] * shown + [f"… and {rest} more"] * (rest > 0)
 
 

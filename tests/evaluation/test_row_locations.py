@@ -1,0 +1,20 @@
+"""Where the rows of a run are."""
+
+from ragcontract.core.run import RunRow
+from ragcontract.evaluation.row_locations import RowLocations, location_of
+from ragcontract.files.events import Batch
+
+ROWS = [RunRow(query_id=query_id, results=[]) for query_id in ("a", "b")]
+
+
+def test_a_query_has_the_location_of_its_row_in_any_of_the_files() -> None:
+    locations = RowLocations()
+    for path, line, names in (("one", 1, "ab"), ("one", 3, "cd"), ("two", 2_000_000_000, "ef")):
+        start = locations.start_of(Batch(path, line, ROWS))
+        locations.lines |= {name: start + number for number, name in enumerate(names)}
+    assert [locations.of(name) for name in "adf"] == ["one:1", "one:4", "two:2000000001"]
+
+
+def test_a_row_in_memory_is_named_by_its_query() -> None:
+    assert location_of(Batch("run.jsonl", 7, ROWS), 1) == "run.jsonl:8"
+    assert location_of(Batch("the run", 0, ROWS), 1) == 'the run: query "b"'
