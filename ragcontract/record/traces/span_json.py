@@ -10,7 +10,6 @@ from typing import Any
 
 from ragcontract.record.traces.spans import Span, SpanError, at, text_at
 
-NANOSECONDS = 1_000_000_000
 KIND = "openinference.span.kind"
 COLUMNS = "attributes."
 
@@ -55,6 +54,6 @@ def _nanoseconds(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value * 1_000_000
     try:
-        return int(datetime.fromisoformat(value).timestamp() * NANOSECONDS) if isinstance(value, str) else 0
+        return round(datetime.fromisoformat(value).timestamp() * 1e6) * 1000 if isinstance(value, str) else 0
     except (ValueError, OverflowError):
         return 0

@@ -19,6 +19,7 @@ from ragcontract.record.traces import otlp_json, otlp_protobuf
 from ragcontract.record.traces.spans import Span, SpanError
 
 PATH = "/v1/traces"
+POLL = 0.05  # s; how soon it stops listening
 GZIP = 31  # zlib's number for data with gzip's header
 READERS = {"application/json": otlp_json.spans_of, "application/x-protobuf": otlp_protobuf.spans_of}
 
@@ -34,7 +35,7 @@ class Receiver:
             why = f"cannot listen on {host}:{port} ({error.strerror or error}); name another port"
             raise InputError([f"traces.listen: {why}"]) from error
         self.port: int = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, name="receiving", daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(POLL,), name="receiving", daemon=True).start()
 
     def close(self) -> None:
         """Stop listening; connections that are open are left to their ends."""

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from ragcontract import record_run
 from tests.builders import golden, write_jsonl
 from tests.process import Ended, rag_contract
 from tests.record.frameworks.needed import need
+from tests.record.free_port import free_port
 
 pytestmark = pytest.mark.record
 
@@ -29,12 +29,6 @@ def _workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("openinference")
     monkeypatch.chdir(tmp_path)
     write_jsonl(tmp_path / "golden.jsonl", [golden(name, query=text) for name, text in QUESTIONS.items()])
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 @contextmanager
