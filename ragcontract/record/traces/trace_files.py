@@ -6,11 +6,10 @@ from typing import Any
 import msgspec
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import mebibytes
 from ragcontract.files.jsonl import UNDECODABLE
 from ragcontract.files.malformed import malformed
 from ragcontract.files.nesting import check_nesting
-from ragcontract.files.opening import READ_ERRORS, Progress, read_problem, read_whole
+from ragcontract.files.opening import READ_ERRORS, Progress, read_problem, read_within
 from ragcontract.files.problems import Collector
 from ragcontract.record.traces.otlp_json import Request, spans_in
 from ragcontract.record.traces.span_json import is_span, span_of
@@ -41,12 +40,9 @@ def read_spans(paths: Sequence[str], problems: Collector, progress: Progress) ->
 def _values(path: str, problems: Collector, progress: Progress) -> Iterator[tuple[str, Any]]:
     """Yield what is in a file: its lines, or the items of the one document that it is."""
     try:
-        data, _ = read_whole(path, progress, limit=bounds.RESULTS)
+        data, _ = read_within(bounds.RESULTS, path, progress, beyond="; convert it in several parts")
     except READ_ERRORS as error:
         problems.problem(path, read_problem(error))
-        return
-    if len(data) > bounds.RESULTS:
-        problems.problem(path, f"is larger than {mebibytes(bounds.RESULTS)}; convert it in several parts")
         return
     lines = [(number, line) for number, line in enumerate(data.splitlines(), 1) if line and not line.isspace()]
     if not lines:
