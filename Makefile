@@ -46,7 +46,7 @@ $(EVALUATORS)/ready: requirements/evaluators.txt
 
 $(RECORD)-%/ready: pyproject.toml requirements/record-%.txt $(UV)/ready
 	@echo "Setting up $(@D) (once, less than a minute) ..."
-	@$(PYTHON) -m venv --without-pip $(@D)
+	@$(PYTHON) -m venv --clear --without-pip $(@D)
 	@$(UV)/bin/uv pip install --quiet --no-config --python $(@D)/bin/python --no-deps -r requirements/record-$*.txt -e .
 	@touch $@
 
@@ -57,10 +57,11 @@ $(DEMO)/venv/ready: pyproject.toml requirements/runtime.txt examples/requirement
 		-r examples/requirements.txt -c requirements/runtime.txt -e .
 	@touch $@
 
-# $(call demo_run,FOLDER,SETTING,CODE): search with the example's retriever, check what it found, expect that exit code.
+# $(call demo_run,FOLDER,RETRIEVER,CODE): record what the example's retriever finds, check it, expect that exit code.
 define demo_run
 	@mkdir -p $(DEMO)/$(1)
-	@$(DEMO_BIN)/python examples/export_retrieval_run.py --setting $(2) --out $(DEMO)/$(1)/current_run.jsonl
+	@$(DEMO_BIN)/rag-contract record examples/search.py:$(2) --golden examples/golden.jsonl \
+		--config examples/ragcontract.yml --out $(DEMO)/$(1)/current_run.jsonl
 	@echo
 	@$(DEMO_BIN)/rag-contract check --golden examples/golden.jsonl --run $(DEMO)/$(1)/current_run.jsonl \
 		--baseline examples/baseline.json --config examples/ragcontract.yml \

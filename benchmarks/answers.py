@@ -18,6 +18,8 @@ TEXTS, LENGTH = 5, 600  # results a row, and characters of the text of each
 LOST = 0.2  # how many of the references are in no text
 QUERIES, ROUNDS = 10_000, 3
 CHECKED, READ, BARE = "the check", "reading", "decoding"
+REPEATED, REPEATS = 1_000, (1, 16)  # golden queries, and how many rows a query the two runs have
+ONCE, OFTEN = (f"{repeats} a query" for repeats in REPEATS)
 CONFIG = "minimums:\n  context_recall_text: 0.5\n"
 NEEDS = frozenset({"results", "results.text", "retrieved_contexts", "response", "error", "finish_reason"})
 
@@ -80,6 +82,21 @@ def make(queries: int, folder: Path) -> Path:
     return target
 
 
+def repeated(folder: Path) -> Path:
+    """Write a golden file and two runs over it, with few and with many rows a query, into its folder."""
+    target = make(REPEATED, folder)
+    once = (target / RUN).read_bytes()
+    for repeats in REPEATS:
+        with (target / _repeated_run(repeats)).open("wb") as run:
+            for _ in range(repeats):
+                run.write(once)
+    return target
+
+
+def _repeated_run(repeats: int) -> str:
+    return f"run-of-{repeats}.jsonl"
+
+
 def rows(queries: int) -> Iterator[tuple[Row, Row]]:
     """Yield a golden query and its row; no rule is broken, as is usual."""
     dice = random.Random(SEED)
@@ -108,10 +125,24 @@ def rows(queries: int) -> Iterator[tuple[Row, Row]]:
 def commands(made: Path, bin_folder: Path, environ: dict[str, str]) -> dict[str, Command]:
     """Return the check, and what it is compared with, over the files in ``made``."""
     files = [str(made / GOLDEN), str(made / RUN)]
-    python, check = str(bin_folder / "python"), str(bin_folder / "rag-contract")
-    judge = [check, "check", "--golden", files[0], "--run", files[1], "--config", str(made / CONFIG_FILE), "--quiet"]
-    own = [python, "-m", "benchmarks.answers"]
-    found = {CHECKED: judge, READ: [*own, *files], BARE: [*own, "--bare", *files]}
+    own = [str(bin_folder / "python"), "-m", "benchmarks.answers"]
+    found = {CHECKED: _check(made, RUN, bin_folder), READ: [*own, *files], BARE: [*own, "--bare", *files]}
+    return _commands(found, made, environ)
+
+
+def repeated_commands(made: Path, bin_folder: Path, environ: dict[str, str]) -> dict[str, Command]:
+    """Return the checks of the two runs that :func:`repeated` wrote into ``made``."""
+    names = dict(zip((ONCE, OFTEN), REPEATS, strict=True))
+    checks = {name: [*_check(made, _repeated_run(of), bin_folder), "--repeats"] for name, of in names.items()}
+    return _commands(checks, made, environ)
+
+
+def _check(made: Path, run: str, bin_folder: Path) -> list[str]:
+    files = ["--golden", str(made / GOLDEN), "--run", str(made / run), "--config", str(made / CONFIG_FILE)]
+    return [str(bin_folder / "rag-contract"), "check", *files, "--quiet"]
+
+
+def _commands(found: dict[str, list[str]], made: Path, environ: dict[str, str]) -> dict[str, Command]:
     log = str(made / "log")
     return {name: Command(arguments=line, folder=str(made), log=log, environ=environ) for name, line in found.items()}
 

@@ -38,7 +38,7 @@ def compare(stored: Ratios, now: Ratios) -> tuple[list[str], list[str]]:
     return worse, better
 
 
-def ratios(small: Samples, large: Samples, answered: Samples) -> dict[str, float]:
+def ratios(small: Samples, large: Samples, answered: Samples, repeated: Samples) -> dict[str, float]:
     """Return the ratios that are stored."""
     return {
         "CPU time of a small check over bare imports": ratio(small, tools.OURS, tools.BARE, "cpu"),
@@ -46,16 +46,20 @@ def ratios(small: Samples, large: Samples, answered: Samples) -> dict[str, float
         "memory over the decode floor": ratio(large, tools.OURS, tools.FLOOR, "peak"),
         "CPU time of answers over reading them": ratio(answered, answers.CHECKED, answers.READ, "cpu"),
         "memory of answers over reading them": ratio(answered, answers.CHECKED, answers.READ, "peak"),
+        "memory of sixteen rows a query over one": ratio(repeated, answers.OFTEN, answers.ONCE, "peak"),
     }
 
 
 def take(folder: Path) -> dict[str, float]:
     """Measure, with the interpreter that runs this."""
     by_shape = {shape.name: interleaved(_commands(shape, folder), ROUNDS[shape.name]) for shape in (SMALL, LARGE)}
-    bin_folder = Path(sys.executable).parent
-    made = answers.make(answers.QUERIES, folder)
-    commands = answers.commands(made, bin_folder, {"PYTHONPATH": str(ROOT)})
-    return ratios(by_shape[SMALL.name], by_shape[LARGE.name], interleaved(commands, answers.ROUNDS))
+    bin_folder, environ = Path(sys.executable).parent, {"PYTHONPATH": str(ROOT)}
+    answered = answers.commands(answers.make(answers.QUERIES, folder), bin_folder, environ)
+    repeated = answers.repeated_commands(answers.repeated(folder), bin_folder, environ)
+    rounds = answers.ROUNDS
+    return ratios(
+        by_shape[SMALL.name], by_shape[LARGE.name], interleaved(answered, rounds), interleaved(repeated, rounds)
+    )
 
 
 def _commands(shape: data.Shape, folder: Path) -> dict[str, Command]:

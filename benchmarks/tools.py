@@ -95,6 +95,7 @@ def stored_baseline(tool: str, folder: Path, bin_folder: Path, version: str) -> 
     made_of = version + (folder / "made-by").read_text()
     if not (stamp.is_file() and stamp.read_text() == made_of):
         inputs = ["--golden", str(folder / data.GOLDEN), "--run", str(folder / data.GOOD_RUN), "--out", str(baseline)]
+        baseline.unlink(missing_ok=True)  # an older one may be left of a run that was stopped
         subprocess.run([bin_folder / "rag-contract", "baseline", *inputs], stdout=subprocess.DEVNULL, check=True)
         stamp.write_text(made_of)
     return baseline

@@ -22,7 +22,6 @@ from ragcontract.evaluation.source import Source
 from ragcontract.files.mistaken import without_swapped
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Problems
-from ragcontract.files.unquoted import without_values
 from ragcontract.judging.decision import Decision, decide
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.unjudgeable import unjudgeable
@@ -30,7 +29,6 @@ from ragcontract.registry import DOCUMENTS, Registry
 from ragcontract.reports.build import report_of
 from ragcontract.reports.queries import query_reports
 from ragcontract.reports.report import Detail, Provenance, QueryReport, Report
-from ragcontract.runs.score_files import read_scores
 
 if TYPE_CHECKING:
     from ragcontract.reports.cases import Case
@@ -151,22 +149,32 @@ def _load(request: Request, registry: Registry) -> Contract:
 def evaluate(contract: Contract, request: Request) -> Evaluation:
     """Score both sides row by row with the same plan, and average. The sources read, locally or on a cluster."""
     plan = contract.plan(repeats=request.repeats, keep_ids=request.store, texts=not request.no_answers)
-    given = read_scores(request.scores, plan.wanted_scores, request.progress) if request.scores else None
-    plan = replace(plan, given=given)
+    given = None
+    if request.scores:
+        from ragcontract.runs.score_files import read_scores
+
+        given = read_scores(request.scores, plan.wanted_scores, request.progress)
+        plan = replace(plan, given=given)
     run = request.run.evaluate(plan)
     if given and given.scored_by:
         run = replace(run, versions={**run.versions, SCORED_BY: list(given.scored_by)})
     baseline = request.baseline.evaluate(plan.for_baseline(run.retrieved)) if request.baseline else None
     if request.no_answers:
         run, baseline = without_texts(run), baseline and without_texts(baseline)
-        given = given and replace(given, reasons={}, problems=without_values(given.problems))  # reasons quote answers
+        given = given and replace(given, reasons={}, problems=_without_values(given.problems))  # reasons quote answers
     aggregates = aggregate(plan, run, baseline)
     return Evaluation(contract=contract, run=run, baseline=baseline, aggregates=aggregates, given=given)
 
 
 def without_texts(side: Side) -> Side:
     """Return a side whose problems quote no value of its rows."""
-    return replace(side, problems=without_values(side.problems))
+    return replace(side, problems=_without_values(side.problems))
+
+
+def _without_values(problems: Problems) -> Problems:
+    from ragcontract.files.unquoted import without_values
+
+    return without_values(problems)
 
 
 def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:

@@ -73,12 +73,12 @@ def _allow_declared(definitions: dict[str, Any], taken: Iterable[str]) -> None:
         ("Drops", "_(drop|rise)_gt", _CHANGE),
         ("FailOn", "_(drop|rise)_gt", _CHANGE),
     ):
-        pattern = f"^(?!({built_in})(_at_[0-9k]+)?{end}$){NAME.pattern}{end}$"
+        pattern = f"^(?!({built_in})(_at_[0-9k]+)?{end}$){NAME}{end}$"
         if name in definitions:
             definitions[name].setdefault("patternProperties", {})[pattern] = {**limit, "description": weaker}
     definitions |= msgspec.json.schema(DeclaredScore)["$defs"]
     metrics = definitions["Metrics"]
-    metrics["patternProperties"] = {f"^(?!({'|'.join(metrics['properties'])})$){NAME.pattern}$": _DECLARED}
+    metrics["patternProperties"] = {f"^(?!({'|'.join(metrics['properties'])})$){NAME}$": _DECLARED}
 
 
 def _patterns(definition: str, keys: list[LimitKey]) -> dict[str, Any]:

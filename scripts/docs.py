@@ -105,7 +105,8 @@ def render_workflow(workflow: str) -> str:
     """Return examples/workflow.yml: its own header, then what `rag-contract init` writes, with the files in rag/."""
     start = "name: rag-contract\n"
     body = start + template("workflow.yml").partition(start)[2]
-    body = re.sub(r" ((?:requirements|export_retrieval_run|golden|ragcontract)\.\w+)", r" rag/\1", body)
+    body = re.sub(r" ((?:requirements|search|golden|ragcontract)\.\w+)", r" rag/\1", body)
+    body = body.replace("search.py:retrieve", "search.py:full")
     body = body.replace("          config: ", "          baseline: rag/baseline.json\n          config: ")
     return workflow.partition(start)[0] + body
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import cmarkgfm  # type: ignore[import-untyped]
 from cmarkgfm.cmark import Options  # type: ignore[import-untyped]
 
-from ragcontract import pipeline
+from ragcontract import pipeline, record_run
 from ragcontract.core import bounds
 from ragcontract.evaluation.source import Local
 from ragcontract.github.body import fitting
@@ -40,8 +40,7 @@ def reports(folder: Path) -> Iterator[tuple[str, Report]]:
     example = ROOT / "examples"
     for name, setting in (("passing", "full"), ("failing", "lean")):
         out = folder / f"{setting}.jsonl"
-        command = [sys.executable, str(example / "export_retrieval_run.py"), "--setting", setting, "--out", str(out)]
-        subprocess.run(command, check=True, capture_output=True)
+        record_run(f"{example / 'search.py'}:{setting}", golden=example / "golden.jsonl", out=out)
         request = pipeline.Request(
             golden=[str(example / "golden.jsonl")],
             run=Local(open_run([str(out)])),

@@ -97,7 +97,13 @@ def test_limits_are_set_before_the_baseline_is_stored_so_that_no_report_calls_th
 EXPORTERS = sorted((ROOT / "examples").rglob("*export*.py"))
 
 
-@pytest.mark.parametrize("path", [INIT, README, OF_EXAMPLES, *EXPORTERS], ids=name_of)
+@pytest.mark.parametrize("path", [INIT, README, OF_EXAMPLES, ROOT / "examples" / "workflow.yml"], ids=name_of)
+def test_whoever_says_how_to_get_a_run_says_record_first(path: Path) -> None:
+    text = path.read_text()
+    assert 0 < text.index("rag-contract record") < (text + "RunWriter").index("RunWriter")
+
+
+@pytest.mark.parametrize("path", [INIT, README, *EXPORTERS], ids=name_of)
 def test_whoever_says_how_to_export_in_python_says_run_writer(path: Path) -> None:
     text = path.read_text()
     assert "RunWriter" in text

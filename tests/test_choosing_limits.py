@@ -2,7 +2,6 @@
 
 import random
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,9 @@ PAGE = noise.PAGE.read_text(encoding="utf-8")
 
 def test_what_the_page_shows_of_the_example_is_what_is_printed(tmp_path: Path) -> None:
     examples, run = docs.ROOT / "examples", tmp_path / "run.jsonl"
-    export = (sys.executable, str(examples / "export_retrieval_run.py"))
-    assert spawn("--out", str(run), cwd=tmp_path, command=export).code == 0
-    printed = rag_contract("suggest", "--golden", str(examples / "golden.jsonl"), "--run", str(run)).out.splitlines()
+    golden = ("--golden", str(examples / "golden.jsonl"))
+    assert spawn("record", f"{examples / 'search.py'}:full", *golden, "--out", str(run), cwd=tmp_path).code == 0
+    printed = rag_contract("suggest", *golden, "--run", str(run)).out.splitlines()
     excerpt = re.search(r"<!-- excerpt: suggest -->\n *```text\n(.*?)```", PAGE, re.DOTALL)
     assert excerpt is not None
     shown = [line.strip() for line in excerpt[1].splitlines()]

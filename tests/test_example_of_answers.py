@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,9 @@ CONTRACT = [part for name, file in zip(NAMES, FILES, strict=True) for part in (f
 
 def check(prompt: str, folder: Path) -> tuple[Ended, dict[str, Any]]:
     """Answer with a prompt, and check the run."""
-    command = (sys.executable, str(EXAMPLE / "export_answers.py"), "--prompt", prompt, "--out", "current_run.jsonl")
-    answered = spawn(cwd=folder, command=command)
-    assert answered.code == 0, answered.err
-    assert answered.out.startswith(f"14 questions answered ({prompt} prompt)")
+    recorded = spawn("record", f"{EXAMPLE / 'assistant.py'}:{prompt}", "--golden", CONTRACT[1], cwd=folder)
+    assert recorded.code == 0, recorded.err
+    assert recorded.out == "recorded 14 answers in current_run.jsonl\n"
     ended = rag_contract("check", *CONTRACT)
     return ended, json.loads((folder / "report.json").read_bytes())
 

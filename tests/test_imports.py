@@ -56,6 +56,12 @@ OF_OTHERS = tuple(
     for name in ("api", "cluster", "convert", "github", "labelling", "record", "runs.writer", "reports.html", "schemas")
 )
 
+OF_ANSWERS = (  # what a check needs only if its contract, its run or its options are about more than documents
+    *("built_in", "answers.matchers", "cli.plugins", "contract.named_metrics", "contract.turn_fields"),
+    *("evaluation.listed_texts", "files.unquoted", "judging.lacking_scores", "rules.answering", "rules.score_limits"),
+    *("rules.turns", "runs.score_files"),
+)
+
 
 def modules(printed: str) -> set[str]:
     """Read what ``PROGRAM`` prints; what Cython loads beside a module of its making is left out."""
@@ -103,6 +109,11 @@ def test_a_check_loads_these_standard_modules_and_no_others(tmp_path: Path) -> N
     loaded = loaded_by("check", cwd=good_workspace(tmp_path), beside=bare)
     assert listed <= loaded, "take what is not needed any more out of the list"
     assert not standard(loaded_by("check", cwd=tmp_path, beside=bare | listed))
+
+
+def test_a_check_of_documents_loads_nothing_that_is_about_answers(tmp_path: Path) -> None:
+    loaded = loaded_by("check", cwd=good_workspace(tmp_path))
+    assert not loaded & {f"ragcontract.{name}" for name in OF_ANSWERS}
 
 
 def test_yaml_is_loaded_with_a_configuration_only(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The text of an answer in the forms in which rules search it, each made once."""
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from ragcontract.answers.composing import composed
 from ragcontract.answers.normalising import Form, Span, Traced, normalised, traced
@@ -13,13 +13,16 @@ class Answer:
     def __init__(self, text: str, *, compose: bool = True) -> None:
         """Take the answer as the application gave it."""
         self.text = composed(encodable(text)) if compose else encodable(text)
+        self._utf8: bytes | None = None
         self._normal: dict[Form, str] = {}
         self._traced: dict[Form, Traced] = {}
 
-    @cached_property
+    @property
     def utf8(self) -> bytes:
         """The text as RE2 searches it."""
-        return self.text.encode()
+        if self._utf8 is None:
+            self._utf8 = self.text.encode()
+        return self._utf8
 
     def normal(self, form: Form) -> str:
         """Return the answer in a form in which texts are compared."""

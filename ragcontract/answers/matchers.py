@@ -117,8 +117,12 @@ def finds(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> b
         return any(finds(_single(alternative, "text"), answer, normalise=normalise) for alternative in one.any)
     if one.text is not None:
         form = Form(normalise=normalise, ignore_case=one.ignore_case is not False)
-        return next(text_spans(one.text, answer, form, word=bool(one.word)), None) is not None
-    return next(spans(one, answer, normalise=normalise), None) is not None
+        if not one.word:
+            return wanted(one.text, form) in answer.normal(form)
+        return next(text_spans(one.text, answer, form, word=True), None) is not None
+    from ragcontract.answers.regexes import compiled
+
+    return compiled(one.regex or "", ignore_case=one.ignore_case is not False, dot_all=bool(one.dot_all)).finds(answer)
 
 
 def text_spans(text: str, answer: Answer, form: Form, *, word: bool) -> Iterator[Span]:

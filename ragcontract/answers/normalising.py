@@ -149,7 +149,10 @@ def _link_targets(text: str) -> Iterator[Change]:
 
 
 def _changed(text: str, changes: Iterable[Change]) -> tuple[str, _Step]:
-    """Return the text with the changes, and the parts between them; a change of equal length is part of its part."""
+    """Return the text with the changes, and the parts between them.
+
+    A change of equal length is part of its part: character for character, but where several compose anew.
+    """
     parts: list[str] = []
     step = _Step([], [], [], len(text))
     size = at = begin = 0  # lengths of the new and of the old text so far, and where the part begins in the old one
@@ -165,7 +168,7 @@ def _changed(text: str, changes: Iterable[Change]) -> tuple[str, _Step]:
     for start, end, replacement in changes:
         parts += [text[at:start], replacement]
         at = end
-        if len(replacement) != end - start:
+        if len(replacement) != end - start or (end - start > 1 and not replacement.isascii()):
             keep(start)
             size += len(replacement)
             begin = end

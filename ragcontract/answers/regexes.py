@@ -60,6 +60,13 @@ class Pattern:
         self._ends = [group for name, group in regexp.groupindex.items() if name.startswith(_END)]
         self.size = int(regexp.programsize)  # instructions of 16 bytes
 
+    def finds(self, answer: Answer) -> bool:
+        """Return whether the pattern matches anywhere in the text of an answer."""
+        found = self._regexp.search(answer.utf8)
+        if found is None or found.end() > found.start():
+            return found is not None
+        return self.search(answer) is not None  # an empty match may be between two bytes
+
     def search(self, answer: Answer) -> Span | None:
         """Return the span of the first match in the text of an answer, or None."""
         return next(self.matches(answer), None)

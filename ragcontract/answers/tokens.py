@@ -1,6 +1,7 @@
 """Texts as sequences of words."""
 
 import re
+from functools import lru_cache
 
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.composing import composed
@@ -13,36 +14,47 @@ _UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
-_ASCII = "".join([chr(code) if chr(code).isalnum() or chr(code) == "_" else " " for code in range(128)])
-_BYTES = _ASCII.encode() + bytes(range(128, 256))  # of UTF-8
+_LOWER = "".join([chr(code).lower() if chr(code).isalnum() or chr(code) == "_" else " " for code in range(128)])
+_BYTES = _LOWER.encode() + bytes(range(128, 256))  # of UTF-8
+_SHORT = 64  # bytes: longer parts of a text are not remembered
 
 
-def tokens(text: str) -> list[str]:
-    """Return the words of a text, regardless of case and of forms of one character (NFKC, then casefolded).
+def tokens(text: str) -> list[bytes]:
+    """Return the words of a text in UTF-8, regardless of case and of forms of one character (NFKC, then casefolded).
 
     A word is a run of letters, digits and underscores. In scripts that are written without blanks, each character is a
     word.
     """
-    return words_of(folded(text))
+    # No character combines with an ASCII one that is in no word, so what is between those is looked at on its own, and
+    # only if it is not ASCII: half of the time.
+    parts = text.encode(errors="surrogatepass").translate(_BYTES).split()
+    if text.isascii():
+        return parts
+    words: list[bytes] = []
+    done = 0
+    for at in [at for at, part in enumerate(parts) if not part.isascii()]:
+        words += parts[done:at]
+        words += _remembered(parts[at]) if len(parts[at]) <= _SHORT else _words(parts[at])
+        done = at + 1
+    words += parts[done:]
+    return words
 
 
 def has_words(text: str) -> bool:
     """Return whether a text has any words, as one that is too long for a comparison does."""
     try:
-        return _TOKEN.search(folded(text)) is not None
+        return _TOKEN.search(_folded(text)) is not None
     except CannotScoreError:
         return True
 
 
-def folded(text: str) -> str:
-    """Return a text in the form in which its words are compared."""
-    return text.lower() if text.isascii() else composed(text, "NFKC").casefold()
+def _words(part: bytes) -> list[bytes]:
+    text = _folded(part.decode(errors="surrogatepass"))
+    return [word.encode(errors="surrogatepass") for word in _TOKEN.findall(text)]
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words of a folded text."""
-    if text.isascii():  # the same at a fifth of the time
-        return text.translate(_ASCII).split()
-    # What is between ASCII characters that are in no word is searched only if it is not ASCII: half of the time.
-    parts = text.encode(errors="surrogatepass").translate(_BYTES).decode(errors="surrogatepass").split()
-    return [word for part in parts for word in ((part,) if part.isascii() else _TOKEN.findall(part))]
+_remembered = lru_cache(maxsize=4096)(_words)
+
+
+def _folded(text: str) -> str:
+    return composed(text, "NFKC").casefold()

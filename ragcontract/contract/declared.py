@@ -19,10 +19,9 @@ from ragcontract.files.schema import Mismatch, shown
 from ragcontract.metrics.named_scores import DeclaredScore
 from ragcontract.registry import Registry
 
-NAME = re.compile(r"[a-z][a-z0-9_]*")
+# Patterns are compiled where they are used: few configurations declare scores.
+NAME = r"[a-z][a-z0-9_]*"
 EXAMPLE = "faithfulness"
-_AT = re.compile(r"_at_(k|[1-9][0-9]*)$")
-_CHANGE = re.compile(r"_(drop|rise)_gt$")
 _WIDEST = (-float(bounds.SCORE), float(bounds.SCORE))
 
 T = TypeVar("T", bound=Struct)
@@ -34,7 +33,13 @@ class Metrics(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def names_taken(keys: Iterable[LimitKey]) -> frozenset[str]:
     """Return the names of the built-in metrics and other quantities with these limit keys, without cut-offs."""
-    return frozenset(_AT.sub("", key.quantity.key) for key in keys)
+    return frozenset(_without_cutoff(key.quantity.key) for key in keys)
+
+
+def _without_cutoff(name: str) -> str:
+    metric, at, cutoff = name.rpartition("_at_")
+    is_number = cutoff.isascii() and cutoff.isdecimal() and cutoff[0] != "0"
+    return metric if at and (cutoff == "k" or is_number) else name
 
 
 def declared_in(value: object, registry: Registry, taken: Collection[str]) -> dict[str, Struct]:
@@ -106,7 +111,7 @@ def why_unknown(name: str, entry: object, registry: Registry, taken: Collection[
     if isinstance(entry, dict) and "from" in entry:
         most = f"is one score too many; at most {count(bounds.SCORES, 'score')} can be declared"
         return _why_not_named(name, taken) or most
-    if _AT.sub("", name) in taken:
+    if _without_cutoff(name) in taken:
         return "is a built-in metric without options; leave the entry out"
     near = NearNames(registry.options).advice(name)
     declare = f"a score that another tool computes needs a source: {_example(name)}"
@@ -115,22 +120,22 @@ def why_unknown(name: str, entry: object, registry: Registry, taken: Collection[
 
 def undeclared(section: str, name: str) -> str | None:
     """Return that a limit needs a declared metric, and how to declare it; None if the key cannot be a limit on one."""
-    metric = _CHANGE.sub("", name)
-    if (section == "fail_on") == (metric == name) or not NAME.fullmatch(metric) or len(metric) > bounds.KEY:
+    metric = re.sub("_(drop|rise)_gt$", "", name)
+    if (section == "fail_on") == (metric == name) or not re.fullmatch(NAME, metric) or len(metric) > bounds.KEY:
         return None
     return f"is no built-in metric; if another tool computes it, declare it under metrics: {_example(metric)}"
 
 
 def _example(name: str) -> str:
-    return f"`{name if NAME.fullmatch(name) else EXAMPLE}: {{from: scores}}`"
+    return f"`{name if re.fullmatch(NAME, name) else EXAMPLE}: {{from: scores}}`"
 
 
 def _why_not_named(name: str, taken: Collection[str]) -> str:
     """Return why a score cannot have a name; empty if it can."""
-    if not NAME.fullmatch(name) or len(name) > bounds.SCORE_NAME:
+    if not re.fullmatch(NAME, name) or len(name) > bounds.SCORE_NAME:
         letters = f"a lower-case letter, then lower-case letters, digits and _, at most {bounds.SCORE_NAME} characters"
         return f"is no name for a score; expected {letters}, as {EXAMPLE}"
-    if _AT.sub("", name) in taken:
+    if _without_cutoff(name) in taken:
         return "is the name of a built-in metric; give the score another name"
     return (
         "ends in _at_k, which stands for the largest cut-off; give the score another name"

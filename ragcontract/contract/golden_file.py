@@ -141,7 +141,8 @@ class _Builder:
         if tags and tags not in self._shared:
             tags = self._noted(tags, location)
         rules = fields.rules
-        self._rule_types.update([type(rule.judged if isinstance(rule, RowRule) else rule) for rule in rules])
+        if rules:
+            self._rule_types.update([type(rule.judged if isinstance(rule, RowRule) else rule) for rule in rules])
         names_documents = row.relevant_doc_ids is not None or row.relevance is not None
         self._all_documents = self._all_documents and names_documents
         return GoldenQuery(

@@ -13,7 +13,6 @@ from ragcontract.core.metric import Metric, MetricSettings, Scale
 from ragcontract.registry import Registry
 
 NOTHING_DECLARED: Mapping[str, Struct] = {}
-OPPOSITE = re.compile(r"_(drop|rise)_gt$")
 AT_K = re.compile(r"_at_([1-9][0-9]*)(?=_|$)")
 
 
@@ -85,7 +84,7 @@ def explained(section: str, name: str, keys: Iterable[LimitKey]) -> str | None:
     if any(key.section == section and key.name == name and not key.by_tag for key in listed):
         return "is of all queries, and has no limit by tag"
     opposite = {"minimums": "maximums", "maximums": "minimums"}.get(section, section)
-    meant = OPPOSITE.sub(lambda found: "_rise_gt" if found[1] == "drop" else "_drop_gt", name)
+    meant = re.sub("_(drop|rise)_gt$", lambda found: "_rise_gt" if found[1] == "drop" else "_drop_gt", name)
     other = next((key for key in listed if (key.section, key.name) == (opposite, meant)), None)
     if other and (opposite, meant) != (section, name):
         return f"{other.quantity.better} is better: write {opposite}.{meant}"

@@ -9,7 +9,6 @@ from ragcontract.contract.complaints import complaints
 from ragcontract.contract.config import Config, enforced, only_new
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import Golden
-from ragcontract.contract.named_metrics import named_metrics, with_composite, wrong_names
 from ragcontract.contract.scope import Scope, gates_within, golden_within, scope_of, unknown_tags
 from ragcontract.contract.tiers import unknown_tiers
 from ragcontract.core import bounds
@@ -134,7 +133,12 @@ def resolve(
     """
     config = config_file.config
     scope = scope_of(golden, config_file.gates, tags)
-    all_golden, golden = golden, with_composite(golden_within(golden, scope), config_file)
+    all_golden, golden = golden, golden_within(golden, scope)
+    names_metrics = config.answers.composite is not None or bool(golden.rule_types)
+    if names_metrics:
+        from ragcontract.contract.named_metrics import named_metrics, with_composite, wrong_names
+
+        golden = with_composite(golden, config_file)
     steep = list(_too_steep(golden.queries.values(), config))
     settings = _settings(config_file, gain="linear" if steep else config.gain)  # so that other problems can be found
     families = [family for provider in registry.metrics for family in provider(settings)]
@@ -145,12 +149,12 @@ def resolve(
         *((f"tag {tag!r}", problem) for tag, problem in unknown_tags(all_golden, scope)),
         *((f"{query.location}: relevance", TOO_STEEP) for query in steep),
         *unknown_tiers(all_golden, config.tiers, config_file.locations),
-        *wrong_names(golden, config_file, of_rows, ranking.metrics),
+        *(wrong_names(golden, config_file, of_rows, ranking.metrics) if names_metrics else ()),
     ]
     known = {*of_rows, *(metric.key for metric in ranking.metrics), *(key.quantity.key for key in registry.quantities)}
     why_not = _why_not(gates, golden, known, config_file.cutoffs, has_baseline=has_baseline)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
-    named = named_metrics(golden)
+    named = named_metrics(golden) if names_metrics else set[str]()
     named_in_config = {*config_file.declared, *(gate.quantity.key for gate in config_file.gates)}
     computed = list(_in_use(families, golden, named | named_in_config))
     return Contract(

@@ -14,7 +14,6 @@ from ragcontract.core.ids import Id, as_id
 from ragcontract.core.run import ListedResult, Result, RunRow
 from ragcontract.core.said import Said
 from ragcontract.core.scores import QueryScore
-from ragcontract.evaluation.listed_texts import said_in
 from ragcontract.evaluation.plan import Plan
 from ragcontract.rules.ranks import RankRules
 
@@ -64,6 +63,8 @@ class ListedResults:
         if query_id not in self.held and self.has_room:
             self.hold(query_id, row.results)
             if self._room > 0:
+                from ragcontract.evaluation.listed_texts import said_in
+
                 said = said_in(row, self._plan.k)
                 self._room -= said.size
                 if self._room >= 0 and said != NOTHING:

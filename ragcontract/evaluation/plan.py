@@ -1,6 +1,7 @@
 """How to evaluate each row of a run; the same plan is used for run and baseline, locally and on a cluster."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,9 +15,10 @@ from ragcontract.core.said import unsaid
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.listed_violations import listed_first
 from ragcontract.metrics.ranking import Ranking
-from ragcontract.rules.turns import InTurns
 from ragcontract.runs.past import digest_with
-from ragcontract.runs.score_files import GivenScores, Wanted
+
+if TYPE_CHECKING:
+    from ragcontract.runs.score_files import GivenScores, Wanted
 
 
 class BesideRanks(Struct, frozen=True, kw_only=True, gc=False):
@@ -63,7 +65,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     keep_ids: bool = False
     texts: bool = True
     is_baseline: bool = False
-    given: GivenScores | None = None
+    given: "GivenScores | None" = None
     tags: frozenset[str] = frozenset()
     not_judged: frozenset[str] = frozenset()
 
@@ -76,8 +78,12 @@ class Plan(Struct, frozen=True, kw_only=True):
     def needs(self) -> frozenset[str]:
         """The fields of a run row that metrics and rules read."""
         of_families = (family.needs for family in (self.ranking, *self.families))
-        of_turns = InTurns.needs if self.turns else frozenset()
-        return frozenset().union(*of_families, *(rule.needs for rule in self.row_rules), of_turns)
+        found = frozenset[str]().union(*of_families, *(rule.needs for rule in self.row_rules))
+        if not self.turns:
+            return found
+        from ragcontract.rules.turns import InTurns
+
+        return found | InTurns.needs
 
     @property
     def shows_texts(self) -> bool:
@@ -106,8 +112,10 @@ class Plan(Struct, frozen=True, kw_only=True):
         return {metric.key: metric for family in of_scores for metric in family.metrics}
 
     @property
-    def wanted_scores(self) -> Wanted:
+    def wanted_scores(self) -> "Wanted":
         """What is read of scores files."""
+        from ragcontract.runs.score_files import Wanted
+
         return Wanted(
             golden=self.golden,
             not_judged=self.not_judged,

@@ -6,16 +6,17 @@ from ragcontract.core import bounds
 from ragcontract.files.problem import Problem
 
 FEW = 3  # problems that are each described in full
-_LOCATION = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?:: (?P<field>.*))?", re.DOTALL)
-_QUERY = re.compile(r'query "(?:[^"\\]|\\.)*" ')  # whom a message is about
-_SORT = re.compile(r"[^'\"0-9\[{]*")  # a message up to the first value in it
+# Patterns are compiled on first use: most checks have no problem at all.
+_LOCATION = r"(?s:(?P<file>.+?):(?P<line>[0-9]+)(?:: (?P<field>.*))?)"
+_QUERY = r'query "(?:[^"\\]|\\.)*" '  # whom a message is about
+_SORT = r"[^'\"0-9\[{]*"  # a message up to the first value in it
 
 
 def key_of(problem: Problem) -> tuple[str, str, str] | Problem:
     """Return what problems of one sort have in common: file, field, start of the message."""
-    if not (found := _LOCATION.fullmatch(problem.location)):
+    if not (found := re.fullmatch(_LOCATION, problem.location)):
         return problem
-    start = _SORT.match(_QUERY.sub("", problem.message, count=1))
+    start = re.match(_SORT, re.sub(_QUERY, "", problem.message, count=1))
     return found["file"], re.sub(r"\[[0-9]+\]", "[]", found["field"] or ""), start[0] if start else ""
 
 
@@ -80,5 +81,5 @@ class _Ranges:
 
 
 def _line_of(problem: Problem) -> int:
-    found = _LOCATION.fullmatch(problem.location)
+    found = re.fullmatch(_LOCATION, problem.location)
     return int(found["line"]) if found else 0

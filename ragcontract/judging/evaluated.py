@@ -1,12 +1,16 @@
 """An evaluation: run and baseline, scored under one contract. The verdict depends on nothing else."""
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from ragcontract.contract.resolve import Contract
 from ragcontract.core.scores import Means
 from ragcontract.evaluation.aggregates import Aggregates
 from ragcontract.evaluation.side import Side
-from ragcontract.runs.score_files import GivenScores
+
+if TYPE_CHECKING:
+    from ragcontract.runs.score_files import GivenScores
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):
@@ -19,7 +23,7 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     run: Side
     baseline: Side | None
     aggregates: Aggregates
-    given: GivenScores | None = None
+    given: "GivenScores | None" = None
 
     def metrics(self, side: Side, query_id: str) -> Means:
         """Return the metrics of a query on one side, by key; None for a metric that does not apply to it."""

@@ -1,6 +1,6 @@
 """Finds problems that prevent a verdict although each input file on its own is valid."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ragcontract.contract.unsatisfiable import never_passing
 from ragcontract.core import bounds
@@ -14,7 +14,6 @@ from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import observe
 from ragcontract.judging.id_lists import named
-from ragcontract.judging.lacking_scores import lacking_scores, unread_scores
 
 
 def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
@@ -30,9 +29,9 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     if not run.problems:
         _missing(evaluation, problems, complete=complete)
     if not run.problems and not (evaluation.given and evaluation.given.problems):
-        problems.include(lacking_scores(evaluation, complete=complete))
+        problems.include(_lacking_scores(evaluation, complete=complete))
     if not run.problems and all_golden:
-        for warning in (*_warnings(evaluation), *unread_scores(evaluation)):
+        for warning in (*_warnings(evaluation), *_unread_scores(evaluation)):
             problems.warning(warning)
     partial = evaluation.contract.scope is not None  # the baseline may be older than these queries
     if all_golden and not partial and baseline and not baseline.problems and not baseline.scores:
@@ -51,6 +50,22 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     for warning in never_passing(contract.queries, contract.config, contract.k):
         problems.warning(warning)
     return problems.found()
+
+
+def _lacking_scores(evaluation: Evaluation, *, complete: bool) -> Problems:
+    if not evaluation.run.lacking:
+        return Problems()
+    from ragcontract.judging.lacking_scores import lacking_scores
+
+    return lacking_scores(evaluation, complete=complete)
+
+
+def _unread_scores(evaluation: Evaluation) -> Iterable[str]:
+    if not evaluation.given and not evaluation.run.undeclared:
+        return ()
+    from ragcontract.judging.lacking_scores import unread_scores
+
+    return unread_scores(evaluation)
 
 
 def _is_known(gate: Gate, evaluation: Evaluation) -> bool:

@@ -13,7 +13,7 @@ from ragcontract.core.text import encodable
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.policy import QueryStatus
-from ragcontract.rules.containing import MustContain
+from ragcontract.rules.containing import Contains
 from ragcontract.runs.past import digest
 
 ANSWERED: type[RunRow] = row_type(
@@ -70,7 +70,7 @@ def cases(evaluation: Evaluation, decision: Decision, rows: Iterable[RunRow]) ->
 
 def _case(query: GoldenQuery, decision: Decision, row: RunRow | None, k: int) -> Case:
     violations = decision.violations.get(query.id, ())
-    rules = [rule for rule in query.rules if isinstance(rule, MustContain)]
+    rules = [rule for rule in query.rules if isinstance(rule, Contains)]
     causes = {cause for one in violations for cause in one.causes}
     wanted = [(rule, text) for rule in rules for text in rule.texts]
     made = Case(

@@ -52,7 +52,7 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
         return Matcher(text=text, ignore_case=self.ignore_case, word=self.word)
 
 
-class _Contains(_Texts, frozen=True, kw_only=True, gc=False):
+class Contains(_Texts, frozen=True, kw_only=True, gc=False):
     """The answer contains the texts, or one of them."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
@@ -71,11 +71,11 @@ class _Contains(_Texts, frozen=True, kw_only=True, gc=False):
         )
 
 
-class MustContain(_Contains, frozen=True, kw_only=True, gc=False, tag="must_contain"):
+class MustContain(Contains, frozen=True, kw_only=True, gc=False, tag="must_contain"):
     """The answer contains a text: all of ``value``, or one of ``any``."""
 
 
-class AnswerMustInclude(_Contains, frozen=True, kw_only=True, gc=False, tag="answer_must_include"):
+class AnswerMustInclude(Contains, frozen=True, kw_only=True, gc=False, tag="answer_must_include"):
     """``answer_must_include``: the answer contains all of these texts."""
 
     in_rows: ClassVar[bool] = False
@@ -86,11 +86,13 @@ class MustNotContain(_Texts, frozen=True, kw_only=True, gc=False, tag="must_not_
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield one violation for each text that is there, which quotes where."""
-        from ragcontract.answers.matchers import spans
+        from ragcontract.answers.matchers import finds, spans
 
         answer, normalise = answer_in(row), context.settings.answers.normalise
         for text in self.texts:
-            if span := next(spans(self.matcher(text), answer, normalise=normalise), None):
+            matcher = self.matcher(text)
+            if finds(matcher, answer, normalise=normalise):
+                span = next(spans(matcher, answer, normalise=normalise))
                 yield Violation(
                     rule="must_not_contain",
                     expected=("no ", quoted(text)),

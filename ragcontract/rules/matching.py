@@ -13,7 +13,7 @@ from ragcontract.core.run import RunRow
 from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
 
 if TYPE_CHECKING:
-    from ragcontract.answers.normalising import Span
+    from ragcontract.answers.regexes import Pattern
 
 
 class _Regex(AnswerRule, frozen=True, kw_only=True, gc=False):
@@ -30,11 +30,12 @@ class _Regex(AnswerRule, frozen=True, kw_only=True, gc=False):
         fault = pattern_fault(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all)
         return [(("pattern",), fault)] if fault else []
 
-    def found_in(self, row: RunRow) -> "Span | None":
-        """Return the span of the first match in the answer."""
+    @property
+    def compiled(self) -> "Pattern":
+        """The pattern as it is searched for."""
         from ragcontract.answers.matchers import pattern_of
 
-        return pattern_of(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all).search(answer_in(row))
+        return pattern_of(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all)
 
 
 class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_must_match"):
@@ -42,9 +43,10 @@ class RegexMustMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_mus
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation if it does not."""
-        if self.found_in(row) is None:
+        answer = answer_in(row)
+        if not self.compiled.finds(answer):
             expected = ("a match of ", quoted(self.pattern))
-            yield Violation(rule="regex_must_match", expected=expected, found=begins(answer_in(row)))
+            yield Violation(rule="regex_must_match", expected=expected, found=begins(answer))
 
 
 class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_must_not_match"):
@@ -52,7 +54,8 @@ class RegexMustNotMatch(_Regex, frozen=True, kw_only=True, gc=False, tag="regex_
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation that quotes the first match."""
-        if span := self.found_in(row):
+        answer = answer_in(row)
+        if span := self.compiled.search(answer):
             expected = ("no match of ", quoted(self.pattern))
-            found = (excerpt(answer_in(row).text, *span),)
+            found = (excerpt(answer.text, *span),)
             yield Violation(rule="regex_must_not_match", expected=expected, found=found)

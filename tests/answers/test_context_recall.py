@@ -142,7 +142,7 @@ def test_texts_whose_distance_would_take_minutes_are_refused() -> None:
 def in_full(retrieved: Sequence[str], reference: Sequence[str], threshold: float) -> float:
     """Return the recall by the definition: all shingles of all texts, nothing left out."""
 
-    def shingles(text: str, size: int) -> set[tuple[str, ...]]:
+    def shingles(text: str, size: int) -> set[tuple[bytes, ...]]:
         words = tokens(text)
         return {tuple(words[at : at + size]) for at in range(len(words) - size + 1)}
 
@@ -150,7 +150,7 @@ def in_full(retrieved: Sequence[str], reference: Sequence[str], threshold: float
     for text in reference:
         size = min(3, len(tokens(text)))
         wanted = shingles(text, size)
-        found = wanted & set[tuple[str, ...]]().union(*(shingles(one, size) for one in retrieved))
+        found = wanted & set[tuple[bytes, ...]]().union(*(shingles(one, size) for one in retrieved))
         covered += len(found) / len(wanted) >= threshold - 1e-9
     return covered / len(reference)
 

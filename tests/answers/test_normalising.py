@@ -1,7 +1,7 @@
 """How texts are compared, and where what was found stands in the answer."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragcontract.answers.normalising import Form, normalised, traced
@@ -45,6 +45,7 @@ def test_case_may_count_and_texts_may_be_compared_as_they_are() -> None:
 
 
 @given(ODD, st.sampled_from(FORMS))
+@example("ﬁ\u0301", Form())
 def test_a_traced_text_is_the_same_and_every_part_has_its_place(text: str, form: Form) -> None:
     found = traced(text, form)
     assert found.text == normalised(text, form)

@@ -35,7 +35,9 @@ SUBJECTS = st.text(alphabet=st.sampled_from(LETTERS), max_size=12)
 def test_a_pattern_means_what_it_means_in_python(pattern: str, text: str, ignore_case: bool, dot_all: bool) -> None:
     flags = (re.IGNORECASE if ignore_case else 0) | (re.DOTALL if dot_all else 0)
     expected = [found.span() for found in re.finditer(pattern, text, flags)]
-    found = list(compiled(pattern, ignore_case=ignore_case, dot_all=dot_all).matches(Answer(text, compose=False)))
+    engine, answer = compiled(pattern, ignore_case=ignore_case, dot_all=dot_all), Answer(text, compose=False)
+    found = list(engine.matches(answer))
+    assert engine.finds(answer) == bool(expected)
     if any(start == end for start, end in expected):  # after an empty match, the two go on differently
         found, expected = found[:1], expected[:1]
     assert found == expected
@@ -59,6 +61,11 @@ def test_the_end_may_be_followed_by_a_line_break(text: str) -> None:
 def test_lines_have_ends_of_their_own_where_the_pattern_asks_for_it() -> None:
     answer = Answer("one\ntwo\n")
     assert list(compiled("(?m)^[a-z]+$").matches(answer)) == [(0, 3), (4, 7)]
+
+
+def test_a_pattern_that_finds_no_characters_finds_nothing_within_one() -> None:
+    assert compiled(r"\B").finds(Answer("é a"))
+    assert not compiled(r"\B").finds(Answer("aéb")), "only between the two bytes of é"
 
 
 def test_quoted_text_stays_as_it_is() -> None:

@@ -1,9 +1,23 @@
+import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks import answers
 from tests.process import rag_contract
+
+
+def test_the_run_of_many_rows_a_query_is_longer_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "REPEATED", 20)
+    made = answers.repeated(tmp_path)
+    commands = answers.repeated_commands(made, Path(sys.executable).parent, {})
+    sizes = []
+    for command in commands.values():
+        _, *check = command.arguments
+        done = rag_contract(*check)
+        assert "PASS  nothing broken in 20 queries and 1 gate" in done.out, done
+        sizes.append(Path(check[check.index("--run") + 1]).stat().st_size)
+    assert sizes[1] == 16 * sizes[0]
 
 
 def test_no_rule_is_broken_and_most_references_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

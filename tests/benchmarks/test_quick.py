@@ -30,8 +30,9 @@ def test_a_ratio_that_is_on_one_side_only_is_no_pass() -> None:
 
 def test_the_stored_ratios_are_those_that_are_measured() -> None:
     one = [sample()]
-    of_answers = {answers.CHECKED: one, answers.READ: one}
-    measured = quick.ratios({tools.OURS: one, tools.BARE: one}, {tools.OURS: one, tools.FLOOR: one}, of_answers)
+    small, large = {tools.OURS: one, tools.BARE: one}, {tools.OURS: one, tools.FLOOR: one}
+    answered, repeated = {answers.CHECKED: one, answers.READ: one}, {answers.OFTEN: one, answers.ONCE: one}
+    measured = quick.ratios(small, large, answered, repeated)
     assert measured.keys() == msgspec.json.decode(quick.STORED.read_bytes()).keys()
     assert set(measured.values()) == {1}
 

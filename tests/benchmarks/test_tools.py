@@ -1,3 +1,6 @@
+import sys
+from pathlib import Path
+
 import msgspec
 
 from benchmarks import data, tools
@@ -29,3 +32,11 @@ def test_the_old_version_is_not_run_on_a_million_queries() -> None:
     assert not tools.takes(tools.OLD, data.Shape(queries=1_000_000))
     assert tools.takes(tools.OURS, data.Shape(queries=1_000_000))
     assert {tool for tool in tools.TOOLS if tools.takes(tool, data.WIDE)} == set(tools.WIDE_TOOLS)
+
+
+def test_a_baseline_that_is_left_of_an_older_version_is_made_anew(tmp_path: Path) -> None:
+    made = data.make(data.Shape(queries=3), tmp_path)
+    (made / "rag-contract-baseline.json").write_text("of an older version")
+    baseline = tools.stored_baseline(tools.OURS, made, Path(sys.executable).parent, "today")
+    assert baseline.name == "rag-contract-baseline.json"
+    assert msgspec.json.decode(baseline.read_bytes(), type=dict[str, object])

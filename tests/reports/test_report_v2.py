@@ -56,7 +56,9 @@ def test_each_case_is_an_item_with_a_severity_and_the_worst_come_first() -> None
         ("minor", "WARN", 2),
         ("fine", "PASS", 0),
     ]
-    assert found["items"][1]["message"] == "must_contain: expected original packaging; found: Keep the receipt."
+    assert found["items"][1]["message"] == (
+        'answer_must_include: expected original packaging; found: "Keep the receipt."'
+    )
     assert found["items"][1]["loc"] == "golden.jsonl:2"
 
 

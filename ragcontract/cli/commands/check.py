@@ -1,6 +1,6 @@
 """``rag-contract check``: judges a run and writes the reports."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 import click
@@ -23,9 +23,9 @@ from ragcontract.cli.options import (
     refuse_outputs,
     sources_of,
 )
-from ragcontract.cli.plugins import load_plugins
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
+from ragcontract.core.rule import Plugin
 from ragcontract.core.text import encodable
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.reports import terminal
@@ -106,7 +106,7 @@ def command(
             request,
             detail=report_json_detail,
             source=_source(name),
-            plugins=load_plugins(plugins),
+            plugins=_loaded(plugins),
             no_answers=no_answers,
         )
         outcome = pipeline.check(request, now=clock())
@@ -117,6 +117,14 @@ def command(
     text = terminal.verdict_text(report) if quiet else terminal.check_text(report, files[0] if files else "")
     say(text, err=any(goes_to_stdout(out) for _, out in wanted))
     return ExitCode.PASS if report.verdict == "pass" else ExitCode.BROKEN
+
+
+def _loaded(plugins: Sequence[str]) -> Mapping[str, Plugin]:
+    if not plugins:
+        return {}
+    from ragcontract.cli.plugins import load_plugins
+
+    return load_plugins(plugins)
 
 
 def _source(name: str) -> Provenance | None:

@@ -31,18 +31,18 @@ UNANSWERED = "What does the director of the company earn?"
 
 EXPORT = f"""
 Next:
-  1. Have your retriever write {defaults.RUN}, in Python with RunWriter:
-     `with ragcontract.RunWriter("{defaults.RUN}") as run: run.write(query_id, doc_ids)`.
-     In other languages, write one JSON line per question; see `rag-contract schema run`.
+  1. Record what your retriever returns: `rag-contract record search.py:retrieve` calls retrieve(question), which
+     returns document ids, and writes {defaults.RUN}. Services, chains, indexes and programs can be recorded, too. Or
+     write it yourself, in Python with RunWriter, elsewhere one JSON line per question; see `rag-contract schema run`.
   2. Run `rag-contract label`: it asks which of the documents found answer each question. Or write their ids into
      {defaults.GOLDEN} in place of "{PLACEHOLDER}", or an empty list if none does. Until then, `check` fails.
 """
 ANSWERS = f"""
 Next:
-  1. Have your application write {defaults.RUN}, in Python with RunWriter:
-     `with ragcontract.RunWriter("{defaults.RUN}") as run: run.write(query_id, response=answer, mode="trustworthy")`,
-     with mode "abstain" where it says that it does not know. In other languages, write one JSON line per question; see
-     `rag-contract schema run`.
+  1. Record what your application answers: `rag-contract record app.py:answer` calls answer(question) and writes
+     {defaults.RUN}. It returns {{{{"response": "…", "mode": "trustworthy"}}}}, with mode "abstain" where it says that
+     it does not know. Services, chains, agents and programs can be recorded, too. Or write the run yourself, in Python
+     with RunWriter, elsewhere one JSON line per question; see `rag-contract schema run`.
   2. In {defaults.GOLDEN}, write what each answer must contain in place of "{PLACEHOLDER}". Where your documents have no
      answer, write "expected_mode": "abstain" and remove answer_must_include. Until then, `check` exits 2.
 """

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import click
+from msgspec.structs import replace
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import say, warn
@@ -108,7 +109,7 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **given: 
     asked = _given(given, paths)
     secrets = asked.known(os.environ)
     _check_outputs([given["out"], given["details"], given["stream_out"]], paths)
-    found = read_target(target, asked.surroundings(os.environ))
+    found = read_target(target, replace(asked.surroundings(os.environ), say=lambda text: warn([text])))
     wanted = asked.wanted(found.system)
     if given["plan"]:
         _say_plan(planned(wanted, found), wanted, found)

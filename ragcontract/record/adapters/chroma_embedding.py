@@ -19,6 +19,15 @@ from ragcontract.record.system import Surroundings
 from ragcontract.record.user_code import imported
 
 DEFAULT = frozenset({"default", "onnx_mini_lm_l6_v2"})
+# Chroma downloads the model of its default function again if one of these is missing.
+MODEL_FILES = (
+    "config.json",
+    "model.onnx",
+    "special_tokens_map.json",
+    "tokenizer_config.json",
+    "tokenizer.json",
+    "vocab.txt",
+)
 FORMS = "default, sentence-transformers:MODEL, openai:MODEL or module:attribute"
 Embed = Callable[[Sequence[str]], Any]
 
@@ -105,7 +114,7 @@ def default(surroundings: Surroundings, say: Callable[[str], None]) -> Embedding
     from chromadb.utils.embedding_functions import ONNXMiniLM_L6_V2
 
     folder = ONNXMiniLM_L6_V2.DOWNLOAD_PATH / ONNXMiniLM_L6_V2.EXTRACTED_FOLDER_NAME
-    if not (folder / "model.onnx").is_file():
+    if not all((folder / name).exists() for name in MODEL_FILES):
         what = f"Chroma's default embedding function is a model of 80 MB, which is not in {folder}"
         if surroundings.offline:
             raise InputError([f"chroma: {what}, and must not be downloaded (--offline)"])

@@ -1,16 +1,34 @@
 """What systems that are made with a framework have in common."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
-from typing import Any
+from typing import Any, Literal
 
-from ragcontract.core.errors import RagContractError
+from ragcontract.core.errors import InputError, RagContractError
 from ragcontract.record.document_ids import DocumentIds
 from ragcontract.record.exceptions import blanked, failure_of
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.recognised import named
 from ragcontract.record.system import Surroundings
+
+Retrieved = Literal["first", "last", "concat"]
+
+
+def chosen(found: Sequence[Sequence[Any]], retrieved: Retrieved | None, kind: str) -> Sequence[Any] | None:
+    """Return what the retrieval that counts found; None if there was none and nobody said that there is.
+
+    Raises InputError if there were several and nobody said which counts.
+    """
+    if not found:
+        # What retrieves without the framework would look as if it had found nothing.
+        return None if retrieved is None else []
+    if len(found) > 1 and retrieved is None:
+        message = f"retrieved {len(found)} times for one question; say which counts with `retrieved: first`, "
+        raise InputError([f"{message}`last` or `concat` under `{kind}` in the target file"])
+    if retrieved == "concat":
+        return [item for items in found for item in items]
+    return found[-1] if retrieved == "last" else found[0]
 
 
 class FrameworkSystem:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import uuid4
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten, visible
-from ragcontract.record.adapters.framework import FrameworkSystem
+from ragcontract.record.adapters.framework import FrameworkSystem, Retrieved, chosen
 from ragcontract.record.adapters.langchain_calls import Noted, listener
 from ragcontract.record.asked import Context, Response
 from ragcontract.record.event_loop import EventLoop
@@ -35,7 +35,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(description="What it is asked with, where `{query}` is the question; by default, as its schema says."),
     ] = None
     retrieved: Annotated[
-        Literal["first", "last", "concat"] | None,
+        Retrieved | None,
         Meta(description="Which retrieval counts where there are several for one question."),
     ] = None
     doc_id: Annotated[
@@ -107,7 +107,7 @@ class LangChain(FrameworkSystem):
         turn = _turn(returned)
         documents = _documents(returned)
         if documents is None:
-            documents = self._chosen(noted.found() or [*_artifacts(turn)])
+            documents = chosen(noted.found() or [*_artifacts(turn)], self._options.retrieved, "langchain")
         if answer is UNSET and documents is None:
             raise InputError([_unusable(returned)])
         # A model may ask for a tool that there is not, which no callback says, and tools that run side by side call
@@ -120,18 +120,6 @@ class LangChain(FrameworkSystem):
             usage=dict(noted.usage) or None,
             llm_model=noted.llm_model,
         )
-
-    def _chosen(self, found: list[Documents]) -> Documents | None:
-        """Return the documents of the retrieval that counts; None if there was none and nobody said that there is."""
-        if not found:
-            # What retrieves without LangChain's retrievers would look as if it had found nothing.
-            return None if self._options.retrieved is None else []
-        if len(found) > 1 and self._options.retrieved is None:
-            message = f"retrieved {len(found)} times for one question; say which counts with `retrieved: first`, "
-            raise InputError([f"{message}`last` or `concat` under `langchain` in the target file"])
-        if self._options.retrieved == "concat":
-            return [document for documents in found for document in documents]
-        return found[-1] if self._options.retrieved == "last" else found[0]
 
     def versions(self) -> Mapping[str, str]:
         """Return the embedding model of a retriever over a vector store that says it."""

@@ -1,5 +1,6 @@
-"""Asks what is made with LlamaIndex: a retriever, a query engine or a chat engine."""
+"""Asks what is made with LlamaIndex: a retriever, a query engine, a chat engine or an agent."""
 
+import math
 from collections.abc import Mapping
 from threading import Lock
 from typing import Annotated, Any
@@ -7,26 +8,32 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.framework import FrameworkSystem
+from ragcontract.record.adapters.framework import FrameworkSystem, Retrieved, chosen
 from ragcontract.record.asked import Context, Response
+from ragcontract.record.event_loop import EventLoop
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.plain_values import plain
 from ragcontract.record.recognised import bases, named, text_at
-from ragcontract.record.returned_items import results_of
+from ragcontract.record.returned_items import is_node, results_of
 from ragcontract.record.system import Surroundings, System
 from ragcontract.record.user_code import imported
 
 RETRIEVER, QUERY_ENGINE = "llama_index.BaseRetriever", "llama_index.BaseQueryEngine"
 CHAT_ENGINE, SIMPLE, AGENT = "llama_index.BaseChatEngine", "llama_index.SimpleChatEngine", "llama_index.BaseAgent"
-ASKED = frozenset({RETRIEVER, QUERY_ENGINE, CHAT_ENGINE})
+WORKFLOWS = frozenset({"llama_index.BaseWorkflowAgent", "llama_index.AgentWorkflow"})
+ASKED = WORKFLOWS | {RETRIEVER, QUERY_ENGINE, CHAT_ENGINE}
 # Where engines keep what they retrieve and answer with.
 INNER = ("", "_retriever.", "_query_engine._retriever.", "_query_engine.")
 
 
 class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A retriever, a query engine or a chat engine of LlamaIndex."""
+    """A retriever, a query engine, a chat engine or an agent of LlamaIndex."""
 
-    object: Annotated[str, Meta(description="The retriever or engine, as `my_app.search:engine`.")]
+    object: Annotated[str, Meta(description="The retriever, engine or agent, as `my_app.search:engine`.")]
+    retrieved: Annotated[
+        Retrieved | None,
+        Meta(description="Which retrieval of an agent counts where there are several for one question."),
+    ] = None
     doc_id: Annotated[
         str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a node.")
     ] = None
@@ -36,9 +43,9 @@ def system(options: Options, surroundings: Surroundings) -> System:
     """Return the system for what the options name; raises InputError if that is nothing of LlamaIndex's."""
     given = imported(options.object, surroundings.folder)
     if ASKED.isdisjoint(bases(given)):
-        expected = "expected a retriever, a query engine or a chat engine of LlamaIndex"
+        expected = "expected a retriever, an engine or an agent of LlamaIndex"
         raise InputError([f"llamaindex.object: {options.object} is a {named(given)}; {expected}"])
-    return LlamaIndex(given, surroundings, options.doc_id)
+    return LlamaIndex(given, surroundings, options.doc_id, options.retrieved)
 
 
 def of_object(given: Any, surroundings: Surroundings) -> System | None:
@@ -47,16 +54,21 @@ def of_object(given: Any, surroundings: Surroundings) -> System | None:
 
 
 class LlamaIndex(FrameworkSystem):
-    """A retriever or an engine. Several questions at once go to threads.
+    """A retriever, an engine or an agent. Several questions at once go to threads.
 
-    LlamaIndex's asynchronous methods are not used: by default they call the others, and hold up their event loop.
+    Agents are asynchronous. The asynchronous methods of the others are not used: by default they call those that are
+    not, and hold up their event loop.
     """
 
-    def __init__(self, given: Any, surroundings: Surroundings, doc_id: str | None = None) -> None:
-        """Store what is asked."""
+    def __init__(
+        self, given: Any, surroundings: Surroundings, doc_id: str | None = None, retrieved: Retrieved | None = None
+    ) -> None:
+        """Store what is asked, and which retrieval of an agent counts."""
         super().__init__(given, surroundings, doc_id)
         self._bases = bases(given)
+        self._retrieved = retrieved
         self._conversation = Lock()
+        self._loop = EventLoop()
 
     def ask(self, query: str, context: Context) -> Response:
         """Return what is retrieved for a question and, of an engine, the answer."""
@@ -65,12 +77,26 @@ class LlamaIndex(FrameworkSystem):
                 return Response(results=results_of(self.given.retrieve(query), self.doc_ids))
             if CHAT_ENGINE in self._bases:
                 return self._response(self._chat(query, context))
+            if not WORKFLOWS.isdisjoint(self._bases):
+                seconds = context.seconds if math.isfinite(context.seconds) else None
+                response: Response = self._loop.result(self._run(query, context), seconds)
+                return response
             return self._response(self.given.query(query))
 
-    def _chat(self, query: str, context: Context) -> Any:
-        from llama_index.core.llms import ChatMessage
+    async def _run(self, query: str, context: Context) -> Response:
+        """Run an agent, which has no memory of the question before, and return what its tools retrieved."""
+        output = await self.given.run(user_msg=query, chat_history=_history(context))
+        raw = [call.tool_output.raw_output for call in output.tool_calls]
+        found = [getattr(one, "source_nodes", one) for one in raw]
+        nodes = chosen([one for one in found if _are_nodes(one)], self._retrieved, "llamaindex")
+        return Response(
+            results=None if nodes is None else results_of(nodes, self.doc_ids),
+            response=output.response.content or "",
+            tool_calls=plain([{"name": one.tool_name, "arguments": one.tool_kwargs} for one in output.tool_calls]),
+        )
 
-        earlier = [ChatMessage(role=one["role"], content=one.get("content") or "") for one in context.messages]
+    def _chat(self, query: str, context: Context) -> Any:
+        earlier = _history(context)
         if not self._conversation.acquire(timeout=min(context.seconds, 1e6)):
             why = "the chat engine, which keeps the conversation, is still busy with another question"
             raise CallFailed("busy", f"{why}; ask with --concurrency 1", again=True)
@@ -102,9 +128,25 @@ class LlamaIndex(FrameworkSystem):
         found = {"embedding_model": embedding, "llm_model": llm}
         return {name: value for name, value in found.items() if value}
 
+    def teardown(self) -> None:
+        """Stop what still runs of the agents."""
+        self._loop.close()
+        super().teardown()
+
     def facts(self) -> Mapping[str, Any]:
         """Return what was asked."""
         return {"llamaindex": {"object": self.name}}
+
+
+def _history(context: Context) -> list[Any]:
+    """Return the conversation so far as LlamaIndex's messages."""
+    from llama_index.core.llms import ChatMessage
+
+    return [ChatMessage(role=one["role"], content=one.get("content") or "") for one in context.messages]
+
+
+def _are_nodes(given: Any) -> bool:
+    return isinstance(given, list) and all(map(is_node, given))
 
 
 def _call(output: Any) -> dict[str, Any]:

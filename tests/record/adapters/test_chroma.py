@@ -9,6 +9,7 @@ import pytest
 from ragcontract.core.errors import InputError
 from ragcontract.http.secrets import Secrets
 from ragcontract.record.adapters.chroma import Chroma, Options, of_object, system
+from ragcontract.record.adapters.chroma_embedding import MODEL_FILES
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.system import Surroundings
 from tests.record.adapters.stand_ins import Collection, Made, chroma, of
@@ -281,6 +282,10 @@ def test_the_default_function_is_announced_before_it_is_downloaded(
         target(folder, "default", offline=True).setup()
     (folder / "models" / "onnx").mkdir(parents=True)
     (folder / "models" / "onnx" / "model.onnx").touch()
+    with pytest.raises(InputError, match=r"must not be downloaded \(--offline\)"):
+        target(folder, "default", offline=True).setup()
+    for name in MODEL_FILES:
+        (folder / "models" / "onnx" / name).touch()
     said.clear()
     asked(target(folder, "default", offline=True, say=said.append))
     assert said == []

@@ -102,6 +102,50 @@ def test_an_agent_says_which_tools_it_called() -> None:
     ]
 
 
+def agent(*raw: Any, text: str | None = "done", retrieved: Any = None, said: list[Any] | None = None) -> LlamaIndex:
+    """Return the system for an agent whose tools hand these things over."""
+    calls = [
+        SimpleNamespace(
+            tool_name=f"tool{number}", tool_kwargs={"n": number}, tool_output=SimpleNamespace(raw_output=one)
+        )
+        for number, one in enumerate(raw)
+    ]
+
+    async def run(_: Any, **given: Any) -> Any:
+        if said is not None:
+            said.append(given)
+        return SimpleNamespace(response=SimpleNamespace(content=text), tool_calls=calls)
+
+    return LlamaIndex(of("llama_index", "BaseWorkflowAgent", run=run)(), HERE, None, retrieved)
+
+
+def test_a_workflows_agent_gives_its_answer_its_tool_calls_and_what_they_retrieved() -> None:
+    response = asked(agent("text", answer()))
+    assert (doc_ids(response), response.response) == (["a", "n2"], "done")
+    assert response.tool_calls == [{"name": "tool0", "arguments": {"n": 0}}, {"name": "tool1", "arguments": {"n": 1}}]
+    assert doc_ids(asked(agent(NODES[:1]), seconds=float("inf"))) == ["a"]
+    assert asked(agent(text=None)).response == ""
+
+
+def test_several_retrievals_of_an_agent_need_to_be_told_apart() -> None:
+    with pytest.raises(InputError, match=r"retrieved 2 times .* under `llamaindex` in the target file"):
+        asked(agent(NODES, NODES[:1]))
+    found = {how: doc_ids(asked(agent(NODES[1:], NODES[:1], retrieved=how))) for how in ("first", "last", "concat")}
+    assert found == {"first": ["n2"], "last": ["a"], "concat": ["n2", "a"]}
+
+
+def test_an_agent_that_retrieves_nothing_found_nothing_only_if_it_is_known_to_retrieve() -> None:
+    assert asked(agent("text")).results is None
+    assert asked(agent("text", retrieved="last")).results == []
+
+
+def test_an_agent_goes_on_with_a_conversation() -> None:
+    said: list[Any] = []
+    asked(agent(said=said), "q", messages=EARLIER)
+    assert said[0]["user_msg"] == "q"
+    assert [one.content for one in said[0]["chat_history"]] == ["Hello", ""]
+
+
 def test_the_models_are_those_of_the_retriever_and_the_engine() -> None:
     retriever = SimpleNamespace(_embed_model=SimpleNamespace(model_name="bge-m3"))
     llm = SimpleNamespace(metadata=SimpleNamespace(model_name="m-1"))
@@ -126,7 +170,9 @@ def test_a_target_file_names_an_object(tmp_path: Path) -> None:
     (tmp_path / "indexes.py").write_text(code)
     here = Surroundings(folder=tmp_path)
     assert asked(system(Options(object="indexes.py:nodes"), here)).results == []
-    with pytest.raises(InputError, match=r"indexes.py:index is a .*MyBaseIndex; expected a retriever"):
+    with pytest.raises(
+        InputError, match=r"indexes.py:index is a .*MyBaseIndex; expected a retriever, an engine or an agent"
+    ):
         system(Options(object="indexes.py:index"), here)
 
 

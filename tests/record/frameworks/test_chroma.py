@@ -19,7 +19,8 @@ from ragcontract.record.adapters.chroma import Options, of_object, system
 from ragcontract.record.asked import Context, Response
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.system import Surroundings
-from tests.recipes.apps.toy_corpus import embed
+from tests.recipes.apps.toy_corpus import CHUNKS, embed
+from tests.record.frameworks import toy_onnx
 from tests.record.frameworks.needed import asked, need
 from tests.record.frameworks.toy_store import COLLECTIONS, digests, fill, opened, stored
 
@@ -219,6 +220,25 @@ def test_the_default_function_is_not_downloaded_offline(store: Path, home: Path)
         target(store, embedding="default", say=said.append).setup()
     assert len(said) == 1
     assert sentence in said[0]
+
+
+def test_the_default_function_embeds_what_it_embedded(store: Path, home: Path) -> None:
+    import chromadb
+
+    toy_onnx.installed(home / "onnx")
+    made = opened(store).create_collection("own")
+    made.add(ids=[str(number) for number in range(len(CHUNKS))], documents=[text for _, text in CHUNKS])
+    found = made.query(query_texts=[SSO], n_results=TOP)
+    expected = [
+        {"doc_id": own, "chunk_id": own, "score": -distance, "text": text}
+        for own, text, distance in zip(*(found[name][0] for name in ("ids", "documents", "distances")), strict=True)
+    ]
+    # Before Chroma 1, collections do not store their functions.
+    stored = int(chromadb.__version__.split(".")[0]) > 0
+    system = target(store, collection="own", embedding=None if stored else "default", offline=True)
+    [response] = asked(system, SSO, top=TOP)
+    assert [{**one, "score": pytest.approx(one["score"], abs=1e-5)} for one in expected] == response.results
+    assert system.versions()["embedding_model"] == "all-MiniLM-L6-v2"
 
 
 @pytest.fixture

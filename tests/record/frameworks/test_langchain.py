@@ -128,6 +128,13 @@ def test_an_agent_gives_its_answer_what_it_retrieved_and_its_tool_calls() -> Non
     assert response.usage == {"input_tokens": 6, "output_tokens": 2, "total_tokens": 8}
 
 
+def test_the_agent_that_comes_with_the_libraries_is_recorded_as_one_made_by_hand() -> None:
+    [response] = asked(target("prebuilt"), REFUND)
+    [own] = asked(target("agent"), REFUND)
+    assert (response.results, response.tool_calls) == (own.results, own.tool_calls)
+    assert response.response == app("prebuilt").invoke({"messages": [("user", REFUND)]})["messages"][-1].content
+
+
 def test_an_agent_with_a_memory_begins_a_conversation_with_each_question() -> None:
     responses = asked(target("agent"), REFUND, REFUND)
     assert responses[0] == responses[1]

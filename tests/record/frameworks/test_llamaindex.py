@@ -1,6 +1,7 @@
 """LlamaIndex itself: rows equal those made by hand from its own call."""
 
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -107,6 +108,20 @@ def test_an_engine_without_a_retriever_does_not_say_that_it_found_nothing() -> N
     assert REFUND in str(response.response)
 
 
+def test_an_agent_gives_its_answer_its_tool_calls_and_what_they_retrieved() -> None:
+    if version("llama-index-core") == "0.12.0":  # agents were chat engines then
+        with pytest.raises(ImportError):
+            app("agent")()
+        return
+    made = of_object(app("agent")(), Surroundings())
+    assert made is not None
+    [response, other] = asked(made, REFUND, SSO)
+    assert response.results == by_hand(app("query_engine").query(REFUND).source_nodes)
+    assert response.response == "it is in the help"
+    assert response.tool_calls == [{"name": "help", "arguments": {"input": REFUND}}]
+    assert other.results == by_hand(app("query_engine").query(SSO).source_nodes)
+
+
 @pytest.mark.parametrize("name", ["retriever", "query_engine", *CHAT])
 def test_the_embedding_model_is_the_retrievers(name: str) -> None:
     assert target(name).versions() == {"embedding_model": "toy-embedding-2"}
@@ -120,5 +135,5 @@ def test_engines_are_found_by_their_classes() -> None:
 
 
 def test_what_cannot_be_asked_is_refused() -> None:
-    with pytest.raises(InputError, match=r"index is a .*VectorStoreIndex; expected a retriever, a query engine or a c"):
+    with pytest.raises(InputError, match=r"index is a .*VectorStoreIndex; expected a retriever, an engine or an agent"):
         target("index")

@@ -147,3 +147,15 @@ agent = graph(ToyModel(calls=_calls), checkpointer=MemorySaver())
 async_agent = graph(ToyModel(calls=_calls), only_async=True)
 looking_up = graph(ToyModel(calls=[("look_up", {"query": None})]))
 silent = graph(ToyModel())
+
+
+def _prebuilt(model: ToyModel) -> Any:
+    """Return the agent that comes with the libraries, which has moved."""
+    try:
+        from langchain.agents import create_agent
+    except ModuleNotFoundError:
+        from langgraph.prebuilt import create_react_agent as create_agent
+    return create_agent(model, tools=[search, add])
+
+
+prebuilt = _prebuilt(ToyModel(calls=_calls))

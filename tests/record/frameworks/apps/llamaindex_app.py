@@ -43,6 +43,25 @@ both_engine = index.as_chat_engine(chat_mode="condense_plus_context", llm=MockLL
 simple_engine = index.as_chat_engine(chat_mode="simple", llm=MockLLM())
 
 
+def agent() -> Any:
+    """Return an agent that searches first, and then answers; there are none in the oldest version."""
+    from llama_index.core.agent.workflow import ReActAgent
+    from llama_index.core.llms import CompletionResponse, CompletionResponseGen
+    from llama_index.core.tools import QueryEngineTool
+
+    class Thinking(MockLLM):  # LlamaIndex's own, with a script
+        def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponseGen:  # noqa: ARG002
+            said = prompt.rsplit("user: ", 1)[1].split("\n", 1)[0]
+            search = f'Action: help\nAction Input: {{"input": "{said}"}}'
+            step = "Answer: it is in the help" if said.startswith("Observation: ") else search
+            text = f"Thought: I need to think.\n{step}"
+            yield CompletionResponse(text=text, delta=text)
+
+    return ReActAgent(
+        tools=[QueryEngineTool.from_defaults(query_engine, name="help", description="help")], llm=Thinking()
+    )
+
+
 class ByHand(BaseRetriever):
     """A retriever of nodes that no document is known of."""
 

@@ -1,24 +1,19 @@
-"""Search the example corpus with BM25 and write a run for rag-contract.
+"""Search the example corpus with BM25.
 
-In: the Markdown files of `corpus/` and the questions of `golden.jsonl`, both next to this script by default. Out: one
-JSON line per golden query, with the best documents in order. Only `latency_ms` changes from one call to the next.
-
-To use rag-contract with a retriever of your own, replace `Retriever`; `main` writes the run with `RunWriter`.
+`rag-contract record search.py:full` asks it every question of `golden.jsonl` and writes a run; `search.py:lean` is the
+same retriever over an index that is smaller and faster to build. Only `latency_ms` differs from one recording to the
+next. To use rag-contract with a retriever of your own, name it in the command in place of this one.
 """
 
-import argparse
 import hashlib
 import re
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import bm25s
-
-from ragcontract import RunWriter, load_golden
 
 HERE = Path(__file__).resolve().parent
 FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n", re.DOTALL)
@@ -35,11 +30,9 @@ class Setting:
     chunking_version: str
 
 
-SETTINGS: Mapping[str, Setting] = {
-    "full": Setting(published_only=True, lead_words=None, chunking_version="paragraphs-v1"),
-    # "Make the index smaller and faster to build": innocent at first sight, and what the contract is there to catch.
-    "lean": Setting(published_only=False, lead_words=40, chunking_version="lead-40-words-v1"),
-}
+FULL = Setting(published_only=True, lead_words=None, chunking_version="paragraphs-v1")
+# "Make the index smaller and faster to build": innocent at first sight, and what the contract is there to catch.
+LEAN = Setting(published_only=False, lead_words=40, chunking_version="lead-40-words-v1")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,22 +93,22 @@ def tokenize(texts: list[str]) -> list[list[str]]:
 class Retriever:
     """BM25 over chunks; a document is as good as its best chunk and is returned once."""
 
-    def __init__(self, documents: Iterable[Document], setting: Setting) -> None:
-        """Index the documents that the setting keeps, cut the way it says."""
-        kept = (document for document in documents if document.published or not setting.published_only)
-        self._chunks = [chunk for document in kept for chunk in cut(document, setting.lead_words)]
-        texts = [chunk.text for chunk in self._chunks]
-        self._bm25 = bm25s.BM25()
-        self._bm25.index(tokenize(texts), show_progress=False)
-        fingerprint = hashlib.sha256("\0".join(texts).encode()).hexdigest()
-        self.versions: dict[str, Any] = {
-            "embedding_model": "none",
-            "index_version": f"corpus-{fingerprint[:12]}",
-            "chunking_version": setting.chunking_version,
-            "retriever_version": f"bm25s-{version('bm25s')}",
-        }
+    def __init__(self, setting: Setting, corpus: Path = HERE / "corpus") -> None:
+        """Store how the folder of Markdown files is to be indexed."""
+        self._setting = setting
+        self._corpus = corpus
+        self.documents: Mapping[str, Document] = {}
 
-    def search(self, query: str, top: int) -> list[dict[str, Any]]:
+    def setup(self) -> None:
+        """Read and index the documents; `rag-contract record` calls this once, before the first question."""
+        documents = [read_document(path) for path in sorted(self._corpus.glob("*.md"))]
+        kept = [document for document in documents if document.published or not self._setting.published_only]
+        self.documents = {document.doc_id: document for document in kept}
+        self._chunks = [chunk for document in kept for chunk in cut(document, self._setting.lead_words)]
+        self._bm25 = bm25s.BM25()
+        self._bm25.index(tokenize([chunk.text for chunk in self._chunks]), show_progress=False)
+
+    def run(self, query: str, context: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return at most `top` results, best first; equal scores are ordered by document id."""
         [tokens] = tokenize([query])
         if not tokens:
@@ -129,30 +122,19 @@ class Retriever:
         ranked = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))
         return [
             {"doc_id": doc_id, "score": score, "chunk_id": chunk.chunk_id, "metadata": chunk.document.metadata}
-            for doc_id, (score, chunk) in ranked[:top]
+            for doc_id, (score, chunk) in ranked[: context["top"]]
         ]
 
-
-def main() -> None:
-    """Read the arguments, index the corpus, write the run."""
-    parser = argparse.ArgumentParser(description="Search the example corpus and write a run for rag-contract.")
-    parser.add_argument("--out", type=Path, required=True, help="the run to write (JSON lines)")
-    parser.add_argument("--golden", type=Path, default=HERE / "golden.jsonl", help="the golden queries")
-    parser.add_argument("--corpus", type=Path, default=HERE / "corpus", help="a folder of Markdown files")
-    parser.add_argument("--setting", choices=sorted(SETTINGS), default="full", help="how to build the index")
-    parser.add_argument("--top", type=int, default=10, help="results per query")
-    args = parser.parse_args()
-
-    documents = [read_document(path) for path in sorted(args.corpus.glob("*.md"))]
-    retriever = Retriever(documents, SETTINGS[args.setting])
-    golden = load_golden(args.golden)
-    with RunWriter(args.out, **retriever.versions) as run:  # the file appears once it is complete
-        for query in golden.values():
-            started = time.perf_counter()
-            results = retriever.search(query.query, args.top)
-            run.write(query.id, results, latency_ms=round((time.perf_counter() - started) * 1000, 3))
-    print(f"{len(golden)} queries searched in {len(documents)} documents ({args.setting} index), run in {args.out}")
+    def versions(self) -> dict[str, str]:
+        """Return what made these results; reports name what changed."""
+        fingerprint = hashlib.sha256("\0".join(chunk.text for chunk in self._chunks).encode()).hexdigest()
+        return {
+            "embedding_model": "none",
+            "index_version": f"corpus-{fingerprint[:12]}",
+            "chunking_version": self._setting.chunking_version,
+            "retriever_version": f"bm25s-{version('bm25s')}",
+        }
 
 
-if __name__ == "__main__":
-    main()
+full = Retriever(FULL)
+lean = Retriever(LEAN)
