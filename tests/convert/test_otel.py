@@ -117,7 +117,9 @@ def test_other_traces_are_left_out_with_a_warning_and_missing_queries_are_named(
 def test_everything_that_is_wrong_is_said_at_once() -> None:
     twice = trace(3, BY_ID)
     bare = trace(4, span(1, "RETRIEVER", attributes={"input.value": "What is q1?"}))
-    ended = convert(otlp(*trace(2, BY_ID)), otlp(*twice), otlp(*bare), {"spans": []}, "nonsense\n", {"trace_id": 7}, [7])
+    ended = convert(
+        otlp(*trace(2, BY_ID)), otlp(*twice), otlp(*bare), {"spans": []}, "nonsense\n", {"trace_id": 7}, [7]
+    )
     assert ended.code == 2
     for line, problem in {
         2: "trace: duplicate trace of the query 'q2', first defined at traces.jsonl:1",

@@ -1,7 +1,5 @@
 """A system with its spans: what a service does not answer comes from what it sends."""
 
-import http.client
-import json
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -19,7 +17,8 @@ from ragcontract.record.traces import otlp_protobuf
 from ragcontract.record.traces.receiving import Options, around
 from ragcontract.record.traces.spans import Span
 from tests.record.free_port import free_port
-from tests.record.traces.spans import otlp, retriever, span
+from tests.record.traces.sending import send
+from tests.record.traces.spans import retriever, span
 from tests.record.workplace import Toy
 
 TRACE, ENTRY = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -48,11 +47,7 @@ class Instrumented(Toy):
         return super().ask(query, context)
 
     def send(self, batch: Sequence[Span]) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=20)
-        body = json.dumps(otlp(*[replace(one, trace=self._trace) for one in batch]))
-        connection.request("POST", "/v1/traces", body, {"Content-Type": "application/json"})
-        assert connection.getresponse().read() == b"{}"
-        connection.close()
+        send(self._port, [replace(one, trace=self._trace) for one in batch])
 
 
 class Late(Instrumented):
