@@ -148,7 +148,7 @@ def _fields(query_id: str, response: Response, trace: Trace) -> dict[str, Any]:
     if response.results is not None:
         row["results"] = response.results
     if trace.ms is not None:
-        row["latency_ms"] = round(min(trace.ms, bounds.MILLISECONDS), 3)
+        row["latency_ms"] = round(trace.ms, 3)
     for name in FIELDS:
         value = getattr(response, name)
         if value is not UNSET and (value is not None or (name == "response" and response.error is not None)):

@@ -117,4 +117,4 @@ def test_another_programs_parser_reads_the_stream() -> None:
         events = list(JSONSeqDecoder().decode(stream))
     assert [one["event"] for one in events if one["event"] != "progress"] == ["start", "case", "end"]
     [case] = [one for one in events if one["event"] == "case"]
-    assert (case["query_id"], case["answer"]) == ("refunds", "Within 30 days.")
+    assert (case["query_id"], case["response"]) == ("refunds", "Within 30 days.")

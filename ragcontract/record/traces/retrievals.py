@@ -93,7 +93,7 @@ def results_of_spans(spans: Sequence[Span], reading: Reading) -> list[dict[str, 
         return _results(_chosen(retrieved, reading), reading)
     if retrievers and not reading.accept_empty:
         name = shorten(visible(retrievers[0].name), 80)
-        why = "turn on that its instrumentation records them; in record.yml, `empty_results: accept` takes it for none found"
+        why = "have it record them; in record.yml, `empty_results: accept` takes that for none found"
         raise CallFailed("no_documents", f"the retrieval span {name!r} says nothing of documents; {why}")
     return [] if retrievers else None
 

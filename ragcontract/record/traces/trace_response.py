@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from ragcontract.core import bounds
 from ragcontract.record.asked import Response
 from ragcontract.record.traces.retrievals import Reading, kind_of, results_of_spans
 from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, listed_at, parsed, text_at
@@ -13,7 +14,7 @@ ANSWERING = {"CHAIN", "AGENT", "LLM"}
 ANSWERS = ("answer", "result", "output", "response", "content", "text")
 QUESTIONS = ("input", "query", "question", "message", "user_input", "query_str")
 THINKING = {"LLM", "AGENT", "TOOL"}  # a trace with one of them says of tools all that there is to say
-OWN = {"assistant", "ai", "AIMessage", "AIMessageChunk"}  # roles and types of a model's messages
+OWN = ("assistant", "ai", "AIMessage", "AIMessageChunk")  # roles and types of a model's messages
 QUERY_ID = "rag_contract.query_id"
 
 
@@ -32,8 +33,8 @@ class Trace(Struct, frozen=True, kw_only=True):
     def ms(self) -> float | None:
         """How long the first of the outermost spans took, in milliseconds; None if it does not say."""
         first = next(iter(self.outermost), None)
-        took = (first.end - first.start) / 1e6 if first is not None and first.start else 0
-        return took if took > 0 else None
+        took = first.end - first.start if first is not None and first.start else 0
+        return took / 1e6 if 0 < took <= bounds.MILLISECONDS * 1_000_000 else None
 
 
 def trace_of(spans: Sequence[Span]) -> Trace:

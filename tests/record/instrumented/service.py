@@ -12,11 +12,11 @@ from wsgiref.simple_server import make_server
 
 from openinference.instrumentation.langchain import LangChainInstrumentor
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
-from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.instrumentation.wsgi import OpenTelemetryMiddleware
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import set_tracer_provider
 
 ANSWERS: dict[str, Callable[[Any, str], Any]] = {
     "chain": lambda apps, question: apps.chain.invoke(question),
@@ -29,7 +29,7 @@ def traced() -> None:
     """Set tracing up."""
     provider = TracerProvider()
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    trace.set_tracer_provider(provider)
+    set_tracer_provider(provider)
     LangChainInstrumentor().instrument()
     LlamaIndexInstrumentor().instrument()
 

@@ -42,19 +42,19 @@ class Instrumented(Toy):
         self._port, self._batches, self._trace = port, batches, trace
 
     def ask(self, query: str, context: Context) -> Response:
-        for batch in self._batches:
-            self.send(batch)
+        self.send_all()
         return super().ask(query, context)
 
-    def send(self, batch: Sequence[Span]) -> None:
-        send(self._port, [replace(one, trace=self._trace) for one in batch])
+    def send_all(self) -> None:
+        for batch in self._batches:
+            send(self._port, [replace(one, trace=self._trace) for one in batch])
 
 
 class Late(Instrumented):
     """A service whose spans arrive after its answer."""
 
     def ask(self, query: str, context: Context) -> Response:
-        threading.Timer(0.05, lambda: [self.send(batch) for batch in self._batches]).start()
+        threading.Timer(0.05, self.send_all).start()
         return Toy.ask(self, query, context)
 
 

@@ -70,6 +70,12 @@ def test_a_result_without_an_id_is_refused_with_what_its_metadata_has() -> None:
     assert found(bare, doc_id="metadata.url") == ["x"]
 
 
+def test_metadata_of_any_type_and_expressions_that_fail_name_no_document() -> None:
+    odd = span(1, "RETRIEVER", attributes=documents({"metadata": {"source": ["a"]}}))
+    assert failure(odd).kind == "no_doc_id"
+    assert failure(odd, doc_id="join('/', [metadata.path])").kind == "no_doc_id"
+
+
 def test_a_trace_without_retrieval_has_no_results() -> None:
     assert found(span(1, "CHAIN"), span(2, "LLM", 1)) is None
 
