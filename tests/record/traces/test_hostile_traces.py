@@ -77,8 +77,8 @@ ATTRIBUTES = st.builds(
 )
 TIMES = st.integers(0, 1 << 80)
 READINGS = [
-    Reading(ids=DocumentIds(doc_id), retrieved=retrieved, use=use)
-    for doc_id, retrieved, use in ((None, None, None), ("join('/', [metadata.source])", "last", "retriever"))
+    Reading(ids=DocumentIds(None)),
+    Reading(ids=DocumentIds("join('/', [metadata.source])"), retrieved="last", use="retriever"),
 ]
 
 
