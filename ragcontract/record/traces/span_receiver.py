@@ -3,12 +3,14 @@
 The protocol is OTLP/HTTP of opentelemetry-proto: protobuf or JSON, maybe in gzip, to ``/v1/traces``.
 """
 
+import sys
 import threading
 import zlib
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from socket import AF_INET, AF_INET6, socket
+from socketserver import TCPServer
 from time import monotonic
 from typing import Any
 
@@ -46,14 +48,17 @@ class Receiver:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
-    # Otherwise whoever listens there already would go on getting what is meant for us, on some systems.
-    allow_reuse_address = True
+    request_queue_size = 128  # exporters of many workers may connect at the same time
+    allow_reuse_address = sys.platform != "win32"  # there, two servers could listen on one port
 
     def __init__(self, host: str, port: int, take: Callable[[list[Span]], object]) -> None:
         self.address_family = AF_INET6 if ip_address(host).version == 6 else AF_INET  # noqa: PLR2004
         self.take = take
         self._room = threading.BoundedSemaphore(bounds.TRACE_CONNECTIONS)
         super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        TCPServer.server_bind(self)  # without asking for the name of the address, which may take long
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if self._room.acquire(blocking=False):
