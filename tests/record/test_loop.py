@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -233,3 +234,19 @@ def test_everything_that_watches_is_called_from_one_thread(tmp_path: Path) -> No
     place.events = Watched()
     place.record(Toy(concurrency=8))
     assert threads == {threading.get_ident()}
+
+
+@pytest.mark.parametrize(("own", "latency"), [(7, 7.0), (0, 0.0), (1.5, 1.5)])
+def test_a_system_that_waited_for_something_else_says_how_long_it_took_itself(
+    own: float, latency: float, tmp_path: Path
+) -> None:
+    workplace = Workplace(tmp_path, 1)
+    recording = workplace.record(lambda *_: Response(results=[], latency_ms=own), out=None)
+    assert isinstance(recording.rows, dict)
+    assert recording.rows["q1"]["latency_ms"] == latency
+
+
+@pytest.mark.parametrize("own", [-1, float("nan"), float("inf"), "7"])
+def test_a_latency_that_is_none_fails_the_question(own: Any, tmp_path: Path) -> None:
+    recording = Workplace(tmp_path, 1).record(lambda *_: Response(results=[], latency_ms=own))
+    assert "latency_ms: expected milliseconds" in problems(recording)[1]
