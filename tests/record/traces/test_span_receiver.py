@@ -97,6 +97,7 @@ def test_a_connection_takes_several_requests(taken: Taken) -> None:
         (400, b"no gzip", "/v1/traces", {"Content_Encoding": "gzip"}),
         (400, gzip.compress(BODY)[:-4], "/v1/traces", {"Content_Encoding": "gzip"}),
     ],
+    ids=["metrics", "the root", "text", "brotli", "no JSON", "nested JSON", "no protobuf", "no gzip", "half of gzip"],
 )
 def test_what_is_not_understood_is_refused(
     status: int, body: bytes, path: str, headers: Mapping[str, str], taken: Taken
