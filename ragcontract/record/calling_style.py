@@ -51,7 +51,7 @@ def style_of(function: Callable[..., Any], name: str) -> Style:
     if not fixed:
         if parameters and parameters[0].kind == inspect.Parameter.VAR_POSITIONAL:
             return Style()
-        raise InputError([f"{name}: takes no question; write a function of {_ACCEPTED}"])
+        raise InputError([f"{name}: takes no question; write a function of {_ACCEPTED}, or name what it makes"])
     first, *rest = fixed
     query = None if first.kind in _POSITIONAL else first.name
     positional, named, unknown = False, {}, []

@@ -17,13 +17,14 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten
 from ragcontract.record.golden_questions import Question
 from ragcontract.record.watching import Failure
 
 VERSION = 1
 ABSENT = -1  # the offset of a row that there is not
-WHAT = {"target_sha256": "target's content", "git": "commit", "tool": "rag-contract", "doc_id": "--doc-id"}
+WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id"}
 
 
 class Header(Struct, frozen=True, kw_only=True):
@@ -107,13 +108,13 @@ class Journal:
             problem = "is not a journal that this version of rag-contract can go on with; throw it away with --fresh"
             raise InputError([f"{self._path}: {problem}"])
         differs = [
-            f"{WHAT.get(name, name)} was {_shown(found.get(name))} and is {_shown(now)}"
+            _difference(name, found.get(name), now)
             for name, now in msgspec.structs.asdict(header).items()
             if found.get(name) != now
         ]
         if differs:
-            problem = "was begun with something else; restore that to go on, or throw the journal away with --fresh"
-            raise InputError([f"{self._path}: {problem}: {'; '.join(differs)}"])
+            has = f"has {count(self._rows, 'answer')} of a recording that did not end, but {', '.join(differs)}"
+            raise InputError([f"{self._path}: {has}; undo that to go on, or throw them away with --fresh"])
 
     def _load(self) -> None:
         decode = msgspec.json.Decoder(Entry).decode
@@ -233,6 +234,12 @@ def _locked(file: IO[bytes]) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _difference(name: str, then: object, now: object) -> str:
+    if name == "target_sha256":  # digests say nothing to anybody
+        return "the content of the target has changed"
+    return f"{WHAT.get(name, name)} was {_shown(then)} and is {_shown(now)}"
 
 
 def _shown(value: object) -> str:

@@ -123,7 +123,7 @@ def problems_of(tally: Tally, journal: str | None) -> list[str]:
     """Return why there is no run, as sentences: how many questions failed, and of each kind of failure an example."""
     failed = tally.failures.total()
     had = tally.done - failed
-    why = f"{failed:,} of {count(tally.total, 'answer')} could not be had, so no run is written"
+    why = f"{failed:,} of {count(tally.total, 'question')} failed, so no run is written"
     if not had:
         advice = "the same command asks again"
     elif journal:
@@ -138,11 +138,22 @@ def _example(kind: str, times: int, one: Failed) -> str:
 
 
 def failures_left_out(tally: Tally) -> list[str]:
-    """Return a warning about questions that are not in the run, if there are any."""
+    """Return warnings about questions that are not in the run, or are there without an answer, if there are any."""
+    return [*_unanswered(tally), *_left_out(tally)]
+
+
+def _unanswered(tally: Tally) -> list[str]:
+    if not tally.unanswered:
+        return []
+    what = f"{count(tally.unanswered, 'question')} retrieved but did not answer"
+    return [f"{what}: the run has `error` in place of the response, which breaks only rules about answers"]
+
+
+def _left_out(tally: Tally) -> list[str]:
     failed = tally.failures.total()
     if not failed:
         return []
     kinds = ", ".join(f"{kind}: {times:,}" for kind, times in tally.failures.most_common())
     are = "is" if failed == 1 else "are"
-    what = f"{count(failed, 'answer')} could not be had and {are} left out ({kinds})"
+    what = f"{count(failed, 'question')} failed and {are} left out ({kinds})"
     return [f"{what}; `check` refuses such a run unless the config has missing_queries: zero"]

@@ -99,7 +99,7 @@ def test_the_first_parameter_is_the_question_whatever_its_name() -> None:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (of_nothing, "takes no question"),
+        (of_nothing, r"takes no question; write a function of .*, or name what it makes"),
         (with_index, "nothing is known to hand over for index"),
         (with_keyword_index, "nothing is known to hand over for index"),
     ],

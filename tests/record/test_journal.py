@@ -97,7 +97,7 @@ def test_what_must_hold_for_an_answer_may_change(tmp_path: Path) -> None:
     ("changed", "differs"),
     [
         ({"manner": {"top": 5}}, "top was '10' and is '5'"),
-        ({"sha256": "2"}, "target's content was '1' and is '2'"),
+        ({"sha256": "2"}, "the content of the target has changed"),
         ({"doc_id": "metadata.url"}, "--doc-id was none and is 'metadata.url'"),
     ],
 )
@@ -108,7 +108,8 @@ def test_a_journal_of_something_else_is_refused_with_what_differs(
     before = interrupted(place, "q2")
     with pytest.raises(InputError) as raised:
         place.record(always, **changed)  # type: ignore[arg-type]
-    assert raised.value.problems[0].endswith(f"or throw the journal away with --fresh: {differs}")
+    has = f"{place.journal}: has 2 answers of a recording that did not end"
+    assert raised.value.problems == [f"{has}, but {differs}; undo that to go on, or throw them away with --fresh"]
     assert place.journal.read_bytes().splitlines(keepends=True) == before
     assert asked_next(place, fresh=True, **changed) == ["q1", "q2", "q3"]
 
