@@ -78,6 +78,8 @@ class Session:
                 row = self._rows.encoded(inquiry.question.id, response, inquiry.ms)
             except CallFailed as invalid:
                 response, failed = None, invalid
+        if response is not None and response.results is None and inquiry.question.names_documents:
+            self.tally.without_results += 1
         failure = None if failed is None else failure_of(failed, self._secrets)
         self._journal.add(
             Entry(
@@ -137,9 +139,16 @@ def _example(kind: str, times: int, one: Failed) -> str:
     return f"{kind}: {times:,}, such as query {shorten(one.query_id, bounds.NAME)!r}: {one.failure.message}"
 
 
-def failures_left_out(tally: Tally) -> list[str]:
-    """Return warnings about questions that are not in the run, or are there without an answer, if there are any."""
-    return [*_unanswered(tally), *_left_out(tally)]
+def lacking(tally: Tally) -> list[str]:
+    """Return warnings about what the run does not have: results, answers, or questions that failed."""
+    return [*_without_results(tally), *_unanswered(tally), *_left_out(tally)]
+
+
+def _without_results(tally: Tally) -> list[str]:
+    if not tally.without_results:
+        return []
+    what = f"{count(tally.without_results, 'row')} without `results`, although golden queries name documents"
+    return [f"{what}; `check` refuses such a run: let the target also return what it retrieved"]
 
 
 def _unanswered(tally: Tally) -> list[str]:

@@ -26,6 +26,7 @@ class Tally:
         self.total = total
         self.retried = 0
         self.unanswered = 0  # questions of which the run has results, and an error in place of the answer
+        self.without_results = 0  # rows whose golden query names documents
         self.again = 0  # questions that needed more than one attempt
         self.failures: Counter[str] = Counter()
         self.failed: list[Failed] = []  # the first few

@@ -304,6 +304,16 @@ def test_details_have_what_the_system_says_of_itself(tmp_path: Path) -> None:
     assert details["wanted"] == details["done"] == 3
 
 
+def test_rows_without_results_are_warned_about_where_the_contract_names_documents(tmp_path: Path) -> None:
+    place = Workplace(tmp_path)
+    place.write([golden("q1", "doc1"), {"id": "q2", "query": "Hi", "answer_must_include": ["30 days"]}])
+    recording = place.record(lambda *_: Response(response="30 days"))
+    (warning,) = recording.warnings
+    assert warning.startswith("1 row without `results`, although golden queries name documents; `check` refuses")
+    with pytest.raises(InputError, match="results: is missing"):
+        check(golden=tmp_path / "golden.jsonl", run=place.out)
+
+
 def test_a_part_says_that_it_is_one_and_is_refused_as_incomplete(tmp_path: Path) -> None:
     place = Workplace(tmp_path)
     recording = place.record(always, selection=Selection(limit=2))
