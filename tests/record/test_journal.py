@@ -98,6 +98,7 @@ def test_what_must_hold_for_an_answer_may_change(tmp_path: Path) -> None:
     [
         ({"manner": {"top": 5}}, "top was '10' and is '5'"),
         ({"sha256": "2"}, "the content of the target has changed"),
+        ({"sha256": "2", "name": "other.py:find"}, "target was 'toy' and is 'other.py:find'"),
         ({"doc_id": "metadata.url"}, "--doc-id was none and is 'metadata.url'"),
     ],
 )
