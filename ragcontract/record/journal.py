@@ -17,6 +17,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten
 from ragcontract.record.golden_questions import Question
 from ragcontract.record.watching import Failure
@@ -24,7 +25,7 @@ from ragcontract.record.watching import Failure
 VERSION = 1
 PREPARED = b'{"versions":'
 ABSENT = -1  # the offset of a row that there is not
-WHAT = {"target_sha256": "target's content", "git": "commit", "tool": "rag-contract", "doc_id": "--doc-id"}
+WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id"}
 
 
 class Header(Struct, frozen=True, kw_only=True):
@@ -118,13 +119,14 @@ class Journal:
 
     def _refuse_other(self, found: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         differs = [
-            f"{WHAT.get(name, name)} was {_shown(found.get(name))} and is {_shown(now.get(name))}"
+            _difference(name, found.get(name), now.get(name))
             for name in {**now, **found}
             if found.get(name) != now.get(name)
+            and not (name == "target_sha256" and found.get("target") != now.get("target"))
         ]
         if differs:
-            problem = "was begun with something else; restore that to go on, or throw the journal away with --fresh"
-            raise InputError([f"{self._path}: {problem}: {'; '.join(differs)}"])
+            has = f"has {count(self._rows, 'answer')} of a recording that did not end, but {', '.join(differs)}"
+            raise InputError([f"{self._path}: {has}; undo that to go on, or throw them away with --fresh"])
 
     def prepared(self, versions: Mapping[str, str]) -> None:
         """Note what a system says of itself before it is asked; raises InputError if it said something else before."""
@@ -256,6 +258,12 @@ def _locked(file: IO[bytes]) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _difference(name: str, then: object, now: object) -> str:
+    if name == "target_sha256":  # digests say nothing to anybody
+        return "the content of the target has changed"
+    return f"{WHAT.get(name, name)} was {_shown(then)} and is {_shown(now)}"
 
 
 def _shown(value: object) -> str:

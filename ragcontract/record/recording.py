@@ -19,7 +19,7 @@ from ragcontract.record.repository import commit_of
 from ragcontract.record.run_rows import Rows, refuse_output, usable_versions, with_versions, write_run
 from ragcontract.record.stopping import Stop
 from ragcontract.record.system import System
-from ragcontract.record.taking import Session, failures_left_out, problems_of
+from ragcontract.record.taking import Session, lacking, problems_of
 from ragcontract.record.tally import Failed, Tally
 from ragcontract.record.target import Target
 from ragcontract.record.wanted import Wanted
@@ -157,7 +157,7 @@ def _written(
 
 def _left_out(tally: Tally, questions: Questions) -> Iterator[str]:
     """Yield warnings about what is not in the run."""
-    yield from failures_left_out(tally)
+    yield from lacking(tally)
     if len(questions.chosen) < questions.of:
         part = f"{len(questions.chosen):,} of {count(questions.of, 'golden query')}"
         yield f"the run has only {part}; `check` refuses it as incomplete, unless --tag names the same part"

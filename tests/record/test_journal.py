@@ -99,7 +99,8 @@ def test_what_must_hold_for_an_answer_may_change(tmp_path: Path) -> None:
     ("changed", "differs"),
     [
         ({"manner": {"top": 5}}, "top was '10' and is '5'"),
-        ({"sha256": "2"}, "target's content was '1' and is '2'"),
+        ({"sha256": "2"}, "the content of the target has changed"),
+        ({"sha256": "2", "name": "other.py:find"}, "target was 'toy' and is 'other.py:find'"),
         ({"doc_id": "metadata.url"}, "--doc-id was none and is 'metadata.url'"),
     ],
 )
@@ -110,7 +111,8 @@ def test_a_journal_of_something_else_is_refused_with_what_differs(
     before = interrupted(place, "q2")
     with pytest.raises(InputError) as raised:
         place.record(always, **changed)  # type: ignore[arg-type]
-    assert raised.value.problems[0].endswith(f"or throw the journal away with --fresh: {differs}")
+    has = f"{place.journal}: has 2 answers of a recording that did not end"
+    assert raised.value.problems == [f"{has}, but {differs}; undo that to go on, or throw them away with --fresh"]
     assert place.journal.read_bytes().splitlines(keepends=True) == before
     assert asked_next(place, fresh=True, **changed) == ["q1", "q2", "q3"]
 
@@ -127,7 +129,7 @@ def test_another_index_behind_the_same_target_is_something_else(tmp_path: Path) 
     other = Toy(versions={"index_version": "chroma:1:41"})
     error = place.record(other).error
     assert isinstance(error, InputError)
-    assert error.problems[0].endswith("--fresh: index_version was 'chroma:1:40' and is 'chroma:1:41'")
+    assert ", but index_version was 'chroma:1:40' and is 'chroma:1:41'; undo that" in error.problems[0]
     assert (other.asked, other.calls) == ([], ["setup", "teardown"])
     same = Toy(versions={"index_version": "chroma:1:40"})
     assert place.record(same).error is None

@@ -99,7 +99,7 @@ def test_recording_stops_when_as_many_calls_hang_as_there_may_be(tmp_path: Path)
         toy = Toy(answer, concurrency=2)
         recording = Workplace(tmp_path, 9).record(toy, manner={"seconds": 0.1})
     (problem,) = problems(recording)
-    assert problem.startswith("2 calls that took longer than 0.1 s still run and cannot be stopped; raise --timeout")
+    assert problem.startswith("2 calls still running after more than 0.1 s cannot be stopped; raise --timeout")
     assert sorted(toy.ids) == ["q1", "q2"]
     assert toy.calls == ["setup", "teardown"]
 
@@ -111,7 +111,7 @@ def test_a_call_that_was_given_up_and_then_ended_is_in_nobodys_way(tmp_path: Pat
         return finds()
 
     place, toy = Workplace(tmp_path, 3), Toy(answer)
-    assert problems(place.record(toy, manner={"seconds": 0.5}))[0].startswith("1 of 3 answers")
+    assert problems(place.record(toy, manner={"seconds": 0.5}))[0].startswith("1 of 3 questions")
     assert toy.ids == ["q1", "q2", "q3"]
 
 
