@@ -29,15 +29,17 @@ class IsolatedCode:
         """Store what the process imports."""
         given = {"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id}
         arguments = [sys.executable, "-m", "ragcontract.record.host", named, json.dumps(given)]
-        self._serving = Serving(Program(arguments=arguments, folder=Path.cwd()), says_ready=True)
+        program = Program(arguments=arguments, folder=Path.cwd())
+        self._serving = Serving(program, says_ready=True, secrets=surroundings.secrets)
         self._ids = DocumentIds(None)  # the process has found them already
         self._secrets = surroundings.secrets
 
     def setup(self) -> None:
         """Start the process; raises InputError if the code cannot be imported or set up there."""
-        if isinstance(problems := self._serving.start().get("unusable"), list):
-            self._serving.stop()
-            raise InputError(self._secrets.redacted([str(problem) for problem in problems]))
+        with blanked(self._secrets):
+            if isinstance(problems := self._serving.start().get("unusable"), list):
+                self._serving.stop()
+                raise InputError([str(problem) for problem in problems])
 
     def ask(self, query: str, context: Context) -> Response:
         """Exchange a line with the process."""
