@@ -33,6 +33,7 @@ class IsolatedCode:
         self._serving = Serving(program, says_ready=True, secrets=surroundings.secrets)
         self._ids = DocumentIds(None)  # the process has found them already
         self._secrets = surroundings.secrets
+        self._is_set_up = False
 
     def setup(self) -> None:
         """Start the process; raises InputError if the code cannot be imported or set up there."""
@@ -40,6 +41,7 @@ class IsolatedCode:
             if isinstance(problems := self._serving.start().get("unusable"), list):
                 self._serving.stop()
                 raise InputError([str(problem) for problem in problems])
+        self._is_set_up = True
 
     def ask(self, query: str, context: Context) -> Response:
         """Exchange a line with the process."""
@@ -61,6 +63,8 @@ class IsolatedCode:
 
     @cached_property
     def _told(self) -> Mapping[str, Any]:
+        if not self._is_set_up:  # somebody interrupted that, and must not wait for what is still imported
+            return {}
         try:
             return self._serving.exchange({"tell": True}, TELL)
         except (CallFailed, InputError):
