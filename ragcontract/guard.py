@@ -1,12 +1,14 @@
 """Turns exceptions into exit codes. Imports no third-party package, since one could be missing."""
 
 import gc
+import os
 import platform
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from ragcontract import memory
 from ragcontract.core.errors import ExitCode, RagContractError
@@ -14,6 +16,8 @@ from ragcontract.core.text import printable, visible
 from ragcontract.core.version import __version__
 from ragcontract.files.streams import reader_may_leave
 from ragcontract.interrupts import INTERRUPTED, raise_on_signals
+
+GRACE = 5.0  # s
 
 BUG = """
 rag-contract: this is a bug of ours, not a verdict on your retriever. Please report it at
@@ -71,6 +75,26 @@ def whole_process(run: Callable[[], int]) -> int:
     return code
 
 
+def leave(code: int, grace: float = GRACE) -> NoReturn:
+    """End this process with an exit code, even if code of a user that is recorded still runs in a thread.
+
+    Python waits without end for threads such as those of ``asyncio.to_thread``; here they get ``grace`` seconds.
+    """
+    # Not imported: a process that has no threads need not load the module.
+    threading = sys.modules.get("threading")
+    if threading is not None and threading.active_count() > 1:
+
+        def end() -> None:
+            time.sleep(grace)
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(Exception):
+                    stream.flush()
+            os._exit(code)
+
+        threading.Thread(target=end, daemon=True).start()
+    sys.exit(code)
+
+
 def entry_point() -> None:
     """Run the command line: the console script ``rag-contract``."""
 
@@ -92,4 +116,4 @@ def entry_point() -> None:
         # Under `ulimit -v`, libraries in C crash where they get no memory: something must be left to say so.
         return in_child(run, crashed)
 
-    sys.exit(whole_process(start))
+    leave(whole_process(start))

@@ -138,3 +138,20 @@ def test_a_bug_report_hands_the_environment_to_no_other_program() -> None:
         "guarded(lambda: 1 // 0, io.StringIO()); sys.exit(len(started))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "threading.Thread(target=time.sleep, args=(600,)).start()",
+        "concurrent.futures.ThreadPoolExecutor().submit(time.sleep, 600)",
+    ],
+)
+def test_a_thread_that_does_not_end_does_not_keep_the_process(start: str) -> None:
+    code = (
+        "import concurrent.futures, threading, time; from ragcontract.guard import leave\n"
+        f"threading.Thread(target=lambda: {start}, daemon=True).start(); time.sleep(0.1)\n"
+        "print('said'); leave(2, grace=0.1)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stdout) == (2, b"said\n")

@@ -61,9 +61,10 @@ def _forms(secret: str) -> Iterator[str]:
     in_json = dumps(secret)[1:-1]
     yield from (secret.translate(IN_HTML), in_json, in_json.replace("/", r"\/"))
     for offset in range(3):
-        # The first and the last characters also depend on what stands before and behind the secret.
+        # Of 6 bits each; the first and the last may also depend on what stands before and behind the secret.
+        whole = slice(offset and offset + 1, (offset + len(data)) * 8 // 6)
         for encode in (b64encode, urlsafe_b64encode):
-            yield encode(bytes(offset) + data).decode()[offset and offset + 1 : -4]
+            yield encode(bytes(offset) + data).decode()[whole]
 
 
 def _starts(form: str) -> range:

@@ -7,7 +7,7 @@ import platform
 import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from ragcontract.core import bounds
 from ragcontract.core.version import __version__
 from ragcontract.http.secrets import NO_SECRETS, Secrets
 from ragcontract.record.packages import packages
-from ragcontract.record.plain_values import plain
+from ragcontract.record.plain_values import as_json, plain
 from ragcontract.record.repository import commit_of
 from ragcontract.record.target import Target
 from ragcontract.record.watching import Case, End, Event, Start
@@ -57,7 +57,7 @@ class Details:
 
     def document(self) -> Iterator[bytes]:
         """Yield the document as JSON, part by part; call it after the last question, before the teardown."""
-        head = msgspec.json.format(msgspec.json.encode(self._secrets.redacted(plain(self._head()))), indent=2)
+        head = msgspec.json.format(as_json(self._secrets.redacted(plain(self._head()))), indent=2)
         yield head.rstrip().removesuffix(b"}").rstrip() + b',\n  "cases": ['
         self._cases.seek(0)
         first = True
@@ -81,7 +81,7 @@ class Details:
             entry |= self._of_response(case)
         elif case.failure is not None and len(self._failures) < bounds.DETAILED_FAILURES:
             self._failures.append({"query_id": case.query_id, "repeat": case.repeat, **plain(case.failure)})
-        self._cases.write(msgspec.json.encode(self._secrets.redacted(entry)) + b"\n")
+        self._cases.write(as_json(self._secrets.redacted(entry)) + b"\n")
 
     def _of_response(self, case: Case) -> dict[str, Any]:
         response = case.response
@@ -105,7 +105,7 @@ class Details:
             **{name: self._counts[name] for name in ("asked", "failed", "with_error", "needed_more_than_one_attempt")},
             "attempts_repeated": end.retried if end else None,
         }
-        facts = dict(self._target.system.facts())
+        facts = _told(self._target.system.facts)
         return {
             "details": 1,
             "tool": {"name": "rag-contract", "version": __version__},
@@ -115,7 +115,7 @@ class Details:
             "git": {"sha": commit.sha, "dirty": commit.dirty} if commit else None,
             "python": platform.python_version(),
             "packages": facts.pop("packages", None) or packages(),
-            "versions": dict(self._target.system.versions()),
+            "versions": _told(self._target.system.versions),
             **facts,
             "counts": counts,
             "written": end.written if end else False,
@@ -126,6 +126,14 @@ class Details:
             "failures": self._failures,
             "more_failures": max(0, self._counts["failed"] - len(self._failures)),
         }
+
+
+def _told(ask: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a system says; nothing if its code fails, which the recording itself warns of."""
+    try:
+        return dict(ask())
+    except (Exception, SystemExit):  # noqa: BLE001 (users' code; the run is written already)
+        return {}
 
 
 def latency(times: "array[float]") -> Mapping[str, float] | None:

@@ -56,7 +56,11 @@ class EventLoop:
 def _run(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
-        loop.run_forever()
+        ended = False
+        while not ended:  # code that ends the program leaves the loop, which others wait for
+            with suppress(SystemExit, KeyboardInterrupt):
+                loop.run_forever()
+                ended = True
         left = asyncio.all_tasks(loop)
         for task in left:
             task.cancel()

@@ -6,18 +6,17 @@ A full disk or a pipe whose reader has left ends the stream, and not the recordi
 import os
 import select
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
-
-import msgspec
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import OutputError
 from ragcontract.core.text import shorten
 from ragcontract.files.writing import check_outputs, descriptor_of
 from ragcontract.http.secrets import NO_SECRETS, Secrets
-from ragcontract.record.plain_values import plain
+from ragcontract.record.plain_values import as_json, plain
 from ragcontract.record.watching import Case, Event
 
 Format = Literal["jsonl", "json-seq"]
@@ -41,7 +40,7 @@ class EventStream:
         warn: Callable[[str], object],
         clock: Callable[[], datetime] = _now,
     ) -> None:
-        """Open the file, and overwrite it; raises OutputError if it cannot be written.
+        """Open the file, which the first event overwrites; raises OutputError if it cannot be written.
 
         The answers in it are cut at ``answer_chars`` characters, and left out with 0. ``warn`` is called once if the
         stream ends early.
@@ -55,6 +54,7 @@ class EventStream:
         self._warn = warn
         self._clock = clock
         self._seq = 0
+        self._is_ours = descriptor_of(path) is None
         self._file: BinaryIO | None = self._opened()
 
     def __call__(self, event: Event) -> None:
@@ -65,7 +65,10 @@ class EventStream:
         at = self._clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
         fields = self._of_case(event) if isinstance(event, Case) else plain(event)
         line = {"event": fields.pop("event"), "at": at, "seq": self._seq, **self._secrets.redacted(fields)}
-        data = self._start + msgspec.json.encode(line) + b"\n"
+        data = self._start + as_json(line) + b"\n"
+        if self._seq == 1 and self._is_ours:  # only now: until a recording has begun, the file may be another one's
+            with suppress(OSError):  # a pipe has nothing to lose
+                self._file.truncate(0)
         try:
             while data:  # a pipe may take a part, or nothing now if somebody made it so that it does not block
                 taken = self._file.write(data)
@@ -89,7 +92,7 @@ class EventStream:
             if descriptor is not None:  # opening it by name would truncate a file that it is redirected to
                 return os.fdopen(os.dup(descriptor), "wb", buffering=0)
             Path(self._path).parent.mkdir(parents=True, exist_ok=True)
-            return Path(self._path).open("wb", buffering=0)
+            return os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o666), "wb", buffering=0)
         except OSError as error:
             raise OutputError([f"{self._path}: cannot be written ({error.strerror or error})"]) from error
 

@@ -35,7 +35,7 @@ def failure_of(error: BaseException) -> CallFailed:
 
 @contextmanager
 def blanked(secrets: Secrets) -> Iterator[None]:
-    """Take secrets out of what a system's failures say."""
+    """Take secrets out of what a system's failures say; what they were raised from may have them, and is forgotten."""
     try:
         yield
     except CallFailed as failed:
@@ -43,7 +43,11 @@ def blanked(secrets: Secrets) -> Iterator[None]:
         failed.detail = secrets.redacted(failed.detail)
         raise
     except InputError as error:
-        raise InputError(secrets.redacted(error.problems)) from error
+        if not secrets:
+            raise
+        raise InputError(
+            secrets.redacted(error.problems), more=error.more, warnings=secrets.redacted(error.warnings)
+        ) from None
 
 
 def _status(error: BaseException) -> int | None:

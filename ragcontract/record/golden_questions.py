@@ -84,6 +84,11 @@ class Questions(Struct, frozen=True, kw_only=True):
     chosen: Sequence[Question]
     of: int
 
+    @property
+    def are_a_part(self) -> bool:
+        """Whether there are other questions in the files."""
+        return len(self.chosen) < self.of
+
 
 def read_questions(paths: Sequence[str], selection: Selection) -> Questions:
     """Read the questions of golden files or globs; raises InputError with all that is wrong with them."""

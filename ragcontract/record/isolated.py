@@ -29,15 +29,19 @@ class IsolatedCode:
         """Store what the process imports."""
         given = {"folder": str(surroundings.folder.resolve()), "doc_id": surroundings.doc_id}
         arguments = [sys.executable, "-m", "ragcontract.record.host", named, json.dumps(given)]
-        self._serving = Serving(Program(arguments=arguments, folder=Path.cwd()), says_ready=True)
+        program = Program(arguments=arguments, folder=Path.cwd())
+        self._serving = Serving(program, says_ready=True, secrets=surroundings.secrets)
         self._ids = DocumentIds(None)  # the process has found them already
         self._secrets = surroundings.secrets
+        self._is_set_up = False
 
     def setup(self) -> None:
         """Start the process; raises InputError if the code cannot be imported or set up there."""
-        if isinstance(problems := self._serving.start().get("unusable"), list):
-            self._serving.stop()
-            raise InputError(self._secrets.redacted([str(problem) for problem in problems]))
+        with blanked(self._secrets):
+            if isinstance(problems := self._serving.start().get("unusable"), list):
+                self._serving.stop()
+                raise InputError([str(problem) for problem in problems])
+        self._is_set_up = True
 
     def ask(self, query: str, context: Context) -> Response:
         """Exchange a line with the process."""
@@ -59,6 +63,8 @@ class IsolatedCode:
 
     @cached_property
     def _told(self) -> Mapping[str, Any]:
+        if not self._is_set_up:  # somebody interrupted that, and must not wait for what is still imported
+            return {}
         try:
             return self._serving.exchange({"tell": True}, TELL)
         except (CallFailed, InputError):

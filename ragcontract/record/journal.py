@@ -48,7 +48,10 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A question that is done: the row of the run, without versions, or the failure of the last attempt."""
+    """A question that is done: the row of the run, without versions, or the failure of the last attempt.
+
+    ``partial`` says that the row has the retrieval of a question whose answer failed.
+    """
 
     query_id: str
     question_sha: str
@@ -57,6 +60,7 @@ class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ms: float
     row: Raw | UnsetType = UNSET
     failure: Failure | None = None
+    partial: bool = False
 
 
 class Journal:
@@ -73,26 +77,30 @@ class Journal:
         self._numbers: dict[str, int] = {}
         self._questions: Sequence[Question] = ()
         self._repeats = 1
-        self._rows = 0
+        self._partial = False
+        self._rows = self._others = 0
         self._versions: dict[str, str] | None = None
         self.kept = 0
 
-    def start(self, header: Header, questions: Sequence[Question], *, fresh: bool = False) -> Self:
+    def start(
+        self, header: Header, questions: Sequence[Question], *, fresh: bool = False, partial: bool = False
+    ) -> Self:
         """Go on with the rows of an earlier recording, as :meth:`read`; with ``fresh``, throw away what is there."""
         if fresh:
             self._file.truncate(0)
-        self.read(header, questions)
+        self.read(header, questions, partial=partial)
         self._file.truncate(self._end)
         if not self._end:
             self._append(msgspec.json.encode(header) + b"\n")
         return self
 
-    def read(self, header: Header, questions: Sequence[Question]) -> Self:
+    def read(self, header: Header, questions: Sequence[Question], *, partial: bool = False) -> Self:
         """Find the rows of these questions; raises InputError if what was recorded is not what the header says.
 
         Lines that were only written in part are not read: their questions are asked again, and so are those that
-        failed or have changed.
+        failed or have changed; those with a ``partial`` row, too, unless such rows are wanted.
         """
+        self._partial = partial
         self._questions, self._repeats = questions, header.repeats
         self._numbers = {question.id: number for number, question in enumerate(questions)}
         self._offsets = array("q", [ABSENT]) * (len(questions) * header.repeats)
@@ -136,6 +144,13 @@ class Journal:
             self._versions = dict(versions)
             self._append(msgspec.json.encode(Prepared(versions=self._versions)) + b"\n")
 
+    def refuse_others(self) -> None:
+        """Raise InputError if there are rows of other questions: a run of a part would be their journal's end."""
+        if self._others:
+            has = f"has {count(self._others, 'answer')} to other questions, of a recording that did not end"
+            way = "end that first, give this part another --out, or throw them away with --fresh"
+            raise InputError([f"{self._path}: {has}; {way}"])
+
     def _load(self) -> None:
         decode = msgspec.json.Decoder(Entry).decode
         while (line := self._file.readline(2 * bounds.LINE)).endswith(b"\n"):
@@ -151,8 +166,10 @@ class Journal:
             self._rows += entry.row is not UNSET
             number = self._numbers.get(entry.query_id)
             if number is None or not 1 <= entry.repeat <= self._repeats:
+                self._others += entry.row is not UNSET
                 continue
-            current = entry.row is not UNSET and entry.question_sha == self._questions[number].digest
+            wanted = entry.row is not UNSET and (self._partial or not entry.partial)
+            current = wanted and entry.question_sha == self._questions[number].digest
             self._offsets[self._at(number, entry.repeat)] = offset if current else ABSENT
 
     def _at(self, number: int, repeat: int) -> int:

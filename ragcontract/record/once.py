@@ -23,6 +23,7 @@ class Programs:
     def __init__(self) -> None:
         """Start without any."""
         self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = False
 
     def output(self, program: Program, given: bytes, seconds: float) -> bytes:
         """Return what a program writes to standard output for what it is given on standard input.
@@ -42,10 +43,13 @@ class Programs:
                 if stream is not None:
                     stack.callback(stream.close)
             stack.callback(kill, process)
+            if self._stopped:  # while it was started
+                raise CallFailed("process_ended", "the process was stopped")
             return _output(process, until, seconds)
 
     def stop(self) -> None:
-        """Kill all that run."""
+        """Kill all that run, and those that are just being started."""
+        self._stopped = True
         for process in list(self._running):
             kill(process)
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from ragcontract.core.text import encodable
+
 
 def plain(value: object) -> Any:
     """Return a value with only what JSON has; scalars of numpy become numbers, and what is unknown becomes text.
@@ -41,6 +43,22 @@ def fields_of(value: object) -> Mapping[str, Any] | None:
 def part(value: object, name: str) -> Any:
     """Return a key of a mapping or an attribute of an object; None if there is none."""
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def as_json(value: Any) -> bytes:
+    """Return JSON; halves of characters, which some services send and UTF-8 does not have, become escapes."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_encodable(value))
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {encodable(str(name)): _encodable(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_encodable(inner) for inner in value]
+    return encodable(value) if isinstance(value, str) else value
 
 
 def _lists(value: Any) -> Any:

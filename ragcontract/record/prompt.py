@@ -67,7 +67,35 @@ class Prompt:
         values = {"context": context, "query": query}
         last = _PLACEHOLDER.sub(lambda found: values[found[1]], self._prompt)
         first = [] if self._system is None else [{"role": "system", "content": self._system}]
-        return [*first, *history, {"role": "user", "content": last}]
+        return [*first, *_sendable(history), {"role": "user", "content": last}]
+
+
+def _sendable(history: Sequence[Message]) -> list[Message]:
+    """Return earlier messages as OpenAI's API takes them: a tool call has its result, and others have a content.
+
+    The tools that the model calls are not run, so that calls of earlier turns have no results.
+    """
+    results = {message.get("tool_call_id") for message in history if message.get("role") == "tool"} - {None}
+    asked = [_call_ids(message) for message in history]
+    whole = [ids if ids <= results else set() for ids in asked]
+    known = set().union(*whole)
+    sent: list[Message] = []
+    for message, ids in zip(history, whole, strict=True):
+        if message.get("role") == "tool":
+            if message.get("tool_call_id") in known:
+                sent.append(message)
+            continue
+        fields = dict(message) if ids else {name: value for name, value in message.items() if name != "tool_calls"}
+        sent.append(fields if ids or fields.get("content") is not None else {**fields, "content": ""})
+    return sent
+
+
+def _call_ids(message: Message) -> set[Any]:
+    """Return the ids of a message's tool calls; None stands for calls that have none."""
+    calls = message.get("tool_calls")
+    return (
+        {call.get("id") if isinstance(call, Mapping) else None for call in calls} if isinstance(calls, list) else set()
+    )
 
 
 def prompt_problems(prompt: str) -> list[str]:

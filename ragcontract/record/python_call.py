@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict, Unpack
 
 from ragcontract.core.errors import InputError
+from ragcontract.record.exceptions import blanked
 from ragcontract.record.given import Given
 from ragcontract.record.recording import Recording, record
 from ragcontract.record.target import read_target
@@ -66,11 +67,13 @@ def record_run(
         wrong.append("repeats: a run in memory has one row a query; name a file with `out`")
     if wrong:
         raise InputError(wrong)
-    found = read_target(target, given.surroundings(os.environ))
-    recording = record(given.wanted(found.system), found, secrets=given.known(os.environ), watch=watch or _ignore)
-    if recording.error is not None:
-        raise recording.error
-    return recording
+    secrets = given.known(os.environ)
+    with blanked(secrets):
+        found = read_target(target, given.surroundings(os.environ))
+        recording = record(given.wanted(found.system), found, secrets=secrets, watch=watch or _ignore)
+        if recording.error is not None:
+            raise recording.error
+        return recording
 
 
 def _several(given: object) -> list[str]:

@@ -67,14 +67,18 @@ def record(
     journal = journals.opened(wanted.journal) if wanted.journal else journals.temporary()
     rows = None
     try:
-        journal.start(wanted.header(target, commit), questions.chosen, fresh=wanted.fresh)
+        header = wanted.header(target, commit)
+        journal.start(header, questions.chosen, fresh=wanted.fresh, partial=wanted.partial)
+        if questions.are_a_part:
+            journal.refuse_others()
         total = len(questions.chosen) * wanted.repeats
         encoder = Rows(wanted.out, secrets)
         session = Session(journal, encoder, on_failure=wanted.on_failure, total=total, watch=watch, secrets=secrets)
         watch(Start(target=target.name, total=total, kept=journal.kept))
         try:
-            known = _asked(wanted, target.system, session, journal, stop or Stop())
-            versions, strange = usable_versions({"retriever_version": commit, **_given(known.versions)})
+            known = _asked(wanted, target.system, session, journal, stop or Stop(), secrets)
+            said = secrets.redacted(dict(_given(known.versions)))
+            versions, strange = usable_versions({"retriever_version": commit, **said})
             error = known.error
             try:
                 rows = None if error else _written(wanted, session, journal, versions)
@@ -88,9 +92,7 @@ def record(
             error=error,
             failures=tuple(session.tally.failed),
             warnings=(
-                *known.warnings,
-                *strange,
-                *trouble,
+                *secrets.redacted([*known.warnings, *strange, *trouble]),
                 *(_left_out(session.tally, questions) if rows is not None else ()),
             ),
             details=_details(wanted, target, commit, session.tally)
@@ -109,21 +111,25 @@ def _begun(wanted: Wanted) -> tuple[Questions, str | None]:
     return questions, None if commit is None else str(commit)
 
 
-def _asked(wanted: Wanted, system: System, session: Session, journal: journals.Journal, stop: Stop) -> _Known:
+def _asked(
+    wanted: Wanted, system: System, session: Session, journal: journals.Journal, stop: Stop, secrets: Secrets
+) -> _Known:
     """Ask what is lacking."""
     error: BaseException | None = None
     try:
         system.setup()
         versions: dict[str, str] = {}
-        with suppress(Exception):  # users' code, which may not know them before it was asked
-            versions = usable_versions(_given(system.versions()))[0]
+        with suppress(Exception, SystemExit):  # users' code, which may not know them before it was asked
+            versions = usable_versions(secrets.redacted(dict(_given(system.versions()))))[0]
         journal.prepared(versions)
         session.run(system, wanted.manner, wanted.warmup, stop)
     except (RagContractError, KeyboardInterrupt) as raised:
         error = raised
+    except SystemExit as raised:
+        error = InputError([f"the target ended the program (exit code {raised.code})"])
     try:
         return _Known(versions=system.versions(), facts=system.facts(), error=error)
-    except Exception as raised:  # noqa: BLE001 (users' code; what was answered must not be lost)
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 (users' code; what was answered must not be lost)
         unknown = f"the versions of the system are not known: {type(raised).__name__}: {raised}"
         return _Known(warnings=() if error else (shorten(unknown, bounds.MESSAGE),), error=error)
 
@@ -132,7 +138,7 @@ def _released(system: System) -> list[str]:
     """Tear a system down, and return a warning if that fails: what was answered is none the worse for it."""
     try:
         system.teardown()
-    except Exception as raised:  # noqa: BLE001 (users' code)
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 (users' code)
         return [shorten(f"the teardown failed: {type(raised).__name__}: {raised}", bounds.MESSAGE)]
     return []
 
@@ -158,7 +164,7 @@ def _written(
 def _left_out(tally: Tally, questions: Questions) -> Iterator[str]:
     """Yield warnings about what is not in the run."""
     yield from lacking(tally)
-    if len(questions.chosen) < questions.of:
+    if questions.are_a_part:
         part = f"{len(questions.chosen):,} of {count(questions.of, 'golden query')}"
         yield f"the run has only {part}; `check` refuses it as incomplete, unless --tag names the same part"
 
@@ -195,7 +201,10 @@ def planned(wanted: Wanted, target: Target) -> Plan:
     questions, commit = _begun(wanted)
     kept = 0
     if wanted.journal and wanted.journal.exists() and not wanted.fresh:
-        journal = journals.to_read(wanted.journal).read(wanted.header(target, commit), questions.chosen)
+        header = wanted.header(target, commit)
+        journal = journals.to_read(wanted.journal).read(header, questions.chosen, partial=wanted.partial)
+        if questions.are_a_part:
+            journal.refuse_others()
         kept = journal.kept
         journal.close()
     return Plan(

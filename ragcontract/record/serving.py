@@ -22,6 +22,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import mebibytes
 from ragcontract.core.text import printable, shorten, visible
 from ragcontract.files.streams import Unfailing
+from ragcontract.http.secrets import NO_SECRETS, Secrets
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.program import Program, kill, last_words, pipe_of
 
@@ -32,9 +33,13 @@ Line = Mapping[str, Any]
 class Serving:
     """Starts the process when it is needed, and again when it was killed or ended."""
 
-    def __init__(self, program: Program, *, says_ready: bool = False) -> None:
-        """Store the program; one that ``says_ready`` writes a line ``{"ready": true}`` before it takes questions."""
+    def __init__(self, program: Program, *, says_ready: bool = False, secrets: Secrets = NO_SECRETS) -> None:
+        """Store the program; one that ``says_ready`` writes a line ``{"ready": true}`` before it takes questions.
+
+        The lines that are passed on are without ``secrets``; failures say what the program said.
+        """
         self._program = program
+        self._secrets = secrets
         self._says_ready = says_ready
         self._lock = threading.Lock()
         self._process: _Process | None = None
@@ -98,7 +103,7 @@ class Serving:
                 raise InputError([f"{self._program.arguments[0]}: {why}{self._process.last_words}"])
             self._in_a_row += 1
             self._stray += self._process.stray
-        self._process = _Process(self._program, says_ready=self._says_ready)
+        self._process = _Process(self._program, says_ready=self._says_ready, secrets=self._secrets)
         self._process.ready()
         return self._process
 
@@ -106,7 +111,8 @@ class Serving:
 class _Process:
     """One process, with a thread for each of its streams, so that none of them can block another."""
 
-    def __init__(self, program: Program, *, says_ready: bool) -> None:
+    def __init__(self, program: Program, *, says_ready: bool, secrets: Secrets) -> None:
+        self._secrets = secrets
         self._name = program.arguments[0]
         self._popen = program.start()
         self._to_write: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -123,7 +129,7 @@ class _Process:
             threading.Thread(target=run, name=f"{self._name} {run.__name__}", daemon=True)
             for run in (self._write, self._read, self._read_errors)
         ]
-        for thread in (self._errors, writes, reads):  # whoever reads that it ended waits for its last words
+        for thread in (self._errors, writes, reads):  # the reader waits for the errors of a process that ends at once
             thread.start()
 
     @property
@@ -240,7 +246,7 @@ class _Process:
             stream.write(f"{self._name}: lines that answer no question are passed on:\n")
         self.stray += 1
         if self.stray <= bounds.STRAY_LINES:
-            text = visible(line.decode(errors="replace").rstrip("\r\n"))
+            text = visible(self._secrets.redacted(line.decode(errors="replace").rstrip("\r\n")))
             stream.write(printable(shorten(text, bounds.MESSAGE)) + "\n")
 
     def _read_errors(self) -> None:
@@ -248,4 +254,4 @@ class _Process:
         with suppress(OSError, ValueError), stderr:
             while line := stderr.readline(bounds.STDERR_TAIL):
                 self._tail.extend(line)
-                log.debug("%s: %s", self._name, line.decode(errors="replace").rstrip())
+                log.debug("%s: %s", self._name, self._secrets.redacted(line.decode(errors="replace").rstrip()))

@@ -90,6 +90,7 @@ class Session:
                 ms=round(inquiry.ms, 3),
                 row=UNSET if row is None else Raw(row),
                 failure=failure,
+                partial=response is not None and response.error is not None,
             )
         )
         self.tell(

@@ -35,7 +35,9 @@ def imported(named: str, folder: Path = Path()) -> object:
         module = _file(module_name, folder) if module_name.endswith(".py") else _module(module_name)
     found: object = module
     for part in attribute.split("."):
-        if not hasattr(found, part):
+        with on_path(folder), _explained(named):  # a module's __getattr__ is users' code, too
+            there = hasattr(found, part)
+        if not there:
             near = nearest(part, [name for name in vars(module) if not name.startswith("_")])
             meant = f"; did you mean {near!r}?" if near else ""
             raise InputError([f"{named}: {module_name} has no {attribute!r}{meant}"])

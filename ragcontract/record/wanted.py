@@ -38,6 +38,11 @@ class Wanted(Struct, frozen=True, kw_only=True):
         """Where the journal is; None for a run in memory."""
         return None if self.out is None else path_beside(Path(self.out))
 
+    @property
+    def partial(self) -> bool:
+        """Whether rows are wanted in which only the answer failed."""
+        return self.on_failure == "keep-retrieval"
+
     def header(self, target: Target, commit: str | None) -> Header:
         """Return what the journal begins with."""
         return Header(

@@ -112,6 +112,37 @@ def test_a_secret_is_in_nothing_that_is_written(folder: Path) -> None:
     assert not [name for name, data in written.items() if secret.encode() in data]
 
 
+LEAKS = {
+    "when_imported": "raise ValueError(os.environ['TOKEN'])",
+    "when_made": "class App:\n    def __init__(self): raise ValueError(os.environ['TOKEN'])",
+    "as_itself": "class Odd:\n    def __repr__(self): return os.environ['TOKEN']\nApp = Odd()",
+    "as_version": "class App:\n    def run(self, query): return ['doc1']\n"
+    "    def versions(self): return {'index_version': os.environ['TOKEN'], os.environ['TOKEN']: '1'}",
+    "as_no_versions": "class App:\n    def run(self, query): return ['doc1']\n"
+    "    def versions(self): return [os.environ['TOKEN']]",
+}
+
+
+@pytest.mark.parametrize("code", LEAKS.values(), ids=list(LEAKS))
+def test_a_secret_that_code_tells_is_in_nothing_that_is_written(code: str, folder: Path) -> None:
+    (folder / "leaks.py").write_text(f"import os\n{code}\n")
+    ended = spawn("record", "leaks.py:App", "--secret", "TOKEN", cwd=folder, environ={"TOKEN": "sk-not-for-anyone"})
+    assert ended.code in {0, 2}
+    assert "***" in ended.err
+    assert "not-for" not in ended.out + ended.err
+    assert not [name for name, data in files_in(folder).items() if b"not-for" in data]
+
+
+@pytest.mark.parametrize("method", ["versions", "teardown"])
+def test_code_that_ends_the_program_after_all_is_answered_does_not_lose_it(method: str, folder: Path) -> None:
+    (folder / "leaves.py").write_text(
+        f"import sys\nclass App:\n    def run(self, query): return ['doc1']\n    def {method}(self): sys.exit(1)\n"
+    )
+    ended = spawn("record", "leaves.py:App", cwd=folder, environ={})
+    assert (ended.code, len(rows())) == (0, 3)
+    assert "SystemExit: 1" in ended.err
+
+
 def test_everything_that_is_wrong_with_options_is_said_at_once() -> None:
     numbers = ("--top", "0", "--rate", "x", "--limit", "0")
     versions = ("--set", "size", "--set", "a=b", "--set", "llm_model=")

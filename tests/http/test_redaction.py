@@ -49,3 +49,9 @@ def test_what_is_too_short_for_a_secret_redacts_nothing(secret: str) -> None:
 def test_numbers_and_shapes_stay() -> None:
     value: Any = {"a": [1, 2.5, None, True, {"b": []}]}
     assert Redaction(SECRET).json(value) == value
+
+
+@pytest.mark.parametrize("around", ["", "a", "ab"])
+def test_the_shortest_secret_is_found_in_base_64(around: str) -> None:
+    text = b64encode(f"{around}k3Y-9x/Q{around}".encode()).decode()
+    assert Redaction("k3Y-9x/Q").text(f"got {text}, sorry") == f"got {REDACTED} sorry"

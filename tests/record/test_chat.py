@@ -148,6 +148,24 @@ def test_what_was_said_before_comes_before_the_question() -> None:
     assert done.body["messages"][1:3] == list(history)
 
 
+def test_tool_calls_of_earlier_turns_are_sent_with_their_results_or_not_at_all() -> None:
+    asked_for: dict[str, Any] = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "1", "function": {"name": "f"}}],
+    }
+    result = {"role": "tool", "tool_call_id": "1", "content": "7"}
+    user = {"role": "user", "content": "Hi"}
+    cases: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = [
+        ([user, asked_for], [user, {"role": "assistant", "content": ""}]),
+        ([user, asked_for, result], [user, asked_for, result]),
+        ([user, {**asked_for, "tool_calls": [{"name": "f"}]}, result], [user, {"role": "assistant", "content": ""}]),
+    ]
+    for history, sent in cases:
+        done = asked(Reply(content=ANSWER), context=Context(query_id="q", top=1, messages=tuple(history)))
+        assert done.body["messages"][1:-1] == sent
+
+
 @pytest.mark.parametrize(
     ("most", "seen"),
     [

@@ -107,3 +107,21 @@ def test_a_secret_that_a_system_returned_is_blanked() -> None:
 def test_the_time_of_the_only_question_is_that_of_the_first() -> None:
     assert document(case(3))["latency_ms"] == {"first": 3}
     assert document()["latency_ms"] is None
+
+
+def test_half_a_character_does_not_lose_the_details() -> None:
+    response = Response(results=[], usage={"a\ud800": 1}, metadata={"b": ["\ud800"]})
+    made = document(case(1, response=response))
+    assert made["cases"][0]["metadata"] == {"b": ["\\ud800"]}
+    assert made["usage"] == {"a\\ud800": 1}
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit])
+def test_versions_that_fail_do_not_lose_the_details(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def versions(_self: App) -> dict[str, str]:
+        raise error
+
+    monkeypatch.setattr(App, "versions", versions)
+    assert document(case(1))["versions"] == {}

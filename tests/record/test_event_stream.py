@@ -218,3 +218,20 @@ def test_standard_output_that_goes_to_a_file_is_not_truncated(tmp_path: Path) ->
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="is a folder"):
         stream_of(tmp_path)
+
+
+def test_a_file_is_overwritten_by_the_first_event_and_not_before(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text("of another recording, which is under way\n" * 99)
+    stream = stream_of(path)
+    assert path.read_text().startswith("of another")
+    stream(EVENTS[0])
+    stream.close()
+    assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == ["start"]
+
+
+def test_half_a_character_does_not_end_the_recording(tmp_path: Path) -> None:
+    stream = stream_of(tmp_path / "events.jsonl", answer_chars=9)
+    stream(Case(query_id="q1", repeat=1, attempts=1, ms=5, response=Response(response="a\ud800")))
+    stream.close()
+    assert json.loads((tmp_path / "events.jsonl").read_text())["response"] == "a\\ud800"

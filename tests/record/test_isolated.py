@@ -112,3 +112,8 @@ def test_code_that_cannot_be_imported_ends_the_recording(system: System, tmp_pat
     with pytest.raises(InputError, match=r"app.py: cannot be imported: ModuleNotFoundError"):
         system.setup()
     system.teardown()
+
+
+def test_code_whose_preparation_was_interrupted_is_not_asked_for_its_versions(system: System) -> None:
+    assert system.versions() == {}
+    assert system.facts() == {"stray_lines": 0}

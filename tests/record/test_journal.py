@@ -9,6 +9,7 @@ import pytest
 from ragcontract import CallFailed, Context, InputError, OutputError, Response
 from ragcontract.core.version import __version__
 from ragcontract.record import journal as journals
+from ragcontract.record.golden_questions import Selection
 from ragcontract.record.watching import Start
 from tests.builders import golden
 from tests.record.workplace import Toy, Workplace, always, finds
@@ -162,6 +163,15 @@ def test_a_journal_without_an_answer_stands_in_nobodys_way(tmp_path: Path) -> No
     assert not place.journal.exists()
     place.journal.write_bytes(b'{"journal":2}\n')
     assert asked_next(place) == ["q1"]
+
+
+def test_a_run_of_a_part_does_not_throw_away_the_answers_to_the_other_questions(tmp_path: Path) -> None:
+    place = Workplace(tmp_path)
+    before = interrupted(place, "q3")
+    with pytest.raises(InputError, match=r"has 2 answers to other questions.*give this part another --out"):
+        place.record(always, selection=Selection(queries=("q3",)))
+    assert place.journal.read_bytes().splitlines(keepends=True) == before
+    assert asked_next(place) == ["q3"]
 
 
 def test_two_recordings_do_not_share_a_journal(tmp_path: Path) -> None:

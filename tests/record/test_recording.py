@@ -9,6 +9,7 @@ import pytest
 from ragcontract import CallFailed, Context, InputError, OutputError, Response, check
 from ragcontract.record.golden_questions import Selection
 from ragcontract.record.recording import Recording
+from ragcontract.record.stopping import Stop
 from ragcontract.record.watching import Case, End, Retry, Start
 from tests.builders import golden
 from tests.process import files_in
@@ -136,6 +137,23 @@ def test_where_only_the_answer_failed_retrieval_may_be_kept(tmp_path: Path, rais
     assert row["results"] == [{"doc_id": "doc1"}]
     assert row["response"] is None
     assert row["error"] == "HTTP 503"
+
+
+def test_rows_whose_answer_failed_are_asked_again_where_they_are_not_wanted(tmp_path: Path) -> None:
+    place = Workplace(tmp_path, 2)
+
+    def interrupted(_query: str, context: Context) -> Response:
+        if context.query_id == "q2":
+            place.stop.ask()
+            raise CallFailed("busy", "again", again=True)
+        return Response(results=[{"doc_id": "doc1"}], error="HTTP 503")
+
+    assert isinstance(place.record(interrupted, on_failure="keep-retrieval").error, KeyboardInterrupt)
+    place.stop = Stop()
+    kept = Toy()
+    assert place.record(kept, on_failure="stop").error is None
+    assert kept.ids == ["q1", "q2"]
+    assert ["error" in row for row in rows_of(place.out)] == [False, False]
 
 
 def test_an_answer_that_a_run_cannot_have_is_a_failure(tmp_path: Path) -> None:

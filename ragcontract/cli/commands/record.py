@@ -21,6 +21,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs
 from ragcontract.record.event_stream import Format
+from ragcontract.record.exceptions import blanked
 from ragcontract.record.given import TOP, Given, wrong_numbers
 from ragcontract.record.recording import Plan, Recording, planned, record
 from ragcontract.record.stopping import Stop
@@ -109,7 +110,8 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **given: 
     asked = _given(given, paths)
     secrets = asked.known(os.environ)
     _check_outputs([given["out"], given["details"], given["stream_out"]], paths)
-    found = read_target(target, replace(asked.surroundings(os.environ), say=lambda text: warn([text])))
+    with blanked(secrets):
+        found = read_target(target, replace(asked.surroundings(os.environ), say=lambda text: warn([text])))
     wanted = asked.wanted(found.system)
     if given["plan"]:
         _say_plan(planned(wanted, found), wanted, found)
@@ -121,9 +123,10 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **given: 
         answer_chars=given["stream_answer_chars"],
         details=given["details"],
     )
-    with watchers(watched, found, secrets, lambda warning: warn([warning])) as watch:
+    with blanked(secrets), watchers(watched, found, secrets, lambda warning: warn([warning])) as watch:
         recording = record(wanted, found, stop=Stop(), watch=watch, secrets=secrets)
-    return _finished(recording, wanted)
+    with blanked(secrets):
+        return _finished(recording, wanted)
 
 
 def _given(given: Mapping[str, Any], paths: InputPaths) -> Given:

@@ -129,11 +129,12 @@ class Serve:
         self._program = program
         self._ids = ids
         self._secrets = surroundings.secrets
-        self._serving = Serving(program, says_ready=says_ready)
+        self._serving = Serving(program, says_ready=says_ready, secrets=surroundings.secrets)
 
     def setup(self) -> None:
         """Start the program; raises InputError if it cannot be started, or does not get ready."""
-        self._serving.start()
+        with blanked(self._secrets):
+            self._serving.start()
 
     def ask(self, query: str, context: Context) -> Response:
         """Exchange a line with the program."""

@@ -58,7 +58,7 @@ def of_object(given: object, surroundings: Surroundings, *, name: str = "") -> S
         try:
             with redirect_stdout(sys.stderr):
                 given = given()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError([f"{name}: the class cannot be made without arguments: {described(error)}"]) from error
     if (found := targets.of_object(given, surroundings)) is not None:
         return found
@@ -151,6 +151,6 @@ class PythonCode:
         try:
             returned = function()
             return self._loop.result(returned) if inspect.isawaitable(returned) else returned
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             problem = self._secrets.redacted(described(error))
             raise InputError([f"{self._name}: {method}() failed: {problem}"]) from error

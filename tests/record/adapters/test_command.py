@@ -361,3 +361,33 @@ def test_no_descriptor_is_left_open() -> None:
     asked(each("print('[]')"))
     asked(serve("say(id=asked['id'], results=[])"))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_a_process_that_ends_before_all_of_its_streams_are_read_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = threading.Thread.start
+
+    def late(thread: threading.Thread) -> None:
+        if "_read_errors" in thread.name:
+            time.sleep(0.5)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", late)
+    monkeypatch.setattr(bounds, "READY", 5)
+    with pytest.raises(InputError, match="ended with exit code 1"):
+        command("serve", "raise SystemExit(1)", ready=True).setup()
+
+
+def test_a_secret_in_what_is_passed_on_or_said_at_the_start_is_blanked(capfd: pytest.CaptureFixture[str]) -> None:
+    program = f"import sys; print('stray {SECRET}', flush=True); sys.exit('last {SECRET}')"
+    with pytest.raises(InputError, match=r"last words were: last \*\*\*") as failed:
+        command("serve", program, ready=True).setup()
+    assert "stray ***" in capfd.readouterr().err
+    assert failed.value.__cause__ is None
+
+
+def test_a_program_that_was_just_started_when_all_were_stopped_is_killed() -> None:
+    system = each("time.sleep(600)")
+    system.teardown()
+    assert failure(system, seconds=PATIENCE).kind == "process_ended"

@@ -271,3 +271,37 @@ def test_the_place_is_the_last_line_of_the_users_own_code(tmp_path: Path, monkey
 
     with pytest.raises(CallFailed, match=r"\(at own.py:4\)"):
         asked(of_object(imported("own.py:retrieve", tmp_path), HERE))
+
+
+class Leaves:
+    """Ends the program wherever it is called."""
+
+    def setup(self) -> None:
+        sys.exit(1)
+
+    async def run(self, query: str) -> list[str]:
+        if query == "leave":
+            sys.exit(1)
+        return [query]
+
+
+def test_code_that_ends_the_program_when_it_is_set_up_is_an_error_of_input() -> None:
+    with pytest.raises(InputError, match=r"setup\(\) failed: SystemExit: 1"):
+        of_object(Leaves, HERE).setup()
+
+
+def test_a_class_that_ends_the_program_is_an_error_of_input() -> None:
+    class Ends:
+        def __init__(self) -> None:
+            sys.exit(1)
+
+    with pytest.raises(InputError, match="SystemExit: 1"):
+        of_object(Ends, HERE)
+
+
+def test_asynchronous_code_that_ends_the_program_fails_and_others_are_asked_on() -> None:
+    system = of_object(Leaves, HERE)
+    with pytest.raises(CallFailed, match="SystemExit: 1"):
+        system.ask("leave", context(seconds=5))
+    assert doc_ids(system.ask("stay", context(seconds=5))) == ["stay"]
+    system.teardown()
