@@ -19,7 +19,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten
-from ragcontract.record.golden_questions import Question
+from ragcontract.record.golden_questions import Question, Questions
 from ragcontract.record.watching import Failure
 
 VERSION = 1
@@ -82,9 +82,7 @@ class Journal:
         self._versions: dict[str, str] | None = None
         self.kept = 0
 
-    def start(
-        self, header: Header, questions: Sequence[Question], *, fresh: bool = False, partial: bool = False
-    ) -> Self:
+    def start(self, header: Header, questions: Questions, *, fresh: bool = False, partial: bool = False) -> Self:
         """Go on with the rows of an earlier recording, as :meth:`read`; with ``fresh``, throw away what is there."""
         if fresh:
             self._file.truncate(0)
@@ -94,22 +92,26 @@ class Journal:
             self._append(msgspec.json.encode(header) + b"\n")
         return self
 
-    def read(self, header: Header, questions: Sequence[Question], *, partial: bool = False) -> Self:
+    def read(self, header: Header, questions: Questions, *, partial: bool = False) -> Self:
         """Find the rows of these questions; raises InputError if what was recorded is not what the header says.
+
+        So it does if a part of the questions is wanted and there are rows of others.
 
         Lines that were only written in part are not read: their questions are asked again, and so are those that
         failed or have changed; those with a ``partial`` row, too, unless such rows are wanted.
         """
         self._partial = partial
-        self._questions, self._repeats = questions, header.repeats
-        self._numbers = {question.id: number for number, question in enumerate(questions)}
-        self._offsets = array("q", [ABSENT]) * (len(questions) * header.repeats)
+        self._questions, self._repeats = questions.chosen, header.repeats
+        self._numbers = {question.id: number for number, question in enumerate(self._questions)}
+        self._offsets = array("q", [ABSENT]) * (len(self._questions) * header.repeats)
         first = self._file.readline(bounds.LINE)
         if first.endswith(b"\n"):
             self._end = len(first)
             self._load()
             if self._rows:
                 self._compare(header, first)
+                if questions.are_a_part:
+                    self._refuse_others()
             else:  # nothing to lose
                 self._end, self._versions = 0, None
         self.kept = sum(offset != ABSENT for offset in self._offsets)
@@ -144,8 +146,8 @@ class Journal:
             self._versions = dict(versions)
             self._append(msgspec.json.encode(Prepared(versions=self._versions)) + b"\n")
 
-    def refuse_others(self) -> None:
-        """Raise InputError if there are rows of other questions: a run of a part would be their journal's end."""
+    def _refuse_others(self) -> None:
+        """Raise InputError if there are rows of other questions: once a part is written, its journal is deleted."""
         if self._others:
             has = f"has {count(self._others, 'answer')} to other questions, of a recording that did not end"
             way = "end that first, give this part another --out, or throw them away with --fresh"

@@ -68,15 +68,13 @@ def record(
     rows = None
     try:
         header = wanted.header(target, commit)
-        journal.start(header, questions.chosen, fresh=wanted.fresh, partial=wanted.partial)
-        if questions.are_a_part:
-            journal.refuse_others()
+        journal.start(header, questions, fresh=wanted.fresh, partial=wanted.partial)
         total = len(questions.chosen) * wanted.repeats
         encoder = Rows(wanted.out, secrets)
         session = Session(journal, encoder, on_failure=wanted.on_failure, total=total, watch=watch, secrets=secrets)
         watch(Start(target=target.name, total=total, kept=journal.kept))
         try:
-            known = _asked(wanted, target.system, session, journal, stop or Stop(), secrets)
+            known = _asked(wanted, target.system, session, stop or Stop())
             said = secrets.redacted(dict(_given(known.versions)))
             versions, strange = usable_versions({"retriever_version": commit, **said})
             error = known.error
@@ -111,17 +109,15 @@ def _begun(wanted: Wanted) -> tuple[Questions, str | None]:
     return questions, None if commit is None else str(commit)
 
 
-def _asked(
-    wanted: Wanted, system: System, session: Session, journal: journals.Journal, stop: Stop, secrets: Secrets
-) -> _Known:
+def _asked(wanted: Wanted, system: System, session: Session, stop: Stop) -> _Known:
     """Ask what is lacking."""
     error: BaseException | None = None
     try:
         system.setup()
         versions: dict[str, str] = {}
         with suppress(Exception, SystemExit):  # users' code, which may not know them before it was asked
-            versions = usable_versions(secrets.redacted(dict(_given(system.versions()))))[0]
-        journal.prepared(versions)
+            versions = usable_versions(_given(system.versions()))[0]
+        session.prepared(versions)
         session.run(system, wanted.manner, wanted.warmup, stop)
     except (RagContractError, KeyboardInterrupt) as raised:
         error = raised
@@ -202,9 +198,7 @@ def planned(wanted: Wanted, target: Target) -> Plan:
     kept = 0
     if wanted.journal and wanted.journal.exists() and not wanted.fresh:
         header = wanted.header(target, commit)
-        journal = journals.to_read(wanted.journal).read(header, questions.chosen, partial=wanted.partial)
-        if questions.are_a_part:
-            journal.refuse_others()
+        journal = journals.to_read(wanted.journal).read(header, questions, partial=wanted.partial)
         kept = journal.kept
         journal.close()
     return Plan(

@@ -40,6 +40,10 @@ class Session:
         self._synced = self._shown = monotonic()
         self.tally = Tally(total=total, kept=journal.kept, now=monotonic())
 
+    def prepared(self, versions: Mapping[str, str]) -> None:
+        """Note what the system says of itself; raises InputError if the rows in the journal are of another one."""
+        self._journal.prepared(self._secrets.redacted(dict(versions)))
+
     def run(self, system: System, manner: Manner, warmup: int, stop: Stop) -> None:
         """Ask what is lacking; raises KeyboardInterrupt if somebody asked to stop."""
         self.tally.restart(monotonic())

@@ -169,7 +169,7 @@ def test_a_run_of_a_part_does_not_throw_away_the_answers_to_the_other_questions(
     place = Workplace(tmp_path)
     before = interrupted(place, "q3")
     with pytest.raises(InputError, match=r"has 2 answers to other questions.*give this part another --out"):
-        place.record(always, selection=Selection(queries=("q3",)))
+        place.record(always, selection=Selection(ids=("q3",)))
     assert place.journal.read_bytes().splitlines(keepends=True) == before
     assert asked_next(place) == ["q3"]
 
