@@ -1,12 +1,13 @@
 """What an exception of a user's code says about the attempt: whether another one may succeed."""
 
-import math
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from ragcontract.core.errors import InputError
+from ragcontract.http.pauses import asked_pause
 from ragcontract.http.secrets import Secrets
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.plain_values import part
@@ -30,7 +31,7 @@ def failure_of(error: BaseException) -> CallFailed:
         detail["status_code"] = status
     again = status in TOO_BUSY if status is not None else _is_passing(error)
     kind = "timeout" if isinstance(error, TimeoutError) and status is None else "exception"
-    return CallFailed(kind, described(error), again=again, pause=_pause(error), detail=detail)
+    return CallFailed(kind, described(error), again=again, pause=_pause(error) if again else None, detail=detail)
 
 
 @contextmanager
@@ -60,13 +61,11 @@ def _is_passing(error: BaseException) -> bool:
 
 
 def _pause(error: BaseException) -> float | None:
-    """Return how many seconds a server asked to be left alone, if it said so in seconds."""
+    """Return how many seconds the server asked to be left alone whose answer an exception is about."""
     headers = getattr(getattr(error, "response", None), "headers", None)
-    try:
-        seconds = float(headers.get("retry-after"))  # type: ignore[union-attr]
-    except (AttributeError, TypeError, ValueError):
+    if not isinstance(headers, Mapping):
         return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    return asked_pause({str(name).lower(): str(value) for name, value in headers.items()}, time.time())
 
 
 def _full_name(error: BaseException) -> str:

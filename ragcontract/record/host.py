@@ -63,7 +63,7 @@ class Host:
     def _answer(self, line: Mapping[str, Any]) -> None:
         number = {"id": line["id"]}
         try:
-            if "tell" in line:
+            if "describe" in line:
                 facts = {**self._system.facts(), "packages": packages()}
                 self._say({**number, "versions": dict(self._system.versions()), "facts": facts})
             else:

@@ -43,7 +43,7 @@ class Session:
     def run(self, system: System, manner: Manner, warmup: int, stop: Stop) -> None:
         """Ask what is lacking; raises KeyboardInterrupt if somebody asked to stop."""
         self.tally.restart(monotonic())
-        loop = Loop(system, manner, watch=self.tell, stop=stop, tick=self._tick, secrets=self._secrets)
+        loop = Loop(system, manner, watch=self.note, stop=stop, tick=self._tick, secrets=self._secrets)
         try:
             with by_signals(stop):
                 first = islice(self._journal.lacking(), warmup)
@@ -55,7 +55,7 @@ class Session:
         if stop.asked:
             raise KeyboardInterrupt
 
-    def tell(self, event: Event) -> None:
+    def note(self, event: Event) -> None:
         """Count an event, and hand it to those who watch."""
         self.tally.count(event)
         self._watch(event)
@@ -90,7 +90,7 @@ class Session:
                 failure=failure,
             )
         )
-        self.tell(
+        self.note(
             Case(
                 query_id=inquiry.question.id,
                 repeat=inquiry.repeat,
