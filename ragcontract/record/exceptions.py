@@ -11,6 +11,7 @@ from ragcontract.http.pauses import asked_pause
 from ragcontract.http.secrets import Secrets
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.plain_values import part
+from ragcontract.record.recognised import named
 from ragcontract.record.user_code import described, place_of
 
 TOO_BUSY = frozenset({408, 409, 429, *range(500, 600)})
@@ -21,10 +22,10 @@ _PASSING = re.compile(r"(Timeout|Timedout|Connect|Connection|RateLimit|Unavailab
 _SUFFIX = re.compile(r"(Error|Exception|Timeout)$")
 
 
-def failure_of(error: BaseException) -> CallFailed:
+def failed_attempt(error: BaseException) -> CallFailed:
     """Return the failed attempt for an exception that a user's code raised."""
     status = _status(error)
-    detail: dict[str, Any] = {"type": _full_name(error)}
+    detail: dict[str, Any] = {"type": named(error).removeprefix("builtins.")}
     if at := place_of(error):
         detail["at"] = at
     if status is not None:
@@ -66,8 +67,3 @@ def _pause(error: BaseException) -> float | None:
     if not isinstance(headers, Mapping):
         return None
     return asked_pause({str(name).lower(): str(value) for name, value in headers.items()}, time.time())
-
-
-def _full_name(error: BaseException) -> str:
-    cls = type(error)
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"

@@ -19,16 +19,6 @@ from ragcontract.record.targets import AROUND, KINDS, Modules, around, kind, pre
 
 Keys = tuple[str | int, ...]
 _Version = Annotated[str, Meta(min_length=1, max_length=bounds.ID, title="text that is not empty; quote numbers")]
-_ABOUT = {
-    "python": "Python code: a function, a class or an object.",
-    "command": "A command in any language.",
-    "http": "A service over HTTP.",
-    "langchain": "An object of LangChain or LangGraph.",
-    "llamaindex": "An object of LlamaIndex.",
-    "chroma": "A collection of Chroma on disk.",
-    "chat": "A model that answers from what was retrieved.",
-    "traces": "A receiver of the spans that the system sends.",
-}
 
 
 class Versions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,7 +99,7 @@ def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct
     # Null is absent: None is the default, but not among the types, since that would make messages about them vague.
     for name in modules:
         options = kind(name, kinds).Options if name in kinds else around(name, around_).Options
-        fields.append((name, Annotated[options, Meta(description=_ABOUT.get(name, ""))], None))
+        fields.append((name, Annotated[options, Meta(description=options.__doc__ or "")], None))
     fields.append(("versions", Annotated[Versions, Meta(description="Versions for every row.")], None))
     doc = {"__doc__": "The file: one kind of target, and what goes around it."}
     return msgspec.defstruct("RecordFile", fields, namespace=doc, frozen=True, kw_only=True, forbid_unknown_fields=True)

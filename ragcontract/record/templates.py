@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ragcontract.http.secrets import Secrets
+from ragcontract.http.secrets import PLACEHOLDER, Secrets
 from ragcontract.record.asked import Context
 from ragcontract.record.failed import CallFailed
 
-_PART = re.compile(r"\$\{secret:([A-Za-z_][A-Za-z0-9_]*)\}|\{\{([A-Za-z_][\w.-]*)\}\}|\{([A-Za-z_][\w.-]*)\}")
+_PART = re.compile(rf"{PLACEHOLDER.pattern}" r"|\{\{([A-Za-z_][\w.-]*)\}\}|\{([A-Za-z_][\w.-]*)\}")
 PLACEHOLDERS = ("query", "top", "query_id", "messages", "history", "repeat", "attempt")
 METADATA = "metadata."
 

@@ -16,7 +16,7 @@ from ragcontract.record.asked import Context, Response
 from ragcontract.record.event_loop import EventLoop
 from ragcontract.record.plain_values import plain
 from ragcontract.record.recognised import bases, named, text_at
-from ragcontract.record.returned_items import results_of
+from ragcontract.record.returned_items import is_document, results_of
 from ragcontract.record.system import Surroundings, System
 from ragcontract.record.templates import Template, values_of
 from ragcontract.record.user_code import imported
@@ -164,12 +164,8 @@ def _expected_input(runnable: Any) -> Any:
     return {questions[0]: "{query}"} | earlier
 
 
-def _is_document(given: object) -> bool:
-    return "langchain_core.Document" in bases(given)
-
-
 def _are_documents(given: object) -> bool:
-    return isinstance(given, list | tuple) and all(map(_is_document, given))
+    return isinstance(given, list | tuple) and all(map(is_document, given))
 
 
 def _is_message(given: object) -> bool:
