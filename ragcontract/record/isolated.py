@@ -21,7 +21,7 @@ DESCRIBING = 30  # s; how long the process may take to say its versions
 
 
 class IsolatedCode:
-    """Python code behind ``ragcontract.record.host``."""
+    """Python code behind :mod:`ragcontract.record.host`."""
 
     concurrency = 1
 
