@@ -98,7 +98,7 @@ test-action: $(VENV)/ready  ## Build the action's image and run it as a runner w
 
 test-record: $(RECORD)-floor/ready $(RECORD)-newest/ready  ## Record LangChain, LlamaIndex and Chroma, the oldest versions and the newest
 	$(RECORD)-floor/bin/python -m pytest -m record -W ignore tests/record/frameworks
-	$(RECORD)-newest/bin/python -m pytest -m record -W ignore tests/record/frameworks
+	$(RECORD)-newest/bin/python -m pytest -m record -W ignore tests/record/frameworks tests/record/instrumented
 
 test-oracles: $(VENV)/ready $(ORACLES)/ready $(EVALUATORS)/ready  ## Compare metrics and verdicts with the packages that users know
 	$(BIN)/pytest -m oracles

@@ -24,7 +24,7 @@ def long_answer(folder: Path, size: int) -> None:
     rules: list[Row] = [
         {"type": "must_not_contain", "value": "nothing", "word": True},
         {"type": "regex_must_not_match", "pattern": "no .* (is |was )?(mentioned|said)"},
-        *({"type": name} for name in ("must_refuse", "must_not_refuse", "must_cite")),
+        *({"type": name} for name in ("must_not_refuse", "must_cite")),
         {"type": "json_schema", "schema": {"type": "object"}},
         {"type": "max_chars", "value": 300},
     ]

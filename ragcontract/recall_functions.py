@@ -1,6 +1,7 @@
 """Context recall of one sample in Python, with the argument names of ragas."""
 
 from collections.abc import Iterable
+from math import isnan
 from typing import Any, TypeVar
 
 import msgspec
@@ -129,7 +130,7 @@ async def acontext_recall_text(
 
 def _sample(record: type[S], location: str, **values: Any) -> S:
     """Return the arguments as a record; a text in place of a list is refused, though Python could iterate over it."""
-    listed = {name: value if isinstance(value, str | float) else _listed(value) for name, value in values.items()}
+    listed = {name: _listed(value) for name, value in values.items()}
     try:
         return msgspec.convert(listed, record)
     except msgspec.ValidationError as error:
@@ -137,4 +138,6 @@ def _sample(record: type[S], location: str, **values: Any) -> S:
 
 
 def _listed(value: Any) -> Any:
-    return list(value) if isinstance(value, Iterable) else value
+    if isinstance(value, float) and isnan(value):
+        return str(value)  # JSON has no NaN, so no message about numbers fits it
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else value

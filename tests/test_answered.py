@@ -208,6 +208,25 @@ def test_the_command_line_leaves_texts_out(workspace: Path) -> None:
     assert CANARY not in short.out + short.err
 
 
+def test_a_baseline_is_updated_without_quoting_answers(workspace: Path) -> None:
+    asked = {"id": "q", "query": "How long?", "answer_must_include": ["30 days"]}
+    write_jsonl(workspace / "golden.jsonl", [asked])
+    write_jsonl(workspace / "current_run.jsonl", [run("q", response="30 days")])
+    assert rag_contract("baseline").code == 0
+    write_jsonl(workspace / "current_run.jsonl", [run("q", response=f"No idea, {CANARY}.")])
+    assert CANARY in rag_contract("baseline", "--update").out
+    ended = rag_contract("baseline", "--update", "--no-answers")
+    assert ended.code == 1
+    assert CANARY not in ended.out + ended.err
+    write_jsonl(workspace / "current_run.jsonl", [{"query_id": "q", "response": [CANARY]}])
+    for options in ((), ("--update",)):
+        ended = rag_contract(
+            "baseline", "--out", "other.json" if not options else "baseline.json", *options, "--no-answers"
+        )
+        assert ended.code == 2
+        assert CANARY not in ended.err
+
+
 def test_what_a_judge_says_of_an_answer_is_left_out_with_the_answers(workspace: Path) -> None:
     (workspace / "ragcontract.yml").write_text("metrics: {f: {from: scores}}\nminimums: {f: 0.5}\n")
     ids = ("refund", "fine", "lost")

@@ -132,6 +132,14 @@ def test_warnings_load_no_schemas(tmp_path: Path) -> None:
     assert "jsonschema" not in third_party(loaded_by("check", cwd=tmp_path))
 
 
+def test_a_configuration_about_answers_loads_no_schemas(tmp_path: Path) -> None:
+    text = "Refunds take five days."
+    write_jsonl(tmp_path / "golden.jsonl", [{"id": "q1", "query": "How long?", "reference_contexts": [text]}])
+    write_jsonl(tmp_path / "current_run.jsonl", [{"query_id": "q1", "results": [{"doc_id": "d", "text": text}]}])
+    (tmp_path / "ragcontract.yml").write_text("minimums:\n  context_recall_text: 1\n")
+    assert "jsonschema" not in third_party(loaded_by("check", "--config", "ragcontract.yml", cwd=tmp_path))
+
+
 class Loading(Runner):
     """The action as a process; its child, which runs the check, names what it has loaded in its last line."""
 

@@ -79,6 +79,25 @@ def test_a_run_that_lacks_scores_is_no_baseline_even_where_they_may_be_missing(f
     assert "lacks the score 'faithfulness' of 2 of 3 queries ('q2', 'q3'), so it cannot be a baseline" in ended.err
 
 
+def test_queries_whose_score_a_baseline_lacks_are_named_beside_a_limit_on_its_drop(folder: Path) -> None:
+    workspace(folder, 0.9, 0.8, 0.2, config=f"{CONFIG}fail_on: {{faithfulness_drop_gt: 0.05}}\n")
+    before = [run(one, "doc1", scores={"faithfulness": 0.9 if one == "q1" else None}) for one in IDS]
+    write_jsonl(folder / "before.jsonl", before)
+    ended = rag_contract("check", "--scores", "scores.jsonl", "--baseline", "before.jsonl")
+    lacking = "no faithfulness for 2 of 3 queries, which fail_on.faithfulness_drop_gt leaves out: 'q2', 'q3'"
+    assert ended.code == 0
+    assert f"warning: before.jsonl: {lacking}" in ended.err
+    assert "no faithfulness for 2 of 3 queries" in (folder / "report.md").read_text()
+
+
+def test_queries_that_a_baseline_does_not_have_are_no_scores_that_it_lacks(folder: Path) -> None:
+    workspace(folder, 0.9, 0.8, 0.7, config=f"{CONFIG}fail_on: {{faithfulness_drop_gt: 0.05}}\n")
+    write_jsonl(folder / "before.jsonl", [run("q1", "doc1", scores={"faithfulness": 0.9})])
+    ended = rag_contract("check", "--scores", "scores.jsonl", "--baseline", "before.jsonl")
+    assert ended.code == 0
+    assert "no faithfulness for" not in ended.err
+
+
 def test_limits_are_suggested_in_the_scores_direction(folder: Path) -> None:
     config = "metrics: {faithfulness: {from: scores, better: lower, scale: [0, 5]}}\n"
     workspace(folder, 4, 3, 2, config=config)

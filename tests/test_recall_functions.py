@@ -89,6 +89,7 @@ def test_what_are_no_ids_is_refused(given: dict[str, Any], problem: str) -> None
         ({"reference_contexts": [PARIS, "?"]}, "the sample has a text without words in reference_contexts"),
         ({"measure": "levenstein"}, 'measure: expected "coverage" or "hamming" or'),
         ({"threshold": 50}, "threshold: expected a number from 0 to 1, as 0.5, found 50"),
+        ({"threshold": float("nan")}, 'threshold: expected a number from 0 to 1, as 0.5, found "nan" (text)'),
         ({"threshold": True}, "threshold: expected a number from 0 to 1, as 0.5, found true"),
     ],
 )

@@ -1,7 +1,6 @@
 """Searches answers for what matchers look for: a text, a pattern or alternatives."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from msgspec import convert
 from msgspec.structs import replace
@@ -11,10 +10,8 @@ from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.composing import composed
 from ragcontract.answers.matcher_records import AsWritten, Matcher, Reading, Single
 from ragcontract.answers.normalising import Form, Span, wanted
+from ragcontract.answers.regexes import Pattern, PatternError, compiled
 from ragcontract.core.rule import Fault
-
-if TYPE_CHECKING:
-    from ragcontract.answers.regexes import Pattern
 
 
 def matcher(written: AsWritten, reading: Reading, *, compose: bool = True) -> Matcher:
@@ -79,8 +76,6 @@ def _faults_of_one(one: Single, path: tuple[str, ...], *, normalise: bool) -> It
 
 def pattern_fault(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> str | None:
     """Return why RE2 does not accept a pattern, or None if it does."""
-    from ragcontract.answers.regexes import PatternError
-
     try:
         pattern_of(pattern, ignore_case=ignore_case, dot_all=dot_all)
     except PatternError as error:
@@ -88,10 +83,8 @@ def pattern_fault(pattern: str, *, ignore_case: bool = True, dot_all: bool = Fal
     return None
 
 
-def pattern_of(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> "Pattern":
+def pattern_of(pattern: str, *, ignore_case: bool = True, dot_all: bool = False) -> Pattern:
     """Return a pattern, in the normal form of answers, as compiled; raises ``PatternError``."""
-    from ragcontract.answers.regexes import compiled
-
     return compiled(composed(pattern), ignore_case=ignore_case, dot_all=dot_all)
 
 
@@ -101,8 +94,6 @@ def spans(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> I
         for alternative in one.any:
             yield from spans(_single(alternative, "text"), answer, normalise=normalise)
     elif one.regex is not None:
-        from ragcontract.answers.regexes import compiled
-
         ignore_case = one.ignore_case is not False
         yield from compiled(one.regex, ignore_case=ignore_case, dot_all=bool(one.dot_all)).matches(answer)
     else:
@@ -120,8 +111,6 @@ def finds(one: Matcher | Single, answer: Answer, *, normalise: bool = True) -> b
         if not one.word:
             return wanted(one.text, form) in answer.normal(form)
         return next(text_spans(one.text, answer, form, word=True), None) is not None
-    from ragcontract.answers.regexes import compiled
-
     return compiled(one.regex or "", ignore_case=one.ignore_case is not False, dot_all=bool(one.dot_all)).finds(answer)
 
 

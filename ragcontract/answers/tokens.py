@@ -1,6 +1,7 @@
 """Texts as sequences of words."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from ragcontract.answers.cannot_score import CannotScoreError
@@ -16,6 +17,7 @@ _UNSPACED = (
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _LOWER = "".join([chr(code).lower() if chr(code).isalnum() or chr(code) == "_" else " " for code in range(128)])
 _BYTES = _LOWER.encode() + bytes(range(128, 256))  # of UTF-8
+_NO_OUTLINE = bytes({*range(256)}.difference(_LOWER.replace(" ", "").encode()))
 _SHORT = 64  # bytes: longer parts of a text are not remembered
 
 
@@ -38,6 +40,19 @@ def tokens(text: str) -> list[bytes]:
         done = at + 1
     words += parts[done:]
     return words
+
+
+def outline(text: str) -> bytes:
+    """Return the ASCII letters, digits and underscores of a text, regardless of case, and nothing between them.
+
+    The outline of words that follow each other in the text is in it; others may be, too.
+    """
+    return _folded(text).encode(errors="surrogatepass").translate(None, _NO_OUTLINE)
+
+
+def outline_of(words: Iterable[bytes]) -> bytes:
+    """Return the outline of words, which are in UTF-8, as :func:`tokens` returns them."""
+    return b"".join(words).translate(None, _NO_OUTLINE)
 
 
 def has_words(text: str) -> bool:

@@ -79,6 +79,11 @@ TAG = click.option(
     help="Judge only the queries with this tag, and only its own limits; several tags add up. [all queries and limits]",
 )
 WITHOUT_RUN = click.option("--without-run", is_flag=True, help="Read no run, even if its file exists.")
+NO_ANSWERS = click.option(
+    "--no-answers",
+    is_flag=True,
+    help="Leave out of all output what the application and its documents said: answers, contexts, tool calls.",
+)
 REPEATS = click.option("--repeats", is_flag=True, help="Accept several rows per query in a run, and average them.")
 
 

@@ -46,7 +46,10 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
 
 
 def read_config(path: str | None, registry: Registry, *, k: int | None = None) -> ConfigFile:
-    """Read the configuration file; ``k`` overrides its cut-offs. The result has the ``problems`` of the file."""
+    """Read the configuration file; ``k`` overrides its cut-offs. The result has the ``problems`` of the file.
+
+    With a registry of documents only, a value that does not fit is not explained: the file is read again.
+    """
     if path is None:
         return config_of({}, registry, k=k)
     if problem := not_readable(path):
@@ -136,6 +139,8 @@ def _converted(
     try:
         config = msgspec.convert(value, record)
     except msgspec.ValidationError as error:
+        if registry.documents_only:  # what explains it takes a third of a small check
+            return [Mismatch((), str(error))]
         found = mismatches(value, record)
         return [_explain(mismatch, value, keys, registry, taken) for mismatch in found] or [Mismatch((), str(error))]
     gates = (*gates_of(config, keys, locations), *tier_gates(config.tiers, locations))

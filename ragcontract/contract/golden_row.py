@@ -106,7 +106,7 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     )
     reference_contexts: Annotated[list[Text] | None, Meta(description="Texts that must be retrieved.")] = None
     reference_tool_calls: Annotated[
-        list[CallJson] | None, Meta(description="The tool calls that must be made; empty: no tool may be called.")
+        list[CallJson] | None, Meta(description="The tool calls that are wanted; empty: none is.")
     ] = None
     turns: Annotated[list[Any] | None, Meta(description="The turns of a conversation, each with its rules.")] = None
     tier: Annotated[Tag | None, Meta(description="The tier of the query; `tiers` in the config has its limit.")] = None

@@ -1,6 +1,6 @@
 """Converts ``turns`` of a golden row: the rules of each turn, and those of the row that apply to turns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,10 +10,14 @@ from ragcontract.contract.golden_row import TURN_FIELDS, AnswerFields, GoldenRow
 from ragcontract.core.golden import ExpectedAnswer
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.files.schema import Mismatch
+from ragcontract.rules.answering import Answered
 from ragcontract.rules.turns import InTurns, is_of_turns
 
 NO_RULES = "no turn has rules, and neither has the row; write what must hold into `rules` of a turn or of the row"
-ALL_OWN = "all have rules of their own, so those of the row apply to none; give them `in`: each, any or last"
+ALL_OWN = (
+    "all have rules of their own, so those of the row apply to none; give entries of `rules` an `in` (each, any or "
+    "last), and write fields such as forbidden_claims into the turns"
+)
 OF_THE_ROW = "is about the whole row, not about a turn; write it into the row's rules"
 
 
@@ -77,7 +81,14 @@ def _in_faults(row: GoldenRow) -> Iterator[Mismatch]:
 
 def _is_for_others(rule: Rule) -> bool:
     """Return whether a rule that somebody wrote is for the turns without rules of their own."""
-    return isinstance(rule, RowRule) and rule.in_rows and is_of_turns(rule) and rule.in_turns is None
+    return any(one.in_turns is None for one in _written([rule]))
+
+
+def _written(rules: Iterable[Rule]) -> Iterator[RowRule]:
+    """Yield the rules about turns that somebody wrote, as entries of ``rules`` or as other fields."""
+    for rule in rules:
+        if isinstance(rule, RowRule) and is_of_turns(rule) and not isinstance(rule, Answered):
+            yield rule
 
 
 def _of_row(rules: Sequence[Rule], without: Sequence[int], turns: int) -> Iterator[Rule]:
@@ -85,7 +96,7 @@ def _of_row(rules: Sequence[Rule], without: Sequence[int], turns: int) -> Iterat
 
     That there is an answer, which nobody writes, applies to the last turn if all others do.
     """
-    hows = [rule.in_turns for rule in rules if isinstance(rule, RowRule) and rule.in_rows and is_of_turns(rule)]
+    hows = [rule.in_turns for rule in _written(rules)]
     only_last = bool(hows) and set(hows) == {"last"}
     for rule in rules:
         if not isinstance(rule, RowRule) or not is_of_turns(rule):

@@ -36,11 +36,15 @@ class Retrieved(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Ranking(Struct, frozen=True, kw_only=True, gc=False):
-    """The results for a query, best first, and their location; a document may occur more than once."""
+    """The results for a query, best first, and their location; a document may occur more than once.
+
+    ``row`` is the whole row of a run as JSON, for rankings that come with more than their results.
+    """
 
     query_id: str
     results: list[Retrieved]
     location: str
+    row: bytes | None = None
 
 
 class Collection(Struct, frozen=True, kw_only=True):

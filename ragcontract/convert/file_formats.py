@@ -11,6 +11,7 @@ from ragcontract.convert import (
     fitz_gov,
     inspect_logs,
     native,
+    otel,
     promptfoo,
     ragas,
     ragas_scores,
@@ -28,6 +29,7 @@ Write = Callable[[Collection, Collector], Iterable[str]]
 OWN = "rag-contract"
 CSV = "csv"
 FITZ_GOV = "fitz-gov"
+OTEL = "otel"
 TABLE = "table"
 
 
@@ -110,6 +112,7 @@ FORMATS: dict[str, Format] = {
     "deepeval": _of_scores(deepeval.read),
     "promptfoo": _of_scores(promptfoo.read),
     "inspect": _of_scores(inspect_logs.read),
+    OTEL: Format(read=otel.reader(), gives={"traces": {"run"}}, adds_to={"golden": "traces"}, outputs={}),
     TABLE: _of_scores(score_table.reader(None, ())),
     CSV: Format(read=spreadsheet.reader(spreadsheet.Columns()), gives={"csv": {"golden"}}, outputs={}),
     FITZ_GOV: Format(read=fitz_gov.reader(), gives={"cases": {"golden"}}, outputs={}, names_documents=False),

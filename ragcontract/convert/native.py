@@ -34,14 +34,15 @@ def read(files: Files, wanted: set[Part], problems: Collector, progress: Progres
     if "golden" in wanted:
         golden = read_golden(files["golden"], BUILT_IN, progress)
         problems.include(golden.problems)
-        queries = {query.id: _query(query) for query in golden.queries.values()}
+        queries = {query.id: as_graded(query) for query in golden.queries.values()}
         _warn_of_lost(_lost_from_golden(golden), problems)
     if "run" in wanted:
         rankings = _read_run(files["run"], problems, progress)
     return Collection(queries=queries, rankings=rankings)
 
 
-def _query(query: GoldenQuery) -> Query:
+def as_graded(query: GoldenQuery) -> Query:
+    """Return a golden query with the grades of its documents; those without a grade have 1."""
     grades = query.relevance
     if grades is None:
         grades = dict.fromkeys(query.relevant_doc_ids, 1.0)
@@ -106,6 +107,9 @@ def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield run rows as lines."""
     rankings = collection.rankings or {}
     for ranking in rankings.values():
+        if ranking.row is not None:
+            yield ranking.row.decode() + "\n"
+            continue
         results: list[dict[str, str | float]] = [
             {"doc_id": result.doc_id} if result.score is None else {"doc_id": result.doc_id, "score": result.score}
             for result in ranking.results

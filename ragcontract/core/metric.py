@@ -63,7 +63,8 @@ class Metric(Struct, frozen=True, kw_only=True):
 
     ``key`` is its name in files (``recall_at_5``), ``label`` its display name (``Recall@5``). ``aliases`` are further
     names in the configuration; suggestions and drop limits use the first one. ``k`` is the cut-off, if there is one.
-    ``suggested`` says whether ``rag-contract suggest`` proposes limits for it. If the ``fingerprint`` of the baseline
+    ``suggested`` says whether ``rag-contract suggest`` proposes limits for it. ``asks`` is what a golden query has that
+    the metric applies to, where that is more than the field that switches it on. If the ``fingerprint`` of the baseline
     differs, its values were computed in another way and are not compared.
     """
 
@@ -74,6 +75,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     k: int | None = None
     suggested: bool = False
+    asks: str = ""
     fingerprint: str = ""
 
     @property

@@ -155,6 +155,11 @@ class RunRow(Struct, frozen=True, kw_only=True, gc=False):
         return as_ids([result.doc_id for result in self.results])
 
 
+def mode_of(row: RunRow) -> str | None:
+    """Return the mode of a row: None if the application failed, whatever it says, as one does that abstains then."""
+    return None if row.error is not None else row.mode
+
+
 @lru_cache(maxsize=64)
 def row_type(
     needs: frozenset[str] = frozenset(), *, unparsed: frozenset[str] = frozenset(), results_required: bool = True

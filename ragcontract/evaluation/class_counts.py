@@ -3,7 +3,7 @@
 from collections import Counter
 
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.run import RunRow
+from ragcontract.core.run import RunRow, mode_of
 
 
 class ClassCounter:
@@ -17,7 +17,7 @@ class ClassCounter:
 
     def note(self, query: GoldenQuery, row: RunRow) -> None:
         """Count a row of a query that expects a mode or a label."""
-        self._count(query, row.mode if self._has_modes else None, row.label if self._has_labels else None)
+        self._count(query, mode_of(row) if self._has_modes else None, row.label if self._has_labels else None)
 
     def note_missing(self, query: GoldenQuery) -> None:
         """Count a query without a row, in which no class was found."""

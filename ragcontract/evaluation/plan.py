@@ -1,6 +1,8 @@
 """How to evaluate each row of a run; the same plan is used for run and baseline, locally and on a cluster."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -200,22 +202,23 @@ class Plan(Struct, frozen=True, kw_only=True):
         self, rules: Iterable[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
     ) -> tuple[Violation, ...]:
         """Return the violations of rules, of very many only the first; raises CannotScoreError."""
-        return listed_first(one for rule in rules for one in self._violations(rule, query, row, context))
+        found = [(rule, one) for rule in rules for one in rule.violations(query, row, context)]
+        return listed_first(self._with_digests(found)) if found else ()
 
-    def _violations(self, rule: RowRule, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
-        """Yield the violations of a rule, with digests of the rule and of each thing that is wrong as their causes.
+    def _with_digests(self, found: Iterable[tuple[RowRule, Violation]]) -> Iterator[Violation]:
+        """Yield the violations of rules, with digests of the rule and of each thing that is wrong as their causes.
 
         A query may have several rules of one class, and a stored baseline has no texts: only a digest shows whether it
         violates the same rule for the same reason.
         """
-        digest = None
-        for one in rule.violations(query, row, context):
-            digest = digest or digest_with(rule)
-            causes = tuple(map(digest, one.causes or one.doc_ids or ("",)))
-            if self.texts:
-                yield replace(one, causes=causes)
-            else:
-                yield replace(one, causes=causes, expected=unsaid(one.expected), found=unsaid(one.found))
+        for rule, of_rule in groupby(found, key=itemgetter(0)):
+            digest = digest_with(rule)
+            for _, one in of_rule:
+                causes = tuple(map(digest, one.causes or one.doc_ids or ("",)))
+                if self.texts:
+                    yield replace(one, causes=causes)
+                else:
+                    yield replace(one, causes=causes, expected=unsaid(one.expected), found=unsaid(one.found))
 
 
 def with_turns(query: GoldenQuery, row: RunRow) -> tuple[RunRow, tuple[Turn, ...] | str]:

@@ -119,7 +119,14 @@ def _brief(value: object, *, levels: int) -> str:
 
 def _explain(error: Any, definitions: dict[str, Any]) -> Iterator[Mismatch]:
     """Yield the mismatches of one jsonschema error; for an anyOf, those of the branch whose outer type fits."""
-    inner = [cause for cause in error.context if cause.relative_path or "propertyNames" in cause.relative_schema_path]
+    optional = error.validator == "anyOf" and {"type": "null"} in error.validator_value[1:2]  # a record or null
+    inner = [
+        cause
+        for cause in error.context
+        if cause.relative_path
+        or "propertyNames" in cause.relative_schema_path
+        or (optional and cause.validator in {"required", "additionalProperties"})
+    ]
     if inner:
         for cause in inner:
             yield from _explain(cause, definitions)

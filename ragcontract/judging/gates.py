@@ -158,9 +158,9 @@ def _lacking(gate: Gate, evaluation: Evaluation) -> str:
     """Return the golden field without which no query has a metric, or else that none has it."""
     contract = evaluation.contract
     for family in contract.families:
-        is_of = any(metric.key == gate.quantity.key for metric in family.metrics)
-        if is_of and isinstance(family.switch, str) and family.switch not in contract.golden.answer_fields:
-            return f"has {family.switch}; add it, or leave the limit out"
+        asks = [metric.asks or family.switch for metric in family.metrics if metric.key == gate.quantity.key]
+        if asks and isinstance(asks[0], str) and asks[0] not in contract.golden.answer_fields:
+            return f"has {asks[0]}; add it, or leave the limit out"
     return f"has a value of {gate.quantity.label}"
 
 

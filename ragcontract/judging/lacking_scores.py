@@ -1,4 +1,4 @@
-"""Says which queries lack a declared score, and which scores are not read."""
+"""Says which queries lack a declared score or a metric of the baseline, and which scores are not read."""
 
 from collections.abc import Iterator, Sequence
 
@@ -84,3 +84,25 @@ def _undeclared(where: str, names: Sequence[str], declared: NearNames) -> Iterat
         yield f"{where}: scores has {name!r}, which no metric reads; did you mean {meant!r}?"
     if others := ", ".join(repr(name) for name in names if name not in near):
         yield f"{where}: scores has {others}, which no metric reads; declare it under metrics in ragcontract.yml"
+
+
+def partly_compared(evaluation: Evaluation) -> Iterator[str]:
+    """Yield a warning for each limit on a change of a metric that the baseline lacks for queries that have it now.
+
+    Such a limit says nothing about them. Where no query can be compared, it cannot be judged, which is a problem.
+    """
+    run, baseline = evaluation.run, evaluation.baseline
+    if baseline is None:
+        return
+    compared = {gate.quantity.key: gate for gate in evaluation.contract.gates if gate.compares}
+    ids = list(evaluation.contract.queries)
+    for number, family in enumerate(evaluation.aggregates.families):
+        sides = list(zip(ids, run.values(number, ids), baseline.values(number, ids), strict=True))
+        having = [query_id for query_id, now, before in sides if now and before is not None]
+        lacking = [query_id for query_id, now, before in sides if now and before == ()]
+        if not lacking or len(lacking) == len(having):
+            continue
+        for key in family.keys:
+            if gate := compared.get(key):
+                which = f"{len(lacking):,} of {count(len(having), 'query')}, which {gate.id} leaves out"
+                yield f"{baseline.name}: no {gate.quantity.label} for {which}: {named(lacking)}"

@@ -31,7 +31,7 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     if not run.problems and not (evaluation.given and evaluation.given.problems):
         problems.include(_lacking_scores(evaluation, complete=complete))
     if not run.problems and all_golden:
-        for warning in (*_warnings(evaluation), *_unread_scores(evaluation)):
+        for warning in (*_warnings(evaluation), *_unread_scores(evaluation), *_partly_compared(evaluation)):
             problems.warning(warning)
     partial = evaluation.contract.scope is not None  # the baseline may be older than these queries
     if all_golden and not partial and baseline and not baseline.problems and not baseline.scores:
@@ -66,6 +66,16 @@ def _unread_scores(evaluation: Evaluation) -> Iterable[str]:
     from ragcontract.judging.lacking_scores import unread_scores
 
     return unread_scores(evaluation)
+
+
+def _partly_compared(evaluation: Evaluation) -> Iterable[str]:
+    compared = {gate.quantity.key for gate in evaluation.contract.gates if gate.compares}
+    families = [one for one in evaluation.aggregates.families[1:] if compared.intersection(one.keys)]
+    if not any(one.now and one.before == () for family in families for one in family.groups):
+        return ()
+    from ragcontract.judging.lacking_scores import partly_compared
+
+    return partly_compared(evaluation)
 
 
 def _is_known(gate: Gate, evaluation: Evaluation) -> bool:

@@ -10,19 +10,27 @@ from ragcontract.answers.known_modes import ABSTAIN, unknown_mode
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Metric, MetricSettings, Missing
-from ragcontract.core.run import RunRow
+from ragcontract.core.run import RunRow, mode_of
 from ragcontract.core.scores import Values
 
 ACCURACY = Metric(key="mode_accuracy", label="Mode accuracy", suggested=True)
-FALSE_ANSWERS = Metric(key="false_answer_rate", label="False-answer rate", better="lower", suggested=True)
-OVER_REFUSALS = Metric(key="over_refusal_rate", label="Over-refusal rate", better="lower", suggested=True)
+FALSE_ANSWERS = Metric(
+    key="false_answer_rate", label="False-answer rate", better="lower", suggested=True, asks=f"expected_mode: {ABSTAIN}"
+)
+OVER_REFUSALS = Metric(
+    key="over_refusal_rate",
+    label="Over-refusal rate",
+    better="lower",
+    suggested=True,
+    asks=f"expected_mode other than {ABSTAIN}",
+)
 
 
 class ModeFamily:
     """One metric of the mode: 0 or 1 for a row of a query that it applies to.
 
-    A row without a mode has the worst value if the application failed, or if ``missing_modes`` says ``fail``, and
-    cannot be judged otherwise.
+    A row of an application that failed has the worst value, and so has a row without a mode if ``missing_modes`` says
+    ``fail``; it cannot be judged otherwise.
     """
 
     needs = frozenset({"mode", "error"})
@@ -39,17 +47,18 @@ class ModeFamily:
         expected = query.answer.expected_mode if query.answer else None
         if expected is None or not _applies(self.metrics[0], expected):
             return ()
-        if row.mode is None and (self._missing_fails or row.error is not None):
+        mode = mode_of(row)
+        if mode is None and (self._missing_fails or row.error is not None):
             return (self.metrics[0].worst,)
-        if why := unknown_mode(row.mode):
+        if why := unknown_mode(mode):
             return Missing(why)
-        abstains = float(row.mode == ABSTAIN)
+        abstains = float(mode == ABSTAIN)
         match self.metrics[0].key:
             case FALSE_ANSWERS.key:
                 return (1 - abstains,)
             case OVER_REFUSALS.key:
                 return (abstains,)
-        return (float(row.mode == expected),)
+        return (float(mode == expected),)
 
 
 def modes(settings: MetricSettings) -> Iterable[Family]:

@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from ragcontract.answers.cannot_score import CannotScoreError, NoWordsError
+from ragcontract.answers.context_recall import RESEMBLING, distance_of, recall_of_ids, recall_of_texts
 from ragcontract.answers.metric_options import NoOptions, TextRecallOptions
+from ragcontract.answers.tokens import has_words
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Complaint, Family, Metric, MetricSettings, Missing, SwitchedOn
 from ragcontract.core.run import RunRow, lacks_results
@@ -31,8 +34,6 @@ class ContextRecallIds:
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:
         """Return the fraction of the relevant documents that were retrieved; none for a query without any."""
-        from ragcontract.answers.context_recall import recall_of_ids
-
         relevant = query.relevant_doc_ids
         return (recall_of_ids(row.doc_ids, relevant),) if relevant else ()
 
@@ -57,9 +58,6 @@ class ContextRecallText:
         retrieved = self._retrieved(row)
         if isinstance(retrieved, Missing):
             return retrieved
-        from ragcontract.answers.cannot_score import CannotScoreError, NoWordsError
-        from ragcontract.answers.context_recall import recall_of_texts
-
         measure, threshold = self._options.measure, self._options.threshold
         try:
             return (recall_of_texts(retrieved, query.answer.reference_contexts, measure=measure, threshold=threshold),)
@@ -81,16 +79,13 @@ class ContextRecallText:
 
     def complaints(self, queries: Iterable[GoldenQuery]) -> Iterator[Complaint]:
         """Yield references without words, what is not installed, and thresholds at which everything counts."""
-        from ragcontract.answers import context_recall
-        from ragcontract.answers.tokens import has_words
-
         measure, threshold = self._options.measure, self._options.threshold
         if measure != "coverage":
             try:
-                context_recall.distance_of(measure)
+                distance_of(measure)
             except ImportError as error:
                 yield Complaint(option=("metrics", TEXT, "measure"), message=str(error))
-            if measure.startswith("jaro") and threshold < context_recall.RESEMBLING:
+            if measure.startswith("jaro") and threshold < RESEMBLING:
                 message = f"is low for {measure}: unrelated sentences count as retrieved; set it to 0.9 or more"
                 yield Complaint(option=("metrics", TEXT, "threshold"), message=message, warns=True)
             return

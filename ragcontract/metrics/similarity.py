@@ -26,8 +26,8 @@ def similarity(settings: MetricSettings) -> Iterable[Family]:
 
     way = "" if normalise else "normalise: false"
     return [
-        Similarity(Metric(key=ROUGE, label="ROUGE-L"), _rouge_l),
-        Similarity(Metric(key=EXACT, label="Exact match", fingerprint=way), equal),
+        Similarity(Metric(key=ROUGE, label="ROUGE-L", asks="reference"), _rouge_l),
+        Similarity(Metric(key=EXACT, label="Exact match", asks="reference", fingerprint=way), equal),
     ]
 
 

@@ -119,7 +119,10 @@ class AnswerMapping:
         raise self._wrong(name, f"expected a list of {expected}, found {_kind(found)}")
 
     def _wrong(self, name: str, problem: str) -> CallFailed:
-        return CallFailed("bad_answer", f"response.{name}: `{self._expressions[name]}`: {problem}")
+        return CallFailed("bad_answer", self._at(name, problem))
+
+    def _at(self, name: str, problem: str) -> str:
+        return f"response.{name}: `{self._expressions[name]}`: {problem}"
 
     def _results(self, found: Any, content: Any) -> Sequence[Mapping[str, Any]] | None:
         if "results" not in self._expressions:
@@ -141,6 +144,8 @@ class AnswerMapping:
             raise self._wrong("results", f"expected ids or objects with a doc_id, found {_kind(found)} at [{number}]")
         result = {name: found[name] for name in RESULT_FIELDS if found.get(name) is not None}
         if "doc_id" not in result:
+            if "doc_id" in found and found.get("id") is None and not found.get("metadata"):
+                raise CallFailed("no_doc_id", self._at("results", f"[{number}].doc_id: finds nothing"))
             metadata = found.get("metadata")
             known = metadata if isinstance(metadata, dict) else {}
             result["doc_id"] = self._doc_ids.of(own=found.get("id"), metadata=known, text=found.get("text"))

@@ -63,7 +63,8 @@ class Response(Struct, frozen=True, kw_only=True):
     ``results`` are mappings with a ``doc_id``, best first; None if the system does not say what it retrieved.
     ``response`` is None if there is no answer, unset if the system does not answer. ``error_detail`` says more of
     ``error``, and ``context_chars`` how long the context was that a model saw. ``usage`` and ``metadata`` go into the
-    details of the recording, not into the run.
+    details of the recording, not into the run. ``latency_ms`` is how long the system took, where whoever asked it then
+    waited for something else; otherwise, it is how long it took to ask.
     """
 
     results: Sequence[Json] | None = None
@@ -81,3 +82,4 @@ class Response(Struct, frozen=True, kw_only=True):
     llm_model: str | None = None
     usage: Json | None = None
     metadata: Json | None = None
+    latency_ms: float | None = None

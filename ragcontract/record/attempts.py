@@ -7,6 +7,8 @@ from time import monotonic, perf_counter
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
+from ragcontract.core.text import shorten
 from ragcontract.record.asked import Context, Response
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.system import System
@@ -63,6 +65,13 @@ def _made(system: System, job: _Job) -> Ended:
     ms = (perf_counter() - started) * 1000
     if response is not None and ms > job.context.seconds * 1000:
         response, raised = None, too_long(job.context.seconds)
+    if isinstance(response, Response) and response.latency_ms is not None:
+        own = response.latency_ms
+        if isinstance(own, int | float) and 0 <= own <= bounds.MILLISECONDS:
+            ms = float(own)
+        else:
+            why = f"latency_ms: expected milliseconds, found {shorten(repr(own), bounds.RETURNED_SHOWN)}"
+            response, raised = None, CallFailed("invalid", why)
     return Ended(token=job.token, ms=ms, response=response, error=raised)
 
 

@@ -51,8 +51,12 @@ def style_of(function: Callable[..., Any], name: str) -> Style:
     if not fixed:
         if parameters and parameters[0].kind == inspect.Parameter.VAR_POSITIONAL:
             return Style()
-        raise InputError([f"{name}: takes no question; write a function of {_ACCEPTED}"])
+        raise InputError([f"{name}: takes no question; write a function of {_ACCEPTED}, or name what it makes"])
     first, *rest = fixed
+    if first.name == "self":  # or the question would be taken for the object
+        raise InputError(
+            [f"{name}: is a method of a class; make an object, and name its method, as in app.py:store.find"]
+        )
     query = None if first.kind in _POSITIONAL else first.name
     positional, named, unknown = False, {}, []
     for number, one in enumerate(rest):

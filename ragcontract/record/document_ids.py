@@ -25,9 +25,12 @@ class DocumentIds:
     def of(self, *, own: str | None, metadata: Mapping[str, Any], text: str | None = None) -> str:
         """Return the id of a result's document; raises CallFailed if there is none. ``own`` is the result's id."""
         if self._search is None:
-            found = next((metadata[name] for name in USUAL if metadata.get(name) not in {None, ""}), own)
+            found = next((metadata[name] for name in USUAL if metadata.get(name) not in (None, "")), own)
         else:
-            found = self._search({"id": own, "metadata": dict(metadata), "text": text})
+            try:
+                found = self._search({"id": own, "metadata": dict(metadata), "text": text})
+            except ValueError:  # a function of the expression that got a value of another type, such as null
+                found = None
         if isinstance(found, bool) or not isinstance(found, str | int) or found == "":
             names = ", ".join(sorted(map(str, metadata))[:20]) or "none"
             looked = self._expression or "metadata." + ", metadata.".join(USUAL) + ", id"

@@ -7,7 +7,7 @@ each row is, not the rows.
 import os
 import tempfile
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
@@ -17,13 +17,15 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten
 from ragcontract.record.golden_questions import Question
 from ragcontract.record.watching import Failure
 
 VERSION = 1
+PREPARED = b'{"versions":'
 ABSENT = -1  # the offset of a row that there is not
-WHAT = {"target_sha256": "target's content", "git": "commit", "tool": "rag-contract", "doc_id": "--doc-id"}
+WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id"}
 
 
 class Header(Struct, frozen=True, kw_only=True):
@@ -37,6 +39,12 @@ class Header(Struct, frozen=True, kw_only=True):
     tool: str
     doc_id: str | None = None
     journal: int = VERSION
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """The versions that a system names before it is asked: another index behind the same target is another system."""
+
+    versions: dict[str, str]
 
 
 class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,6 +74,7 @@ class Journal:
         self._questions: Sequence[Question] = ()
         self._repeats = 1
         self._rows = 0
+        self._versions: dict[str, str] | None = None
         self.kept = 0
 
     def start(self, header: Header, questions: Sequence[Question], *, fresh: bool = False) -> Self:
@@ -94,7 +103,7 @@ class Journal:
             if self._rows:
                 self._compare(header, first)
             else:  # nothing to lose
-                self._end = 0
+                self._end, self._versions = 0, None
         self.kept = sum(offset != ABSENT for offset in self._offsets)
         return self
 
@@ -106,19 +115,35 @@ class Journal:
         if found.get("journal") != VERSION:
             problem = "is not a journal that this version of rag-contract can go on with; throw it away with --fresh"
             raise InputError([f"{self._path}: {problem}"])
+        self._refuse_other(found, msgspec.structs.asdict(header))
+
+    def _refuse_other(self, found: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         differs = [
-            f"{WHAT.get(name, name)} was {_shown(found.get(name))} and is {_shown(now)}"
-            for name, now in msgspec.structs.asdict(header).items()
-            if found.get(name) != now
+            _difference(name, found.get(name), now.get(name))
+            for name in {**now, **found}
+            if found.get(name) != now.get(name)
+            and not (name == "target_sha256" and found.get("target") != now.get("target"))
         ]
         if differs:
-            problem = "was begun with something else; restore that to go on, or throw the journal away with --fresh"
-            raise InputError([f"{self._path}: {problem}: {'; '.join(differs)}"])
+            has = f"has {count(self._rows, 'answer')} of a recording that did not end, but {', '.join(differs)}"
+            raise InputError([f"{self._path}: {has}; undo that to go on, or throw them away with --fresh"])
+
+    def prepared(self, versions: Mapping[str, str]) -> None:
+        """Note what a system says of itself before it is asked; raises InputError if it said something else before."""
+        if self._versions is not None:
+            self._refuse_other(self._versions, versions)
+        else:
+            self._versions = dict(versions)
+            self._append(msgspec.json.encode(Prepared(versions=self._versions)) + b"\n")
 
     def _load(self) -> None:
         decode = msgspec.json.Decoder(Entry).decode
         while (line := self._file.readline(2 * bounds.LINE)).endswith(b"\n"):
             offset, self._end = self._end, self._end + len(line)
+            if self._versions is None and line.startswith(PREPARED):
+                with suppress(msgspec.DecodeError, UnicodeError):
+                    self._versions = msgspec.json.decode(line, type=Prepared).versions
+                continue
             try:
                 entry = decode(line)
             except (msgspec.DecodeError, UnicodeError):  # a disk that lost its power
@@ -233,6 +258,12 @@ def _locked(file: IO[bytes]) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _difference(name: str, then: object, now: object) -> str:
+    if name == "target_sha256":  # digests say nothing to anybody
+        return "the content of the target has changed"
+    return f"{WHAT.get(name, name)} was {_shown(then)} and is {_shown(now)}"
 
 
 def _shown(value: object) -> str:

@@ -10,7 +10,7 @@ from time import monotonic
 
 from msgspec import Struct
 
-from ragcontract.core import bounds
+from ragcontract.core import bounds, numbers
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten
 from ragcontract.http.pauses import backoff
@@ -133,7 +133,8 @@ class Loop:
             self._stuck_since = now
         elif now - self._stuck_since >= self._manner.seconds:
             limit = f"{self._manner.seconds:g} s"
-            many = f"{self._manner.concurrency} calls that took longer than {limit} still run and cannot be stopped"
+            calls = numbers.count(self._manner.concurrency, "call")
+            many = f"{calls} still running after more than {limit} cannot be stopped"
             self._fatal = InputError([f"{many}; raise --timeout or --concurrency, or use --isolate"])
 
     def _wind_up(self, now: float) -> None:

@@ -1,6 +1,7 @@
 """Records a system: questions → system → journal → run. The run appears whole at the end, or not at all."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from ragcontract.record.repository import commit_of
 from ragcontract.record.run_rows import Rows, refuse_output, usable_versions, with_versions, write_run
 from ragcontract.record.stopping import Stop
 from ragcontract.record.system import System
-from ragcontract.record.taking import Session, failures_left_out, problems_of
+from ragcontract.record.taking import Session, lacking, problems_of
 from ragcontract.record.tally import Failed, Tally
 from ragcontract.record.target import Target
 from ragcontract.record.wanted import Wanted
@@ -72,7 +73,7 @@ def record(
         session = Session(journal, encoder, on_failure=wanted.on_failure, total=total, watch=watch, secrets=secrets)
         watch(Start(target=target.name, total=total, kept=journal.kept))
         try:
-            known = _asked(wanted, target.system, session, stop or Stop())
+            known = _asked(wanted, target.system, session, journal, stop or Stop())
             versions, strange = usable_versions({"retriever_version": commit, **_given(known.versions)})
             error = known.error
             try:
@@ -108,11 +109,15 @@ def _begun(wanted: Wanted) -> tuple[Questions, str | None]:
     return questions, None if commit is None else str(commit)
 
 
-def _asked(wanted: Wanted, system: System, session: Session, stop: Stop) -> _Known:
+def _asked(wanted: Wanted, system: System, session: Session, journal: journals.Journal, stop: Stop) -> _Known:
     """Ask what is lacking."""
     error: BaseException | None = None
     try:
         system.setup()
+        versions: dict[str, str] = {}
+        with suppress(Exception):  # users' code, which may not know them before it was asked
+            versions = usable_versions(_given(system.versions()))[0]
+        journal.prepared(versions)
         session.run(system, wanted.manner, wanted.warmup, stop)
     except (RagContractError, KeyboardInterrupt) as raised:
         error = raised
@@ -152,7 +157,7 @@ def _written(
 
 def _left_out(tally: Tally, questions: Questions) -> Iterator[str]:
     """Yield warnings about what is not in the run."""
-    yield from failures_left_out(tally)
+    yield from lacking(tally)
     if len(questions.chosen) < questions.of:
         part = f"{len(questions.chosen):,} of {count(questions.of, 'golden query')}"
         yield f"the run has only {part}; `check` refuses it as incomplete, unless --tag names the same part"

@@ -21,6 +21,8 @@ EXAMPLE = 'return document ids, best first, as in `return ["doc_a", "doc_b"]`, o
 
 def refused(value: object, why: str = "") -> InputError:
     """Return the error for a value that a system must not return; ``why`` completes "returned a value …"."""
+    if value is None and not why:
+        return InputError([f"the target returned nothing (None), as a function without `return` does; {EXAMPLE}"])
     name = type(value).__qualname__
     shown = shorten(visible(repr(value)), bounds.RETURNED_SHOWN)
     problem = why or "that says neither what was retrieved nor what was answered"

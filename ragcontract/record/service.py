@@ -80,7 +80,8 @@ class Service:
                 redirects=bounds.SERVICE_REDIRECTS,
             )
         except Unanswered as error:
-            raise CallFailed(error.kind, f"{shown(call.url)}: {error}", again=error.kind in AGAIN) from None
+            more = "; --timeout allows more" if error.kind == "read_timeout" else ""
+            raise CallFailed(error.kind, f"{shown(call.url)}: {error}{more}", again=error.kind in AGAIN) from None
         except OSError as error:
             raise InputError(
                 [f"{shown(call.url)}: cannot be called from this machine: {visible(str(error))}"]

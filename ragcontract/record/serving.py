@@ -123,7 +123,7 @@ class _Process:
             threading.Thread(target=run, name=f"{self._name} {run.__name__}", daemon=True)
             for run in (self._write, self._read, self._read_errors)
         ]
-        for thread in (writes, reads, self._errors):
+        for thread in (self._errors, writes, reads):  # whoever reads that it ended waits for its last words
             thread.start()
 
     @property

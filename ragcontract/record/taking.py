@@ -78,6 +78,8 @@ class Session:
                 row = self._rows.encoded(inquiry.question.id, response, inquiry.ms)
             except CallFailed as invalid:
                 response, failed = None, invalid
+        if response is not None and response.results is None and inquiry.question.names_documents:
+            self.tally.without_results += 1
         failure = None if failed is None else failure_of(failed, self._secrets)
         self._journal.add(
             Entry(
@@ -123,7 +125,7 @@ def problems_of(tally: Tally, journal: str | None) -> list[str]:
     """Return why there is no run, as sentences: how many questions failed, and of each kind of failure an example."""
     failed = tally.failures.total()
     had = tally.done - failed
-    why = f"{failed:,} of {count(tally.total, 'answer')} could not be had, so no run is written"
+    why = f"{failed:,} of {count(tally.total, 'question')} failed, so no run is written"
     if not had:
         advice = "the same command asks again"
     elif journal:
@@ -137,12 +139,30 @@ def _example(kind: str, times: int, one: Failed) -> str:
     return f"{kind}: {times:,}, such as query {shorten(one.query_id, bounds.NAME)!r}: {one.failure.message}"
 
 
-def failures_left_out(tally: Tally) -> list[str]:
-    """Return a warning about questions that are not in the run, if there are any."""
+def lacking(tally: Tally) -> list[str]:
+    """Return warnings about what the run does not have: results, answers, or questions that failed."""
+    return [*_without_results(tally), *_unanswered(tally), *_left_out(tally)]
+
+
+def _without_results(tally: Tally) -> list[str]:
+    if not tally.without_results:
+        return []
+    what = f"{count(tally.without_results, 'row')} without `results`, although golden queries name documents"
+    return [f"{what}; `check` refuses such a run: let the target also return what it retrieved"]
+
+
+def _unanswered(tally: Tally) -> list[str]:
+    if not tally.unanswered:
+        return []
+    what = f"{count(tally.unanswered, 'question')} retrieved but did not answer"
+    return [f"{what}: the run has `error` in place of the response, which breaks only rules about answers"]
+
+
+def _left_out(tally: Tally) -> list[str]:
     failed = tally.failures.total()
     if not failed:
         return []
     kinds = ", ".join(f"{kind}: {times:,}" for kind, times in tally.failures.most_common())
     are = "is" if failed == 1 else "are"
-    what = f"{count(failed, 'answer')} could not be had and {are} left out ({kinds})"
+    what = f"{count(failed, 'question')} failed and {are} left out ({kinds})"
     return [f"{what}; `check` refuses such a run unless the config has missing_queries: zero"]

@@ -25,6 +25,8 @@ class Tally:
         self.done = self.kept = kept
         self.total = total
         self.retried = 0
+        self.unanswered = 0  # questions of which the run has results, and an error in place of the answer
+        self.without_results = 0  # rows whose golden query names documents
         self.again = 0  # questions that needed more than one attempt
         self.failures: Counter[str] = Counter()
         self.failed: list[Failed] = []  # the first few
@@ -46,6 +48,7 @@ class Tally:
             self.again += event.attempts > 1
             if event.failure is None:
                 self.in_a_row = 0
+                self.unanswered += event.response is not None and event.response.error is not None
                 self.recent.append(event.ms)
             else:
                 self._fail(Failed(query_id=event.query_id, repeat=event.repeat, failure=event.failure))

@@ -18,6 +18,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.nearest import nearest
 from ragcontract.core.text import shorten, visible
 
+OURS = Path(__file__).parents[1]
 EXAMPLE = "my_app.search:retrieve, or search.py:retrieve"
 
 
@@ -63,7 +64,7 @@ def on_path(folder: Path) -> Iterator[None]:
 
 def place_of(error: BaseException) -> str:
     """Return the file and line where an exception was raised, as ``search.py:17``; empty if it is not known."""
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
     # The last frame may be in a library; the last one in the current folder is what a user can look at.
     here = [frame for frame in frames if _is_here(frame.filename)] or frames
     return f"{_relative(here[-1].filename)}:{here[-1].lineno}" if here else ""
@@ -74,6 +75,10 @@ def described(error: BaseException) -> str:
     message = shorten(visible(str(error).strip()), bounds.FAILURE)
     at = place_of(error)
     return f"{type(error).__name__}{f': {message}' if message else ''}{f' (at {at})' if at else ''}"
+
+
+def _is_ours(filename: str) -> bool:
+    return Path(filename).is_relative_to(OURS)
 
 
 def _is_here(filename: str) -> bool:
@@ -141,5 +146,8 @@ def _explained(name: str) -> Iterator[None]:
     except SystemExit as error:
         why = "ends the program when it is imported; put what runs it under `if __name__ == '__main__':`"
         raise InputError([f"{name}: {why}"]) from error
+    except ModuleNotFoundError as error:
+        advice = f"install it for {sys.executable}, which runs rag-contract, or run this in the folder that has it"
+        raise InputError([f"{name}: cannot be imported: {described(error)}; {advice}"]) from error
     except BaseException as error:
         raise InputError([f"{name}: cannot be imported: {described(error)}"]) from error

@@ -122,6 +122,8 @@ def _gate(gate: GateReport, finding: Finding | None, classname: str) -> TestCase
 
 def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: str) -> TestCase:
     case = _case(query.id, classname, query.location)
+    if not query.violations:
+        return case
     failing, why = findings.failing(query.id), visible(findings.why_tolerated(query.id))
     if query.status == "counted":
         case.add_skipped_info(message="; ".join([*(sentence(one, visible, visible) for one in failing), COUNTED]))
@@ -135,7 +137,7 @@ def _query(query: QueryReport, findings: FindingsByQuery, age: str, classname: s
             output="\n".join([visible(query.query), *described, *tolerated, *([why] if why else [])]),
             failure_type=", ".join(dict.fromkeys(rule for one in failing for rule in one.ids)),
         )
-    elif query.violations:
+    else:
         said = "skipped" if query.status == "skipped" else ""  # as the element is called
         case.add_skipped_info(message=visible(findings.why_tolerated(query.id, said)))
     return case

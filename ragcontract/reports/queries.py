@@ -118,7 +118,9 @@ def _answer(query: GoldenQuery, evaluation: Evaluation, violations: Sequence[Vio
     enforced = evaluation.contract.rules
     if not any(isinstance(rule, enforced) for rule in query.rules):
         return None
-    of_ranks = rank_rules(evaluation) if violations else frozenset()
+    if not violations:
+        return AnswerReport(status="pass")
+    of_ranks = rank_rules(evaluation)
     found = [one for one in violations if one.rule not in of_ranks]
     return AnswerReport(status=status_of(query, found), violations=list(dict.fromkeys(one.rule for one in found)))
 

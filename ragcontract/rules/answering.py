@@ -1,10 +1,11 @@
 """Rules about answers: what they share, and the rule that there is an answer at all."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from msgspec import UNSET
 
+from ragcontract.answers.answer_text import Answer, answer_of
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
@@ -13,12 +14,10 @@ from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.text import shorten
 
-if TYPE_CHECKING:
-    from ragcontract.answers.answer_text import Answer
-
 CUT_OFF = "length"  # the finish_reason of an answer that reached the limit of tokens
 NO_ANSWER = ("no answer",)
 NO_CALLS = ("no tool_calls",)  # of a golden query without a row, or of a turn after an error: none are known
+_ZERO_WIDTH = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")  # as in the comparison of texts
 LACKING = "has no response, which rules about its answer need; export it, as null if there was none"
 
 
@@ -33,16 +32,19 @@ class AnswerRule(RowRule, frozen=True, kw_only=True, gc=False):
         return LACKING if row.response is UNSET and row.error is None else None
 
 
-def answer_in(row: RunRow) -> "Answer":
+def answer_in(row: RunRow) -> Answer:
     """Return the answer of a row, prepared for searching; an empty one if there is none."""
-    from ragcontract.answers.answer_text import answer_of
-
     return answer_of(row.response if isinstance(row.response, str) else "")
 
 
-def begins(answer: "Answer") -> Phrase:
+def begins(answer: Answer) -> Phrase:
     """Return how an answer begins, for a message about what is not in it."""
-    return (excerpt(answer.text),) if answer.text.strip() else NO_ANSWER
+    return NO_ANSWER if is_blank(answer.text) else (excerpt(answer.text),)
+
+
+def is_blank(text: str) -> bool:
+    """Return whether nothing of a text is seen: it has only blanks and characters without width."""
+    return all(char.isspace() or char in _ZERO_WIDTH for char in text)
 
 
 def the_error(text: str) -> Phrase:
@@ -87,7 +89,7 @@ class Answered(AnswerRule, frozen=True, kw_only=True, gc=False, tag="answered"):
             )
 
     def _has_text(self, row: RunRow) -> bool:
-        return isinstance(row.response, str) and (self.blank_answers or bool(row.response.strip()))
+        return isinstance(row.response, str) and (self.blank_answers or not is_blank(row.response))
 
     def _broken(self, cause: str, found: Phrase) -> Violation:
         return Violation(rule="answered", expected=("an answer",), found=found, causes=(cause,))

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from ragcontract.answers.matcher_records import Matcher, Wanted
+from ragcontract.answers.matchers import faults, finds, spans
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
@@ -25,8 +26,6 @@ class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
 
     def faults(self) -> Iterable[Fault]:
         """Return what is wrong: not exactly one of ``value`` and ``any``, or texts that are empty or repeated."""
-        from ragcontract.answers.matchers import faults
-
         if (self.value is None) == (self.any is None):
             found = "found neither" if self.value is None else "found both"
             return [((), f"expected exactly one of value (all of these) and any (one of these), {found}")]
@@ -57,8 +56,6 @@ class Contains(_Texts, frozen=True, kw_only=True, gc=False):
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield one violation with all texts that are missing."""
-        from ragcontract.answers.matchers import finds
-
         answer, normalise = answer_in(row), context.settings.answers.normalise
         missing = [text for text in self.texts if not finds(self.matcher(text), answer, normalise=normalise)]
         if not missing or (self.any is not None and len(missing) < len(self.any)):
@@ -86,8 +83,6 @@ class MustNotContain(_Texts, frozen=True, kw_only=True, gc=False, tag="must_not_
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield one violation for each text that is there, which quotes where."""
-        from ragcontract.answers.matchers import finds, spans
-
         answer, normalise = answer_in(row), context.settings.answers.normalise
         for text in self.texts:
             matcher = self.matcher(text)

@@ -7,12 +7,12 @@ from ragcontract.answers.known_modes import unknown_mode
 from ragcontract.core.golden import GoldenQuery, Mode
 from ragcontract.core.phrase import Phrase
 from ragcontract.core.rule import RowContext, RowRule, Violation
-from ragcontract.core.run import RunRow
+from ragcontract.core.run import RunRow, mode_of
 from ragcontract.rules.answering import the_error
 
 
 class ExpectedMode(RowRule, frozen=True, kw_only=True, gc=False, tag="expected_mode"):
-    """``expected_mode``: the application answers in this mode. One that failed (``error``) answered in none."""
+    """``expected_mode``: the application answers in this mode. With an ``error``, it answers in none."""
 
     needs: ClassVar[frozenset[str]] = frozenset({"mode", "error"})
     in_rows: ClassVar[bool] = False
@@ -21,13 +21,15 @@ class ExpectedMode(RowRule, frozen=True, kw_only=True, gc=False, tag="expected_m
     def lacking(self, query: GoldenQuery, row: RunRow, context: RowContext) -> str | None:  # noqa: ARG002 (the seam's)
         """Return that the mode is missing, unless that counts as a wrong one, or that it is unknown."""
         missing_fails = row.error is not None or context.settings.answers.missing_modes == "fail"
-        return None if row.mode is None and missing_fails else unknown_mode(row.mode)
+        mode = mode_of(row)
+        return None if mode is None and missing_fails else unknown_mode(mode)
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002 (the seam's)
         """Yield a violation if the mode is another one, or missing."""
-        if row.mode == self.mode:
+        mode = mode_of(row)
+        if mode == self.mode:
             return
-        found: Phrase = ("no mode" if row.mode is None else f"mode {row.mode}",)
-        if row.mode is None and row.error is not None:
+        found: Phrase = ("no mode" if mode is None else f"mode {mode}",)
+        if row.error is not None:
             found = the_error(row.error)
         yield Violation(rule="expected_mode", expected=(f"mode {self.mode}",), found=found)

@@ -1,19 +1,18 @@
 """Rules about patterns in answers: regex_must_match, regex_must_not_match."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta
 
 from ragcontract.answers.matcher_records import Wanted
+from ragcontract.answers.matchers import pattern_fault, pattern_of
+from ragcontract.answers.regexes import Pattern
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import Fault, RowContext, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
-
-if TYPE_CHECKING:
-    from ragcontract.answers.regexes import Pattern
 
 
 class _Regex(AnswerRule, frozen=True, kw_only=True, gc=False):
@@ -25,16 +24,12 @@ class _Regex(AnswerRule, frozen=True, kw_only=True, gc=False):
 
     def faults(self) -> Iterable[Fault]:
         """Return what is wrong with the pattern."""
-        from ragcontract.answers.matchers import pattern_fault
-
         fault = pattern_fault(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all)
         return [(("pattern",), fault)] if fault else []
 
     @property
-    def compiled(self) -> "Pattern":
+    def compiled(self) -> Pattern:
         """The pattern as it is searched for."""
-        from ragcontract.answers.matchers import pattern_of
-
         return pattern_of(self.pattern, ignore_case=self.ignore_case, dot_all=self.dot_all)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.context_recall import FEW, recall_of_ids, recall_of_texts
+from ragcontract.answers.context_recall import FEW, OUTLINED, SHORT, recall_of_ids, recall_of_texts
 from ragcontract.answers.metric_options import Measure
 from ragcontract.answers.tokens import has_words, tokens
 from ragcontract.core import bounds
@@ -167,3 +167,13 @@ def test_what_is_searched_for_first_changes_no_value(
     reference = reference * times
     retrieved = [*retrieved, "a " + reference[0] + "b"]
     assert recall_of_texts(retrieved, reference, threshold=threshold) == in_full(retrieved, reference, threshold)
+
+
+@pytest.mark.parametrize("size", [SHORT, SHORT + 1, SHORT + 2, SHORT + 3])
+@pytest.mark.parametrize("length", [100, OUTLINED + 1])
+@pytest.mark.parametrize("had", [0, 30, 36, 60])
+def test_neither_long_references_nor_long_texts_change_a_value(size: int, length: int, had: int) -> None:
+    reference = [f"wörd{number}" for number in range(size)]
+    retrieved = [" – ".join([*reference[:had], "x"]), "y " * (length // 2)]
+    texts = [" ".join(reference), "never seen anywhere at all"]
+    assert recall_of_texts(retrieved, texts) == in_full(retrieved, texts, 0.5)

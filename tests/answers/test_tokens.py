@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragcontract.answers.tokens import _TOKEN, _UNSPACED, has_words, tokens
+from ragcontract.answers.tokens import _TOKEN, _UNSPACED, has_words, outline, outline_of, tokens
 from tests.answers.texts import TEXTS
 
 
@@ -55,6 +55,16 @@ PARTS = st.sampled_from([" ", "=", "<", "`", "-", "_", "7", "\u00a0", "\u3000", 
 @given(st.lists(LETTERS | MARKS | PARTS | st.characters(), max_size=40).map("".join))
 def test_the_words_of_all_parts_are_those_of_the_whole_text(text: str) -> None:
     assert words_in(text) == _TOKEN.findall(normalize("NFKC", text).casefold())
+
+
+@given(st.lists(LETTERS | MARKS | PARTS | st.characters(), max_size=40).map("".join), st.slices(12))
+def test_the_outline_of_words_that_follow_each_other_is_in_that_of_the_text(text: str, some: slice) -> None:
+    following = tokens(text)[some.start : some.stop]
+    assert outline_of(following) in outline(text)
+
+
+def test_an_outline_has_nothing_but_ascii_letters_digits_and_underscores() -> None:
+    assert outline("Grüße, “30” DAYS — snake_case: Ⅷ\u00a0日") == b"grsse30dayssnake_caseviii"
 
 
 def test_a_text_without_blanks_has_the_words_that_it_has_with_blanks() -> None:

@@ -20,6 +20,7 @@ from tests.bounds import (
     said,
     scores,
     to_github,
+    traces,
 )
 from tests.bounds.lab import Case, Cases, Lab
 from tests.github.standin import GitHub
@@ -37,6 +38,7 @@ CASES: Cases = {
     **said.CASES,
     **scores.CASES,
     **to_github.CASES,
+    **traces.CASES,
 }
 
 

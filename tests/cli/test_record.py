@@ -84,7 +84,7 @@ def test_questions_that_fail_leave_no_run_and_exit_2() -> None:
     ended = record("fails")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(
-        "error: 1 of 3 answers could not be had, so no run is written; the others are in .current_run.jsonl.journal"
+        "error: 1 of 3 questions failed, so no run is written; the others are in .current_run.jsonl.journal"
     )
     assert "error: busy: 1, such as query 'q2': is busy" in ended.err
     assert not Path("current_run.jsonl").exists()
@@ -93,7 +93,7 @@ def test_questions_that_fail_leave_no_run_and_exit_2() -> None:
 def test_failures_may_be_left_out_and_retrieval_kept() -> None:
     ended = record("fails", "--on-failure", "leave-out")
     assert ended.code == 0
-    assert "warning: 1 answer could not be had and is left out (busy: 1)" in ended.err
+    assert "warning: 1 question failed and is left out (busy: 1)" in ended.err
     assert rag_contract("check").code == 2
     assert record("chat_fails", "--on-failure", "leave-out").code == 2
     assert record("chat_fails", "--on-failure", "keep-retrieval", "--fresh").code == 0

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
+from ragcontract.contract.turn_fields import ALL_OWN
 from ragcontract.core import bounds
 from ragcontract.rules.turns import InTurns
 from tests.builders import Row, write_jsonl
@@ -56,6 +57,25 @@ def test_rules_of_the_row_are_for_turns_without_their_own_unless_they_say_otherw
     assert MostResults(count=1) in query.rules  # a rule about the whole row
 
 
+def test_a_rule_for_the_last_turn_does_not_take_the_fields_of_the_row_from_the_others(tmp_path: Path) -> None:
+    query, problems = read(
+        tmp_path, turns=[TURN, TURN], answer_must_include=["A"], rules=[{**SAY, "phrase": "last", "in": "last"}]
+    )
+    assert problems == []
+    assert [(rule.rule.__struct_config__.tag, rule.turns) for rule in query.rules] == [
+        ("answered", (0, 1)),
+        ("must_say", (1,)),
+        ("answer_must_include", (0, 1)),
+    ]
+
+
+def test_that_there_is_an_answer_is_a_rule_of_the_last_turn_if_all_others_are(tmp_path: Path) -> None:
+    rules = [{"type": "must_contain", "value": "A", "in": "last"}]
+    query, problems = read(tmp_path, turns=[TURN, TURN], rules=rules)
+    assert problems == []
+    assert [rule.turns for rule in query.rules] == [(1,), (1,)]
+
+
 OWN: Row = {"query": "?", "rules": [SAY]}
 WRONG: dict[str, tuple[Row, str]] = {
     "no turns": ({"turns": []}, "turns: expected a list of 1 to 1,000 turns"),
@@ -68,6 +88,10 @@ WRONG: dict[str, tuple[Row, str]] = {
     ),
     "no rules": ({"turns": [TURN, TURN]}, "turns: no turn has rules, and neither has the row"),
     "rules for no turn": ({"turns": [OWN], "rules": [SAY]}, "turns: all have rules of their own"),
+    "a field for no turn": (
+        {"turns": [OWN], "answer_must_include": ["A"]},
+        f"turns: {ALL_OWN}",
+    ),
     "in without turns": ({"rules": [{**SAY, "in": "any"}]}, "rules[0].in: needs `turns`"),
     "in within a turn": (
         {"turns": [{"query": "?", "rules": [{**SAY, "in": "any"}]}]},

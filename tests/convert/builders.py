@@ -25,7 +25,7 @@ RUN = "q1 Q0 d2 1 0.5 bm25\nq1 Q0 d1 2 0.9 bm25\nq2 Q0 d3 1 7 bm25\nq2 Q0 d4 2 7
 def write(folder: Path, **texts: str | bytes) -> dict[str, list[str]]:
     """Write files called as the options that read them; returns their paths by those names."""
     paths: dict[str, list[str]] = {
-        name: [] for name in ("golden", "qrels", "queries", "corpus", "samples", "results", "run")
+        name: [] for name in ("golden", "qrels", "queries", "corpus", "samples", "results", "traces", "run")
     }
     for name, text in texts.items():
         (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)

@@ -32,8 +32,8 @@ def test_each_item_has_its_line_and_faulty_ones_do_not_hide_others(tmp_path: Pat
     found = file.items(run.testCases, SavedCase, problems, after=b"testCases")
     assert [(location, case.name) for location, case in found] == [("results:3", "a"), ("results:5", "b")]
     assert lines_of(problems.found(), tmp_path) == [
-        "results:5: name: expected text, found 1",
-        "results:6: name: expected text, found 1",
+        'results:5: name: expected text, found 1; write "1"',
+        'results:6: name: expected text, found 1; write "1"',
     ]
 
 

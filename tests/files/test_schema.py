@@ -219,3 +219,18 @@ def test_an_object_is_described_by_its_title() -> None:
     assert mismatches({"call": "x"}, Answer) == [
         Mismatch(("call",), 'expected an object such as {"name": "x"}, found "x" (text)')
     ]
+
+
+class Where(Struct, frozen=True, forbid_unknown_fields=True):
+    answer: str | None = None
+
+
+class Asked(Struct, frozen=True):
+    where: Where | None = None
+
+
+def test_what_is_wrong_in_an_object_that_may_be_null_is_said_of_its_keys() -> None:
+    assert mismatches({"where": {"anser": "a"}}, Asked) == [
+        Mismatch(("where", "anser"), "unknown key; did you mean 'answer'?")
+    ]
+    assert mismatches({"where": 7}, Asked) == [Mismatch(("where",), "expected an object, found 7")]

@@ -1,11 +1,13 @@
 """Limits on the means: what is observed, and where exactly a limit lies."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragcontract import InputError, check
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config_file import config_of
 from ragcontract.core.gate import Gate, Kind, Quantity
@@ -18,6 +20,7 @@ from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gates import GateReport, Observed, observe, report_gate, worst
 from ragcontract.registry import Registry
 from ragcontract.statistics.means import Comparison
+from tests.builders import write_jsonl
 from tests.records import evaluate, query
 
 HAIR, TOO_MUCH = 0.9e-9, 1.1e-9
@@ -281,3 +284,22 @@ def test_the_gates_of_each_way_to_count_are_those_that_the_config_names() -> Non
         ("fail_on.seconds_rise_gt", "rise", 2, "lower"),
         ("maximums.seconds", "maximum", 9, "lower"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "lacking"),
+    [
+        ("maximums: {false_answer_rate: 0.1}", "expected_mode: abstain"),
+        ("maximums: {over_refusal_rate: 0.1}", "expected_mode other than abstain"),
+        ("minimums: {rouge_l: 0.1}", "reference"),
+    ],
+)
+def test_a_limit_on_what_no_query_has_says_what_to_add(limit: str, lacking: str, tmp_path: Path) -> None:
+    mode = "abstain" if "other" in lacking else "trustworthy"
+    asked = {"id": "q1", "query": "?", "expected_mode": mode}
+    golden = write_jsonl(tmp_path / "golden.jsonl", [asked])
+    run = write_jsonl(tmp_path / "run.jsonl", [{"query_id": "q1", "response": "yes", "mode": mode}])
+    (tmp_path / "ragcontract.yml").write_text(limit)
+    config = str(tmp_path / "ragcontract.yml")
+    with pytest.raises(InputError, match=f"no golden query has {lacking}; add it, or leave the limit out"):
+        check(golden=str(golden), run=str(run), config=config)

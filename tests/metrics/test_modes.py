@@ -57,7 +57,7 @@ def test_a_row_without_a_mode_is_as_bad_as_can_be_where_the_config_says_so() -> 
 def test_an_application_that_failed_is_as_bad_as_can_be() -> None:
     assert values("abstain", None, "timeout") == {"mode_accuracy": 0.0, "false_answer_rate": 1.0}
     assert values("disputed", None, "timeout") == {"mode_accuracy": 0.0, "over_refusal_rate": 1.0}
-    assert values("abstain", "abstain", "timeout") == {"mode_accuracy": 1.0, "false_answer_rate": 0.0}
+    assert values("abstain", "abstain", "timeout") == {"mode_accuracy": 0.0, "false_answer_rate": 1.0}
 
 
 @pytest.mark.parametrize("answers", [{}, {"missing_modes": "fail"}])

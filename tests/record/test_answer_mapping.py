@@ -141,6 +141,12 @@ def test_a_result_without_a_document_says_what_it_has() -> None:
     assert "its metadata has: page" in str(found)
 
 
+def test_a_result_whose_document_is_not_where_the_expression_looks_names_the_expression() -> None:
+    found = failure([{"doc": "a", "text": "A text."}], results="[*].{doc_id: dok, text: text}")
+    assert found.kind == "no_doc_id"
+    assert str(found) == "response.results: `[*].{doc_id: dok, text: text}`: [0].doc_id: finds nothing"
+
+
 def test_expressions_that_are_none_are_all_named() -> None:
     found = mapping(tool_calls="a[", usage="b..c").problems
     assert len(found) == 3

@@ -92,6 +92,11 @@ def with_keyword_index(query: str, *, index: str) -> Any:
     return query, index
 
 
+class Index:
+    def find(self, query: str) -> Any:
+        return query
+
+
 def test_the_first_parameter_is_the_question_whatever_its_name() -> None:
     assert style_of(keyword_for_something_else, "f").call(keyword_for_something_else, "?", CONTEXT) == "?"
 
@@ -99,7 +104,8 @@ def test_the_first_parameter_is_the_question_whatever_its_name() -> None:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (of_nothing, "takes no question"),
+        (Index.find, r"is a method of a class; make an object, and name its method"),
+        (of_nothing, r"takes no question; write a function of .*, or name what it makes"),
         (with_index, "nothing is known to hand over for index"),
         (with_keyword_index, "nothing is known to hand over for index"),
     ],

@@ -1,6 +1,7 @@
 """The journal: what is in it is not asked again, whatever happened to the process that wrote it."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def asked_next(place: Workplace, **how: object) -> list[str]:
 
 
 def test_the_first_line_says_what_is_recorded_and_the_others_what_came_of_each_question(tmp_path: Path) -> None:
-    header, *lines = map(json.loads, interrupted(Workplace(tmp_path, 2), "q2"))
+    header, prepared, *lines = map(json.loads, interrupted(Workplace(tmp_path, 2), "q2"))
     assert header == {
         "target": "toy",
         "target_sha256": "1",
@@ -44,6 +45,7 @@ def test_the_first_line_says_what_is_recorded_and_the_others_what_came_of_each_q
         "doc_id": None,
         "journal": 1,
     }
+    assert prepared == {"versions": {}}
     answered, failed = lines
     assert answered["row"]["results"] == [{"doc_id": "doc1"}]
     assert (answered["query_id"], answered["repeat"], answered["attempts"]) == ("q1", 1, 1)
@@ -61,7 +63,7 @@ def test_failures_are_asked_again_and_answers_are_not(tmp_path: Path) -> None:
 def test_a_line_that_was_written_in_part_is_asked_again(tmp_path: Path, cut: int) -> None:
     place = Workplace(tmp_path)
     lines = interrupted(place, "q3")
-    place.journal.write_bytes(b"".join(lines[:3])[:-cut])
+    place.journal.write_bytes(b"".join(lines[:4])[:-cut])
     assert asked_next(place) == ["q2", "q3"]
 
 
@@ -74,7 +76,7 @@ def test_a_header_that_was_written_in_part_is_no_journal(tmp_path: Path) -> None
 def test_a_line_that_a_disk_lost_is_asked_again(tmp_path: Path) -> None:
     place = Workplace(tmp_path)
     lines = interrupted(place, "q3")
-    place.journal.write_bytes(lines[0] + b"\0" * 20 + b"\n" + lines[2])
+    place.journal.write_bytes(lines[0] + lines[1] + b"\0" * 20 + b"\n" + lines[3])
     assert asked_next(place) == ["q1", "q3"]
 
 
@@ -97,7 +99,8 @@ def test_what_must_hold_for_an_answer_may_change(tmp_path: Path) -> None:
     ("changed", "differs"),
     [
         ({"manner": {"top": 5}}, "top was '10' and is '5'"),
-        ({"sha256": "2"}, "target's content was '1' and is '2'"),
+        ({"sha256": "2"}, "the content of the target has changed"),
+        ({"sha256": "2", "name": "other.py:find"}, "target was 'toy' and is 'other.py:find'"),
         ({"doc_id": "metadata.url"}, "--doc-id was none and is 'metadata.url'"),
     ],
 )
@@ -108,15 +111,47 @@ def test_a_journal_of_something_else_is_refused_with_what_differs(
     before = interrupted(place, "q2")
     with pytest.raises(InputError) as raised:
         place.record(always, **changed)  # type: ignore[arg-type]
-    assert raised.value.problems[0].endswith(f"or throw the journal away with --fresh: {differs}")
+    has = f"{place.journal}: has 2 answers of a recording that did not end"
+    assert raised.value.problems == [f"{has}, but {differs}; undo that to go on, or throw them away with --fresh"]
     assert place.journal.read_bytes().splitlines(keepends=True) == before
     assert asked_next(place, fresh=True, **changed) == ["q1", "q2", "q3"]
+
+
+def test_another_index_behind_the_same_target_is_something_else(tmp_path: Path) -> None:
+    place = Workplace(tmp_path)
+
+    def fails_for_q2(_query: str, context: Context) -> Response:
+        if context.query_id == "q2":
+            raise CallFailed("busy", "is busy")
+        return finds()
+
+    assert place.record(Toy(fails_for_q2, versions={"index_version": "chroma:1:40"})).error
+    other = Toy(versions={"index_version": "chroma:1:41"})
+    error = place.record(other).error
+    assert isinstance(error, InputError)
+    assert ", but index_version was 'chroma:1:40' and is 'chroma:1:41'; undo that" in error.problems[0]
+    assert (other.asked, other.calls) == ([], ["setup", "teardown"])
+    same = Toy(versions={"index_version": "chroma:1:40"})
+    assert place.record(same).error is None
+    assert same.ids == ["q2"]
+
+
+def test_a_system_whose_versions_are_not_known_yet_is_recorded(tmp_path: Path) -> None:
+    class Late(Toy):
+        def versions(self) -> Mapping[str, str]:
+            if not self.asked:
+                raise RuntimeError("ask first")
+            return {"llm_model": "m-7"}
+
+    place = Workplace(tmp_path)
+    assert place.record(Late()).error is None
+    assert json.loads(place.out.read_text().splitlines()[0])["llm_model"] == "m-7"
 
 
 def test_a_file_that_is_no_journal_is_not_thrown_away(tmp_path: Path) -> None:
     place = Workplace(tmp_path)
     lines = interrupted(place, "q2")
-    place.journal.write_bytes(b'{"journal":2}\n' + lines[1])
+    place.journal.write_bytes(b'{"journal":2}\n' + b"".join(lines[1:]))
     with pytest.raises(InputError, match="not a journal that this version of rag-contract can go on with"):
         place.record(always)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_recording_stops_when_as_many_calls_hang_as_there_may_be(tmp_path: Path)
         toy = Toy(answer, concurrency=2)
         recording = Workplace(tmp_path, 9).record(toy, manner={"seconds": 0.1})
     (problem,) = problems(recording)
-    assert problem.startswith("2 calls that took longer than 0.1 s still run and cannot be stopped; raise --timeout")
+    assert problem.startswith("2 calls still running after more than 0.1 s cannot be stopped; raise --timeout")
     assert sorted(toy.ids) == ["q1", "q2"]
     assert toy.calls == ["setup", "teardown"]
 
@@ -110,7 +111,7 @@ def test_a_call_that_was_given_up_and_then_ended_is_in_nobodys_way(tmp_path: Pat
         return finds()
 
     place, toy = Workplace(tmp_path, 3), Toy(answer)
-    assert problems(place.record(toy, manner={"seconds": 0.5}))[0].startswith("1 of 3 answers")
+    assert problems(place.record(toy, manner={"seconds": 0.5}))[0].startswith("1 of 3 questions")
     assert toy.ids == ["q1", "q2", "q3"]
 
 
@@ -233,3 +234,19 @@ def test_everything_that_watches_is_called_from_one_thread(tmp_path: Path) -> No
     place.events = Watched()
     place.record(Toy(concurrency=8))
     assert threads == {threading.get_ident()}
+
+
+@pytest.mark.parametrize(("own", "latency"), [(7, 7.0), (0, 0.0), (1.5, 1.5)])
+def test_a_system_that_waited_for_something_else_says_how_long_it_took_itself(
+    own: float, latency: float, tmp_path: Path
+) -> None:
+    workplace = Workplace(tmp_path, 1)
+    recording = workplace.record(lambda *_: Response(results=[], latency_ms=own), out=None)
+    assert isinstance(recording.rows, dict)
+    assert recording.rows["q1"]["latency_ms"] == latency
+
+
+@pytest.mark.parametrize("own", [-1, float("nan"), float("inf"), "7"])
+def test_a_latency_that_is_none_fails_the_question(own: Any, tmp_path: Path) -> None:
+    recording = Workplace(tmp_path, 1).record(lambda *_: Response(results=[], latency_ms=own))
+    assert "latency_ms: expected milliseconds" in problems(recording)[1]

@@ -11,7 +11,6 @@ from ragcontract.core import bounds
 from ragcontract.record.pace import FIRST_BACKOFF
 from ragcontract.record.wanted import OnFailure
 from scripts.docs import block
-from tests.builders import golden, write_jsonl
 from tests.process import shell, spawn
 from tests.runner import ROOT
 
@@ -20,33 +19,34 @@ PAGE = (ROOT / "docs" / "record.md").read_text()
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path) -> Path:
-    for name in ("search.py", "bot.py"):
-        (tmp_path / name).write_text(block(PAGE, name))
-    rows = [
-        golden("refunds", "doc_refunds", query="is it returned within 30 days"),
-        golden("login", "doc_login", query="log in"),
-    ]
-    write_jsonl(tmp_path / "golden.jsonl", rows)
+    assert shell(f"set -e\n{block(PAGE, 'quickstart files')}", cwd=tmp_path).code == 0
+    (tmp_path / "bot.py").write_text(block(PAGE, "bot.py"))
     return tmp_path
 
 
-def test_the_commands_record_a_run_that_passes(folder: Path) -> None:
-    ended = shell(f"set -e\n{block(PAGE, 'commands')}", cwd=folder)
-    assert ended.code == 0, ended
-    assert "to ask     2\n" in ended.out
-    assert "recorded 2 answers in current_run.jsonl\n" in ended.out
-    assert "PASS" in ended.out
+def test_the_quick_start_records_a_run_that_passes(folder: Path) -> None:
+    ended = shell(f"set -e\n{block(PAGE, 'quickstart commands')}", cwd=folder)
+    assert (ended.code, ended.out, ended.err) == (0, block(PAGE, "quickstart output"), "")
+    first = json.loads((folder / "current_run.jsonl").read_text().splitlines()[0])
+    shown = json.loads(block(PAGE, "quickstart row"))
+    assert {**first, "latency_ms": shown["latency_ms"]} == shown
+
+
+def test_the_quick_start_names_options_that_show_the_first_questions(folder: Path) -> None:
+    planned = spawn("record", "search.py:retrieve", "--limit", "1", "--plan", cwd=folder)
+    assert (planned.code, "to ask     1\n" in planned.out) == (0, True)
+    assert not (folder / "current_run.jsonl").exists()
 
 
 def test_the_conversation_is_recorded(folder: Path) -> None:
-    write_jsonl(folder / "golden.jsonl", [golden("chat", turns=[{"query": "Hi."}, {"query": "Bye."}])])
+    (folder / "golden.jsonl").write_text(block(PAGE, "turns"))
     assert spawn("record", "bot.py:reply", cwd=folder).code == 0
     row = json.loads((folder / "current_run.jsonl").read_text())
     assert [message["content"] for message in row["messages"]] == [
-        "Hi.",
-        "Hi. You have asked 0 times before.",
-        "Bye.",
-        "Bye. You have asked 1 times before.",
+        "Can I return shoes?",
+        "Can I return shoes? You have asked 0 times before.",
+        "And after 40 days?",
+        "And after 40 days? You have asked 1 times before.",
     ]
 
 

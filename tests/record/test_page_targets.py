@@ -15,7 +15,7 @@ from ragcontract.record.event_stream import EventStream
 from ragcontract.record.progress_shown import line_of
 from ragcontract.record.watching import Case, Progress
 from scripts.docs import block
-from tests.process import rag_contract
+from tests.process import rag_contract, shell
 from tests.record.systems import asked, doc_ids, target_of
 from tests.runner import ROOT
 
@@ -26,7 +26,8 @@ PAGE = (ROOT / "docs" / "record.md").read_text()
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write every file of the page into an empty folder."""
     monkeypatch.chdir(tmp_path)
-    for name in ("search.py", "app.py", "record.yml", "each.yml", "answer.sh", "serve.yml", "serve.py"):
+    shell(block(PAGE, "quickstart files"), cwd=Path())
+    for name in ("app.py", "record.yml", "each.yml", "answer.sh", "serve.yml", "serve.py"):
         Path(name).write_text(block(PAGE, name))
 
 

@@ -73,7 +73,7 @@ def test_a_question_that_fails_leaves_no_run_and_the_others_in_the_journal(tmp_p
     recording = place.record(failing("q2"))
     summary, example = problems(recording)
     journalled = f"the others are in {place.journal}, and the same command asks only for these"
-    assert summary == f"1 of 3 answers could not be had, so no run is written; {journalled}"
+    assert summary == f"1 of 3 questions failed, so no run is written; {journalled}"
     assert example == "read_timeout: 1, such as query 'q2': q2 took too long"
     assert [failed.query_id for failed in recording.failures] == ["q2"]
     assert place.out.read_text() == "the run of yesterday\n"
@@ -90,7 +90,7 @@ def test_all_kinds_of_failures_have_an_example(tmp_path: Path) -> None:
         raise CallFailed("http_error" if context.query_id == "q1" else "not_json", "said something else")
 
     summary, *kinds = problems(Workplace(tmp_path).record(answer))
-    assert summary.startswith("3 of 3 answers")
+    assert summary.startswith("3 of 3 questions")
     assert kinds == [
         "http_error: 1, such as query 'q1': said something else",
         "not_json: 2, such as query 'q2': said something else",
@@ -103,12 +103,12 @@ def test_failures_may_be_left_out(tmp_path: Path) -> None:
     assert recording.error is None
     assert [row["query_id"] for row in rows_of(place.out)] == ["q1", "q3"]
     (warning,) = recording.warnings
-    assert warning.startswith("1 answer could not be had and is left out (read_timeout: 1)")
+    assert warning.startswith("1 question failed and is left out (read_timeout: 1)")
 
 
 def test_a_run_in_which_everything_is_left_out_is_not_written(tmp_path: Path) -> None:
     place = Workplace(tmp_path)
-    assert "3 of 3 answers" in problems(place.record(failing("q1", "q2", "q3"), on_failure="leave-out"))[0]
+    assert "3 of 3 questions" in problems(place.record(failing("q1", "q2", "q3"), on_failure="leave-out"))[0]
     assert not place.out.exists()
 
 
@@ -128,8 +128,10 @@ def test_where_only_the_answer_failed_retrieval_may_be_kept(tmp_path: Path, rais
     quick = {"retries": 0}
     stopped = problems(place.record(answer, manner=quick))
     assert stopped[1] == "http_error: 1, such as query 'q1': HTTP 503"
-    assert "could not be had" in problems(place.record(answer, manner=quick, on_failure="leave-out"))[0]
-    assert place.record(answer, manner=quick, on_failure="keep-retrieval").error is None
+    assert "1 of 1 question failed" in problems(place.record(answer, manner=quick, on_failure="leave-out"))[0]
+    kept = place.record(answer, manner=quick, on_failure="keep-retrieval")
+    assert kept.error is None
+    assert kept.warnings[0].startswith("1 question retrieved but did not answer: the run has `error` in place of")
     (row,) = rows_of(place.out)
     assert row["results"] == [{"doc_id": "doc1"}]
     assert row["response"] is None
@@ -300,6 +302,16 @@ def test_details_have_what_the_system_says_of_itself(tmp_path: Path) -> None:
     assert details["target"] == "toy"
     assert details["llm"] == {"model": "toy"}
     assert details["wanted"] == details["done"] == 3
+
+
+def test_rows_without_results_are_warned_about_where_the_contract_names_documents(tmp_path: Path) -> None:
+    place = Workplace(tmp_path)
+    place.write([golden("q1", "doc1"), {"id": "q2", "query": "Hi", "answer_must_include": ["30 days"]}])
+    recording = place.record(lambda *_: Response(response="30 days"))
+    (warning,) = recording.warnings
+    assert warning.startswith("1 row without `results`, although golden queries name documents; `check` refuses")
+    with pytest.raises(InputError, match="results: is missing"):
+        check(golden=tmp_path / "golden.jsonl", run=place.out)
 
 
 def test_a_part_says_that_it_is_one_and_is_refused_as_incomplete(tmp_path: Path) -> None:

@@ -281,7 +281,7 @@ def test_every_form_of_the_table_is_tried() -> None:
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        (None, "a value of type NoneType that says neither what was retrieved nor what was answered: None"),
+        (None, "returned nothing (None), as a function without `return` does; return document ids, best first"),
         (7, "of type int"),
         ({"a": 0.5}, "of type dict"),
         ({"a"}, "of type set"),

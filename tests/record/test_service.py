@@ -95,6 +95,7 @@ def test_what_is_no_answer_is_named(reply: Reply, kind: str, *, again: bool) -> 
 def test_what_takes_too_long_is_given_up_and_not_asked_again(kind: Any) -> None:
     found = failure(Reply(kind=kind), seconds=0.2)
     assert (found.kind, found.again) == ("read_timeout", False)
+    assert str(found).endswith("; --timeout allows more")
 
 
 def test_a_refused_connection_may_be_there_next_time() -> None:

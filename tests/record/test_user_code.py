@@ -80,7 +80,7 @@ def test_what_is_printed_while_it_is_imported_goes_to_standard_error(capsys: pyt
         (".search:find", ".search: there is no such module"),
         (
             "lacking.inner:find",
-            "lacking.inner: cannot be imported: ModuleNotFoundError: No module named 'no_such_thing'",
+            f"No module named 'no_such_thing' (at lacking/__init__.py:1); install it for {sys.executable}, which runs",
         ),
         ("ends.py:find", "ends.py: ends the program when it is imported; put what runs it under"),
         ("raises.py:find", "raises.py: cannot be imported: ZeroDivisionError: division by zero (at raises.py:1)"),

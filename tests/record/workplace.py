@@ -80,7 +80,13 @@ class Workplace:
         write_jsonl(self.folder / "golden.jsonl", made)
 
     def record(
-        self, system: Toy | Answer, sha256: str = "1", manner: Mapping[str, Any] | None = None, **wanted: Any
+        self,
+        system: Toy | Answer,
+        *,
+        name: str = "toy",
+        sha256: str = "1",
+        manner: Mapping[str, Any] | None = None,
+        **wanted: Any,
     ) -> Recording:
         """Record a system; ``manner`` and ``wanted`` replace defaults."""
         toy = system if isinstance(system, Toy) else Toy(system)
@@ -88,7 +94,7 @@ class Workplace:
         asked = {"golden": [str(self.folder / "golden.jsonl")], "out": str(self.out), "folder": self.folder, **wanted}
         return record(
             Wanted(manner=Manner(**how), **asked),
-            Target(name="toy", sha256=sha256, system=toy),
+            Target(name=name, sha256=sha256, system=toy),
             stop=self.stop,
             watch=self.events.append,
         )

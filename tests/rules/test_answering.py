@@ -18,6 +18,8 @@ ASKED = rule("max_chars", value=100)
         (says(None), ["fail answered: expected an answer; found: null"]),
         (says(""), ["fail answered: expected an answer; found: an empty response"]),
         (says(" \n"), ["fail answered: expected an answer; found: an empty response"]),
+        (says("\u200b \u00ad\ufeff"), ["fail answered: expected an answer; found: an empty response"]),
+        (says("\u200bok"), []),
         (says("yes", error="timeout"), ["fail answered: expected an answer; found: the error timeout"]),
         ({"error": "timeout"}, ["fail answered: expected an answer; found: the error timeout"]),
         ({"error": " "}, ["fail answered: expected an answer; found: an error"]),

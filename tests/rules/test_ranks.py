@@ -11,6 +11,7 @@ from ragcontract.core.phrase import Name, render
 from ragcontract.core.rule import RuleSettings, Violation
 from ragcontract.judging.unjudgeable import unjudgeable
 from ragcontract.judging.violations import violations_of
+from ragcontract.rules.containing import MaxChars
 from ragcontract.rules.ranks import (
     ABSENT,
     ForbiddenDocs,
@@ -210,6 +211,8 @@ def test_queries_whose_documents_are_all_where_they_should_be_need_no_second_loo
     assert may_be_violated(low, score_query(low, ["x", "A"]))
     own = query("own", "A", rules=(MustInclude(k=5),))
     assert may_be_violated(own, score_query(own, ["A"]))
+    answered = query("answered", "A", rules=(MaxChars(value=5),))
+    assert not may_be_violated(answered, score_query(answered, ["A"]))
 
 
 def test_a_query_has_the_rules_that_its_fields_ask_for() -> None:

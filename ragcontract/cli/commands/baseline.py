@@ -12,6 +12,7 @@ from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import (
     CONFIG,
     GOLDEN,
+    NO_ANSWERS,
     REPEATS,
     RUN,
     SCORES,
@@ -68,6 +69,7 @@ def _reason(_context: click.Context, _option: click.Parameter, value: str | None
     metavar="REASON",
     help="With --update, store the run although it breaks the contract, with the reason.",
 )
+@NO_ANSWERS
 def command(
     *,
     golden: Sequence[str],
@@ -80,6 +82,7 @@ def command(
     repeats: bool,
     update: bool,
     force: bool,
+    no_answers: bool,
 ) -> int:
     """Store a known-good run as the baseline.
 
@@ -96,18 +99,25 @@ def command(
     if is_run(out):
         raise OutputError([f"{out}: a file with this name is read as a run; use a name that ends in .json"])
     if update:
-        return _update(paths, k=k, repeats=repeats, out=out, reason=reason)
+        return _update(paths, k=k, repeats=repeats, out=out, reason=reason, no_answers=no_answers)
     exists = not goes_to_stdout(out) and Path(out).is_file()
     if exists and not force:
         raise OutputError(
             [f"{out}: exists; judge the run against it with --update, or replace it without a verdict with --force"]
         )
     with sources_of(paths) as sources:
-        request = replace(sources.request(paths, k=k, repeats=repeats), gates=False, store=True)
+        request = sources.request(paths, k=k, repeats=repeats)
+        request = replace(request, gates=False, store=True, no_answers=no_answers)
         outcome = pipeline.check(request, now=clock())
     warn(outcome.report.warnings)
     replaces = _replaced(paths, out, k=k, repeats=repeats) if exists else None
     write_files({out: render(outcome.evaluation, clock(), replaces)})
+    say(_stored_text(outcome, paths, out), err=goes_to_stdout(out))
+    return ExitCode.PASS
+
+
+def _stored_text(outcome: pipeline.Outcome, paths: InputPaths, out: str) -> str:
+    """Return what was stored where, and what is already broken in it."""
     contract = outcome.evaluation.contract
     queries = count(len(contract.queries), "query")
     known = already_broken_text(
@@ -116,8 +126,7 @@ def command(
         config=paths.config or defaults.CONFIG,
         today=clock().date(),
     )
-    say(f"baseline of {queries} in {visible(out)}\n{known}", err=goes_to_stdout(out))
-    return ExitCode.PASS
+    return f"baseline of {queries} in {visible(out)}\n{known}"
 
 
 def _replaced(paths: InputPaths, old: str, *, k: int | None, repeats: bool) -> Replaced | None:
@@ -129,7 +138,7 @@ def _replaced(paths: InputPaths, old: str, *, k: int | None, repeats: bool) -> R
     return None
 
 
-def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason: str | None) -> int:
+def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason: str | None, no_answers: bool) -> int:
     """Replace the baseline in ``out`` with the run, unless it breaks the contract and there is no ``reason``.
 
     Returns the exit code. A file that would not change is left unchanged.
@@ -146,6 +155,7 @@ def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason
             scores=paths.scores,
             k=k,
             repeats=repeats,
+            no_answers=no_answers,
             store=True,
             progress=progress,
         )

@@ -13,6 +13,7 @@ from ragcontract.cli.options import (
     CONFIG,
     ENGINE,
     GOLDEN,
+    NO_ANSWERS,
     REPEATS,
     RUN,
     SCORES,
@@ -66,11 +67,7 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="MODULE:CLASS",
     help="Code that decides rules of the type custom; repeatable. It runs with your rights: name only your own. [none]",
 )
-@click.option(
-    "--no-answers",
-    is_flag=True,
-    help="Leave out of all output what the application and its documents said: answers, contexts, tool calls.",
-)
+@NO_ANSWERS
 @click.option("--quiet", is_flag=True, help="Print only the verdict, warnings and errors; the reports are complete.")
 def command(
     *,

@@ -1,16 +1,16 @@
 """``rag-contract convert``: converts golden queries and runs from and to the formats of other tools."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.contract.golden_file import RELEVANT_GRADE
-from ragcontract.convert import case_files, fitz_gov, score_table, spreadsheet
+from ragcontract.convert import case_files, fitz_gov, otel, score_table, spreadsheet
 from ragcontract.convert.collection import Collection, Part
-from ragcontract.convert.file_formats import CSV, FITZ_GOV, FORMATS, OWN, TABLE, Format
+from ragcontract.convert.file_formats import CSV, FITZ_GOV, FORMATS, OTEL, OWN, TABLE, Format
 from ragcontract.convert.measured import with_scored_by
 from ragcontract.core.errors import ExitCode, OutputError
 from ragcontract.core.golden import PLACEHOLDER
@@ -21,15 +21,17 @@ from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import is_parquet, needs_pyarrow
 from ragcontract.files.writing import check_existing, check_outputs, goes_to_stdout, write_files
+from ragcontract.record.traces.retrievals import Retrieved, Use
 
 Decorate = Callable[[Callable[..., Any]], Callable[..., Any]]
 INPUTS = {
-    "golden": "Golden queries (rag-contract); with --results, to find the ids by the questions.",
+    "golden": "Golden queries (rag-contract); with --results or --traces, to find the ids by the questions.",
     "qrels": "Judgments (trec, beir).",
     "queries": "The texts of the questions: `id<TAB>text` (trec), queries.jsonl (beir).",
     "corpus": "corpus.jsonl, to warn about documents that are not in it (beir).",
     "samples": "Samples, as JSON lines or a JSON list (ragas).",
     "results": "What the tool wrote, with its scores (ragas, deepeval, promptfoo, inspect, table).",
+    "traces": "Spans: OTLP as JSON lines, or OpenInference's JSON (otel).",
     "csv": "Questions and the ids of the documents that answer them, with a header (csv).",
     "cases": "Cases: the folder of them, or their files (fitz-gov).",
     "run": "What the retriever returned (rag-contract; for trec and beir in TREC's format).",
@@ -72,6 +74,9 @@ OF_FORMAT = {
     "separator": (CSV,),
     "score_column": (TABLE,),
     "as_evaluated": (FITZ_GOV,),
+    "doc_id": (OTEL,),
+    "use": (OTEL,),
+    "retrieved": (OTEL,),
 }
 
 
@@ -93,12 +98,19 @@ OF_FORMAT = {
     default=None,
     help="Judge the cases exactly as fitz-gov 4.1.0 does, or as a contract (fitz-gov). [as evaluated]",
 )
+@click.option("--doc-id", metavar="EXPR", help="Where a document's id is: JMESPath over id, metadata and text (otel).")
+@click.option("--use", type=click.Choice(get_args(Use)), help="Whose ranking counts (otel). [the reranker's, if any]")
+@click.option(
+    "--retrieved",
+    type=click.Choice(get_args(Retrieved)),
+    help="Which of several retrievals for one question counts (otel). [refused]",
+)
 @click.option("--scored-by", metavar="TEXT", help="What computed the scores, such as its version. [as in the results]")
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     """Convert files from and to other tools' formats.
 
-    These are TREC, BEIR and ragas both ways; CSV, fitz-gov and the scores of other tools are only read.
+    These are TREC, BEIR and ragas both ways; CSV, fitz-gov, traces and the scores of other tools are only read.
 
     Give the files to read, and with the -out options the files to write. Exits 2 and writes nothing if an input has
     problems, or if a file to write exists and --force is not given.
@@ -140,6 +152,8 @@ def _format(source: str, options: Mapping[str, Any]) -> Format:
         return replace(FORMATS[CSV], read=spreadsheet.reader(_columns(options)))
     if options["as_evaluated"] is False:
         return replace(FORMATS[FITZ_GOV], read=fitz_gov.reader(as_evaluated=False))
+    if source == OTEL:
+        return replace(FORMATS[OTEL], read=otel.reader(options["doc_id"], options["use"], options["retrieved"]))
     if source == TABLE:
         if not options["score_column"]:
             raise click.UsageError("name the columns of the scores: --score NAME, once for each")

@@ -97,6 +97,9 @@ class Each:
             try:
                 found = json.loads(output)
             except (ValueError, RecursionError) as error:
+                if not output.strip():
+                    problem = "ended without an answer; print it as JSON to standard output"
+                    raise CallFailed("not_json", problem) from error
                 shown = shorten(visible(output[: bounds.PATTERN].decode(errors="replace")), bounds.RETURNED_SHOWN)
                 raise CallFailed("not_json", f"wrote something else than JSON ({error}): {shown}") from error
             return response_in(found, self._ids)

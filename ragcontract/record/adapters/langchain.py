@@ -175,7 +175,7 @@ def _is_message(given: object) -> bool:
 def _answer(returned: Any) -> str | UnsetType | None:
     """Return the answer in what a runnable returned; unset if there is none."""
     if isinstance(returned, str):
-        return returned
+        return str(returned)  # not a subclass, as that of a message's text
     if _is_message(returned):
         return _text(returned.content)
     if not isinstance(returned, Mapping):

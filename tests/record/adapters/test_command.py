@@ -115,7 +115,7 @@ def test_it_is_no_shell(tmp_path: Path) -> None:
 EACH_FAILS = {
     "sys.stderr.write('no index\\n'); sys.exit(3)": ("exit_code", False, "exit code 3; its last words were: no index"),
     "print('Hello')": ("not_json", False, "wrote something else than JSON"),
-    "pass": ("not_json", False, "wrote something else than JSON"),
+    "pass": ("not_json", False, "ended without an answer; print it as JSON to standard output"),
     "print(json.dumps({'error': 'no index'}))": ("error", False, "no index"),
     "print(json.dumps({'failed': {'message': 'busy', 'kind': 'busy', 'again': True}}))": ("busy", True, "busy"),
     "os.kill(os.getpid(), 9)": ("exit_code", False, "exit code -9"),
@@ -317,6 +317,25 @@ for line in sys.stdin:
     system.setup()
     assert failed_of(system).kind == "process_ended"
     wait_for("started 1")
+    system.teardown()
+
+
+def test_one_that_ends_before_all_its_streams_are_read_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+
+    def slowly(thread: threading.Thread) -> None:
+        start(thread)
+        time.sleep(0.2)
+
+    program = "import sys; sys.exit('no index')"
+    system = command("serve", program)
+    monkeypatch.setattr(threading.Thread, "start", slowly)
+    system.setup()
+    failed = failed_of(system, seconds=PATIENCE)
+    assert (failed.kind, str(failed)) == (
+        "process_ended",
+        "the process ended with exit code 1; its last words were: no index",
+    )
     system.teardown()
 
 

@@ -1,0 +1,158 @@
+"""Traces of OpenTelemetry and OpenInference: what an application did for each golden query, as a run."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from ragcontract.built_in import BUILT_IN
+from ragcontract.contract.golden_file import read_golden
+from ragcontract.convert import native
+from ragcontract.convert.collection import Collection, Files, First, Part, Ranking, Retrieved
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.ids import as_id, some
+from ragcontract.core.text import shorten
+from ragcontract.files.opening import Progress
+from ragcontract.files.problems import Collector
+from ragcontract.files.schema import shown
+from ragcontract.record.asked import Response
+from ragcontract.record.document_ids import DocumentIds
+from ragcontract.record.failed import CallFailed
+from ragcontract.record.traces.retrievals import Reading
+from ragcontract.record.traces.spans import Span, SpanError
+from ragcontract.record.traces.trace_files import read_spans
+from ragcontract.record.traces.trace_response import (
+    QUERY_ID,
+    Trace,
+    embedding_model,
+    query_id_of,
+    questions_of,
+    response_of_trace,
+    trace_of,
+)
+from ragcontract.runs.encoder import RowEncoder
+
+# What a row has of a response, beside its results.
+FIELDS = ("response", "error", "tool_calls", "llm_model")
+
+
+class AmbiguousError(Exception):
+    """A question that several golden queries have; their ids."""
+
+    def __init__(self, ids: list[str]) -> None:
+        """Store the ids."""
+        super().__init__()
+        self.ids = ids
+
+
+def reader(
+    doc_id: str | None = None, use: Any = None, retrieved: Any = None
+) -> Callable[[Files, set[Part], Collector, Progress], Collection]:
+    """Return the function that reads traces; see :class:`Reading` for its arguments."""
+
+    def read(files: Files, _wanted: set[Part], problems: Collector, progress: Progress) -> Collection:
+        if not files["golden"]:
+            raise InputError(["--traces needs --golden, to know which trace belongs to which query"])
+        reading = Reading(ids=DocumentIds(doc_id), use=use, retrieved=retrieved)
+        golden = read_golden(files["golden"], BUILT_IN, progress)
+        problems.include(golden.problems)
+        traces: dict[str, list[Span]] = {}
+        locations: dict[str, str] = {}
+        for location, span in read_spans(files["traces"], problems, progress):
+            locations.setdefault(span.trace, location)
+            traces.setdefault(span.trace, []).append(span)
+        texts = {query.id: query.query for query in golden.queries.values()}
+        rows = _Rows(texts, reading, problems)
+        for name, spans in traces.items():
+            rows.add(trace_of(spans), locations[name])
+        if not problems.found():
+            rows.conclude()
+        queries = {query.id: native.as_graded(query) for query in golden.queries.values()}
+        return Collection(queries=queries, rankings=rows.rankings)
+
+    return read
+
+
+class _Rows:
+    """The rows of the traces that belong to a golden query."""
+
+    def __init__(self, texts: Mapping[str, str], reading: Reading, problems: Collector) -> None:
+        self.rankings: dict[str, Ranking] = {}
+        self._texts = texts
+        self._by_text: dict[str, list[str]] = {}
+        for query_id, text in texts.items():
+            self._by_text.setdefault(text.strip(), []).append(query_id)
+        self._reading = reading
+        self._problems = problems
+        self._first = First(problems)
+        self._encoder = RowEncoder("traces", {})
+        self._others: list[str] = []
+
+    def add(self, trace: Trace, location: str) -> None:
+        """Add the row of a trace, or the problem with it; one of no golden query is counted."""
+        try:
+            query_id = self._query_of(trace)
+        except AmbiguousError as error:
+            which = some(error.ids, "golden query")
+            self._problems.problem(location, f"the question is that of {which}; set the attribute {QUERY_ID}")
+            return
+        if query_id is None:
+            self._others.append(location)
+        elif self._first.is_new(query_id, location, "trace", f"trace of the query {query_id!r}"):
+            try:
+                self.rankings[query_id] = self._row(query_id, trace, location)
+            except (CallFailed, SpanError) as error:
+                self._problems.problem(location, f"query {shown(query_id)}: {error}")
+            except InputError as error:
+                self._problems.problem(location, error.problems[0])
+
+    def conclude(self) -> None:
+        """Say which traces are left out; that no trace is of a golden query is a problem."""
+        if self._others and not self.rankings:
+            why = f"the attribute {QUERY_ID} names one, or its question is that of one"
+            self._problems.problem(self._others[0], f"no trace belongs to a golden query: {why}")
+        elif self._others:
+            many = len(self._others)
+            what = "1 trace is" if many == 1 else f"{many:,} traces are"
+            self._problems.warning(f"{self._others[0]}: {what} of no golden query, and left out")
+
+    def _query_of(self, trace: Trace) -> str | None:
+        """Return the id of a trace's golden query, None if it has none; raises AmbiguousError."""
+        named = query_id_of(trace)
+        if named is not None and as_id(named) in self._texts:
+            return as_id(named)
+        for question in questions_of(trace):
+            ids = self._by_text.get(question, [])
+            if len(ids) > 1:
+                raise AmbiguousError(ids)
+            if ids:
+                return ids[0]
+        return None
+
+    def _row(self, query_id: str, trace: Trace, location: str) -> Ranking:
+        response = response_of_trace(trace, self._reading)
+        if response.results is None and response.response is UNSET:
+            raise CallFailed("nothing", "none of its spans is a retrieval with documents, or has an answer")
+        row = _fields(query_id, response, trace)
+        further = {name: row[name] for name in row if name not in {"query_id", "results", "latency_ms"}}
+        self._encoder.row(query_id, row.get("results", UNSET), row.get("latency_ms"), further)
+        results = [Retrieved(doc_id=one["doc_id"], score=one.get("score")) for one in row.get("results", ())]
+        return Ranking(query_id=query_id, results=results, location=location, row=msgspec.json.encode(row))
+
+
+def _fields(query_id: str, response: Response, trace: Trace) -> dict[str, Any]:
+    """Return the row of a response."""
+    row: dict[str, Any] = {"query_id": query_id}
+    if response.results is not None:
+        row["results"] = response.results
+    if trace.ms is not None:
+        row["latency_ms"] = round(trace.ms, 3)
+    for name in FIELDS:
+        value = getattr(response, name)
+        if value is not UNSET and (value is not None or (name == "response" and response.error is not None)):
+            row[name] = shorten(value, bounds.ANSWER) if name == "error" else value
+    if (model := embedding_model(trace)) is not None:
+        row["embedding_model"] = model
+    return row

@@ -1,0 +1,195 @@
+"""Takes what a system does not answer from the spans that it sends: its documents, its tool calls, its model.
+
+Each call has a trace of its own: the system continues the one in the ``traceparent`` that it gets with the question.
+"""
+
+import re
+from collections.abc import Mapping
+from ipaddress import ip_address
+from time import perf_counter
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct
+from msgspec.structs import replace
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.text import shorten, visible
+from ragcontract.record.asked import Context, Response
+from ragcontract.record.document_ids import DocumentIds
+from ragcontract.record.failed import CallFailed
+from ragcontract.record.system import Surroundings, System
+from ragcontract.record.traces import otlp_protobuf
+from ragcontract.record.traces.retrievals import SEVERAL, Reading, Retrieved, Use
+from ragcontract.record.traces.span_receiver import Receiver
+from ragcontract.record.traces.span_store import SpanStore
+from ragcontract.record.traces.spans import Span, SpanError
+from ragcontract.record.traces.trace_response import embedding_model, response_of_trace, trace_of
+
+UNITS = {"": 1.0, "s": 1.0, "ms": 0.001}
+
+
+class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where spans are received, and how they are read."""
+
+    listen: Annotated[str, Meta(description="The address on this machine to which the system sends its spans.")] = (
+        "127.0.0.1:4318"
+    )
+    wait: Annotated[
+        str | int | float, Meta(description="How long spans are waited for after an answer: `5s`, `500ms`, seconds.")
+    ] = "5s"
+    use: Annotated[
+        Use | None, Meta(description="Whose ranking counts where there are both; by default, the reranker's.")
+    ] = None
+    retrieved: Annotated[
+        Retrieved | None, Meta(description="Which retrieval counts where there are several for one question.")
+    ] = None
+    empty_results: Annotated[
+        Literal["error", "accept"], Meta(description="What a trace without documents is: an error, or none found.")
+    ] = "error"
+    doc_id: Annotated[
+        str | None, Meta(description="A JMESPath expression over `id`, `metadata` and `text` of a document.")
+    ] = None
+
+
+def around(options: Options, system: System, surroundings: Surroundings) -> System:
+    """Return a system that also hears the other one's spans; raises InputError with what is wrong."""
+    otlp_protobuf.ready()
+    address, seconds = _address(options.listen), _seconds(options.wait)
+    problems = [f"traces.{found}" for found in (address, seconds) if isinstance(found, str)]
+    if isinstance(address, str) or isinstance(seconds, str):
+        raise InputError(problems)
+    reading = Reading(
+        ids=DocumentIds(surroundings.doc_id or options.doc_id),
+        use=options.use,
+        retrieved=options.retrieved,
+        accept_empty=options.empty_results == "accept",
+    )
+    return Traced(system, reading, address, seconds)
+
+
+class Traced:
+    """A system with a receiver of its spans."""
+
+    def __init__(self, system: System, reading: Reading, address: tuple[str, int], seconds: float) -> None:
+        """Store what is asked, and how long spans are waited for."""
+        self.concurrency = system.concurrency
+        self._system = system
+        self._reading = reading
+        self._address = address
+        self._seconds = seconds
+        self._store = SpanStore()
+        self._receiver: Receiver | None = None
+        self._embedding_models: set[str] = set()
+
+    def setup(self) -> None:
+        """Listen, then prepare the system, which may send spans at once."""
+        self._receiver = Receiver(*self._address, self._store.add)
+        self._system.setup()
+
+    def ask(self, query: str, context: Context) -> Response:
+        """Ask the system, wait for the spans of the call, and return what both say."""
+        trace, entry = context.traceparent.split("-")[1:3]
+        self._store.expect(trace)
+        try:
+            started = perf_counter()
+            response = self._system.ask(query, context)
+            took = perf_counter() - started
+            seconds = max(0.0, min(self._seconds, context.seconds - took))
+            spans = self._store.wait(trace, seconds, lambda spans: self._is_whole(spans, entry))
+        finally:
+            self._store.forget(trace)
+        if not spans:
+            raise self._nothing(seconds)
+        ms = took * 1000 if response.latency_ms is None else response.latency_ms
+        return replace(self._merged(response, spans), latency_ms=ms)
+
+    def _is_whole(self, spans: list[Span], entry: str) -> bool:
+        """Return whether nothing more is to come: the outermost span ends last, and retrievals end before it."""
+        known = {span.id for span in spans} | {entry}
+        if not any(span.parent == entry for span in spans) or any(span.parent not in known for span in spans):
+            return False
+        try:
+            return response_of_trace(trace_of(spans), self._reading).results is not None
+        except (CallFailed, SpanError):
+            return True  # it is read again, and then raises
+
+    def _merged(self, response: Response, spans: list[Span]) -> Response:
+        trace = trace_of(spans)
+        try:
+            heard = response_of_trace(trace, self._reading)
+        except SpanError as error:
+            raise CallFailed("too_large", str(error)) from error
+        except CallFailed as failed:
+            if failed.kind == SEVERAL:  # as it will be for others
+                raise InputError([str(failed)]) from failed
+            raise
+        results = response.results if heard.results is None else heard.results
+        if results is None and self._reading.accept_empty:
+            results = []
+        if results is None:
+            names = ", ".join(dict.fromkeys(shorten(visible(span.name), bounds.NAME) for span in spans[: bounds.NAMES]))
+            why = "none of the retriever: instrument what retrieves, or say `empty_results: accept` under `traces`"
+            raise CallFailed("no_documents", f"{len(spans)} spans arrived, such as {names}, but {why}")
+        if (model := embedding_model(trace)) is not None and len(self._embedding_models) <= 1:
+            self._embedding_models.add(model)
+        return replace(
+            response,
+            results=results,
+            response=heard.response if response.response is UNSET else response.response,
+            tool_calls=heard.tool_calls or response.tool_calls or heard.tool_calls,
+            llm_model=heard.llm_model or response.llm_model,
+        )
+
+    def _nothing(self, seconds: float) -> CallFailed:
+        host, port = self._address
+        name = f"[{host}]" if ":" in host else host
+        if others := self._store.arrived.others:
+            why = f"{others:,} of other traces did: the service must continue the trace of the traceparent that it gets"
+        else:
+            why = f"set OTEL_EXPORTER_OTLP_ENDPOINT=http://{name}:{port} where the service runs"
+        return CallFailed("no_spans", f"no spans of the call arrived within {seconds:.3g} s after its answer; {why}")
+
+    def versions(self) -> Mapping[str, str]:
+        """Return those of the system, and the embedding model if spans named just one."""
+        models = self._embedding_models
+        named = {"embedding_model": next(iter(models))} if len(models) == 1 else {}
+        return {**named, **self._system.versions()}
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return those of the system, and how many spans arrived."""
+        arrived = self._store.arrived
+        return {**self._system.facts(), "traces": {"spans": arrived.expected, "others": arrived.others}}
+
+    def teardown(self) -> None:
+        """Release the system, and stop listening."""
+        try:
+            self._system.teardown()
+        finally:
+            if self._receiver is not None:
+                self._receiver.close()
+
+
+def _address(text: str) -> tuple[str, int] | str:
+    """Return the host and the port in ``127.0.0.1:4318``, or what is wrong with them."""
+    host, _, port = text.rpartition(":")
+    host = {"localhost": "127.0.0.1"}.get(host, host.removeprefix("[").removesuffix("]"))
+    shown = shorten(text, bounds.NAME)
+    if not re.fullmatch(r"[0-9]{1,5}", port) or not 0 < int(port) < 1 << 16:
+        return f"listen: expected an address with a port, such as 127.0.0.1:4318, found {shown!r}"
+    try:
+        is_loopback = ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        return f"listen: expected an address of this machine alone, as 127.0.0.1:4318 or [::1]:4318, found {shown!r}"
+    return host, int(port)
+
+
+def _seconds(wait: str | float) -> float | str:
+    """Return the seconds in ``5s``, or what is wrong with them."""
+    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(ms|s|)", str(wait))
+    seconds = float(found[1]) * UNITS[found[2]] if found else -1
+    if not 0 <= seconds <= bounds.TRACE_WAIT:
+        return f"wait: expected up to {bounds.TRACE_WAIT} s, such as 5s or 500ms, found {wait!r}"
+    return seconds

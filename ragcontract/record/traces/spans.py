@@ -1,0 +1,97 @@
+"""A span of a trace, and how its attributes are read: flat, as on the wire, or nested, as some tools write them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.files.nesting import check_nesting
+
+Attributes = Mapping[str, Any]
+
+
+class SpanError(ValueError):
+    """Something that is no span, or that is too large to be read as one; the message says what was expected."""
+
+
+class Span(Struct, frozen=True, kw_only=True):
+    """What is read of a span. Ids are hexadecimal; ``parent`` is empty if it has none; times are nanoseconds.
+
+    ``error`` is the message of a span that failed, None of another one.
+    """
+
+    trace: str
+    id: str
+    parent: str = ""
+    name: str = ""
+    start: int = 0
+    end: int = 0
+    error: str | None = None
+    attributes: Attributes = {}
+
+
+def at(attributes: Attributes, path: str) -> Any:
+    """Return the attribute ``a.b.c``, however it is split into keys; None if there is none."""
+    if path in attributes:
+        return attributes[path]
+    head, dot, rest = path.partition(".")
+    while dot:
+        if isinstance(inner := attributes.get(head), Mapping) and (found := at(inner, rest)) is not None:
+            return found
+        more, dot, rest = rest.partition(".")
+        head = f"{head}.{more}"
+    return None
+
+
+def text_at(attributes: Attributes, *paths: str) -> str | None:
+    """Return the first of several attributes that is a text, and not an empty one."""
+    return next((found for path in paths if isinstance(found := at(attributes, path), str) and found), None)
+
+
+def listed_at(attributes: Attributes, path: str) -> list[Attributes] | None:
+    """Return the objects that an attribute lists; None if there is no such attribute.
+
+    They may be a list, a list as JSON, or flat keys such as ``path.0.name``. Raises SpanError if there are too many.
+    """
+    found = parsed(at(attributes, path))
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        found = _flat(attributes, path)
+    elif len(found) > bounds.RETURNED:
+        raise SpanError(f"{path}: lists more than {bounds.RETURNED:,} items")
+    return None if found is None else [one for one in found if isinstance(one, Mapping)]
+
+
+def _flat(attributes: Attributes, path: str) -> list[Attributes] | None:
+    items: dict[int, dict[str, Any]] = {}
+    start = f"{path}."
+    for name, value in attributes.items():
+        if name.startswith(start):
+            number, _, rest = name[len(start) :].partition(".")
+            if rest and number.isascii() and number.isdecimal() and len(number) <= len(str(bounds.RETURNED)):
+                items.setdefault(int(number), {})[rest] = value
+    if len(items) > bounds.RETURNED:
+        raise SpanError(f"{path}: lists more than {bounds.RETURNED:,} items")
+    return [items[number] for number in sorted(items)] if items else None
+
+
+def parsed(value: Any) -> Any:
+    """Return what a text says that is a list or an object as JSON; other values as they are."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in {"[", "{"}:
+        return value
+    try:
+        data = value.encode()
+        check_nesting(data)
+        return msgspec.json.decode(data)
+    except (ValueError, RecursionError):  # among them texts that only begin like JSON
+        return value
+
+
+def ancestors(span: Span, by_id: Mapping[str, Span]) -> Iterator[Span]:
+    """Yield the spans that a span is within, from the inside; hostile traces may go round in a circle."""
+    seen = {span.id}
+    while (parent := by_id.get(span.parent)) is not None and parent.id not in seen:
+        seen.add(parent.id)
+        yield parent
+        span = parent

@@ -1,0 +1,141 @@
+"""Which retrieval of a trace counts, and what is in its results."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ragcontract.record.failed import CallFailed
+from ragcontract.record.traces.retrievals import SEVERAL, results_of_spans
+from ragcontract.record.traces.spans import Span
+from tests.record.traces.spans import documents, of, reading, retriever, span
+
+
+def found(*spans: Span, **options: Any) -> list[Any] | None:
+    """Return the ids of the documents of the retrieval that counts."""
+    results = results_of_spans(spans, reading(**options))
+    return None if results is None else [one["doc_id"] for one in results]
+
+
+def failure(*spans: Span, **options: Any) -> CallFailed:
+    with pytest.raises(CallFailed) as raised:
+        results_of_spans(spans, reading(**options))
+    return raised.value
+
+
+def reranker(number: int, *found: dict[str, Any], parent: int = 0) -> Span:
+    return span(number, "RERANKER", parent, attributes=documents(*found, within="reranker.output_documents"))
+
+
+def test_a_result_has_what_the_span_says() -> None:
+    one = of("doc1", id="chunk-7", score=0.5)
+    [result] = results_of_spans([span(1, "RETRIEVER", attributes=documents(one))], reading()) or []
+    assert result == {
+        "doc_id": "doc1",
+        "chunk_id": "chunk-7",
+        "score": 0.5,
+        "text": "text of doc1",
+        "metadata": {"source": "doc1"},
+    }
+
+
+def test_a_result_has_no_fields_that_the_span_does_not_say() -> None:
+    bare = span(1, "RETRIEVER", attributes=documents({"id": "doc1", "score": float("nan"), "metadata": {}}))
+    assert results_of_spans([bare], reading()) == [{"doc_id": "doc1", "chunk_id": "doc1"}]
+
+
+def test_chunk_ids_of_langchain_are_in_the_output() -> None:
+    output = {"documents": [{"id": "chunk-7", "page_content": "text of doc1", "metadata": {}}]}
+    one = retriever(1, "doc1", attributes={"output.value": json.dumps(output)})
+    assert (results_of_spans([one], reading()) or [{}])[0]["chunk_id"] == "chunk-7"
+    other = {"documents": [{"id": "chunk-7", "page_content": "another text"}]}
+    one = retriever(1, "doc1", attributes={"output.value": json.dumps(other)})
+    assert "chunk_id" not in (results_of_spans([one], reading()) or [{}])[0]
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_documents_of_opentelemetry_are_a_list_or_its_json(as_text: bool) -> None:
+    items = [{"id": "c1", "score": 0.5, "content": "text", "url": "doc1"}, {"id": "c2", "metadata": {"url": "doc2"}}]
+    given: Any = json.dumps(items) if as_text else items
+    attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": given}
+    assert results_of_spans([span(1, attributes=attributes)], reading(doc_id="metadata.url")) == [
+        {"doc_id": "doc1", "chunk_id": "c1", "score": 0.5, "text": "text", "metadata": {"url": "doc1"}},
+        {"doc_id": "doc2", "chunk_id": "c2", "metadata": {"url": "doc2"}},
+    ]
+
+
+def test_a_result_without_an_id_is_refused_with_what_its_metadata_has() -> None:
+    bare = span(1, "RETRIEVER", attributes=documents({"content": "text", "metadata": {"url": "x", "title": "y"}}))
+    assert "its metadata has: title, url" in str(failure(bare))
+    assert found(bare, doc_id="metadata.url") == ["x"]
+
+
+def test_metadata_of_any_type_and_expressions_that_fail_name_no_document() -> None:
+    odd = span(1, "RETRIEVER", attributes=documents({"metadata": {"source": ["a"]}}))
+    assert failure(odd).kind == "no_doc_id"
+    assert failure(odd, doc_id="join('/', [metadata.path])").kind == "no_doc_id"
+
+
+def test_a_trace_without_retrieval_has_no_results() -> None:
+    assert found(span(1, "CHAIN"), span(2, "LLM", 1)) is None
+
+
+def test_of_nested_retrievals_the_outermost_with_documents_counts() -> None:
+    # As a query engine of LlamaIndex: an inner span of the same retriever has no documents.
+    assert found(retriever(1, "doc1"), span(2, "RETRIEVER", 1)) == ["doc1"]
+    # As an ensemble of retrievers.
+    assert found(retriever(1, "doc1", "doc2"), span(2, "CHAIN", 1), retriever(3, "doc2", parent=2)) == ["doc1", "doc2"]
+    assert found(span(1, "RETRIEVER"), retriever(2, "doc1", parent=1)) == ["doc1"]
+
+
+@pytest.mark.parametrize("output", ["[]", '{"documents": []}'])
+def test_a_retrieval_that_found_nothing_says_so(output: str) -> None:
+    assert found(span(1, "RETRIEVER", attributes={"output.value": output})) == []
+    assert found(span(1, "RETRIEVER", attributes={"retrieval.documents": []})) == []
+    assert found(span(1, attributes={"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": "[]"})) == []
+
+
+def test_a_retrieval_that_says_nothing_of_documents_is_no_empty_one() -> None:
+    silent = span(1, attributes={"gen_ai.operation.name": "retrieval"}, name="retrieval\x1b help")
+    assert failure(silent).kind == "no_documents"
+    assert "\x1b" not in str(failure(silent))
+    assert found(silent, accept_empty=True) == []
+
+
+def test_of_several_retrievals_somebody_must_say_which_counts() -> None:
+    spans = (retriever(2, "doc2"), retriever(1, "doc1"))
+    assert (failure(*spans).kind, "retrieved 2 times" in str(failure(*spans))) == (SEVERAL, True)
+    assert found(*spans, retrieved="first") == ["doc1"]
+    assert found(*spans, retrieved="last") == ["doc2"]
+    assert found(*spans, retrieved="concat") == ["doc1", "doc2"]
+
+
+def test_a_reranker_that_follows_has_the_ranking() -> None:
+    spans = (retriever(1, "doc1", "doc2"), reranker(2, of("doc2", score=0.9), of("doc1", score=0.1)))
+    assert found(*spans) == ["doc2", "doc1"]
+    assert found(*spans, use="retriever") == ["doc1", "doc2"]
+    assert found(*spans, use="reranker") == ["doc2", "doc1"]
+    assert failure(retriever(1, "doc1"), use="reranker").kind == "no_documents"
+
+
+def test_of_rerankers_in_a_row_the_last_one_counts() -> None:
+    assert found(retriever(1, "doc1", "doc2"), reranker(2, of("doc1"), of("doc2")), reranker(3, of("doc2"))) == ["doc2"]
+
+
+def test_a_reranker_before_a_retrieval_or_within_it_does_not_count() -> None:
+    assert found(reranker(1, of("doc9")), retriever(2, "doc1")) == ["doc1"]
+    assert found(retriever(1, "doc1"), reranker(2, of("doc9"), parent=1)) == ["doc1"]
+
+
+def test_a_reranker_over_several_retrievals_is_one_ranking() -> None:
+    assert found(retriever(1, "doc1"), retriever(2, "doc2"), reranker(3, of("doc2"), of("doc1"))) == ["doc2", "doc1"]
+
+
+def test_several_retrievals_each_with_a_reranker_are_several() -> None:
+    spans = (retriever(1, "a"), reranker(2, of("a")), retriever(3, "b"), reranker(4, of("b")))
+    assert failure(*spans).kind == SEVERAL
+    assert found(*spans, retrieved="last") == ["b"]
+
+
+def test_a_reranker_that_says_texts_only_has_the_retrievers_metadata() -> None:
+    assert found(retriever(1, "doc1", "doc2"), reranker(2, {"content": "text of doc2"})) == ["doc2"]
