@@ -120,7 +120,7 @@ def quoted(path: Path) -> Iterator[tuple[str, list[str]]]:
     if path.suffix != ".py":
         calls += re.findall(r"^[\s#$-]*(?:run: )?rag-contract ([a-z]+)\b([^`\n]*)", shown, re.MULTILINE)
     for command, rest in calls:
-        yield command, re.findall(r"(?<![\w-])(--[a-z][a-z-]*)", rest.partition(" #")[0])
+        yield command, re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]*)", rest.partition(" #")[0])
 
 
 def test_every_command_that_is_advised_exists_with_its_options() -> None:

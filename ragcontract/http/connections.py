@@ -108,7 +108,7 @@ _WATCH = _Watch()
 
 
 class _Watched:
-    """What is added to both kinds of connections."""
+    """What is added to plain and encrypted connections."""
 
     def connect(self) -> None:
         self._take()

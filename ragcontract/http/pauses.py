@@ -23,10 +23,16 @@ _PART = r"(\d+(?:\.\d+)?)(ms|us|µs|ns|d|h|m|s)"
 _RESET = r"(?:[a-z]+-)*ratelimit-(?:[a-z-]+-)?reset(?:-[a-z-]+)?"
 
 
-def backoff(attempt: int) -> float:
-    """Return the seconds to wait after a failed attempt, the first of which is 1, where no server asks for a pause."""
-    longest = bounds.FIRST_PAUSE * float(2 ** (attempt - 1))  # there are few tries
-    return longest * JITTER.uniform(0.5, 1.0)
+def backoff(
+    attempt: int, *, first: float = bounds.FIRST_PAUSE, longest: float = math.inf, chance: random.Random = JITTER
+) -> float:
+    """Return the seconds to wait after a failed attempt, which is counted from 1, where no server asks for a pause.
+
+    The time is random, so that those who failed together do not come back together: at most ``first`` seconds, doubled
+    with each further attempt up to ``longest``, and at least half of that.
+    """
+    most = min(first * 2.0 ** (attempt - 1), longest)  # there are few tries
+    return most * chance.uniform(0.5, 1.0)
 
 
 def asked_pause(headers: Mapping[str, str], now: float) -> float | None:

@@ -43,7 +43,7 @@ NO_SECRETS = Secrets({})
 def wrong_names(names: Iterable[str], environ: Mapping[str, str]) -> list[str]:
     """Return what is wrong with names of secrets in the environment, as sentences that begin with the name.
 
-    A short secret cannot be told from ordinary text, so that it could not be kept out of files.
+    A short secret looks like ordinary text, so it could not be redacted from files.
     """
     wrong = []
     for name in names:

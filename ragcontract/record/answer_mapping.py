@@ -161,5 +161,5 @@ def _finite(score: float) -> bool:
 
 
 def _kind(found: Any) -> str:
-    kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
-    return kinds.get(type(found), "a number")
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    return names.get(type(found), "a number")

@@ -1,15 +1,17 @@
 """What an exception of a user's code says about the attempt: whether another one may succeed."""
 
-import math
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from ragcontract.core.errors import InputError
+from ragcontract.http.pauses import asked_pause
 from ragcontract.http.secrets import Secrets
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.plain_values import part
+from ragcontract.record.recognised import named
 from ragcontract.record.user_code import described, place_of
 
 TOO_BUSY = frozenset({408, 409, 429, *range(500, 600)})
@@ -20,17 +22,17 @@ _PASSING = re.compile(r"(Timeout|Timedout|Connect|Connection|RateLimit|Unavailab
 _SUFFIX = re.compile(r"(Error|Exception|Timeout)$")
 
 
-def failure_of(error: BaseException) -> CallFailed:
+def failed_attempt(error: BaseException) -> CallFailed:
     """Return the failed attempt for an exception that a user's code raised."""
     status = _status(error)
-    detail: dict[str, Any] = {"type": _full_name(error)}
+    detail: dict[str, Any] = {"type": named(error).removeprefix("builtins.")}
     if at := place_of(error):
         detail["at"] = at
     if status is not None:
         detail["status_code"] = status
     again = status in TOO_BUSY if status is not None else _is_passing(error)
     kind = "timeout" if isinstance(error, TimeoutError) and status is None else "exception"
-    return CallFailed(kind, described(error), again=again, pause=_pause(error), detail=detail)
+    return CallFailed(kind, described(error), again=again, pause=_pause(error) if again else None, detail=detail)
 
 
 @contextmanager
@@ -64,15 +66,8 @@ def _is_passing(error: BaseException) -> bool:
 
 
 def _pause(error: BaseException) -> float | None:
-    """Return how many seconds a server asked to be left alone, if it said so in seconds."""
+    """Return how many seconds the server asked to be left alone whose answer an exception is about."""
     headers = getattr(getattr(error, "response", None), "headers", None)
-    try:
-        seconds = float(headers.get("retry-after"))  # type: ignore[union-attr]
-    except (AttributeError, TypeError, ValueError):
+    if not isinstance(headers, Mapping):
         return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
-
-
-def _full_name(error: BaseException) -> str:
-    cls = type(error)
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    return asked_pause({str(name).lower(): str(value) for name, value in headers.items()}, time.time())

@@ -24,7 +24,7 @@ class _TurnRow(Struct, frozen=True, kw_only=True):
 
 
 class _AskedRow(Struct, frozen=True, kw_only=True):
-    """The fields of a golden row that are asked; the others are read by `check`, which may run elsewhere."""
+    """The fields of a golden row that are asked; the others are read by `check`, which may run on another machine."""
 
     id: Id
     query: QuestionText
@@ -60,7 +60,7 @@ class Question(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def digest(self) -> str:
-        """A digest of all that the system is given, so that an answer can be told from one to an older question."""
+        """A digest of all that the system is given, to recognise an answer to an older version of the question."""
         whole = msgspec.json.encode([self.query, self.turns, self.packed.decode()])
         return hashlib.sha256(whole).hexdigest()[:16]
 
@@ -71,11 +71,6 @@ class Selection(Struct, frozen=True, kw_only=True):
     tags: Sequence[str] = ()
     ids: Sequence[str] = ()
     limit: int | None = None
-
-    @property
-    def is_all(self) -> bool:
-        """Whether every question is asked."""
-        return not self.tags and not self.ids and self.limit is None
 
 
 class Questions(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Runs Python code in a process of its own: ``python -m ragcontract.record.host my_app.search:retrieve``.
+"""The process that runs isolated Python code; its arguments are ``my_app.search:retrieve`` and options as JSON.
 
 It speaks the protocol of a long-lived command: a line with a question in, a line with its answer out, by ``id``. What
 the code prints goes to standard error, also from C and from programs that it starts, since standard output is for
@@ -63,7 +63,7 @@ class Host:
     def _answer(self, line: Mapping[str, Any]) -> None:
         number = {"id": line["id"]}
         try:
-            if "tell" in line:
+            if "describe" in line:
                 facts = {**self._system.facts(), "packages": packages()}
                 self._say({**number, "versions": dict(self._system.versions()), "facts": facts})
             else:

@@ -17,11 +17,11 @@ from ragcontract.record.serving import Serving
 from ragcontract.record.system import Surroundings
 from ragcontract.record.wire import question, response_in
 
-TELL = 30  # s; how long the process may take to say its versions
+DESCRIBING = 30  # s; how long the process may take to say its versions
 
 
 class IsolatedCode:
-    """Python code behind ``ragcontract.record.host``."""
+    """Python code behind :mod:`ragcontract.record.host`."""
 
     concurrency = 1
 
@@ -50,22 +50,22 @@ class IsolatedCode:
 
     def versions(self) -> Mapping[str, str]:
         """Return what the process says of versions; nothing if it does not answer."""
-        found: dict[str, str] = self._told.get("versions", {})
+        found: dict[str, str] = self._description.get("versions", {})
         return found
 
     def facts(self) -> Mapping[str, Any]:
         """Return the versions of the packages that the process has imported."""
-        return {**self._told.get("facts", {}), "stray_lines": self._serving.stray}
+        return {**self._description.get("facts", {}), "stray_lines": self._serving.stray}
 
     def teardown(self) -> None:
         """Let the process tear the code down and end."""
         self._serving.stop()
 
     @cached_property
-    def _told(self) -> Mapping[str, Any]:
+    def _description(self) -> Mapping[str, Any]:
         if not self._is_set_up:  # somebody interrupted that, and must not wait for what is still imported
             return {}
         try:
-            return self._serving.exchange({"tell": True}, TELL)
+            return self._serving.exchange({"describe": True}, DESCRIBING)
         except (CallFailed, InputError):
             return {}

@@ -2,7 +2,6 @@
 
 import heapq
 import os
-import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
@@ -14,12 +13,13 @@ from msgspec import Struct
 from ragcontract.core import bounds, numbers
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten
+from ragcontract.http.pauses import backoff
 from ragcontract.http.secrets import NO_SECRETS, Secrets
 from ragcontract.record.asked import Context, Response
 from ragcontract.record.attempts import Ended, Pool
 from ragcontract.record.dialogue import Inquiry
 from ragcontract.record.failed import CallFailed
-from ragcontract.record.pace import Pace, backoff
+from ragcontract.record.pace import FIRST_BACKOFF, Pace
 from ragcontract.record.stopping import Stop
 from ragcontract.record.system import System
 from ragcontract.record.watching import Failure, Retry, Watch
@@ -63,7 +63,6 @@ class Loop:
         self._ended: SimpleQueue[Ended | None] = SimpleQueue()
         self._pool = Pool(system, size=manner.concurrency, seconds=manner.seconds, wanted=self._ended)
         self._pace = Pace(manner.rate)
-        self._chance = random.Random()  # noqa: S311 (when to try again is no secret)
         self._waiting: list[tuple[float, int, Inquiry]] = []  # for another attempt, or for their next turn
         self._order = count()
         self._under_way: dict[int, Inquiry] = {}
@@ -195,7 +194,8 @@ class Loop:
             return False
         if self._stop.asked or self._fatal:
             return True  # it is neither answered nor given up: the next recording asks it
-        due = max(now + backoff(inquiry.attempt, self._chance), self._pace.next if failed.pause is not None else now)
+        wait = backoff(inquiry.attempt, first=FIRST_BACKOFF, longest=bounds.BACKOFF)
+        due = max(now + wait, self._pace.next if failed.pause is not None else now)
         self._watch(
             Retry(
                 query_id=inquiry.question.id,

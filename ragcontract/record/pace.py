@@ -1,10 +1,8 @@
 """When the next call may start: the rate that the user allows, and the pauses that the system asks for."""
 
-import random
-
 from ragcontract.core import bounds
 
-FIRST_BACKOFF = 0.5  # s; doubled with each further attempt
+FIRST_BACKOFF = 0.5  # s; what a recorded system gets to recover from a first failure
 
 
 class Pace:
@@ -24,12 +22,3 @@ class Pace:
     def pause(self, seconds: float, now: float) -> None:
         """Let no call start for some time, whoever makes it."""
         self.next = max(self.next, now + min(max(seconds, 0.0), bounds.ASKED_PAUSE))
-
-
-def backoff(attempt: int, chance: random.Random) -> float:
-    """Return after how many seconds another attempt follows a failed one, which is counted from 1.
-
-    The time is random, so that those who failed together do not come back together.
-    """
-    longest = min(FIRST_BACKOFF * 2.0 ** (attempt - 1), bounds.BACKOFF)
-    return longest * chance.uniform(0.5, 1)

@@ -58,7 +58,7 @@ class Bar:
         self._bar: ProgressBar[Any] | None = None
 
     def __call__(self, event: Event) -> None:
-        """Draw the bar anew."""
+        """Draw the bar with the new figures."""
         if isinstance(event, Start) and event.total:
             bar = click.progressbar(
                 length=event.total,

@@ -1,6 +1,5 @@
 """What is known of an object of a framework without importing the framework: its classes' names, its attributes."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -29,29 +28,3 @@ def text_at(given: object, *paths: str) -> str | None:
         if isinstance(found, str) and found not in {"", "unknown"}:
             return found
     return None
-
-
-def filled(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return JSON with ``{name}`` in its texts replaced; a text that is one placeholder keeps the value's type."""
-    if isinstance(template, str):
-        for name, value in values.items():
-            if template == f"{{{name}}}":
-                return value
-        return _replaced(template, values)
-    return _inside(template, lambda inner: filled(inner, values))
-
-
-def _inside(value: Any, change: Callable[[Any], Any]) -> Any:
-    if isinstance(value, Mapping):
-        return {key: change(inner) for key, inner in value.items()}
-    return [change(inner) for inner in value] if isinstance(value, list) else value
-
-
-def _replaced(template: str, values: Mapping[str, Any]) -> str:
-    # In one go, so that a question that contains `{top}` stays as it is.
-    pieces = template.split("{")
-    done = pieces[0]
-    for piece in pieces[1:]:
-        name, brace, rest = piece.partition("}")
-        done += f"{values[name]}{rest}" if brace and name in values else "{" + piece
-    return done

@@ -82,7 +82,7 @@ def record(
                 rows = None if error else _written(wanted, session, journal, versions)
             except RagContractError as raised:
                 error = raised
-            session.tell(session.tally.end(written=rows is not None))
+            session.note(session.tally.end(written=rows is not None))
         finally:
             trouble = _released(target.system)
         return Recording(

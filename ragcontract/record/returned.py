@@ -23,7 +23,7 @@ from ragcontract.record.returned_items import (
     results_of,
 )
 
-# Names that fields have elsewhere, in this order: other tools' rows, LangChain's chains, OpenAI, the eval harness.
+# Other names of these fields, in this order: other tools' rows, LangChain's chains, OpenAI, the eval harness.
 FIELDS: Mapping[str, str] = {
     **{name: name for name in Response.__struct_fields__},
     **OTHER_NAMES,
@@ -38,7 +38,7 @@ UNORDERED = (Mapping, set, frozenset, bytes)
 
 
 class Form(NamedTuple):
-    """A form of what may be returned: how the documentation names it, what it means, and how to tell and read it."""
+    """A form of what may be returned: its name in the documentation, what it means, how to recognise and read it."""
 
     what: str
     becomes: str

@@ -1,5 +1,6 @@
 """What becomes of each answer in a recording: a row in the journal, an event, a number."""
 
+from collections.abc import Mapping
 from itertools import islice
 from time import monotonic
 
@@ -47,7 +48,7 @@ class Session:
     def run(self, system: System, manner: Manner, warmup: int, stop: Stop) -> None:
         """Ask what is lacking; raises KeyboardInterrupt if somebody asked to stop."""
         self.tally.restart(monotonic())
-        loop = Loop(system, manner, watch=self.tell, stop=stop, tick=self._tick, secrets=self._secrets)
+        loop = Loop(system, manner, watch=self.note, stop=stop, tick=self._tick, secrets=self._secrets)
         try:
             with by_signals(stop):
                 first = islice(self._journal.lacking(), warmup)
@@ -59,7 +60,7 @@ class Session:
         if stop.asked:
             raise KeyboardInterrupt
 
-    def tell(self, event: Event) -> None:
+    def note(self, event: Event) -> None:
         """Count an event, and hand it to those who watch."""
         self.tally.count(event)
         self._watch(event)
@@ -97,7 +98,7 @@ class Session:
                 partial=response is not None and response.error is not None,
             )
         )
-        self.tell(
+        self.note(
             Case(
                 query_id=inquiry.question.id,
                 repeat=inquiry.repeat,

@@ -26,7 +26,7 @@ YAML = (".yml", ".yaml")
 class Target(Struct, frozen=True, kw_only=True):
     """What is recorded: its name, a digest of the files that say what it is, and the system.
 
-    The digest tells a target from an earlier version of itself. It is empty if no file is known.
+    The digest differs from that of an earlier version of the target. It is empty if no file is known.
     """
 
     name: str

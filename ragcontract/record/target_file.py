@@ -15,20 +15,10 @@ from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
 from ragcontract.files.schema import Mismatch, json_schema, mismatches
 from ragcontract.http.secrets import Secrets
-from ragcontract.record.targets import AROUND, KINDS, Modules, around, kind, present
+from ragcontract.record.targets import AROUND, KINDS, Modules, around, kind
 
 Keys = tuple[str | int, ...]
 _Version = Annotated[str, Meta(min_length=1, max_length=bounds.ID, title="text that is not empty; quote numbers")]
-_ABOUT = {
-    "python": "Python code: a function, a class or an object.",
-    "command": "A command in any language.",
-    "http": "A service over HTTP.",
-    "langchain": "An object of LangChain or LangGraph.",
-    "llamaindex": "An object of LlamaIndex.",
-    "chroma": "A collection of Chroma on disk.",
-    "chat": "A model that answers from what was retrieved.",
-    "traces": "A receiver of the spans that the system sends.",
-}
 
 
 class Versions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,7 +59,7 @@ def read_target_file(path: str, secrets: Secrets, *, kinds: Modules = KINDS, aro
     if value is not None:
         wrong = [*_kinds(value, kinds), *_unknown_secrets(value, secrets)]
         found += [(document.line(one.path), one) for one in wrong]
-        known = present({**kinds, **around})
+        known = {**kinds, **around}
         record = record_of({name: known[name] for name in known if name in value}, kinds, around)
         try:
             made = msgspec.convert(value, record)
@@ -109,7 +99,7 @@ def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct
     # Null is absent: None is the default, but not among the types, since that would make messages about them vague.
     for name in modules:
         options = kind(name, kinds).Options if name in kinds else around(name, around_).Options
-        fields.append((name, Annotated[options, Meta(description=_ABOUT.get(name, ""))], None))
+        fields.append((name, Annotated[options, Meta(description=options.__doc__ or "")], None))
     fields.append(("versions", Annotated[Versions, Meta(description="Versions for every row.")], None))
     doc = {"__doc__": "The file: one kind of target, and what goes around it."}
     return msgspec.defstruct("RecordFile", fields, namespace=doc, frozen=True, kw_only=True, forbid_unknown_fields=True)
@@ -117,13 +107,13 @@ def record_of(modules: Modules, kinds: Modules, around_: Modules) -> type[Struct
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of the file; ``record`` is stricter, since it knows which options fit together."""
-    modules = present({**KINDS, **AROUND})
+    modules = {**KINDS, **AROUND}
     made = json_schema(record_of(modules, KINDS, AROUND), null_is_absent=True)
     definitions = made["$defs"]
     for name, module in modules.items():  # each has a record of the same name, so theirs are those of the modules
         definitions[name] = {**definitions.pop(f"{module}.Options"), "title": name}
         definitions["RecordFile"]["properties"][name]["anyOf"][0]["$ref"] = f"#/$defs/{name}"
-    definitions["RecordFile"]["oneOf"] = [{"required": [name]} for name in present(KINDS)]
+    definitions["RecordFile"]["oneOf"] = [{"required": [name]} for name in KINDS]
     return made
 
 

@@ -5,9 +5,7 @@ of them, such as a chat after a retriever, is a module with ``Options`` and ``ar
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Protocol, cast
 
@@ -87,16 +85,6 @@ def of_object(given: object, surroundings: Surroundings) -> System | None:
     packages = [one.__module__.partition(".")[0] for one in type(given).__mro__]
     name = next((PACKAGES[package] for package in packages if package in PACKAGES), None)
     return cast("OfObjects", kind(name)).of_object(given, surroundings) if name else None
-
-
-def present(modules: Modules) -> Modules:
-    """Return the modules that this version has."""
-    found = {}
-    for name, module in modules.items():
-        with suppress(ModuleNotFoundError):  # of the package that it is in
-            if find_spec(module) is not None:
-                found[name] = module
-    return found
 
 
 def _module(name: str) -> ModuleType:

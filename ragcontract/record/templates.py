@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ragcontract.http.secrets import Secrets
+from ragcontract.http.secrets import PLACEHOLDER, Secrets
 from ragcontract.record.asked import Context
 from ragcontract.record.failed import CallFailed
 
-_PART = re.compile(r"\$\{secret:([A-Za-z_][A-Za-z0-9_]*)\}|\{\{([A-Za-z_][\w.-]*)\}\}|\{([A-Za-z_][\w.-]*)\}")
+_PART = re.compile(rf"{PLACEHOLDER.pattern}" r"|\{\{([A-Za-z_][\w.-]*)\}\}|\{([A-Za-z_][\w.-]*)\}")
 PLACEHOLDERS = ("query", "top", "query_id", "messages", "history", "repeat", "attempt")
 METADATA = "metadata."
 
@@ -40,7 +40,6 @@ class Template:
     def __init__(self, value: Any, secrets: Secrets, *, at: str) -> None:
         """Read a value, which stands ``at`` some place of the target file."""
         self.problems: list[str] = []
-        self.uses_secrets = False
         self._secrets = secrets
         self._value = self._read(value, at)
 
@@ -74,7 +73,6 @@ class Template:
         return [part for part in parts if part != ""]
 
     def _secret(self, text: str, at: str) -> str:
-        self.uses_secrets = True
         unknown = self._secrets.unknown_in(text)
         if unknown:
             self.problems.append(f"{at}: {text} is not given on the command line; add --secret {unknown[0]}")
@@ -122,8 +120,8 @@ def values_of(query: str, context: Context) -> dict[str, Any]:
         "query": query,
         "top": context.top,
         "query_id": context.query_id,
-        "history": list(context.messages),
-        "messages": [*context.messages, {"role": "user", "content": query}],
+        "history": [dict(message) for message in context.messages],
+        "messages": [*map(dict, context.messages), {"role": "user", "content": query}],
         "repeat": context.repeat,
         "attempt": context.attempt,
         "metadata": context.metadata,

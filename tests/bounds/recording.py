@@ -4,9 +4,11 @@ import random
 from threading import Event
 
 from ragcontract import CallFailed, Context, Response
+from ragcontract.core import bounds
+from ragcontract.http.pauses import backoff
 from ragcontract.http.secrets import wrong_names
 from ragcontract.record.given import Given, rate_of
-from ragcontract.record.pace import Pace, backoff
+from ragcontract.record.pace import FIRST_BACKOFF, Pace
 from ragcontract.record.tally import Tally
 from ragcontract.record.watching import Case as Done
 from tests.bounds.lab import Case, Cases, Lab, all_of
@@ -31,7 +33,8 @@ def a_rate(_: Lab, size: int) -> bool:
 
 
 def before_another_attempt(_: Lab, size: float) -> bool:
-    return backoff(50, random.Random(1)) >= size * random.Random(1).uniform(0.5, 1)
+    found = backoff(50, first=FIRST_BACKOFF, longest=bounds.BACKOFF, chance=random.Random(1))
+    return found >= size * random.Random(1).uniform(0.5, 1)
 
 
 def a_pause(_: Lab, size: float) -> bool:

@@ -1,6 +1,7 @@
 """How long a server asks to be left alone, in every form that servers write."""
 
 import math
+import random
 from datetime import UTC, datetime
 from email.utils import format_datetime
 
@@ -97,3 +98,11 @@ def test_a_number_is_finite_and_not_negative(text: str | None, found: float | No
 def test_pauses_double() -> None:
     for attempt, most in ((1, 1), (2, 2), (3, 4)):
         assert most / 2 <= backoff(attempt) <= most
+
+
+def test_each_further_attempt_waits_longer_up_to_a_limit() -> None:
+    chance = random.Random(7)
+    waits = [backoff(attempt, first=0.5, longest=30, chance=chance) for attempt in range(1, 12)]
+    assert all(0.25 * 2**number <= wait <= 0.5 * 2**number for number, wait in enumerate(waits[:6]))
+    assert all(15 <= wait <= 30 for wait in waits[7:])
+    assert len(set(waits)) == len(waits)

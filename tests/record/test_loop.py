@@ -150,7 +150,7 @@ def test_what_is_under_way_is_kept_when_somebody_asks_to_stop(tmp_path: Path) ->
     assert toy.ids == ["q1", "q2"]
     assert toy.calls == ["setup", "teardown"]
     assert not place.out.exists()
-    assert len(place.journal.read_text().splitlines()) == 3
+    assert place.journal.read_text().count('"row":') == 2
 
 
 def test_a_failed_attempt_is_not_made_again_once_somebody_asked_to_stop(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
 """When calls may start: evenly within a rate, and not while a system wants to be left alone."""
 
-import random
-
 from ragcontract.core import bounds
-from ragcontract.record.pace import Pace, backoff
+from ragcontract.record.pace import Pace
 
 
 def starts(pace: Pace, calls: int, ready: float = 0.0) -> list[float]:
@@ -46,11 +44,3 @@ def test_a_pause_is_for_everyone_and_has_a_longest() -> None:
     assert pace.next == 100 + bounds.ASKED_PAUSE
     pace.pause(-3, 5000.0)
     assert pace.next == 5000
-
-
-def test_each_further_attempt_waits_longer_up_to_a_limit() -> None:
-    chance = random.Random(7)
-    waits = [backoff(attempt, chance) for attempt in range(1, 12)]
-    assert all(0.25 * 2**number <= wait <= 0.5 * 2**number for number, wait in enumerate(waits[:6]))
-    assert all(bounds.BACKOFF / 2 <= wait <= bounds.BACKOFF for wait in waits[7:])
-    assert len(set(waits)) == len(waits)

@@ -1,11 +1,10 @@
-"""Objects of frameworks by their classes' names, attributes of them, and templates."""
+"""Objects of frameworks by their classes' names, and attributes of them."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from ragcontract.record.recognised import bases, filled, named, text_at
+from ragcontract.record.recognised import bases, named, text_at
 from tests.record.adapters.stand_ins import Retriever
 
 
@@ -26,18 +25,3 @@ def test_an_object_is_what_its_classes_are_by_package_and_name() -> None:
 )
 def test_the_first_attribute_that_is_a_text_counts(given: object, found: str | None) -> None:
     assert text_at(given, "inner.name", "name") == found
-
-
-@pytest.mark.parametrize(
-    ("template", "becomes"),
-    [
-        ("{query}", "a {top} b"),
-        ("{top}", 5),
-        ("q: {query}, {top}!", "q: a {top} b, 5!"),
-        ({"input": "{query}", "more": [{"k": "{top}"}, 7, None]}, {"input": "a {top} b", "more": [{"k": 5}, 7, None]}),
-        ("{unknown} {", "{unknown} {"),
-        ("{{query}}", "{a {top} b}"),
-    ],
-)
-def test_placeholders_are_filled_once(template: Any, becomes: Any) -> None:
-    assert filled(template, {"query": "a {top} b", "top": 5}) == becomes

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ragcontract.core.errors import InputError, RagContractError
 from ragcontract.record.document_ids import DocumentIds
-from ragcontract.record.exceptions import blanked, failure_of
+from ragcontract.record.exceptions import blanked, failed_attempt
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.recognised import named
 from ragcontract.record.system import Surroundings
@@ -61,4 +61,4 @@ class FrameworkSystem:
             except (CallFailed, RagContractError):
                 raise
             except Exception as error:
-                raise failure_of(error) from error
+                raise failed_attempt(error) from error

@@ -15,9 +15,10 @@ from ragcontract.record.adapters.langchain_calls import Noted, listener
 from ragcontract.record.asked import Context, Response
 from ragcontract.record.event_loop import EventLoop
 from ragcontract.record.plain_values import plain
-from ragcontract.record.recognised import bases, filled, named, text_at
-from ragcontract.record.returned_items import results_of
+from ragcontract.record.recognised import bases, named, text_at
+from ragcontract.record.returned_items import is_document, results_of
 from ragcontract.record.system import Surroundings, System
+from ragcontract.record.templates import Template, values_of
 from ragcontract.record.user_code import imported
 
 RETRIEVER, RUNNABLE = "langchain_core.BaseRetriever", "langchain_core.Runnable"
@@ -67,10 +68,18 @@ class LangChain(FrameworkSystem):
         self._options = options
         self._is_retriever = RETRIEVER in bases(runnable)
         self._loop = EventLoop()
+        self._input = self._template(options.input)
+
+    def _template(self, given: Any) -> Template:
+        template = Template(given, self._secrets, at="langchain.input")
+        if template.problems:
+            raise InputError(template.problems)
+        return template
 
     def setup(self) -> None:
-        """Find out what the runnable is asked with."""
-        self._input = self._options.input or ("{query}" if self._is_retriever else _expected_input(self.given))
+        """Find out what the runnable is asked with, unless the options say it."""
+        if not self._options.input:
+            self._input = self._template("{query}" if self._is_retriever else _expected_input(self.given))
         super().setup()
 
     def ask(self, query: str, context: Context) -> Response:
@@ -83,11 +92,8 @@ class LangChain(FrameworkSystem):
             "metadata": {"rag_contract.query_id": context.query_id},
             "configurable": {"thread_id": thread, "session_id": thread},
         }
-        earlier = [dict(message) for message in context.messages]
-        values = {"query": query, "query_id": context.query_id, "top": context.top}
-        values |= {"messages": [*earlier, {"role": "user", "content": query}], "earlier": earlier}
-        given = filled(self._input, values)
         with self.failures():
+            given = self._input.filled(values_of(query, context))
             try:
                 if self._options.ainvoke:
                     seconds = context.seconds if math.isfinite(context.seconds) else None
@@ -145,7 +151,7 @@ def _expected_input(runnable: Any) -> Any:
     properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
     if "messages" in properties:
         return {"messages": "{messages}"}
-    earlier = {"chat_history": "{earlier}"} if "chat_history" in properties else {}
+    earlier = {"chat_history": "{history}"} if "chat_history" in properties else {}
     if "input" in properties:
         return {"input": "{query}"} | earlier
     questions = [name for name in properties if name not in earlier]
@@ -158,12 +164,8 @@ def _expected_input(runnable: Any) -> Any:
     return {questions[0]: "{query}"} | earlier
 
 
-def _is_document(given: object) -> bool:
-    return "langchain_core.Document" in bases(given)
-
-
 def _are_documents(given: object) -> bool:
-    return isinstance(given, list | tuple) and all(map(_is_document, given))
+    return isinstance(given, list | tuple) and all(map(is_document, given))
 
 
 def _is_message(given: object) -> bool:

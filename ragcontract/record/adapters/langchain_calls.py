@@ -1,6 +1,6 @@
 """Notes what a LangChain application does on the way to its answer: retrievals, tool calls, tokens.
 
-LangChain tells callbacks of every step with an id and the id of the step that it is part of. A retriever that asks
+LangChain reports every step to callbacks with an id and the id of the step that it is part of. A retriever that asks
 others, as an ensemble does, is one retrieval: what counts is what the outermost returned.
 """
 

@@ -18,7 +18,7 @@ from ragcontract.record.asked import Context, Response
 from ragcontract.record.calling_style import style_of
 from ragcontract.record.document_ids import DocumentIds
 from ragcontract.record.event_loop import EventLoop
-from ragcontract.record.exceptions import blanked, failure_of
+from ragcontract.record.exceptions import blanked, failed_attempt
 from ragcontract.record.failed import CallFailed
 from ragcontract.record.returned import response_of
 from ragcontract.record.system import Surroundings, System
@@ -118,7 +118,7 @@ class PythonCode:
             except (CallFailed, RagContractError):
                 raise
             except (Exception, SystemExit, asyncio.CancelledError) as error:
-                raise failure_of(error) from error
+                raise failed_attempt(error) from error
 
     def versions(self) -> Mapping[str, str]:
         """Return what the object's own ``versions`` says."""

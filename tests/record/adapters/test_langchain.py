@@ -85,7 +85,12 @@ def test_a_target_file_says_what_a_chain_is_asked_with() -> None:
     assert seen == [{"a": "{top}?", "b": 7}]
 
 
-def test_several_inputs_need_to_be_told() -> None:
+def test_a_misspelled_placeholder_is_an_error_before_the_first_question() -> None:
+    with pytest.raises(InputError, match=r"langchain\.input\.a: \{qeury\} is not a placeholder"):
+        target(noting([]), ["a"], input={"a": "{qeury}"})
+
+
+def test_several_inputs_need_to_be_named() -> None:
     with pytest.raises(InputError, match=r"several inputs \(a, b\); say what it is asked with"):
         target(lambda *_: "x", ["a", "b"]).setup()
 

@@ -198,7 +198,10 @@ def test_what_it_raises_fails_the_attempt(error: BaseException, kind: str, again
     assert failed.value.detail["at"].startswith("tests/record/adapters/test_python_code.py:")
 
 
-@pytest.mark.parametrize(("headers", "pause"), [({"retry-after": "7"}, 7), ({"retry-after": "soon"}, None), ({}, None)])
+@pytest.mark.parametrize(
+    ("headers", "pause"),
+    [({"retry-after": "7"}, 7), ({"Retry-After": "1m30s"}, 90), ({"retry-after": "soon"}, None), ({}, None)],
+)
 def test_a_pause_that_a_server_asked_for_is_passed_on(headers: dict[str, str], pause: float | None) -> None:
     def fail(_query: str) -> None:
         raise AnsweredError(429, **headers)
