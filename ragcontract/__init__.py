@@ -17,9 +17,8 @@ if TYPE_CHECKING:
         context_recall_ids,
         context_recall_text,
     )
-    from ragcontract.record.asked import Context, Response
-    from ragcontract.record.failed import CallFailed
-    from ragcontract.record.python_call import record_run
+    from ragcontract.record.interface import CallFailed, Context, Response
+    from ragcontract.record.record_run import record_run
     from ragcontract.record.recording import Recording
     from ragcontract.reports.api_report import ContractBroken, Report
     from ragcontract.runs.writer import RunWriter
@@ -47,15 +46,15 @@ __all__ = [
 
 _HOMES = {
     "__version__": "ragcontract.core.version",
-    "CallFailed": "ragcontract.record.failed",
-    "Context": "ragcontract.record.asked",
+    "CallFailed": "ragcontract.record.interface",
+    "Context": "ragcontract.record.interface",
     "ContractBroken": "ragcontract.reports.api_report",
     "GoldenQuery": "ragcontract.core.golden",
     "InputError": "ragcontract.core.errors",
     "OutputError": "ragcontract.core.errors",
     "Recording": "ragcontract.record.recording",
     "Report": "ragcontract.reports.api_report",
-    "Response": "ragcontract.record.asked",
+    "Response": "ragcontract.record.interface",
     "RunWriter": "ragcontract.runs.writer",
     "acontext_recall_ids": "ragcontract.recall_functions",
     "acontext_recall_text": "ragcontract.recall_functions",
@@ -64,7 +63,7 @@ _HOMES = {
     "context_recall_text": "ragcontract.recall_functions",
     "load_golden": "ragcontract.api",
     "load_run": "ragcontract.api",
-    "record_run": "ragcontract.record.python_call",
+    "record_run": "ragcontract.record.record_run",
 }
 
 

@@ -18,7 +18,7 @@ import yaml
 from ragcontract.cli.commands.init import template
 from ragcontract.cli.main import COMMANDS, cli
 from ragcontract.files.schema import describe
-from ragcontract.record.returned import FORMS
+from ragcontract.record.returned.response_forms import FORMS
 from ragcontract.schemas import schema_of
 from scripts import answers_page
 from scripts.components import components

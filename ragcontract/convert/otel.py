@@ -17,9 +17,8 @@ from ragcontract.core.text import shorten
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector
 from ragcontract.files.schema import shown
-from ragcontract.record.asked import Response
-from ragcontract.record.document_ids import DocumentIds
-from ragcontract.record.failed import CallFailed
+from ragcontract.record.interface import CallFailed, Response
+from ragcontract.record.returned.document_ids import DocumentIds
 from ragcontract.record.traces.retrievals import Reading
 from ragcontract.record.traces.spans import Span, SpanError
 from ragcontract.record.traces.trace_files import read_spans

@@ -13,17 +13,17 @@ from ragcontract.core.text import shorten
 from ragcontract.core.version import __version__
 from ragcontract.files.patterns import existing_files
 from ragcontract.http.secrets import NO_SECRETS, Secrets
-from ragcontract.record import journal as journals
+from ragcontract.record.git_commit import commit_of
 from ragcontract.record.golden_questions import Questions, read_questions
-from ragcontract.record.repository import commit_of
+from ragcontract.record.interface import System
+from ragcontract.record.loop import journal as journals
+from ragcontract.record.loop.event_counts import Counts, Failed
+from ragcontract.record.loop.recording_session import Session, lacking, problems_of
+from ragcontract.record.loop.stopping import Stop
+from ragcontract.record.record_settings import RecordSettings
 from ragcontract.record.run_rows import Rows, refuse_output, usable_versions, with_versions, write_run
-from ragcontract.record.stopping import Stop
-from ragcontract.record.system import System
-from ragcontract.record.taking import Session, lacking, problems_of
-from ragcontract.record.tally import Failed, Tally
 from ragcontract.record.target import Target
-from ragcontract.record.wanted import Wanted
-from ragcontract.record.watching import Start, Watch
+from ragcontract.record.watching.recording_events import Start, Watch
 
 
 class Recording(Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class _Known(Struct, frozen=True, kw_only=True):
 
 
 def record(
-    wanted: Wanted,
+    settings: RecordSettings,
     target: Target,
     *,
     stop: Stop | None = None,
@@ -63,53 +63,53 @@ def record(
     failed, or if the target cannot be used, and KeyboardInterrupt if somebody asked to stop. Those who watch hear of
     the end while the system can still say what it knows.
     """
-    questions, commit = _begun(wanted)
-    journal = journals.opened(wanted.journal) if wanted.journal else journals.temporary()
+    questions, commit = _begun(settings)
+    journal = journals.opened(settings.journal) if settings.journal else journals.temporary()
     rows = None
     try:
-        header = wanted.header(target, commit)
-        journal.start(header, questions, fresh=wanted.fresh, partial=wanted.partial)
-        total = len(questions.chosen) * wanted.repeats
-        encoder = Rows(wanted.out, secrets)
-        session = Session(journal, encoder, on_failure=wanted.on_failure, total=total, watch=watch, secrets=secrets)
+        header = settings.header(target, commit)
+        journal.start(header, questions, fresh=settings.fresh, partial=settings.partial)
+        total = len(questions.chosen) * settings.repeats
+        encoder = Rows(settings.out, secrets)
+        session = Session(journal, encoder, on_failure=settings.on_failure, total=total, watch=watch, secrets=secrets)
         watch(Start(target=target.name, total=total, kept=journal.kept))
         try:
-            known = _asked(wanted, target.system, session, stop or Stop())
+            known = _asked(settings, target.system, session, stop or Stop())
             said = secrets.redacted(dict(_given(known.versions)))
             versions, strange = usable_versions({"retriever_version": commit, **said})
             error = known.error
             try:
-                rows = None if error else _written(wanted, session, journal, versions)
+                rows = None if error else _written(settings, session, journal, versions)
             except RagContractError as raised:
                 error = raised
-            session.note(session.tally.end(written=rows is not None))
+            session.note(session.counts.end(written=rows is not None))
         finally:
             trouble = _released(target.system)
         return Recording(
             rows=rows,
             error=error,
-            failures=tuple(session.tally.failed),
+            failures=tuple(session.counts.failed),
             warnings=(
                 *secrets.redacted([*known.warnings, *strange, *trouble]),
-                *(_left_out(session.tally, questions) if rows is not None else ()),
+                *(_left_out(session.counts, questions) if rows is not None else ()),
             ),
-            details=_details(wanted, target, commit, session.tally)
-            | {"versions": {**versions, **wanted.versions}, **secrets.redacted(dict(known.facts))},
+            details=_details(settings, target, commit, session.counts)
+            | {"versions": {**versions, **settings.versions}, **secrets.redacted(dict(known.facts))},
         )
     finally:
         journal.close(remove=rows is not None)
 
 
-def _begun(wanted: Wanted) -> tuple[Questions, str | None]:
+def _begun(settings: RecordSettings) -> tuple[Questions, str | None]:
     """Return the questions and the commit; raises InputError or OutputError if nothing can come of a recording."""
-    questions = read_questions(wanted.golden, wanted.selection)
-    if wanted.out is not None:
-        refuse_output(wanted.out, existing_files(wanted.golden)[0])
-    commit = commit_of(wanted.folder, () if wanted.out is None else (wanted.out,))
+    questions = read_questions(settings.golden, settings.selection)
+    if settings.out is not None:
+        refuse_output(settings.out, existing_files(settings.golden)[0])
+    commit = commit_of(settings.folder, () if settings.out is None else (settings.out,))
     return questions, None if commit is None else str(commit)
 
 
-def _asked(wanted: Wanted, system: System, session: Session, stop: Stop) -> _Known:
+def _asked(settings: RecordSettings, system: System, session: Session, stop: Stop) -> _Known:
     """Ask what is lacking."""
     error: BaseException | None = None
     try:
@@ -118,7 +118,7 @@ def _asked(wanted: Wanted, system: System, session: Session, stop: Stop) -> _Kno
         with suppress(Exception, SystemExit):  # users' code, which may not know them before it was asked
             versions = usable_versions(_given(system.versions()))[0]
         session.prepared(versions)
-        session.run(system, wanted.manner, wanted.warmup, stop)
+        session.run(system, settings.calls, settings.warmup, stop)
     except (RagContractError, KeyboardInterrupt) as raised:
         error = raised
     except SystemExit as raised:
@@ -144,42 +144,42 @@ def _given(versions: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _written(
-    wanted: Wanted, session: Session, journal: journals.Journal, found: Mapping[str, str]
+    settings: RecordSettings, session: Session, journal: journals.Journal, found: Mapping[str, str]
 ) -> str | Mapping[str, Mapping[str, Any]]:
     """Write the run, or return it; raises InputError if questions failed that may not be left out."""
-    tally = session.tally
-    failed = tally.failures.total()
-    if failed and (wanted.on_failure == "stop" or failed == tally.total):
-        raise InputError(problems_of(tally, None if wanted.journal is None else str(wanted.journal)))
-    if wanted.out is None:
-        return {row.pop("query_id"): with_versions(row, found, wanted.versions) for row in journal.rows()}
-    write_run(wanted.out, journal.rows(), found=found, chosen=wanted.versions, repeats=wanted.repeats > 1)
-    return wanted.out
+    counts = session.counts
+    failed = counts.failures.total()
+    if failed and (settings.on_failure == "stop" or failed == counts.total):
+        raise InputError(problems_of(counts, None if settings.journal is None else str(settings.journal)))
+    if settings.out is None:
+        return {row.pop("query_id"): with_versions(row, found, settings.versions) for row in journal.rows()}
+    write_run(settings.out, journal.rows(), found=found, chosen=settings.versions, repeats=settings.repeats > 1)
+    return settings.out
 
 
-def _left_out(tally: Tally, questions: Questions) -> Iterator[str]:
+def _left_out(counts: Counts, questions: Questions) -> Iterator[str]:
     """Yield warnings about what is not in the run."""
-    yield from lacking(tally)
+    yield from lacking(counts)
     if questions.are_a_part:
         part = f"{len(questions.chosen):,} of {count(questions.of, 'golden query')}"
         yield f"the run has only {part}; `check` refuses it as incomplete, unless --tag names the same part"
 
 
-def _details(wanted: Wanted, target: Target, commit: str | None, tally: Tally) -> dict[str, Any]:
+def _details(settings: RecordSettings, target: Target, commit: str | None, counts: Counts) -> dict[str, Any]:
     return {
         "tool": __version__,
         "target": target.name,
         "target_sha256": target.sha256,
         "git": commit,
-        "top": wanted.manner.top,
-        "concurrency": wanted.manner.concurrency,
-        "repeats": wanted.repeats,
-        "wanted": tally.total,
-        "kept": tally.kept,
-        "done": tally.done,
-        "retried": tally.retried,
-        "answered_after_retries": tally.again,
-        "failures": dict(tally.failures),
+        "top": settings.calls.top,
+        "concurrency": settings.calls.concurrency,
+        "repeats": settings.repeats,
+        "wanted": counts.total,
+        "kept": counts.kept,
+        "done": counts.done,
+        "retried": counts.retried,
+        "answered_after_retries": counts.again,
+        "failures": dict(counts.failures),
     }
 
 
@@ -192,15 +192,15 @@ class Plan(Struct, frozen=True, kw_only=True):
     kept: int
 
 
-def planned(wanted: Wanted, target: Target) -> Plan:
+def planned(settings: RecordSettings, target: Target) -> Plan:
     """Return what would be asked; raises what :func:`record` raises before anything is. Writes nothing."""
-    questions, commit = _begun(wanted)
+    questions, commit = _begun(settings)
     kept = 0
-    if wanted.journal and wanted.journal.exists() and not wanted.fresh:
-        header = wanted.header(target, commit)
-        journal = journals.to_read(wanted.journal).read(header, questions, partial=wanted.partial)
+    if settings.journal and settings.journal.exists() and not settings.fresh:
+        header = settings.header(target, commit)
+        journal = journals.to_read(settings.journal).read(header, questions, partial=settings.partial)
         kept = journal.kept
         journal.close()
     return Plan(
-        questions=len(questions.chosen), of=questions.of, answers=len(questions.chosen) * wanted.repeats, kept=kept
+        questions=len(questions.chosen), of=questions.of, answers=len(questions.chosen) * settings.repeats, kept=kept
     )

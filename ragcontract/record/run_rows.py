@@ -15,8 +15,7 @@ from ragcontract.core.text import shorten
 from ragcontract.files.rows import is_parquet, needs_pyarrow
 from ragcontract.files.writing import check_outputs
 from ragcontract.http.secrets import Secrets
-from ragcontract.record.asked import Response
-from ragcontract.record.failed import CallFailed
+from ragcontract.record.interface import CallFailed, Response
 from ragcontract.runs.encoder import RowEncoder
 from ragcontract.runs.writer import RunWriter
 

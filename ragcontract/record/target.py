@@ -12,13 +12,12 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters import python_code
-from ragcontract.record.asked import Context, Response
-from ragcontract.record.repository import refuse_changed_by_others
-from ragcontract.record.system import Surroundings, System
+from ragcontract.record.adapters.python import python_code
+from ragcontract.record.adapters.user_code import source_of
+from ragcontract.record.git_commit import refuse_changed_by_others
+from ragcontract.record.interface import Context, Response, Surroundings, System
 from ragcontract.record.target_file import TargetFile, read_target_file
-from ragcontract.record.targets import AROUND, KINDS, Modules, around, kind
-from ragcontract.record.user_code import source_of
+from ragcontract.record.target_registry import AROUND, KINDS, Modules, around, kind
 
 YAML = (".yml", ".yaml")
 

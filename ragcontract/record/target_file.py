@@ -15,7 +15,7 @@ from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
 from ragcontract.files.schema import Mismatch, json_schema, mismatches
 from ragcontract.http.secrets import Secrets
-from ragcontract.record.targets import AROUND, KINDS, Modules, around, kind
+from ragcontract.record.target_registry import AROUND, KINDS, Modules, around, kind
 
 Keys = tuple[str | int, ...]
 _Version = Annotated[str, Meta(min_length=1, max_length=bounds.ID, title="text that is not empty; quote numbers")]

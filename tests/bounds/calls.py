@@ -6,12 +6,11 @@ import pytest
 
 from ragcontract.github.failure import GitHubError
 from ragcontract.http.sending import Call
-from ragcontract.record.answer_mapping import AnswerMapping, Fields
-from ragcontract.record.document_ids import DocumentIds
-from ragcontract.record.failed import CallFailed
-from ragcontract.record.models import resolve
-from ragcontract.record.service import Service, keys_in
-from ragcontract.record.system import Surroundings
+from ragcontract.record.adapters.http.answer_mapping import AnswerMapping, Fields
+from ragcontract.record.adapters.http.service_client import ServiceClient, keys_in
+from ragcontract.record.chat.model_choice import resolve
+from ragcontract.record.interface import CallFailed, Surroundings
+from ragcontract.record.returned.document_ids import DocumentIds
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.github.standin import Fault
 from tests.github.test_http import Calls
@@ -22,7 +21,7 @@ from tests.http.service import Reply
 def called(*replies: Reply) -> Any:
     """Return what a service answers, or the failure of the call."""
     with stand_in.Service(*replies) as there:
-        service = Service(there.url, trust_env="auto", surroundings=Surroundings())
+        service = ServiceClient(there.url, trust_env="auto", surroundings=Surroundings())
         try:
             return service.json(Call(method="GET", url=there.url), 20)[0]
         except CallFailed as failure:

@@ -13,18 +13,16 @@ from typing import Any
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.python_code import of_object
-from ragcontract.record.asked import Response
-from ragcontract.record.details import Details
-from ragcontract.record.event_loop import EventLoop
-from ragcontract.record.event_stream import EventStream
-from ragcontract.record.failed import CallFailed
-from ragcontract.record.repository import commit_of
-from ragcontract.record.system import Surroundings, System
-from ragcontract.record.user_code import described
-from ragcontract.record.watching import Case as Asked
-from ragcontract.record.watching import Failure
-from ragcontract.record.wire import response_in
+from ragcontract.record.adapters.command.line_protocol import response_in
+from ragcontract.record.adapters.event_loop import EventLoop
+from ragcontract.record.adapters.python.python_code import of_object
+from ragcontract.record.adapters.user_code import described
+from ragcontract.record.git_commit import commit_of
+from ragcontract.record.interface import CallFailed, Response, Surroundings, System
+from ragcontract.record.watching.details import Details
+from ragcontract.record.watching.recording_events import Case as Asked
+from ragcontract.record.watching.recording_events import Failure
+from ragcontract.record.watching.stream_out import EventStream
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.record.systems import asked, context, doc_ids, target_of
 

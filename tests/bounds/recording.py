@@ -7,17 +7,17 @@ from ragcontract import CallFailed, Context, Response
 from ragcontract.core import bounds
 from ragcontract.http.pauses import backoff
 from ragcontract.http.secrets import wrong_names
-from ragcontract.record.given import Given, rate_of
-from ragcontract.record.pace import FIRST_BACKOFF, Pace
-from ragcontract.record.tally import Tally
-from ragcontract.record.watching import Case as Done
+from ragcontract.record.loop.event_counts import Counts
+from ragcontract.record.loop.rate_limiter import FIRST_BACKOFF, RateLimiter
+from ragcontract.record.record_options import RecordOptions, rate_of
+from ragcontract.record.watching.recording_events import Case as Done
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.record.workplace import Toy, Workplace, finds
 
 
 def fits(**options: object) -> bool:
     """Return whether options are accepted."""
-    return not Given(golden=["golden.jsonl"], **options).wrong({})  # type: ignore[arg-type]
+    return not RecordOptions(golden=["golden.jsonl"], **options).wrong({})  # type: ignore[arg-type]
 
 
 def seconds(_: Lab, size: float) -> bool:
@@ -38,7 +38,7 @@ def before_another_attempt(_: Lab, size: float) -> bool:
 
 
 def a_pause(_: Lab, size: float) -> bool:
-    pace = Pace()
+    pace = RateLimiter()
     pace.pause(size, 0)
     return pace.next == size
 
@@ -67,7 +67,7 @@ def what_is_under_way(lab: Lab, size: float) -> bool:
 
 
 def recent(_: Lab, size: int) -> bool:
-    tally = Tally(total=size, kept=0, now=0)
+    tally = Counts(total=size, kept=0, now=0)
     for ms in range(size):
         tally.count(Done(query_id="q", repeat=1, attempts=1, ms=float(ms), response=finds()))
     return len(tally.recent) == size

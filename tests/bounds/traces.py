@@ -10,8 +10,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.files.opening import no_progress
 from ragcontract.files.problems import Collector
-from ragcontract.record.failed import CallFailed
-from ragcontract.record.system import Surroundings
+from ragcontract.record.interface import CallFailed, Surroundings
 from ragcontract.record.traces.receiving import Options, around
 from ragcontract.record.traces.span_receiver import Receiver
 from ragcontract.record.traces.span_store import SpanStore

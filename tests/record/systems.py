@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ragcontract.record.asked import Context, Response
-from ragcontract.record.system import Surroundings, System
+from ragcontract.record.interface import Context, Response, Surroundings, System
 from ragcontract.record.target import Target, read_target
 
 

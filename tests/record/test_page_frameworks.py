@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import yaml
 
-from ragcontract.record.targets import kind
+from ragcontract.record.target_registry import kind
 from scripts.docs import block
 from tests.runner import ROOT
 

@@ -8,10 +8,9 @@ import pytest
 
 from ragcontract.http.secrets import Secrets
 from ragcontract.http.sending import UNSENT
-from ragcontract.record.asked import Response
-from ragcontract.record.service import AGAIN
-from ragcontract.record.system import System
-from ragcontract.record.templates import METADATA, PLACEHOLDERS
+from ragcontract.record.adapters.http.service_client import AGAIN
+from ragcontract.record.adapters.http.templates import METADATA, PLACEHOLDERS
+from ragcontract.record.interface import Response, System
 from scripts.docs import block
 from tests.http.service import Reply, Service
 from tests.record.systems import asked, doc_ids, target_of

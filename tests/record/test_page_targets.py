@@ -10,10 +10,10 @@ import msgspec
 import pytest
 import yaml
 
-from ragcontract.record.asked import Response
-from ragcontract.record.event_stream import EventStream
-from ragcontract.record.progress_shown import line_of
-from ragcontract.record.watching import Case, Progress
+from ragcontract.record.interface import Response
+from ragcontract.record.watching.progress import line_of
+from ragcontract.record.watching.recording_events import Case, Progress
+from ragcontract.record.watching.stream_out import EventStream
 from scripts.docs import block
 from tests.process import rag_contract, shell
 from tests.record.systems import asked, doc_ids, target_of

@@ -8,9 +8,9 @@ import pytest
 
 from ragcontract import CallFailed, Context, InputError, OutputError, Response, check
 from ragcontract.record.golden_questions import Selection
+from ragcontract.record.loop.stopping import Stop
 from ragcontract.record.recording import Recording
-from ragcontract.record.stopping import Stop
-from ragcontract.record.watching import Case, End, Retry, Start
+from ragcontract.record.watching.recording_events import Case, End, Retry, Start
 from tests.builders import golden
 from tests.process import files_in
 from tests.record.workplace import Toy, Workplace, always, finds

@@ -10,10 +10,10 @@ import pytest
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.http.secrets import Secrets
-from ragcontract.record.adapters.command import Each, Serve
-from ragcontract.record.adapters.python_code import PythonCode
-from ragcontract.record.isolated import IsolatedCode
-from ragcontract.record.targets import KINDS
+from ragcontract.record.adapters.command.command import Each, Serve
+from ragcontract.record.adapters.python.isolated import IsolatedCode
+from ragcontract.record.adapters.python.python_code import PythonCode
+from ragcontract.record.target_registry import KINDS
 from tests.process import spawn
 from tests.record.systems import asked, doc_ids, target_of
 from tests.runner import ROOT
@@ -99,7 +99,7 @@ def test_versions_of_a_file_are_above_those_of_the_system(tmp_path: Path) -> Non
 
 
 def test_a_kind_is_a_module_and_a_line(tmp_path: Path) -> None:
-    from ragcontract.record.system import Surroundings
+    from ragcontract.record.interface import Surroundings
     from ragcontract.record.target import read_target
 
     Path("record.yml").write_text("toy: {says: doc_a}\nlouder: {times: 2}")
@@ -205,7 +205,7 @@ import sys
 sys.modules["jmespath"] = None
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.record.system import Surroundings
+from ragcontract.record.interface import Surroundings
 from ragcontract.record.target import read_target
 assert read_target("search.py:find", Surroundings()).system.ask  # which needs none
 for fails in (

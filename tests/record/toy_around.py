@@ -3,8 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.record.asked import Context, Response
-from ragcontract.record.system import Surroundings, System
+from ragcontract.record.interface import Context, Response, Surroundings, System
 from tests.record.toy_kind import Toy
 
 

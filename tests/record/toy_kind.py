@@ -5,8 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ragcontract.record.asked import Context, Response
-from ragcontract.record.system import Surroundings
+from ragcontract.record.interface import Context, Response, Surroundings
 
 
 class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

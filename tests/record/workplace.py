@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragcontract.record.asked import Context, Response
-from ragcontract.record.loop import Manner
+from ragcontract.record.interface import Context, Response
+from ragcontract.record.loop.loop import CallSettings
+from ragcontract.record.loop.stopping import Stop
+from ragcontract.record.record_settings import RecordSettings
 from ragcontract.record.recording import Recording, record
-from ragcontract.record.stopping import Stop
 from ragcontract.record.target import Target
-from ragcontract.record.wanted import Wanted
-from ragcontract.record.watching import Event
+from ragcontract.record.watching.recording_events import Event
 from tests.builders import Row, golden, write_jsonl
 
 Answer = Callable[[str, Context], Response]
@@ -93,7 +93,7 @@ class Workplace:
         how = {"top": 10, "concurrency": toy.concurrency, "seconds": 30.0, **(manner or {})}
         asked = {"golden": [str(self.folder / "golden.jsonl")], "out": str(self.out), "folder": self.folder, **wanted}
         return record(
-            Wanted(manner=Manner(**how), **asked),
+            RecordSettings(calls=CallSettings(**how), **asked),
             Target(name=name, sha256=sha256, system=toy),
             stop=self.stop,
             watch=self.events.append,

@@ -20,14 +20,14 @@ from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs
-from ragcontract.record.event_stream import Format
-from ragcontract.record.exceptions import blanked
-from ragcontract.record.given import TOP, Given, wrong_numbers
+from ragcontract.record.adapters.user_exceptions import redacting
+from ragcontract.record.loop.stopping import Stop
+from ragcontract.record.record_options import TOP, RecordOptions, wrong_numbers
+from ragcontract.record.record_settings import OnFailure, RecordSettings
 from ragcontract.record.recording import Plan, Recording, planned, record
-from ragcontract.record.stopping import Stop
 from ragcontract.record.target import Target, read_target
-from ragcontract.record.wanted import OnFailure, Wanted
-from ragcontract.record.watchers import Watched, watchers
+from ragcontract.record.watching.stream_out import Format
+from ragcontract.record.watching.watchers import WatchOptions, watchers
 
 # Options that are named otherwise than in Python; what is wrong with them begins with a name.
 NAMES = {"versions": "set", "secrets": "secret"}
@@ -110,33 +110,33 @@ def command(target: str, *, golden: Sequence[str], config: str | None, **given: 
     asked = _given(given, paths)
     secrets = asked.known(os.environ)
     _check_outputs([given["out"], given["details"], given["stream_out"]], paths)
-    with blanked(secrets):
+    with redacting(secrets):
         found = read_target(target, replace(asked.surroundings(os.environ), say=lambda text: warn([text])))
-    wanted = asked.wanted(found.system)
+    settings = asked.settings(found.system)
     if given["plan"]:
-        _say_plan(planned(wanted, found), wanted, found)
+        _say_plan(planned(settings, found), settings, found)
         return ExitCode.PASS
-    watched = Watched(
+    watched = WatchOptions(
         every=given["progress_every_seconds"],
         stream=given["stream_out"],
         form=given["stream_format"],
         answer_chars=given["stream_answer_chars"],
         details=given["details"],
     )
-    with blanked(secrets), watchers(watched, found, secrets, lambda warning: warn([warning])) as watch:
-        recording = record(wanted, found, stop=Stop(), watch=watch, secrets=secrets)
-    with blanked(secrets):
-        return _finished(recording, wanted)
+    with redacting(secrets), watchers(watched, found, secrets, lambda warning: warn([warning])) as watch:
+        recording = record(settings, found, stop=Stop(), watch=watch, secrets=secrets)
+    with redacting(secrets):
+        return _finished(recording, settings)
 
 
-def _given(given: Mapping[str, Any], paths: InputPaths) -> Given:
+def _given(given: Mapping[str, Any], paths: InputPaths) -> RecordOptions:
     """Return the options; raises InputError with all that is wrong with them."""
-    options = {name: given[name] for name in Given.__struct_fields__ if name in given}
+    options = {name: given[name] for name in RecordOptions.__struct_fields__ if name in given}
     options["top"] = (
         given["top"] if given["top"] is not None else max(TOP, *read_config(paths.config, BUILT_IN).cutoffs)
     )
     versions = dict(pair.split("=", 1) for pair in given["versions"] if "=" in pair)
-    asked = Given(**{**options, "golden": paths.golden, "versions": versions})
+    asked = RecordOptions(**{**options, "golden": paths.golden, "versions": versions})
     wrong = [*asked.wrong(os.environ), *wrong_numbers({name: given[name] for name in SHOWN})]
     problems = [f"--{NAMES.get(name, name.replace('_', '-') + ':')} {problem}" for name, problem in wrong]
     if odd := [pair for pair in given["versions"] if "=" not in pair]:
@@ -153,35 +153,35 @@ def _check_outputs(outputs: Sequence[str | None], paths: InputPaths) -> None:
         raise OutputError(problems)
 
 
-def _say_plan(plan: Plan, wanted: Wanted, target: Target) -> None:
-    manner = wanted.manner
+def _say_plan(plan: Plan, settings: RecordSettings, target: Target) -> None:
+    calls = settings.calls
     part = f" of {plan.of:,}" if plan.questions < plan.of else ""
-    rounds = f" × {wanted.repeats}" if wanted.repeats > 1 else ""
-    kept = f"; {plan.kept:,} are in {wanted.journal}" if plan.kept else ""
-    rate = f", at most {manner.rate:g} a second" if manner.rate else ""
+    rounds = f" × {settings.repeats}" if settings.repeats > 1 else ""
+    kept = f"; {plan.kept:,} are in {settings.journal}" if plan.kept else ""
+    rate = f", at most {calls.rate:g} a second" if calls.rate else ""
     lines = [
         f"target     {target.name}",
         f"questions  {plan.questions:,}{part}{rounds}{kept}",
         f"to ask     {plan.answers - plan.kept:,}",
-        f"calls      {manner.concurrency} at a time{rate}, {manner.seconds:g} s each, {count(manner.retries, 'retry')}",
-        f"results    {manner.top}",
-        f"run        {wanted.out}",
+        f"calls      {calls.concurrency} at a time{rate}, {calls.seconds:g} s each, {count(calls.retries, 'retry')}",
+        f"results    {calls.top}",
+        f"run        {settings.out}",
     ]
     say("".join(f"{visible(line)}\n" for line in lines))
 
 
-def _finished(recording: Recording, wanted: Wanted) -> int:
+def _finished(recording: Recording, settings: RecordSettings) -> int:
     """Say how a recording ended; raises what ended it early."""
     warn(recording.warnings)
     details = recording.details
     answers = details["done"] - sum(details["failures"].values())
     if isinstance(recording.error, KeyboardInterrupt):
-        had = f"{answers:,} of {count(details['wanted'], 'answer')} are in {wanted.journal}"
+        had = f"{answers:,} of {count(details['wanted'], 'answer')} are in {settings.journal}"
         say(f"interrupted: {visible(had)}; the same command asks for the others\n", err=True)
     if recording.error is not None:
         raise recording.error
     retried = details["answered_after_retries"]
     after = f", {retried:,} of them after retries" if retried else ""
-    how = "; check it with --repeats" if wanted.repeats > 1 else ""
-    say(f"recorded {count(answers, 'answer')} in {visible(str(wanted.out))}{after}{how}\n")
+    how = "; check it with --repeats" if settings.repeats > 1 else ""
+    say(f"recorded {count(answers, 'answer')} in {visible(str(settings.out))}{after}{how}\n")
     return ExitCode.PASS

@@ -6,11 +6,10 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from typing import Any, Literal
 
 from ragcontract.core.errors import InputError, RagContractError
-from ragcontract.record.document_ids import DocumentIds
-from ragcontract.record.exceptions import blanked, failed_attempt
-from ragcontract.record.failed import CallFailed
-from ragcontract.record.recognised import named
-from ragcontract.record.system import Surroundings
+from ragcontract.record.adapters.introspection import named
+from ragcontract.record.adapters.user_exceptions import failed_attempt, redacting
+from ragcontract.record.interface import CallFailed, Surroundings
+from ragcontract.record.returned.document_ids import DocumentIds
 
 Retrieved = Literal["first", "last", "concat"]
 
@@ -55,7 +54,7 @@ class FrameworkSystem:
     @contextmanager
     def failures(self) -> Iterator[None]:
         """Turn what the framework raises into a failed attempt."""
-        with blanked(self._secrets):
+        with redacting(self._secrets):
             try:
                 yield
             except (CallFailed, RagContractError):

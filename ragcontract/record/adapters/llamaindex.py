@@ -8,15 +8,13 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from ragcontract.core.errors import InputError
+from ragcontract.record.adapters.event_loop import EventLoop
 from ragcontract.record.adapters.framework import FrameworkSystem, Retrieved, chosen
-from ragcontract.record.asked import Context, Response
-from ragcontract.record.event_loop import EventLoop
-from ragcontract.record.failed import CallFailed
-from ragcontract.record.plain_values import plain
-from ragcontract.record.recognised import bases, named, text_at
-from ragcontract.record.returned_items import is_node, results_of
-from ragcontract.record.system import Surroundings, System
-from ragcontract.record.user_code import imported
+from ragcontract.record.adapters.introspection import bases, named, text_at
+from ragcontract.record.adapters.user_code import imported
+from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
+from ragcontract.record.returned.plain_values import plain
+from ragcontract.record.returned.result_forms import is_node, results_of
 
 RETRIEVER, QUERY_ENGINE = "llama_index.BaseRetriever", "llama_index.BaseQueryEngine"
 CHAT_ENGINE, SIMPLE, AGENT = "llama_index.BaseChatEngine", "llama_index.SimpleChatEngine", "llama_index.BaseAgent"

@@ -15,10 +15,8 @@ from msgspec.structs import replace
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten, visible
-from ragcontract.record.asked import Context, Response
-from ragcontract.record.document_ids import DocumentIds
-from ragcontract.record.failed import CallFailed
-from ragcontract.record.system import Surroundings, System
+from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
+from ragcontract.record.returned.document_ids import DocumentIds
 from ragcontract.record.traces import otlp_protobuf
 from ragcontract.record.traces.retrievals import SEVERAL, Reading, Retrieved, Use
 from ragcontract.record.traces.span_receiver import Receiver

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ragcontract.core.text import shorten, visible
-from ragcontract.record.document_ids import DocumentIds
-from ragcontract.record.failed import CallFailed
+from ragcontract.record.interface import CallFailed
+from ragcontract.record.returned.document_ids import DocumentIds
 from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, listed_at, parsed
 
 KIND, OPERATION = "openinference.span.kind", "gen_ai.operation.name"

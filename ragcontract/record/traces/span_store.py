@@ -7,7 +7,7 @@ from time import monotonic
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.record.failed import CallFailed
+from ragcontract.record.interface import CallFailed
 from ragcontract.record.traces.spans import Span
 
 

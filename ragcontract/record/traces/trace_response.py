@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from ragcontract.core import bounds
-from ragcontract.record.asked import Response
+from ragcontract.record.interface import Response
 from ragcontract.record.traces.retrievals import Reading, kind_of, results_of_spans
 from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, listed_at, parsed, text_at
 

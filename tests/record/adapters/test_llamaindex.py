@@ -9,8 +9,7 @@ from msgspec import UNSET
 
 from ragcontract.core.errors import InputError
 from ragcontract.record.adapters.llamaindex import LlamaIndex, Options, of_object, system
-from ragcontract.record.failed import CallFailed
-from ragcontract.record.system import Surroundings
+from ragcontract.record.interface import CallFailed, Surroundings
 from tests.record.adapters.stand_ins import Node, llama_index, of
 from tests.record.systems import asked, context, doc_ids
 

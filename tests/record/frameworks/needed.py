@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragcontract.record.asked import Context, Response
-from ragcontract.record.system import System
+from ragcontract.record.interface import Context, Response, System
 
 
 def need(package: str) -> None:

@@ -15,10 +15,8 @@ import pytest
 
 from ragcontract.core.errors import InputError
 from ragcontract.http.secrets import Secrets
-from ragcontract.record.adapters.chroma import Options, of_object, system
-from ragcontract.record.asked import Context, Response
-from ragcontract.record.failed import CallFailed
-from ragcontract.record.system import Surroundings
+from ragcontract.record.adapters.chroma.chroma import Options, of_object, system
+from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
 from tests.recipes.apps.toy_corpus import CHUNKS, embed
 from tests.record.frameworks import toy_onnx
 from tests.record.frameworks.needed import asked, need

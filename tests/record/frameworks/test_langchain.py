@@ -7,10 +7,8 @@ import pytest
 from msgspec import UNSET
 
 from ragcontract.core.errors import InputError
-from ragcontract.record.adapters.langchain import Options, of_object, system
-from ragcontract.record.asked import Response
-from ragcontract.record.failed import CallFailed
-from ragcontract.record.system import Surroundings, System
+from ragcontract.record.adapters.langchain.langchain import Options, of_object, system
+from ragcontract.record.interface import CallFailed, Response, Surroundings, System
 from tests.record.frameworks.needed import asked, need
 
 pytestmark = pytest.mark.record
@@ -184,7 +182,7 @@ def test_what_is_not_of_langchain_is_refused() -> None:
 def test_several_questions_at_once_are_kept_apart() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    from ragcontract.record.asked import Context
+    from ragcontract.record.interface import Context
 
     agent = target("agent")
     agent.setup()

@@ -9,9 +9,7 @@ from msgspec import UNSET
 
 from ragcontract.core.errors import InputError
 from ragcontract.record.adapters.llamaindex import Options, of_object, system
-from ragcontract.record.asked import Context
-from ragcontract.record.failed import CallFailed
-from ragcontract.record.system import Surroundings, System
+from ragcontract.record.interface import CallFailed, Context, Surroundings, System
 from tests.record.frameworks.needed import asked, need
 
 pytestmark = pytest.mark.record

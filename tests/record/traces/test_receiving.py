@@ -10,9 +10,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
-from ragcontract.record.asked import Context, Response
-from ragcontract.record.failed import CallFailed
-from ragcontract.record.system import Surroundings
+from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
 from ragcontract.record.traces import otlp_protobuf
 from ragcontract.record.traces.receiving import Options, around
 from ragcontract.record.traces.spans import Span

@@ -3,7 +3,7 @@
 import pytest
 
 from ragcontract.core import bounds
-from ragcontract.record.failed import CallFailed
+from ragcontract.record.interface import CallFailed
 from ragcontract.record.traces.span_store import Arrived, SpanStore
 from tests.record.traces.spans import TRACE, span
 

@@ -1,0 +1,1 @@
+"""Commands as targets: a process for each question, or one that serves all of them."""

@@ -1,0 +1,128 @@
+"""Calls to a recorded service: what its answers mean for the attempt, and for the ones after it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.text import shorten, visible
+from ragcontract.http.pauses import asked_pause
+from ragcontract.http.sending import Answered, Call, Unanswered, send
+from ragcontract.http.sessions import TrustEnv, open_session
+from ragcontract.http.timing import Timing
+from ragcontract.record.interface import CallFailed, Surroundings
+
+# What another attempt may change. Others would get the same answer: a wrong address, a wrong key, a wrong question.
+AGAIN = {"connect_timeout", "unreachable", "proxy_error", "connection_lost"}
+AGAIN_STATUSES = {408, 409, 429}
+KEPT_OPEN = 128
+
+
+def _decoded(answered: Answered) -> Any:
+    return json.loads(answered.content)
+
+
+class ServiceClient:
+    """A service on one host. What it answers is returned without secrets, whatever it echoes."""
+
+    def __init__(
+        self, url: str, *, trust_env: TrustEnv, surroundings: Surroundings, timing: Timing | None = None
+    ) -> None:
+        """Prepare for calls of addresses on the host of ``url``."""
+        self._secrets = surroundings.secrets
+        self._connect_seconds = surroundings.connect_seconds
+        self._timing = timing or Timing()
+        self._session = open_session(url, trust_env=trust_env, at_once=KEPT_OPEN)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def json(self, call: Call, seconds: float, *, decode: Callable[[Answered], Any] = _decoded) -> tuple[Any, Answered]:
+        """Return the decoded JSON of a successful answer, and that answer as it came; raises CallFailed.
+
+        ``decode`` reads an answer that is more than JSON; it raises ValueError for what it cannot read.
+        """
+        answered = self._answered(call, seconds)
+        try:
+            content = self._secrets.redacted(decode(answered))
+        except (ValueError, RecursionError):
+            content = None
+            if 200 <= answered.status < 300:  # noqa: PLR2004
+                kind = answered.headers.get("content-type") or "nothing"
+                message = f"{shown(call.url)} answered {answered.status}, but not with JSON: {self._short(kind)}"
+                raise CallFailed("not_json", message, detail=self.detail(answered)) from None
+        if not 200 <= answered.status < 300:  # noqa: PLR2004
+            raise self._refused(call, answered, content)
+        return content, answered
+
+    def detail(self, answered: Answered) -> dict[str, Any]:
+        """Return what the details of a failure say of an answer."""
+        text = answered.content[: 4 * bounds.SERVICE_SNIPPET].decode(errors="replace")
+        return {
+            "status_code": answered.status,
+            "content_type": self._secrets.redacted(answered.headers.get("content-type")),
+            "response_snippet": shorten(self._secrets.redacted(text), bounds.SERVICE_SNIPPET),
+        }
+
+    def _answered(self, call: Call, seconds: float) -> Answered:
+        if seconds <= 0:
+            raise CallFailed("read_timeout", f"{shown(call.url)}: the time of the attempt was over before this call")
+        try:
+            return send(
+                self._session,
+                call,
+                seconds=seconds,
+                connect_seconds=self._connect_seconds,
+                redirects=bounds.SERVICE_REDIRECTS,
+            )
+        except Unanswered as error:
+            more = "; --timeout allows more" if error.kind == "read_timeout" else ""
+            raise CallFailed(error.kind, f"{shown(call.url)}: {error}{more}", again=error.kind in AGAIN) from None
+        except OSError as error:
+            raise InputError(
+                [f"{shown(call.url)}: cannot be called from this machine: {visible(str(error))}"]
+            ) from error
+
+    def _refused(self, call: Call, answered: Answered, content: Any) -> CallFailed:
+        status = answered.status
+        again = status in AGAIN_STATUSES or 500 <= status < 600  # noqa: PLR2004
+        pause = asked_pause(answered.headers, self._timing.now()) if again else None
+        reason = _reason_in(content) or answered.reason or "no reason given"
+        return CallFailed(
+            "http_error",
+            f"{shown(call.url)} answered {status}: {self._short(reason)}",
+            again=again,
+            pause=pause,
+            detail=self.detail(answered),
+        )
+
+    def _short(self, text: str) -> str:
+        return shorten(visible(self._secrets.redacted(text)), bounds.SERVICE_REASON)
+
+
+def shown(url: str) -> str:
+    """Return an address for messages: without credentials and without what follows a question mark."""
+    parts = urlsplit(url)
+    return visible(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
+
+
+def keys_in(content: Any) -> str:
+    """Return the keys of decoded JSON for a message, or what else it is."""
+    if not isinstance(content, dict):
+        return f"no keys, because it is {'a list' if isinstance(content, list) else 'not an object'}"
+    names = [shorten(visible(name), bounds.NAME) for name in sorted(content)[: bounds.SERVICE_NAMES]]
+    return ", ".join(names) or "no keys"
+
+
+def _reason_in(content: Any) -> str:
+    """Return the reason in the content of a failure, in the forms that are common; empty if there is none."""
+    for name in ("error", "message", "detail", "error_description", "title"):
+        found = content.get(name) if isinstance(content, dict) else None
+        if isinstance(found, dict):
+            found = _reason_in(found)
+        if isinstance(found, str) and found:
+            return found
+    return ""

@@ -1,0 +1,1 @@
+"""Objects of LangChain and LangGraph as targets."""

@@ -1,0 +1,1 @@
+"""A model that answers from what any target retrieved."""

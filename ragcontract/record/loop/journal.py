@@ -1,0 +1,289 @@
+"""The journal of a recording: every question that is done, as soon as it is, so that nothing is asked twice.
+
+It lies beside the run as ``.<run>.journal``: JSON lines, of which the first says what is recorded. Memory holds where
+each row is, not the rows.
+"""
+
+import os
+import tempfile
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Self
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten
+from ragcontract.record.golden_questions import Question, Questions
+from ragcontract.record.watching.recording_events import Failure
+
+VERSION = 1
+PREPARED = b'{"versions":'
+ABSENT = -1  # the offset of a row that there is not
+WHAT = {"git": "the commit", "tool": "rag-contract", "doc_id": "--doc-id"}
+
+
+class Header(Struct, frozen=True, kw_only=True):
+    """What is recorded; rows of a journal that differs in any of it would not belong together."""
+
+    target: str
+    target_sha256: str
+    git: str | None
+    top: int
+    repeats: int
+    tool: str
+    doc_id: str | None = None
+    journal: int = VERSION
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """The versions that a system names before it is asked: another index behind the same target is another system."""
+
+    versions: dict[str, str]
+
+
+class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A question that is done: the row of the run, without versions, or the failure of the last attempt.
+
+    ``partial`` says that the row has the retrieval of a question whose answer failed.
+    """
+
+    query_id: str
+    question_sha: str
+    repeat: int
+    attempts: int
+    ms: float
+    row: Raw | UnsetType = UNSET
+    failure: Failure | None = None
+    partial: bool = False
+
+
+class Journal:
+    """Keeps rows on disk, and finds them again in the order of the questions; close it at the end."""
+
+    def __init__(self, file: IO[bytes], path: Path | None, *, read_only: bool = False) -> None:
+        """Use an open file, which is empty or the journal at ``path``; :func:`opened` and others do."""
+        self._file = file
+        self._path = path
+        self._read_only = read_only
+        self._end = 0
+        self._unsynced = False
+        self._offsets = array("q")
+        self._numbers: dict[str, int] = {}
+        self._questions: Sequence[Question] = ()
+        self._repeats = 1
+        self._partial = False
+        self._rows = self._others = 0
+        self._versions: dict[str, str] | None = None
+        self.kept = 0
+
+    def start(self, header: Header, questions: Questions, *, fresh: bool = False, partial: bool = False) -> Self:
+        """Go on with the rows of an earlier recording, as :meth:`read`; with ``fresh``, throw away what is there."""
+        if fresh:
+            self._file.truncate(0)
+        self.read(header, questions, partial=partial)
+        self._file.truncate(self._end)
+        if not self._end:
+            self._append(msgspec.json.encode(header) + b"\n")
+        return self
+
+    def read(self, header: Header, questions: Questions, *, partial: bool = False) -> Self:
+        """Find the rows of these questions; raises InputError if what was recorded is not what the header says.
+
+        So it does if a part of the questions is wanted and there are rows of others.
+
+        Lines that were only written in part are not read: their questions are asked again, and so are those that
+        failed or have changed; those with a ``partial`` row, too, unless such rows are wanted.
+        """
+        self._partial = partial
+        self._questions, self._repeats = questions.chosen, header.repeats
+        self._numbers = {question.id: number for number, question in enumerate(self._questions)}
+        self._offsets = array("q", [ABSENT]) * (len(self._questions) * header.repeats)
+        first = self._file.readline(bounds.LINE)
+        if first.endswith(b"\n"):
+            self._end = len(first)
+            self._load()
+            if self._rows:
+                self._compare(header, first)
+                if questions.are_a_part:
+                    self._refuse_others()
+            else:  # nothing to lose
+                self._end, self._versions = 0, None
+        self.kept = sum(offset != ABSENT for offset in self._offsets)
+        return self
+
+    def _compare(self, header: Header, line: bytes) -> None:
+        try:
+            found = msgspec.json.decode(line, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeError):
+            found = {}
+        if found.get("journal") != VERSION:
+            problem = "is not a journal that this version of rag-contract can go on with; throw it away with --fresh"
+            raise InputError([f"{self._path}: {problem}"])
+        self._refuse_other(found, msgspec.structs.asdict(header))
+
+    def _refuse_other(self, found: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        differs = [
+            _difference(name, found.get(name), now.get(name))
+            for name in {**now, **found}
+            if found.get(name) != now.get(name)
+            and not (name == "target_sha256" and found.get("target") != now.get("target"))
+        ]
+        if differs:
+            has = f"has {count(self._rows, 'answer')} of a recording that did not end, but {', '.join(differs)}"
+            raise InputError([f"{self._path}: {has}; undo that to go on, or throw them away with --fresh"])
+
+    def prepared(self, versions: Mapping[str, str]) -> None:
+        """Note what a system says of itself before it is asked; raises InputError if it said something else before."""
+        if self._versions is not None:
+            self._refuse_other(self._versions, versions)
+        else:
+            self._versions = dict(versions)
+            self._append(msgspec.json.encode(Prepared(versions=self._versions)) + b"\n")
+
+    def _refuse_others(self) -> None:
+        """Raise InputError if there are rows of other questions: once a part is written, its journal is deleted."""
+        if self._others:
+            has = f"has {count(self._others, 'answer')} to other questions, of a recording that did not end"
+            way = "end that first, give this part another --out, or throw them away with --fresh"
+            raise InputError([f"{self._path}: {has}; {way}"])
+
+    def _load(self) -> None:
+        decode = msgspec.json.Decoder(Entry).decode
+        while (line := self._file.readline(2 * bounds.LINE)).endswith(b"\n"):
+            offset, self._end = self._end, self._end + len(line)
+            if self._versions is None and line.startswith(PREPARED):
+                with suppress(msgspec.DecodeError, UnicodeError):
+                    self._versions = msgspec.json.decode(line, type=Prepared).versions
+                continue
+            try:
+                entry = decode(line)
+            except (msgspec.DecodeError, UnicodeError):  # a disk that lost its power
+                continue
+            self._rows += entry.row is not UNSET
+            number = self._numbers.get(entry.query_id)
+            if number is None or not 1 <= entry.repeat <= self._repeats:
+                self._others += entry.row is not UNSET
+                continue
+            wanted = entry.row is not UNSET and (self._partial or not entry.partial)
+            current = wanted and entry.question_sha == self._questions[number].digest
+            self._offsets[self._at(number, entry.repeat)] = offset if current else ABSENT
+
+    def _at(self, number: int, repeat: int) -> int:
+        return number * self._repeats + repeat - 1
+
+    def lacking(self) -> Iterator[tuple[Question, int]]:
+        """Yield what is still to ask, each with its repeat: all questions once, then all of them again."""
+        for repeat in range(1, self._repeats + 1):
+            for number, question in enumerate(self._questions):
+                if self._offsets[self._at(number, repeat)] == ABSENT:
+                    yield question, repeat
+
+    def add(self, entry: Entry) -> None:
+        """Write a line; raises OutputError if that fails."""
+        offset = self._end
+        self._append(msgspec.json.encode(entry) + b"\n")
+        if entry.row is not UNSET:
+            self._rows += 1
+            self._offsets[self._at(self._numbers[entry.query_id], entry.repeat)] = offset
+
+    def _append(self, line: bytes) -> None:
+        try:
+            self._file.seek(self._end)
+            self._file.write(line)
+            self._file.flush()
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._end += len(line)
+        self._unsynced = True
+
+    def sync(self) -> None:
+        """See to it that what is written survives a machine that stops."""
+        if self._unsynced and self._path is not None:
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise self._unwritable(error) from error
+        self._unsynced = False
+
+    def _unwritable(self, error: OSError) -> OutputError:
+        return OutputError([f"{self._path}: cannot be written ({error.strerror or error})"])
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows in the order of the questions, the repeats of each together; those that failed are absent."""
+        decode = msgspec.json.Decoder(Entry).decode
+        for offset in self._offsets:
+            if offset != ABSENT:
+                self._file.seek(offset)
+                row: dict[str, Any] = msgspec.json.decode(decode(self._file.readline()).row or b"{}")
+                yield row
+
+    def close(self, *, remove: bool = False) -> None:
+        """Close the file, and delete it if the run is written, or if it has no row."""
+        with suppress(OSError, OutputError):  # what could not be written was reported when it was
+            self.sync()
+            if (remove or not self._rows) and self._path is not None and not self._read_only:
+                self._path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._file.close()
+
+
+def path_beside(out: Path) -> Path:
+    """Return where the journal of a run is."""
+    return out.with_name(f".{out.name}.journal")
+
+
+def opened(path: Path) -> Journal:
+    """Open or create a journal that no other recording has open; raises InputError or OutputError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+            if not _locked(file):
+                file.close()
+                raise InputError([f"{path}: another recording writes it; wait for its end, or give another --out"])
+            if path.exists() and path.stat().st_ino == os.fstat(file.fileno()).st_ino:
+                return Journal(file, path)
+            file.close()  # the other recording ended in the meantime, and deleted it
+    except OSError as error:
+        raise OutputError([f"{path}: cannot be written ({error.strerror or error})"]) from error
+
+
+def to_read(path: Path) -> Journal:
+    """Return a journal to look at, which may be written by another recording; raises InputError if it cannot be."""
+    try:
+        return Journal(path.open("rb"), path, read_only=True)
+    except OSError as error:
+        raise InputError([f"{path}: cannot be read ({error.strerror or error})"]) from error
+
+
+def temporary() -> Journal:
+    """Return a journal that is gone when it is closed, for a run that is not written."""
+    return Journal(tempfile.TemporaryFile(), None)
+
+
+def _locked(file: IO[bytes]) -> bool:
+    try:
+        from fcntl import LOCK_EX, LOCK_NB, flock
+    except ImportError:  # Windows
+        return True
+    try:
+        flock(file, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _difference(name: str, then: object, now: object) -> str:
+    if name == "target_sha256":  # digests say nothing to anybody
+        return "the content of the target has changed"
+    return f"{WHAT.get(name, name)} was {_shown(then)} and is {_shown(now)}"
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else repr(shorten(str(value), bounds.NAME))

@@ -1,0 +1,84 @@
+"""Records a system from Python: what `rag-contract record` does, as a function."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TypedDict, Unpack
+
+from ragcontract.core.errors import InputError
+from ragcontract.record.adapters.user_exceptions import redacting
+from ragcontract.record.record_options import RecordOptions
+from ragcontract.record.record_settings import OnFailure
+from ragcontract.record.recording import Recording, record
+from ragcontract.record.target import read_target
+from ragcontract.record.watching.recording_events import Event, Watch
+
+Path = str | os.PathLike[str]
+
+
+class Options(TypedDict, total=False):
+    """The options of the command line, with the same defaults."""
+
+    top: int
+    concurrency: int | None
+    rate: str | None
+    timeout: float
+    connect_timeout: float
+    retries: int
+    repeats: int
+    warmup: int
+    tags: str | Sequence[str]
+    queries: str | Sequence[str]
+    limit: int | None
+    on_failure: OnFailure
+    versions: Mapping[str, str]
+    doc_id: str | None
+    secrets: str | Sequence[str]
+    fresh: bool
+    offline: bool
+    isolate: bool
+
+
+def record_run(
+    target: object,
+    *,
+    golden: Path | Sequence[Path],
+    out: Path | None = None,
+    watch: Watch | None = None,
+    **options: Unpack[Options],
+) -> Recording:
+    """Ask a system every golden query, as ``rag-contract record`` does, and return the run.
+
+    ``target`` is a function, an object with ``run``, or text as on the command line. With ``out``, the run is written
+    there and ``rows`` of the result is its path; without, ``rows`` has the run itself: both are for ``check(run=…)``.
+    The other options are those of the command line: ``top`` (10), ``timeout`` in seconds (30), ``rate`` as text such as
+    ``"5/s"``, ``secrets`` as names of environment variables. ``watch`` is called with what happens. Raises
+    :class:`~ragcontract.InputError` if there is no run because questions failed; those that were answered stay in the
+    journal beside ``out``.
+    """
+    several = {name: _several(value) for name, value in options.items() if name in {"tags", "queries", "secrets"}}
+    paths = [golden] if isinstance(golden, str | os.PathLike) else golden
+    given = RecordOptions(
+        golden=[os.fspath(path) for path in paths],
+        out=None if out is None else os.fspath(out),
+        **{**options, **several},  # type: ignore[arg-type]
+    )
+    wrong = [f"{name}: {problem}" for name, problem in given.wrong(os.environ)]
+    if given.repeats != 1 and out is None:
+        wrong.append("repeats: a run in memory has one row a query; name a file with `out`")
+    if wrong:
+        raise InputError(wrong)
+    secrets = given.known(os.environ)
+    with redacting(secrets):
+        found = read_target(target, given.surroundings(os.environ))
+        recording = record(given.settings(found.system), found, secrets=secrets, watch=watch or _ignore)
+        if recording.error is not None:
+            raise recording.error
+        return recording
+
+
+def _several(given: object) -> list[str]:
+    return [given] if isinstance(given, str) else [*given]  # type: ignore[misc]
+
+
+def _ignore(_: Event) -> None:
+    """Watch nothing."""

@@ -1,0 +1,277 @@
+"""What a system may return for a question: one table, from the forms that the frameworks have to a response.
+
+The forms are looked at in the order of the table. Objects are recognised by the names of their attributes, so that no
+framework is imported for it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ragcontract.core.errors import InputError
+from ragcontract.core.nearest import nearest
+from ragcontract.core.run import OTHER_NAMES
+from ragcontract.record.interface import Response
+from ragcontract.record.returned.document_ids import DocumentIds
+from ragcontract.record.returned.plain_values import fields_of, part, plain
+from ragcontract.record.returned.result_forms import (
+    chroma_results,
+    is_document,
+    is_node,
+    is_query_result,
+    listed,
+    refused,
+    results_of,
+)
+
+# Other names of these fields, in this order: other tools' rows, LangChain's chains, OpenAI, the eval harness.
+FIELDS: Mapping[str, str] = {
+    **{name: name for name in Response.__struct_fields__},
+    **OTHER_NAMES,
+    "documents": "results",
+    "source_documents": "results",
+    "result": "response",
+    "model": "llm_model",
+    "turn_history": "messages",
+}
+ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}  # LangChain's, and OpenAI's for them
+UNORDERED = (Mapping, set, frozenset, bytes)
+
+
+class Form(NamedTuple):
+    """A form of what may be returned: its name in the documentation, what it means, how to recognise and read it."""
+
+    what: str
+    becomes: str
+    fits: Callable[[Any], bool]
+    read: Callable[[Any, DocumentIds], Response]
+
+
+def response_of(returned: object, ids: DocumentIds) -> Response:
+    """Return the response that something stands for which a system returned.
+
+    Raises InputError if it is in none of the forms, CallFailed if a result names no document.
+    """
+    if isinstance(returned, Iterator):  # what a generator raises is the user's, so it must be outside of what follows
+        returned = listed(returned)
+    form = next((form for form in FORMS if form.fits(returned)), None)
+    if form is None:
+        raise refused(returned)
+    try:
+        return form.read(returned, ids)
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise refused(returned, f"that looks like {form.what}, but cannot be read as one ({error})") from error
+
+
+def _is_completion(value: object) -> bool:
+    choices = part(value, "choices")
+    return isinstance(choices, list | tuple) and bool(choices) and part(choices[0], "message") is not None
+
+
+def _completion(value: object, _ids: DocumentIds) -> Response:
+    choice = part(value, "choices")[0]
+    message = part(choice, "message")
+    calls = part(message, "tool_calls")
+    usage = part(value, "usage")
+    return Response(
+        response=_text(part(message, "content")),
+        tool_calls=[_call(one) for one in calls] if calls else None,
+        refusal=part(message, "refusal"),
+        finish_reason=part(choice, "finish_reason"),
+        llm_model=part(value, "model"),
+        usage=plain(fields_of(usage)) if usage is not None else None,
+    )
+
+
+def _chroma(value: Mapping[str, Any], ids: DocumentIds) -> Response:
+    return Response(results=chroma_results(value, ids))
+
+
+def _is_llama(value: object) -> bool:
+    return isinstance(getattr(value, "source_nodes", None), list) and not isinstance(value, Mapping)
+
+
+def _llama(value: Any, ids: DocumentIds) -> Response:
+    if hasattr(value, "get_response"):  # it streams: read it to its end
+        value = value.get_response()
+    return Response(results=results_of(value.source_nodes, ids), response=_text(value.response))
+
+
+def _is_message(value: object) -> bool:
+    fields = fields_of(value) or {}
+    role = fields.get("role") or fields.get("type")
+    return isinstance(role, str) and "content" in fields and "results" not in fields
+
+
+def _message(value: object, _ids: DocumentIds) -> Response:
+    calls = part(value, "tool_calls")
+    text = _text(part(value, "content"))
+    return Response(response=text, tool_calls=[_call(one) for one in calls] if calls else None)
+
+
+def _has_fields(value: object) -> bool:
+    fields = fields_of(value)
+    if fields is None and not isinstance(value, Iterable):  # the eval harness' output, however its class is made
+        return hasattr(value, "answer") and hasattr(value, "retrieved_contexts")
+    return bool(fields) and any(name in FIELDS for name in fields or ())
+
+
+def _fields(value: object, ids: DocumentIds) -> Response:
+    fields = fields_of(value)
+    if fields is None:
+        fields = {name: getattr(value, name) for name in FIELDS if hasattr(value, name)}
+    found: dict[str, Any] = {}
+    further: dict[str, Any] = {}
+    for name, inner in fields.items():
+        meant = FIELDS.get(name)
+        if meant is None:
+            near = nearest(name, FIELDS)
+            if near and not any(FIELDS.get(other) == FIELDS[near] for other in fields):
+                raise InputError([f"the target returned an unknown field {name!r}; did you mean {near!r}?"])
+            further[name] = plain(inner)
+        elif inner is not None or meant == "response":
+            if meant == "retrieved_contexts" and _is_retrieved(inner):  # as LangChain's chains return it
+                meant = "results"
+            if found.get(meant) is None:
+                found[meant] = _field(meant, inner, ids)
+    if (metadata := found.pop("metadata", None)) is not None:
+        further = {**metadata, **further} if isinstance(metadata, dict) else {"metadata": metadata, **further}
+    return Response(**{**_from_messages(found), **found}, metadata=further or None)
+
+
+def _is_retrieved(value: object) -> bool:
+    first = value[0] if isinstance(value, Sequence) and value else None
+    return is_document(first) or is_node(first)
+
+
+def _field(name: str, value: Any, ids: DocumentIds) -> Any:
+    match name:
+        case "results":
+            return results_of(value, ids)
+        case "response":
+            return _text(value)
+        case "tool_calls":
+            return [_call(one) for one in listed(value)]
+        case "messages":
+            return [_as_message(one) for one in listed(value)] or None  # the eval harness has an empty list for none
+        case "retrieved_contexts":
+            return [_context(one) for one in listed([value] if isinstance(value, str) else value)]
+        case _:
+            return plain(value)
+
+
+def _from_messages(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer and the tool calls of a conversation's last turn, which an agent may not return beside it."""
+    turn: list[dict[str, Any]] = []
+    for message in found.get("messages") or ():
+        turn = [] if message.get("role") == "user" else [*turn, message]
+    own = [message for message in turn if message.get("role") == "assistant"]
+    calls = [call for message in own for call in message.get("tool_calls") or ()]
+    made: dict[str, Any] = {"tool_calls": calls} if calls else {}
+    if own and isinstance(own[-1].get("content"), str):
+        made["response"] = own[-1]["content"]
+    return made
+
+
+def _are_messages(value: object) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(_is_message(one) for one in value)
+
+
+def _messages(value: Sequence[Any], _ids: DocumentIds) -> Response:
+    messages = [_as_message(one) for one in value]
+    return Response(messages=messages, **_from_messages({"messages": messages}))
+
+
+def _as_message(value: object) -> dict[str, Any]:
+    fields = fields_of(value)
+    if fields is None:
+        raise refused(value, "among its messages")
+    role = fields.get("role") or fields.get("type")
+    made = {"role": ROLES.get(role, role) if isinstance(role, str) else role, "content": plain(fields.get("content"))}
+    if calls := fields.get("tool_calls"):
+        made["tool_calls"] = [_call(one) for one in calls]
+    return {**made, **{name: fields[name] for name in ("tool_call_id", "name") if fields.get(name) is not None}}
+
+
+def _call(value: object) -> dict[str, Any]:
+    fields = fields_of(value)
+    if fields is None:
+        raise refused(value, 'among its tool calls, which look like {"name": "get_order", "arguments": {"id": "7"}}')
+    return {name: plain(inner) for name, inner in fields.items() if inner is not None}
+
+
+def _context(value: object) -> str:
+    found = getattr(value, "page_content", None)
+    return found if isinstance(found, str) else str(value)
+
+
+def _is_table(value: object) -> bool:
+    """Return whether a value is a table of pandas or polars, of which only the names of its columns are iterated."""
+    return hasattr(value, "columns")
+
+
+def _text(value: object) -> str | None:
+    """Return the text of an answer, which may be a message, or the parts of one."""
+    if value is None or isinstance(value, str):
+        return value if value is None else str(value)
+    if isinstance(value, list) and all(isinstance(part(one, "text"), str) or isinstance(one, str) for one in value):
+        return "".join(one if isinstance(one, str) else part(one, "text") for one in value)
+    inner = part(value, "content")
+    if isinstance(inner, str | list):
+        return _text(inner)
+    raise refused(value, "as the answer, which is a text")
+
+
+FORMS: tuple[Form, ...] = (
+    Form(
+        "a `ragcontract.Response`",
+        "itself",
+        lambda value: isinstance(value, Response),
+        lambda value, _ids: value,
+    ),
+    Form(
+        "a text",
+        "`response`",
+        lambda value: isinstance(value, str),
+        lambda value, _ids: Response(response=str(value)),
+    ),
+    Form(
+        "OpenAI's chat completion",
+        "`response`, `tool_calls`, `refusal`, `finish_reason`, `llm_model` of its first choice",
+        _is_completion,
+        _completion,
+    ),
+    Form(
+        "what a Chroma collection returns for a query",
+        "`results`, with 1 - distance as score",
+        is_query_result,
+        _chroma,
+    ),
+    Form(
+        "LlamaIndex's response of a query engine or a chat engine",
+        "`results` of its nodes, `response`",
+        _is_llama,
+        _llama,
+    ),
+    Form("a message of a chat, LangChain's too", "`response`, `tool_calls`", _is_message, _message),
+    Form(
+        "a mapping or a record with fields of a run row, by these or other tools' names, as the eval harness' "
+        "`PipelineOutput`",
+        "those fields: `results`, `response` (also `answer`, `output`, `result`), `retrieved_contexts` (also "
+        "`contexts`), `tool_calls`, `messages` (also `turn_history`), …",
+        _has_fields,
+        _fields,
+    ),
+    Form(
+        "a list of messages",
+        "`messages`; `response` and `tool_calls` of the last turn",
+        _are_messages,
+        _messages,
+    ),
+    Form(
+        "a list or generator of results, best first: document ids; mappings or records with a `doc_id`; LangChain's "
+        "documents; LlamaIndex's nodes; pairs of one of these and a score",
+        "`results`",
+        lambda value: isinstance(value, Iterable) and not isinstance(value, UNORDERED) and not _is_table(value),
+        lambda value, ids: Response(results=results_of(value, ids)),
+    ),
+)

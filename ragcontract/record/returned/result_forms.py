@@ -1,0 +1,136 @@
+"""What a system may return for one retrieved item, and how it is written in a run.
+
+Objects of LangChain, LlamaIndex and Chroma are recognised by their attributes, so that nothing is imported for them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from numbers import Integral, Real
+from typing import Any
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.text import shorten, visible
+from ragcontract.record.returned.document_ids import DocumentIds
+from ragcontract.record.returned.plain_values import fields_of, plain
+
+PAIR = 2
+BOOLEANS = {"True", "False"}  # also numpy's
+EXAMPLE = 'return document ids, best first, as in `return ["doc_a", "doc_b"]`, or `{"results": […], "response": "…"}`'
+
+
+def refused(value: object, why: str = "") -> InputError:
+    """Return the error for a value that a system must not return; ``why`` completes "returned a value …"."""
+    if value is None and not why:
+        return InputError([f"the target returned nothing (None), as a function without `return` does; {EXAMPLE}"])
+    name = type(value).__qualname__
+    shown = shorten(visible(repr(value)), bounds.RETURNED_SHOWN)
+    problem = why or "that says neither what was retrieved nor what was answered"
+    return InputError([f"the target returned a value of type {name} {problem}: {shown}; {EXAMPLE}"])
+
+
+def listed(value: Iterable[Any]) -> list[Any]:
+    """Return the items of something that may be a generator; raises InputError if there are too many."""
+    items = list(islice(value, bounds.RETURNED + 1))
+    if len(items) > bounds.RETURNED:
+        raise refused(value, f"with more than {bounds.RETURNED:,} items")
+    return items
+
+
+def results_of(value: object, ids: DocumentIds) -> list[dict[str, Any]]:
+    """Return the results of a run row for a list of retrieved items, best first.
+
+    Raises InputError if one of them is nothing of the kind, CallFailed if it names no document.
+    """
+    if isinstance(value, str | bytes | Mapping | set | frozenset) or not isinstance(value, Iterable):
+        raise refused(value, "where a list of results was expected, best first")
+    return [_result(item, ids) for item in listed(value)]
+
+
+def is_document(value: object) -> bool:
+    """Return whether a value is a document of LangChain."""
+    return hasattr(value, "page_content") and hasattr(value, "metadata")
+
+
+def is_node(value: object) -> bool:
+    """Return whether a value is a node with a score of LlamaIndex."""
+    return hasattr(value, "node") and hasattr(value, "score")
+
+
+def is_query_result(value: object) -> bool:
+    """Return whether a value is what a collection of Chroma returns: a list of lists for each field."""
+    return (
+        isinstance(value, Mapping)
+        and isinstance(value.get("ids"), list)
+        and all(isinstance(inner, list) for inner in value["ids"])
+        and any(name in value for name in ("distances", "documents", "metadatas"))
+    )
+
+
+def chroma_results(value: Mapping[str, Any], ids: DocumentIds) -> list[dict[str, Any]]:
+    """Return the results of a query of Chroma, which ascend by distance; their scores are 1 - distance.
+
+    Raises InputError if it was a query of several questions.
+    """
+    if len(value["ids"]) != 1:
+        raise refused(value, f"with the results of {len(value['ids'])} questions, not of one")
+
+    def column(name: str) -> Sequence[Any]:
+        found = value.get(name)
+        return found[0] if found and found[0] is not None else [None] * len(value["ids"][0])
+
+    rows = zip(value["ids"][0], column("documents"), column("metadatas"), column("distances"), strict=True)
+    return [
+        _found(own=own, text=text, metadata=metadata, score=None if distance is None else 1 - float(distance), ids=ids)
+        for own, text, metadata, distance in rows
+    ]
+
+
+def _result(item: Any, ids: DocumentIds) -> dict[str, Any]:
+    if isinstance(item, str):
+        return {"doc_id": str(item)}  # not a subclass, as numpy's
+    if isinstance(item, Integral):
+        if str(item) in BOOLEANS:
+            raise refused(item, "among its results, which is no id")
+        return {"doc_id": int(item)}
+    if isinstance(item, tuple | list) and not hasattr(item, "_fields"):
+        if len(item) != PAIR or not isinstance(item[1], Real) or isinstance(item[0], tuple | list):
+            raise refused(item, "among its results, of which a list or tuple must be a result and its score")
+        return {**_result(item[0], ids), "score": float(item[1])}
+    if is_node(item):
+        node = item.node
+        own = getattr(node, "ref_doc_id", None) or getattr(node, "node_id", None)
+        text = node.get_content() if hasattr(node, "get_content") else getattr(node, "text", None)
+        found = _found(own=own, text=text, metadata=getattr(node, "metadata", None), score=item.score, ids=ids)
+        return {**found, "chunk_id": getattr(node, "node_id", None)}
+    if is_document(item):
+        own = getattr(item, "id", None)
+        return _found(own=own, text=item.page_content, metadata=item.metadata, score=None, ids=ids)
+    fields = fields_of(item)
+    if fields is None:
+        raise refused(item, "among its results, which is neither an id nor something with a `doc_id`")
+    return _of_fields(item, fields, ids)
+
+
+def _of_fields(item: object, fields: Mapping[str, Any], ids: DocumentIds) -> dict[str, Any]:
+    made = {name: plain(value) for name, value in fields.items() if value is not None}
+    if "doc_id" in made:
+        return made
+    metadata = made.get("metadata")
+    if "id" not in made and not isinstance(metadata, dict):
+        raise refused(item, "among its results, which has no `doc_id`")
+    own = made.pop("id", None)
+    made["doc_id"] = ids.of(own=own, metadata=metadata or {}, text=made.get("text"))
+    return {"chunk_id": own, **made} if own is not None else made
+
+
+def _found(*, own: Any, text: Any, metadata: Any, score: Any, ids: DocumentIds) -> dict[str, Any]:
+    fields = plain(metadata or {})
+    made = {
+        "doc_id": ids.of(own=own, metadata=fields, text=text),
+        "chunk_id": own,
+        "score": None if score is None else float(score),
+        "text": text,
+        "metadata": fields or None,
+    }
+    return {name: value for name, value in made.items() if value is not None}

@@ -1,0 +1,96 @@
+"""The kinds of targets, and what `record.yml` says about each.
+
+A kind is a module with an ``Options`` record and a function ``system``, and its line in ``KINDS``. What goes around any
+of them, such as a chat after a retriever, is a module with ``Options`` and ``around``, and its line in ``AROUND``.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Protocol, cast
+
+from msgspec import Struct
+
+from ragcontract.core.errors import InputError
+from ragcontract.record.interface import Surroundings, System
+
+Modules = Mapping[str, str]
+
+# The key in `record.yml` and the module that reads what stands there; it is imported only for such a target.
+KINDS: Modules = {
+    "python": "ragcontract.record.adapters.python.python_code",
+    "command": "ragcontract.record.adapters.command.command",
+    "http": "ragcontract.record.adapters.http.http_service",
+    "langchain": "ragcontract.record.adapters.langchain.langchain",
+    "llamaindex": "ragcontract.record.adapters.llamaindex",
+    "chroma": "ragcontract.record.adapters.chroma.chroma",
+}
+# Innermost first.
+AROUND: Modules = {
+    "chat": "ragcontract.record.chat.chat",
+    "traces": "ragcontract.record.traces.receiving",
+}
+# The kind of an object that a Python target names, by the package of its class or of one that it derives from.
+PACKAGES: Mapping[str, str] = {
+    "langchain": "langchain",
+    "langchain_classic": "langchain",
+    "langchain_community": "langchain",
+    "langchain_core": "langchain",
+    "langgraph": "langchain",
+    "llama_index": "llamaindex",
+    "chromadb": "chroma",
+}
+
+
+class Kind(Protocol):
+    """What such a module has: the record of its options, and a function that makes a system of them."""
+
+    Options: type[Struct]
+
+    def system(self, options: Any, surroundings: Surroundings) -> System:
+        """Return the system; raises InputError if the options contradict each other."""
+        ...
+
+
+class OfObjects(Protocol):
+    """What the module of a framework's kind also has."""
+
+    def of_object(self, given: Any, surroundings: Surroundings) -> System | None:
+        """Return the system for an object of the framework; None if it is not one that can be asked."""
+        ...
+
+
+class Around(Protocol):
+    """What a module has that puts something around a system."""
+
+    Options: type[Struct]
+
+    def around(self, options: Any, system: System, surroundings: Surroundings) -> System:
+        """Return a system that asks the other one; raises InputError if the options contradict each other."""
+        ...
+
+
+def kind(name: str, kinds: Modules = KINDS) -> Kind:
+    """Return the module of a kind of targets."""
+    return cast("Kind", _module(kinds[name]))
+
+
+def around(name: str, modules: Modules = AROUND) -> Around:
+    """Return the module that reads a key beside the kind's."""
+    return cast("Around", _module(modules[name]))
+
+
+def of_object(given: object, surroundings: Surroundings) -> System | None:
+    """Return the system for an object of a framework, recognised by the packages of its classes; None for others."""
+    packages = [one.__module__.partition(".")[0] for one in type(given).__mro__]
+    name = next((PACKAGES[package] for package in packages if package in PACKAGES), None)
+    return cast("OfObjects", kind(name)).of_object(given, surroundings) if name else None
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != "jmespath":
+            raise
+        raise InputError(["this target needs jmespath: pip install 'rag-contract[record]'"]) from error

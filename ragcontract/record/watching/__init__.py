@@ -1,0 +1,1 @@
+"""What happens while a system is recorded: events, and the progress, stream and details that are made of them."""
