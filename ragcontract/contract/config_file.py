@@ -71,8 +71,8 @@ def _unusable(k: int | None, *problems: Problem) -> ConfigFile:
 def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) -> ConfigFile:
     from ragcontract.files import yaml_tree  # PyYAML is imported only if there is a configuration
 
-    # An id is text, 007 is not 7; a metric that is only named is a mistake, although elsewhere null means absent.
-    document = yaml_tree.load(data, texts={"query"}, with_nulls={("metrics",)})
+    # An id is text, 007 is not 7. A metric or a tag that is only named is a mistake; other nulls mean absent.
+    document = yaml_tree.load(data, texts={"query"}, with_nulls={("metrics",), ("tags",)})
     found = [(problem.line, Mismatch(problem.path, problem.message)) for problem in document.problems]
     made = ConfigFile(cutoffs=(k or DEFAULT_K,))
     locations = Locations(path=source.path, lines=document.lines)

@@ -64,6 +64,10 @@ def test_a_metric_that_is_only_named_is_a_mistake(tmp_path: Path, value: str) ->
     ]
 
 
+def test_a_tag_that_is_only_named_is_a_mistake_as_of_limits_that_are_not_indented(tmp_path: Path) -> None:
+    assert problems(tmp_path, "tags:\n  chat:\n") == ["2: tags.chat: expected an object, found null"]
+
+
 def test_a_name_may_be_a_word_of_python(tmp_path: Path) -> None:
     found = read(tmp_path, "metrics: {class: {from: scores}}\nminimums: {class: 0.5}\n")
     assert [gate.quantity.key for gate in found.gates] == ["class"]
