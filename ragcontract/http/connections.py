@@ -16,6 +16,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+STACK = 256 << 10  # bytes; more than enough for a thread that only waits and shuts sockets down
+
 _thread = threading.local()
 
 
@@ -79,8 +81,7 @@ class _Watch:
         with self._changed:
             self._ends[deadline] = end
             if not self._started:
-                threading.Thread(target=self._run, name="deadlines", daemon=True).start()
-                self._started = True
+                self._start()
             elif end < self._wakes:
                 self._changed.notify()
 
@@ -88,6 +89,15 @@ class _Watch:
         """Forget a call that is done."""
         with self._changed:
             self._ends.pop(deadline, None)
+
+    def _start(self) -> None:
+        # A thread's stack of the usual 8 MB may be all that is left where memory is limited.
+        usual = threading.stack_size(STACK)
+        try:
+            threading.Thread(target=self._run, name="deadlines", daemon=True).start()
+        finally:
+            threading.stack_size(usual)
+        self._started = True
 
     def _run(self) -> None:
         while True:
