@@ -221,7 +221,7 @@ CASES: Cases = {
     "RETURNED_SHOWN": Case(shown),
     "FAILURE": Case(failures),
     "LOOP_CANCELLING": Case(cancelled, past=longer_by(2)),
-    "LOOP_CLOSING": Case(closed, past=longer_by(2), small=2),
+    "LOOP_CLOSING": Case(closed, past=longer_by(20), small=2),
     "COMMAND_ANSWER": Case(answers, small=1_000),
     "STDERR_TAIL": Case(last_words),
     "STRAY_LINES": Case(stray, small=3),
