@@ -10,14 +10,15 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct
 
 from tests.github.openapi import Description, description
+from tests.local_server import LocalServer, QuietHandler
 
 TOKEN = "ghs_" + "standin0" * 4
 ACTIONS_BOT = "github-actions[bot]"
@@ -49,7 +50,7 @@ class Sent(Struct, frozen=True, kw_only=True):
     body: Any
 
 
-class GitHub:
+class GitHub(LocalServer):
     """One repository, ``octo/app``. Use it as a context manager; ``url`` is its API's address."""
 
     def __init__(self, *, login: str = ACTIONS_BOT, enterprise: bool = False, may_write: bool = True) -> None:
@@ -76,29 +77,20 @@ class GitHub:
         self._prefix = "/api/v3" if enterprise else ""
         self._graphql = "/api/graphql" if enterprise else "/graphql"
         self._description: Description = description("enterprise" if enterprise else "github.com")
-        self._stop = threading.Event()
-        self._server = _Server(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        super().__init__(self._handler())
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}{self._prefix}"
+        return self.origin + self._prefix
 
     @property
     def graphql_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}{self._graphql}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+        return self.origin + self._graphql
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__exit__(kind, error, trace)
         assert not self.refused, self.refused
 
     def add_comment(self, body: str, *, login: str, issue: int = 7) -> dict[str, Any]:
@@ -286,9 +278,9 @@ class GitHub:
         return None
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:  # noqa: C901 (one small method a kind of fault)
-        github, stop = self, self._stop
+        github = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True  # or each answer waits 40 ms for the other side's acknowledgement
 
@@ -324,7 +316,7 @@ class GitHub:
                 elif fault.kind == "not json":
                     self.send("<html>Whoa there!</html>", 200, {})
                 elif fault.kind == "hang":
-                    stop.wait(30)
+                    github.stop.wait(30)
                     self.drop()
                 elif fault.kind == "half":
                     self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n[{")
@@ -332,7 +324,7 @@ class GitHub:
                 elif fault.kind == "drip":
                     self.wfile.write(b"HTTP/1.1 200 OK\r\n")
                     for number in range(300):
-                        if stop.wait(0.1):
+                        if github.stop.wait(0.1):
                             break
                         self.wfile.write(f"X-Slow-{number}: 1\r\n".encode())
                 else:
@@ -364,19 +356,7 @@ class GitHub:
 
             do_GET = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815 (http.server's names)
 
-            def log_message(self, *_: Any) -> None:
-                """Keep the test's output clean."""
-
         return Handler
-
-
-class _Server(ThreadingHTTPServer):
-    """Does not print what a client that hung up causes."""
-
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients hang up here on purpose."""
 
 
 def _first(found: list[dict[str, Any]]) -> Answer:

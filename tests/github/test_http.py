@@ -1,10 +1,8 @@
 """HTTP as GitHub asks for it: when to wait, when to give up, and where the token never goes."""
 
 import io
-import threading
 from base64 import b64encode
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -19,6 +17,7 @@ from ragcontract.github.failure import GitHubError, within
 from ragcontract.github.http import Answer, Http
 from ragcontract.http.timing import Timing
 from tests.github.standin import TOKEN, Fault, GitHub
+from tests.local_server import LocalServer, QuietHandler
 
 NOW = 1_800_000_000.0
 
@@ -415,15 +414,15 @@ def test_an_enterprise_servers_prefix_stays() -> None:
     ]
 
 
-class Proxy:
+class Proxy(LocalServer):
     """Notes what it is asked to fetch, and answers with a login."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
         asked = self.asked
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
+        class Handler(QuietHandler):
+            def do_POST(self) -> None:  # noqa: N802 (http.server's name)
                 asked.append(self.path)
                 data = b'{"data": {"viewer": {"login": "by proxy"}}}'
                 self.send_response(200)
@@ -431,24 +430,17 @@ class Proxy:
                 self.end_headers()
                 self.wfile.write(data)
 
-            def log_message(self, *_: Any) -> None:
-                """Keep the test's output clean."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        super().__init__(Handler)
 
 
 @pytest.fixture
 def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    found = Proxy()
-    for name in ("HTTP_PROXY", "http_proxy"):
-        monkeypatch.setenv(name, found.url)
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    yield found
-    found.server.shutdown()
-    found.server.server_close()
+    with Proxy() as found:
+        for name in ("HTTP_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, found.origin)
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        yield found
 
 
 def test_a_proxy_is_used(github: GitHub, proxy: Proxy) -> None:
@@ -464,7 +456,7 @@ def test_a_host_without_a_proxy_is_asked_itself(github: GitHub, proxy: Proxy, mo
 
 
 def test_a_proxy_that_is_not_there_is_reported(github: GitHub, proxy: Proxy) -> None:
-    proxy.server.server_close()
+    proxy.close()
     with pytest.raises(GitHubError, match=r"could not be reached \(ProxyError\)") as raised:
         Calls(github).client.create_comment(7, "x")
     assert not raised.value.maybe_done

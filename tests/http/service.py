@@ -5,12 +5,13 @@ import socket
 import struct
 import threading
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Literal, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from msgspec import Struct
+
+from tests.local_server import LocalServer, QuietHandler, QuietServer
 
 Kind = Literal["answer", "drop", "reset", "half", "hang", "drip headers", "drip body"]
 
@@ -38,7 +39,7 @@ class Request(Struct, frozen=True, kw_only=True):
         return json.loads(self.body)
 
 
-class Service:
+class Service(LocalServer):
     """Use it as a context manager; the last of ``replies`` is given again and again."""
 
     def __init__(self, *replies: Reply, at: Mapping[str, Reply] | None = None) -> None:
@@ -47,27 +48,13 @@ class Service:
         self.at = dict(at or {})
         self.requests: list[Request] = []
         self.ports: set[int] = set()  # of the other side: one a connection
-        self.stop = threading.Event()
         self._given = 0
         self._lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        super().__init__(self._handler(), _Server)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        return self.origin
 
     def next_reply(self, request: Request) -> Reply:
         with self._lock:
@@ -80,7 +67,7 @@ class Service:
     def _handler(self) -> type[BaseHTTPRequestHandler]:  # noqa: C901 (one small method a kind of reply)
         service = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
@@ -132,18 +119,11 @@ class Service:
 
             do_GET = do_POST = do_PUT = handle_any  # noqa: N815 (http.server's names)
 
-            def log_message(self, *_: Any) -> None:
-                """Keep the test's output clean."""
-
         return Handler
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(QuietServer):
     request_queue_size = 128
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients hang up here on purpose."""
 
     def shutdown_request(self, request: Any) -> None:
         """Close without saying so where the script wants a reset."""

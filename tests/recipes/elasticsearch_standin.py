@@ -1,12 +1,11 @@
 """A stand-in for Elasticsearch that answers one kind of request as it does: a search for the words of a text."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.local_server import LocalServer, QuietHandler
 from tests.recipes.apps.toy_corpus import CHUNKS, embed
 
 TYPE = "application/vnd.elasticsearch+json;compatible-with=9"
@@ -16,10 +15,10 @@ TYPE = "application/vnd.elasticsearch+json;compatible-with=9"
 def elasticsearch(index: str) -> Iterator[str]:
     """Serve an index of the toy corpus on this machine, and yield the server's address."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         """Answers a search; whatever else is asked for is not there."""
 
-        def do_POST(self) -> None:
+        def do_POST(self) -> None:  # noqa: N802 (http.server's name)
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             found = self.path.partition("?")[0] == f"/{index}/_search" and set(body) == {"query", "size", "_source"}
             answer = json.dumps(search(index, body) if found else {"error": {"type": "index_not_found_exception"}})
@@ -31,18 +30,8 @@ def elasticsearch(index: str) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(answer.encode())
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with LocalServer(Handler) as server:
+        yield server.origin
 
 
 def search(index: str, body: dict[str, Any]) -> dict[str, Any]:

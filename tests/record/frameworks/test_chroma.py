@@ -4,10 +4,8 @@ import json
 import shutil
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.http.secrets import Secrets
 from ragcontract.record.adapters.chroma.chroma import Options, of_object, system
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
+from tests.local_server import LocalServer, QuietHandler
 from tests.recipes.apps.toy_corpus import CHUNKS, embed
 from tests.record.frameworks import toy_onnx
 from tests.record.frameworks.needed import asked, need
@@ -294,8 +293,8 @@ def openai(status: int = 200) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
     """Serve embeddings as OpenAI does, and yield the address and what was asked."""
     requests: list[tuple[str, Any]] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+    class Handler(QuietHandler):
+        def do_POST(self) -> None:  # noqa: N802 (http.server's name)
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             requests.append((self.headers["Authorization"], body))
             vectors = [{"object": "embedding", "index": 0, "embedding": embed(text)} for text in body["input"]]
@@ -309,16 +308,8 @@ def openai(status: int = 200) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
             self.end_headers()
             self.wfile.write(answer)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", requests
-    finally:
-        server.shutdown()
-        server.server_close()
+    with LocalServer(Handler) as server:
+        yield f"{server.origin}/v1", requests
 
 
 OPENAI = {"embedding": "openai:text-embedding-3-small", "api_key": "${secret:OPENAI_KEY}"}
