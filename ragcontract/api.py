@@ -12,13 +12,12 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import Plugin
+from ragcontract.core.several import Path, paths_of, several
 from ragcontract.evaluation.source import Local
 from ragcontract.files.problems import Problems
 from ragcontract.reports.api_report import Report
 from ragcontract.runs.doc_ids import read_doc_ids
 from ragcontract.runs.readers import InMemory, RunMapping, open_baseline, open_run
-
-Path = str | os.PathLike[str]
 
 
 def load_golden(*paths: Path) -> dict[str, GoldenQuery]:
@@ -71,10 +70,10 @@ def check(
         golden=named(golden, "golden"),
         run=Local(InMemory(run=run) if isinstance(run, Mapping) else open_run(named(run, "run"))),
         baseline=None if baseline is None else Local(open_baseline(named(baseline, "baseline"))),
-        scores=named_scores(scores),
+        scores=paths_of(scores),
         config=None if config is None else os.fspath(config),
         k=valid_k(k),
-        tags=named_tags(tags),
+        tags=several(tags),
         repeats=repeats,
         plugins={type(plugin).__name__: plugin for plugin in plugins},
         no_answers=no_answers,
@@ -89,22 +88,12 @@ def valid_k(k: int | None) -> int | None:
     return k
 
 
-def named_tags(tags: str | Sequence[str]) -> list[str]:
-    """Return one or several tags as a list."""
-    return [tags] if isinstance(tags, str) else [*tags]
-
-
-def named_scores(paths: Path | Sequence[Path]) -> list[str]:
-    """Return no, one or several scores files as a list of strings."""
-    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-
-
 def named(paths: Path | Sequence[Path], what: str) -> list[str]:
     """Return one or several paths as a list of strings; raises :class:`InputError` if there are none."""
-    given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    if not given:
+    found = paths_of(paths)
+    if not found:
         raise InputError([f"{what}: names no file"])
-    return [os.fspath(path) for path in given]
+    return found
 
 
 def _raise_or_warn(problems: Problems) -> None:

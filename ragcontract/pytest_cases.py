@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from msgspec import Struct
 
-from ragcontract.api import check, named_tags, valid_k
+from ragcontract.api import check, valid_k
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import read_config
@@ -19,6 +19,7 @@ from ragcontract.contract.resolve import Contract, resolve
 from ragcontract.core.errors import InputError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.several import paths_of, several
 from ragcontract.core.text import printable, visible
 from ragcontract.reports.api_report import Report
 
@@ -205,7 +206,7 @@ def _contract_of(options: Options, paths: InputPaths) -> Contract:
     """Read the contract; raises InputError with all problems of its files."""
     config = read_config(paths.config, BUILT_IN, k=valid_k(options.k))
     has_baseline = paths.baseline is not None
-    tags = named_tags(options.tags)
+    tags = several(options.tags)
     contract = resolve(read_golden(paths.golden, BUILT_IN), config, BUILT_IN, has_baseline=has_baseline, tags=tags)
     contract.problems.raise_if_any()
     return contract
@@ -221,9 +222,7 @@ def _folder_of(config: pytest.Config, options: Options) -> Path:
 
 
 def _listed(paths: Paths) -> list[str]:
-    if paths is None:
-        return []
-    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    return [] if paths is None else paths_of(paths)
 
 
 def _sentence(finding: Finding) -> str:

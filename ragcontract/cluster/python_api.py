@@ -8,9 +8,10 @@ from pathlib import Path as LocalPath
 from pyspark.sql import DataFrame, SparkSession
 
 from ragcontract import pipeline
-from ragcontract.api import Path, named, named_scores, named_tags, valid_k
+from ragcontract.api import named, valid_k
 from ragcontract.cluster.frames import Rows
 from ragcontract.cluster.spark_source import OnSpark
+from ragcontract.core.several import Path, paths_of, several
 from ragcontract.evaluation.source import Local, Source
 from ragcontract.reports.api_report import Report
 from ragcontract.runs.readers import is_run, open_stored
@@ -42,10 +43,10 @@ def check(
         golden=named(golden, "golden"),
         run=source_of(session, _rows(run, "run")),
         baseline=None if baseline is None else source_of(session, _rows(baseline, "baseline"), may_be_stored=True),
-        scores=named_scores(scores),
+        scores=paths_of(scores),
         config=None if config is None else os.fspath(config),
         k=valid_k(k),
-        tags=named_tags(tags),
+        tags=several(tags),
         repeats=repeats,
     )
     return Report.of(pipeline.check(request, now=datetime.now(UTC)).report)
@@ -65,7 +66,7 @@ def score(
     request = pipeline.Request(
         golden=named(golden, "golden"),
         run=source_of(session, _rows(run, "run")),
-        scores=named_scores(scores),
+        scores=paths_of(scores),
         config=None if config is None else os.fspath(config),
         k=valid_k(k),
         repeats=repeats,

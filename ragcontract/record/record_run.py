@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, cast
 
 from ragcontract.core.errors import InputError
+from ragcontract.core.several import Path, paths_of, several
 from ragcontract.record.adapters.user_exceptions import redacting
 from ragcontract.record.record_options import RecordOptions
 from ragcontract.record.record_settings import OnFailure
@@ -12,7 +13,7 @@ from ragcontract.record.recording import Recording, record
 from ragcontract.record.target import read_target
 from ragcontract.record.watching.recording_events import Event, Watch
 
-Path = str | os.PathLike[str]
+SEVERAL = frozenset({"tags", "queries", "secrets"})  # options that take one or several texts
 
 
 class Options(TypedDict, total=False):
@@ -55,12 +56,11 @@ def record_run(
     :class:`~ragcontract.InputError` if there is no run because questions failed; those that were answered stay in the
     journal beside ``out``.
     """
-    several = {name: _several(value) for name, value in options.items() if name in {"tags", "queries", "secrets"}}
-    paths = [golden] if isinstance(golden, str | os.PathLike) else golden
+    lists = {name: several(cast("str | Sequence[str]", given)) for name, given in options.items() if name in SEVERAL}
     given = RecordOptions(
-        golden=[os.fspath(path) for path in paths],
+        golden=paths_of(golden),
         out=None if out is None else os.fspath(out),
-        **{**options, **several},  # type: ignore[arg-type]
+        **{**options, **lists},  # type: ignore[arg-type]
     )
     wrong = [f"{name}: {problem}" for name, problem in given.wrong(os.environ)]
     if given.repeats != 1 and out is None:
@@ -74,10 +74,6 @@ def record_run(
         if recording.error is not None:
             raise recording.error
         return recording
-
-
-def _several(given: object) -> list[str]:
-    return [given] if isinstance(given, str) else [*given]  # type: ignore[misc]
 
 
 def _ignore(_: Event) -> None:

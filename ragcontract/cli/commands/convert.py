@@ -21,7 +21,8 @@ from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import is_parquet, needs_pyarrow
 from ragcontract.files.writing import check_existing, check_outputs, goes_to_stdout, write_files
-from ragcontract.record.traces.retrievals import Retrieved, Use
+from ragcontract.record.returned.retrieval_choice import Retrieved
+from ragcontract.record.traces.retrievals import Use
 
 Decorate = Callable[[Callable[..., Any]], Callable[..., Any]]
 INPUTS = {

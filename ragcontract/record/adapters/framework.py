@@ -3,15 +3,14 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
-from typing import Any, Literal
+from typing import Any
 
 from ragcontract.core.errors import InputError, RagContractError
 from ragcontract.record.adapters.introspection import named
 from ragcontract.record.adapters.user_exceptions import failed_attempt, redacting
 from ragcontract.record.interface import CallFailed, Surroundings
 from ragcontract.record.returned.document_ids import DocumentIds
-
-Retrieved = Literal["first", "last", "concat"]
+from ragcontract.record.returned.retrieval_choice import Retrieved, that_counts
 
 
 def chosen(found: Sequence[Sequence[Any]], retrieved: Retrieved | None, kind: str) -> Sequence[Any] | None:
@@ -25,9 +24,7 @@ def chosen(found: Sequence[Sequence[Any]], retrieved: Retrieved | None, kind: st
     if len(found) > 1 and retrieved is None:
         message = f"retrieved {len(found)} times for one question; say which counts with `retrieved: first`, "
         raise InputError([f"{message}`last` or `concat` under `{kind}` in the target file"])
-    if retrieved == "concat":
-        return [item for items in found for item in items]
-    return found[-1] if retrieved == "last" else found[0]
+    return that_counts(found, retrieved)
 
 
 class FrameworkSystem:

@@ -17,8 +17,9 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten, visible
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System
 from ragcontract.record.returned.document_ids import DocumentIds
+from ragcontract.record.returned.retrieval_choice import Retrieved
 from ragcontract.record.traces import otlp_protobuf
-from ragcontract.record.traces.retrievals import SEVERAL, Reading, Retrieved, Use
+from ragcontract.record.traces.retrievals import SEVERAL, Reading, Use
 from ragcontract.record.traces.span_receiver import Receiver
 from ragcontract.record.traces.span_store import SpanStore
 from ragcontract.record.traces.spans import Span, SpanError

@@ -13,12 +13,12 @@ from msgspec import Struct
 from ragcontract.core.text import shorten, visible
 from ragcontract.record.interface import CallFailed
 from ragcontract.record.returned.document_ids import DocumentIds
+from ragcontract.record.returned.retrieval_choice import Retrieved, that_counts
 from ragcontract.record.traces.spans import Attributes, Span, ancestors, at, listed_at, parsed
 
 KIND, OPERATION = "openinference.span.kind", "gen_ai.operation.name"
 RETRIEVED, RANKED = "retrieval.documents", "reranker.output_documents"
 Use = Literal["retriever", "reranker"]
-Retrieved = Literal["first", "last", "concat"]
 SEVERAL = "several_retrievals"
 
 
@@ -109,9 +109,7 @@ def _chosen(rankings: Sequence[_Ranking], reading: Reading) -> Sequence[_Documen
     if len(rankings) > 1 and reading.retrieved is None:
         why = "say which counts, first, last or concat: with `retrieved` under `traces`, or convert --retrieved"
         raise CallFailed(SEVERAL, f"retrieved {len(rankings)} times for one question; {why}")
-    if reading.retrieved == "concat":
-        return [document for one in rankings for document in one.documents]
-    return rankings[-1 if reading.retrieved == "last" else 0].documents
+    return that_counts([one.documents for one in rankings], reading.retrieved)
 
 
 def _filled(ranked: Sequence[_Document], retrieved: Sequence[_Ranking]) -> list[_Document]:

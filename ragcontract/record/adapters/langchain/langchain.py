@@ -11,7 +11,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten, visible
 from ragcontract.record.adapters.event_loop import EventLoop
-from ragcontract.record.adapters.framework import FrameworkSystem, Retrieved, chosen
+from ragcontract.record.adapters.framework import FrameworkSystem, chosen
 from ragcontract.record.adapters.http.templates import Template, values_of
 from ragcontract.record.adapters.introspection import bases, named, text_at
 from ragcontract.record.adapters.langchain.langchain_calls import Noted, listener
@@ -19,6 +19,7 @@ from ragcontract.record.adapters.user_code import imported
 from ragcontract.record.interface import Context, Response, Surroundings, System
 from ragcontract.record.returned.plain_values import plain
 from ragcontract.record.returned.result_forms import is_document, results_of
+from ragcontract.record.returned.retrieval_choice import Retrieved
 
 RETRIEVER, RUNNABLE = "langchain_core.BaseRetriever", "langchain_core.Runnable"
 ANSWERS = ("answer", "result", "output", "response")
