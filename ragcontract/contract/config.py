@@ -34,8 +34,11 @@ class FailOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Limits on how far metrics may get worse, and whether changes within the noise count."""
 
     mode: Annotated[
-        Literal["strict", "significant"],
-        Meta(description="Whether every change over its limit fails, or only a significant one."),
+        Literal["strict", "significant", "noninferiority"],
+        Meta(
+            description="Whether every change over its limit fails, only a significant one, or every change that may "
+            "be over it."
+        ),
     ] = "strict"
     alpha: Annotated[float, Meta(ge=bounds.ALPHA_LEAST, lt=1, title="a number from 0.001 up to 1, as 0.05")] = 0.05
 

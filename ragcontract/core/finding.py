@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ragcontract.core.phrase import Phrase, Quote, render
 
-FindingStatus = Literal["fail", "warn", "counted", "skipped", "waived", "known"]
+FindingStatus = Literal["fail", "warn", "counted", "skipped", "waived", "known", "unproven", "too_few"]
 
 
 class Finding(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):

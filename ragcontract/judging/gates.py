@@ -37,9 +37,10 @@ GateKind = Literal[
     "latency_increase",
     "relative_latency_increase",
 ]
-GateStatus = Literal["pass", "fail", "waived", "skipped"]
-Status = Literal["pass", "fail", "waived", "skipped", "none"]
-WORST_FIRST: tuple[Status, ...] = ("fail", "waived", "skipped", "pass")
+GateStatus = Literal["pass", "fail", "unproven", "too_few", "waived", "skipped"]
+Status = Literal["pass", "fail", "unproven", "too_few", "waived", "skipped", "none"]
+WORST_FIRST: tuple[Status, ...] = ("fail", "too_few", "unproven", "waived", "skipped", "pass")
+Certainty = Literal["within", "beyond", "undecided"]
 # The names of limits in report.json: (absolute, relative).
 NAMES: dict[tuple[Unit, Kind], tuple[GateKind, GateKind]] = {
     ("points", "minimum"): ("minimum", "minimum"),
@@ -65,9 +66,17 @@ class GateReport(Struct, frozen=True, kw_only=True):
 
     ``location`` is where the limit is defined, for example ``ragcontract.yml:4``. ``tag`` or ``tier`` is that whose
     queries it applies to, null or left out for all queries. A limit on a tier is ``skipped`` if a tier that gates it
-    missed its own: ``skipped`` says which. ``p_value`` is the p-value of the change if only significant changes count;
-    null if too few queries changed. ``label`` and ``unit`` are those of the limited quantity, ``now`` and ``before``
-    its values over these queries.
+    missed its own: ``skipped`` says which. ``label`` and ``unit`` are those of the limited quantity, ``now`` and
+    ``before`` its values over these queries.
+
+    The other fields are of limits on the change of a metric, and left out for all others. ``bounds`` are the one-sided
+    95 % bounds of the change, in the same unit as ``observed``: it is at least the first and at most the second.
+    ``certainty`` says on which side of the limit it is: ``within`` if it is at most the limit for sure, ``beyond`` if
+    it is more than the limit for sure, otherwise ``undecided``. ``p_value`` is that of a change for the worse, adjusted
+    over all such limits, and ``alpha`` the threshold that it must not exceed to be significant. With ``mode:
+    significant``, a change over its limit is ``unproven`` if it is not significant, and ``too_few`` if so few queries
+    changed that no change of them could be; neither fails the check. ``needs`` is how many queries it takes to decide
+    about the limit, if that is more than there are.
     """
 
     id: str
@@ -87,6 +96,10 @@ class GateReport(Struct, frozen=True, kw_only=True):
     unit: Unit = "points"
     now: float | None = None
     before: float | None = None
+    bounds: tuple[float, float] | UnsetType = UNSET
+    certainty: Certainty | UnsetType = UNSET
+    alpha: float | UnsetType = UNSET
+    needs: int | UnsetType = UNSET
 
     @property
     def of(self) -> str | None:

@@ -11,7 +11,15 @@ from ragcontract.reports.metric_table import Row, table_rows
 from ragcontract.reports.repeats_note import repeats_note
 from ragcontract.reports.report import Report
 
-STATUS = {"pass": "✅ pass", "fail": "❌ fail", "waived": "☑️ waived", "skipped": "⏭️ skipped", "none": "no limit"}
+STATUS = {
+    "pass": "✅ pass",
+    "fail": "❌ fail",
+    "unproven": "⚠️ over, not proven",
+    "too_few": "⚠️ over, too few queries to tell",
+    "waived": "☑️ waived",
+    "skipped": "⏭️ skipped",
+    "none": "no limit",
+}
 
 
 def metric_tables(report: Report, max_rows: int, *, folds: bool = True) -> list[str]:
