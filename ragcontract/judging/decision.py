@@ -9,7 +9,8 @@ from ragcontract.core.finding import Finding
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.findings import findings_of
-from ragcontract.judging.gates import GateReport, observe, report_gate
+from ragcontract.judging.gate_report import GateReport
+from ragcontract.judging.gates import observe, report_gate
 from ragcontract.judging.outcomes import Outcomes, has_outcomes, outcomes_of
 from ragcontract.judging.policy import (
     QueryStatus,

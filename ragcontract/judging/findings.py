@@ -14,7 +14,8 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.scores import QueryScore, RanksById, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.gates import GateReport, observed_and_allowed
+from ragcontract.judging.gate_report import GateReport
+from ragcontract.judging.gates import observed_and_allowed
 from ragcontract.judging.outcomes import fails
 from ragcontract.judging.violations import Violations
 from ragcontract.rules.causes import by_cause

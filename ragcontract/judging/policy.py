@@ -19,7 +19,8 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import Violation
 from ragcontract.evaluation.aggregates import Aggregates
-from ragcontract.judging.gates import GateReport, Significance
+from ragcontract.judging.gate_report import GateReport
+from ragcontract.judging.gates import Significance
 from ragcontract.judging.outcomes import fails, tier_of
 from ragcontract.judging.violations import Violations
 from ragcontract.statistics.significance import SMALLEST_SAMPLED, fewest_changed, holm

@@ -10,7 +10,7 @@ from ragcontract.contract.tiers import tier_gate
 from ragcontract.core.scores import Confusion
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.gates import GateStatus
+from ragcontract.judging.gate_report import GateStatus
 from ragcontract.judging.outcomes import PassRate
 from ragcontract.reports.report_inputs import Count
 from ragcontract.statistics.confusion import ClassMeasures, classes, macro_f1, measures

@@ -14,7 +14,7 @@ from ragcontract.evaluation.side import Side
 from ragcontract.judging.contract_changes import contract_changes
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.gates import worst
+from ragcontract.judging.gate_report import worst
 from ragcontract.judging.likely_mistakes import likely_mistakes
 from ragcontract.judging.run_notes import run_notes
 from ragcontract.reports.answer_report import answers_of

@@ -12,7 +12,7 @@ from ragcontract.core.contract_change import ChangedItem, ChangeKind, ContractCh
 from ragcontract.core.numbers import SAME, count, digits_for, fixed
 from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.core.text import shorten, visible
-from ragcontract.judging.gates import COMPARING, GateReport
+from ragcontract.judging.gate_report import COMPARING, GateReport
 from ragcontract.reports.limit_text import limited_by, written
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import Report

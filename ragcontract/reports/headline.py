@@ -8,7 +8,7 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import count, fixed
 from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
-from ragcontract.judging.gates import GateReport
+from ragcontract.judging.gate_report import GateReport
 from ragcontract.reports.broken import IN_BASELINE, broken_gates, sizes_since
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.limit_text import limited_by

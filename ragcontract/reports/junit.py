@@ -14,7 +14,7 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import visible
-from ragcontract.judging.gates import GateReport
+from ragcontract.judging.gate_report import GateReport
 from ragcontract.reports.broken import FindingsByQuery, since
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.report import ErrorReport, QueryReport, Report

@@ -14,7 +14,7 @@ from ragcontract.core.numbers import (
     ms_as_written,
     percent_as_written,
 )
-from ragcontract.judging.gates import COMPARING, GateReport
+from ragcontract.judging.gate_report import COMPARING, GateReport
 from ragcontract.reports.report import MetricReport
 
 

@@ -15,7 +15,7 @@ from ragcontract.core.numbers import (
     ms_digits,
     signed,
 )
-from ragcontract.judging.gates import COMPARING, GateReport, Status, worst
+from ragcontract.judging.gate_report import COMPARING, GateReport, Status, worst
 from ragcontract.reports.limit_text import limits_text, table_digits
 from ragcontract.reports.report import MetricReport, Report
 

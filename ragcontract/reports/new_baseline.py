@@ -18,7 +18,7 @@ from ragcontract.core.text import encodable
 from ragcontract.files.json_document import document
 from ragcontract.judging.contract_changes import contract_changes
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.gates import COMPARING, GateReport
+from ragcontract.judging.gate_report import COMPARING, GateReport
 from ragcontract.reports.build import TOOL
 from ragcontract.reports.report import Report
 from ragcontract.runs.past import Replaced, expected_of

@@ -14,7 +14,7 @@ from ragcontract.core.phrase import Phrase
 from ragcontract.core.run import Latency
 from ragcontract.core.said import Said
 from ragcontract.judging.decision import Verdict
-from ragcontract.judging.gates import GateReport, Status
+from ragcontract.judging.gate_report import GateReport, Status
 from ragcontract.judging.policy import QueryStatus
 from ragcontract.reports.answer_report import LabelsReport, ModesReport, PassRateReport, TierReport
 from ragcontract.reports.report_inputs import Count, Inputs

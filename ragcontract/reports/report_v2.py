@@ -16,7 +16,7 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.run import Json
 from ragcontract.core.text import shorten
 from ragcontract.files.json_document import document
-from ragcontract.judging.gates import GateStatus
+from ragcontract.judging.gate_report import GateStatus
 from ragcontract.judging.policy import QueryStatus
 from ragcontract.reports.cases import Case
 from ragcontract.reports.report import ErrorReport, Report

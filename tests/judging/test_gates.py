@@ -17,7 +17,8 @@ from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 from ragcontract.evaluation.aggregates import Aggregates
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.gates import GateReport, Observed, observe, report_gate, worst
+from ragcontract.judging.gate_report import GateReport, worst
+from ragcontract.judging.gates import Observed, observe, report_gate
 from ragcontract.registry import Registry
 from ragcontract.statistics.means import Comparison
 from tests.builders import write_jsonl

@@ -7,7 +7,7 @@ import pytest
 from ragcontract.core.errors import InputError
 from ragcontract.core.run import Latency
 from ragcontract.judging.decision import decide
-from ragcontract.judging.gates import GateReport
+from ragcontract.judging.gate_report import GateReport
 from ragcontract.reports.build import report_of
 from ragcontract.reports.report import Report
 from ragcontract.reports.terminal import check_text

@@ -7,7 +7,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import count, signed
-from ragcontract.judging.gates import COMPARING, GateReport
+from ragcontract.judging.gate_report import COMPARING, GateReport
 from ragcontract.reports.html.page_text import Badge, badge, shown
 from ragcontract.reports.html.scale import of_scale
 from ragcontract.reports.limit_text import whole_of

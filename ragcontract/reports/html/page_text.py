@@ -9,7 +9,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten, visible
-from ragcontract.judging.gates import Status
+from ragcontract.judging.gate_report import Status
 from ragcontract.judging.policy import QueryStatus
 
 # These labels are also passed to the page's script.

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core.numbers import signed
-from ragcontract.judging.gates import Status
+from ragcontract.judging.gate_report import Status
 from ragcontract.judging.policy import QueryStatus
 from ragcontract.reports import terminal
 from ragcontract.reports.html import page as html
