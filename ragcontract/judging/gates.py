@@ -1,29 +1,15 @@
 """Gates: computes the observed value of each limit and decides whether it is beyond the limit."""
 
 import sys
-from collections.abc import Callable
-from functools import partial
-
 from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
-from ragcontract.core.numbers import (
-    MOST_FOR_TABLES,
-    SAME,
-    as_written,
-    decimals,
-    digits_beside,
-    fixed,
-    milliseconds,
-    ms_as_written,
-    ms_digits,
-    percent,
-    percent_as_written,
-)
+from ragcontract.core.numbers import SAME
 from ragcontract.core.text import shorten, visible
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gate_report import NAMES, GateReport
+from ragcontract.judging.gate_text import observed_and_allowed
 from ragcontract.judging.outcomes import Outcomes, outcomes_of
 
 
@@ -179,39 +165,3 @@ def report_gate(gate: Gate, seen: Observed, significance: Significance | None = 
         now=seen.now,
         before=seen.before,
     )
-
-
-def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
-    """Return the texts for observed and allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
-    label = gate.quantity.label
-    write: Callable[[float, float], tuple[str, str]]
-    write = (
-        partial(_in_percent, gate.quantity.zero)
-        if gate.relative
-        else _in_ms
-        if gate.quantity.unit == "ms"
-        else _in_points
-    )
-    seen, limit = write(amount, gate.limit)
-    if not gate.compares:
-        return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
-    limited, verb, bad, good = (
-        ("drop", "fall", "fell", "rose") if gate.kind == "drop" else ("increase", "rise", "rose", "fell")
-    )
-    moved = f"did not {verb}" if abs(amount) <= SAME else f"{bad if amount > 0 else good} by {seen}"
-    return f"{label} {moved}", f"allowed {limited} {limit}"
-
-
-def _in_percent(zero: float, amount: float, limit: float) -> tuple[str, str]:
-    digits = digits_beside(amount * 100, limit * 100)
-    above = f" above {zero:g}" if zero else ""
-    return f"{percent(abs(amount), digits)} of the baseline{above}", percent_as_written(limit)
-
-
-def _in_points(amount: float, limit: float) -> tuple[str, str]:
-    digits = max(digits_beside(amount, limit), min(decimals(limit), MOST_FOR_TABLES))
-    return fixed(abs(amount), digits), as_written(limit)
-
-
-def _in_ms(amount: float, limit: float) -> tuple[str, str]:
-    return milliseconds(abs(amount), ms_digits(amount, limit)), ms_as_written(limit)

@@ -19,7 +19,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import Violation
 from ragcontract.evaluation.aggregates import Aggregates
-from ragcontract.judging.gate_report import GateReport
+from ragcontract.judging.gate_report import FORGIVEN, GateReport
 from ragcontract.judging.gates import Significance
 from ragcontract.judging.outcomes import fails, tier_of
 from ragcontract.judging.violations import Violations
@@ -131,12 +131,16 @@ def why_skipped(cause: str) -> str:
 def waive_gates(
     contract: Contract, gates: Iterable[GateReport], today: date
 ) -> tuple[tuple[GateReport, ...], frozenset[int]]:
-    """Mark the broken gates that are waived today (UTC); also returns the indexes of the waivers that match any."""
+    """Mark the broken gates that are waived today (UTC); also returns the indexes of the waivers that match any.
+
+    One that is over its limit and not proven matches as well, because its next run may be: it keeps its status.
+    """
     waivers = _Waivers(contract.config.waivers, today)
     marked = []
     for gate in gates:
-        why = waivers.reason([("gate", gate.id, None)]) if gate.status == "fail" else None
-        marked.append(gate if why is None else replace(gate, status="waived", waived=why))
+        broken = gate.status == "fail" or gate.status in FORGIVEN
+        why = waivers.reason([("gate", gate.id, None)]) if broken else None
+        marked.append(replace(gate, status="waived", waived=why) if why and gate.status == "fail" else gate)
     return tuple(marked), waivers.used()
 
 
