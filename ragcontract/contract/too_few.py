@@ -8,6 +8,8 @@ from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import as_written, count, percent_as_written
 from ragcontract.core.phrase import listed, render
 
+ADVICE = "add queries, or allow more"
+
 
 class TooFew(Struct, frozen=True, kw_only=True):
     """A limit on a change of a mean over ``queries`` queries that takes ``needs`` of them, which are more."""
@@ -23,14 +25,11 @@ def too_few_queries(found: Iterable[TooFew]) -> Iterator[tuple[str, str]]:
     for one in found:
         by_limit.setdefault(_limit(one.gate), []).append(one)
     for limit, same in by_limit.items():
-        needs = f"it needs {max(one.needs for one in same):,}"
         for are_tags in (False, True):
-            group = [one for one in same if (one.gate.tag is not None) is are_tags]
-            if group:
-                yield group[0].gate.location, f"{_which(group)} cannot carry {limit}: {needs}{_names(group)}; {ADVICE}"
-
-
-ADVICE = "add queries, or allow more"
+            if group := [one for one in same if (one.gate.tag is not None) is are_tags]:
+                needs = max(one.needs for one in group)
+                said = f"{_which(group)}{_names(group)} cannot carry {limit}, which needs {needs:,}; {ADVICE}"
+                yield group[0].gate.location, said
 
 
 def _limit(gate: Gate) -> str:
@@ -39,7 +38,7 @@ def _limit(gate: Gate) -> str:
 
 
 def _which(group: list[TooFew]) -> str:
-    """Return whose means the limits are about: ``12 queries``, ``a tag of 10 queries``, ``3 tags of 8 to 12 queries``."""
+    """Return what the limits are about: ``12 queries``, ``a tag of 10 queries``, ``3 tags of 8 to 12 queries``."""
     sizes = [one.queries for one in group]
     least, most = min(sizes), max(sizes)
     queries = count(most, "query") if least == most else f"{least:,} to {count(most, 'query')}"

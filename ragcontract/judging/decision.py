@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from ragcontract.core.finding import Finding
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.judging.carried import too_few_warnings
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.findings import findings_of
 from ragcontract.judging.gate_report import GateReport
@@ -69,7 +70,10 @@ def decide(evaluation: Evaluation, today: date) -> Decision:
         violations=violations,
         outcomes=outcomes,
         findings=tuple(findings_of(evaluation, gates, violations)),
-        warnings=tuple(waiver_warnings(contract, used | used_by_gates, today)) if contract.judged else (),
+        warnings=(
+            *(waiver_warnings(contract, used | used_by_gates, today) if contract.judged else ()),
+            *too_few_warnings(evaluation, gates),
+        ),
     )
 
 

@@ -1,6 +1,7 @@
 """Gates: computes the observed value of each limit and decides whether it is beyond the limit."""
 
 import sys
+
 from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
@@ -157,7 +158,7 @@ def report_gate(gate: Gate, seen: Observed, significance: Significance | None = 
         kind=NAMES[gate.quantity.unit, gate.kind][gate.relative],
         limit=gate.limit,
         observed=amount,
-        status="fail" if over and not excused else "pass",
+        status="unproven" if excused else "fail" if over else "pass",
         message=f"{found}, {expected}{note}",
         p_value=significance.p_value if significance else None,
         label=gate.quantity.label,

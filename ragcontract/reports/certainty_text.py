@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import as_written, count, digits_beside, fixed, percent, percent_as_written, signed
 from ragcontract.core.phrase import Name, Phrase
@@ -15,7 +16,6 @@ OUTCOMES: dict[Certainty, str] = {
     "beyond": "beyond for sure",
     "undecided": "not decided",
 }
-SHOWN = 3  # changes over their limits that stand under the verdict; the table has them all
 
 
 def bound_beside(gates: Sequence[GateReport], metric: MetricReport, digits: int) -> str:
@@ -87,9 +87,9 @@ def left_open(report: Report) -> Iterator[Phrase]:
 def _forgiven(report: Report) -> Iterator[Phrase]:
     """Yield the changes over their limits that do not fail, each with the reason; of many the first, and a count."""
     found = forgiven_gates(report)
-    for finding in found[:SHOWN]:
+    for finding in found[: bounds.NAMES]:
         yield (*phrase_of(finding), f": {finding.why}")
-    if (more := len(found) - SHOWN) > 0:
+    if (more := len(found) - bounds.NAMES) > 0:
         yield (f"{count(more, 'more change')} over {'its limit' if more == 1 else 'their limits'} and not proven",)
 
 

@@ -65,9 +65,9 @@ def _verb(gate: GateReport) -> str:
 def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> int:
     """Return the number of decimals for the metrics of a table: the same for all of its rows.
 
-    It is 2 to 4: what shows that a value changed, and on which side of its limit it is. Where a change is over its limit by
-    less than that, it is as many as show it, up to 10. In the rows with limits, if there are any, changes are also
-    the differences of what is shown, as far as 4 decimals allow.
+    It is 2 to 4: what shows that a value changed, and on which side of its limit it is. Where a change is over its
+    limit by less than that, it is as many as show it, up to 10. In the rows with limits, if there are any, changes are
+    also the differences of what is shown, as far as 4 decimals allow.
     """
     rows = list(rows)
     limited = [row for row in rows if row[1]]

@@ -29,8 +29,9 @@ class Row(Struct, frozen=True, kw_only=True):
     With a baseline value, these are the queries that both sides have. A limit on the value itself counts all queries;
     where their mean differs, it has a row of its own without a baseline, and ``over`` names its queries (``all 25
     queries``). ``tag`` is None for queries with any tag. ``metric`` has the numbers; it is None for a quantity that is
-    not a metric. ``gates`` are its limits, ``bound`` is how bad the change may be, or has to be, beside them. ``p_value`` is for a change for the worse; for tags it is adjusted over all
-    tags. ``digits`` is the number of decimals, which all metrics of the table share.
+    not a metric. ``gates`` are its limits, and ``bound`` is how bad the change may be, or must be, beside them.
+    ``p_value`` is for a change for the worse; for tags it is adjusted over all tags. ``digits`` is the number of
+    decimals, which all metrics of the table share.
     """
 
     label: str
