@@ -146,9 +146,7 @@ def alpha_of(report: Report) -> float:
 def method_note(report: Report) -> str:
     """Return what the bounds and the p-values of changes mean."""
     tests = tested_together(report)
-    note = (
-        f"Each bound is one-sided at {percent(1 - alpha_of(report))}: what other questions of the same kind would show."
-    )
+    note = f"Each bound is one-sided ({percent(1 - alpha_of(report))}), for other questions of the same kind."
     return f"{note} p of a change with a limit is adjusted over {tests:,} such changes." if tests > 1 else note
 
 
