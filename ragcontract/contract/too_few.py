@@ -30,7 +30,7 @@ class TooFew(Struct, frozen=True, kw_only=True):
 def without_enough(contract: Contract) -> Iterator[TooFew]:
     """Yield the limits on changes that take more queries than the golden set has for them, whatever the run.
 
-    With ``mode: strict`` every limit can be decided. Of a relative limit, the baseline is taken to be the best possible.
+    With ``mode: strict`` every limit can be decided. The baseline of a relative limit is taken to be the best possible.
     """
     fail_on = contract.config.fail_on
     if fail_on.mode == "strict":

@@ -34,9 +34,9 @@ def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, wi
     """Review the contract itself for likely mistakes.
 
     Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries and
-    limits that need more queries (notes), and more relevant documents than fit into the top k. For answers, finds rules that the question, the
-    reference or another rule contradicts, and texts that are found within other words. With a run, also finds relevant
-    documents that it never returns, and ranks beyond its depth. Exits 0 without --strict.
+    limits that need more queries (notes), and more relevant documents than fit into the top k. For answers, finds rules
+    that the question, the reference or another rule contradicts, and texts that are found within other words. With a
+    run, also finds relevant documents that it never returns, and ranks beyond its depth. Exits 0 without --strict.
     """
     refuse_empty({"--golden": golden, "--run": run, "--config": [config]})
     refuse_run(run, without_run=without_run)
