@@ -3,14 +3,17 @@
 import sys
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import SAME
 from ragcontract.core.text import shorten, visible
+from ragcontract.judging.change_tests import ChangeTests
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gate_report import NAMES, GateReport
-from ragcontract.judging.gate_text import observed_and_allowed
+from ragcontract.judging.gate_text import found_and_allowed
+from ragcontract.judging.judged_changes import judged_change
 from ragcontract.judging.outcomes import Outcomes, outcomes_of
 
 
@@ -24,22 +27,6 @@ class Observed(Struct, frozen=True, kw_only=True):
     now: float | None = None
     before: float | None = None
     why: str = ""
-
-
-class Significance(Struct, frozen=True, kw_only=True):
-    """The result of the sign-flip test on a change; ``p_value`` is None if too few queries changed."""
-
-    p_value: float | None
-    counts: bool
-
-    def note(self, *, over: bool) -> str:
-        """Return the note to add to the message about a change; empty if the change is not over its limit."""
-        if not over:
-            return ""
-        if self.p_value is None:
-            return " (too few queries changed to tell it from noise, so it counts)"
-        p = f"p {self.p_value:.2g}"
-        return f" (significant, {p})" if self.counts else f", which noise explains ({p}): not significant"
 
 
 def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None) -> Observed:
@@ -142,14 +129,13 @@ def is_over(gate: Gate, amount: float) -> bool:
     return excess > SAME
 
 
-def report_gate(gate: Gate, seen: Observed, significance: Significance | None = None) -> GateReport:
-    """Return the result of a gate; with ``significance``, a change that is not significant does not break it."""
+def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) -> GateReport:
+    """Return the result of a gate; ``tests`` has those of all limits on changes of metrics."""
     amount = seen.amount or 0.0
-    over = is_over(gate, amount)
-    excused = over and significance is not None and not significance.counts
-    found, expected = observed_and_allowed(gate, amount)
-    note = significance.note(over=over) if significance else ""
-    return GateReport(
+    result = tests.of(gate) if tests else None
+    question = tests.question if tests else None
+    change = judged_change(gate, amount, seen.before or 0.0, result, question) if question and result else None
+    report = GateReport(
         id=gate.id,
         location=gate.location,
         tag=gate.tag,
@@ -158,11 +144,17 @@ def report_gate(gate: Gate, seen: Observed, significance: Significance | None = 
         kind=NAMES[gate.quantity.unit, gate.kind][gate.relative],
         limit=gate.limit,
         observed=amount,
-        status="unproven" if excused else "fail" if over else "pass",
-        message=f"{found}, {expected}{note}",
-        p_value=significance.p_value if significance else None,
+        status=change.status if change else "fail" if is_over(gate, amount) else "pass",
+        message="",
+        p_value=change.p_value if change else None,
         label=gate.quantity.label,
         unit=gate.quantity.unit,
         now=seen.now,
         before=seen.before,
+        bounds=change.bounds if change else UNSET,
+        certainty=change.certainty if change else UNSET,
+        alpha=change.alpha if change else UNSET,
+        needs=UNSET if change is None or change.needs is None else change.needs,
     )
+    mode = question.mode if question else "strict"
+    return replace(report, message=", ".join(found_and_allowed(gate, report, mode)))
