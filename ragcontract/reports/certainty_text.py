@@ -7,6 +7,7 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
 from ragcontract.core.numbers import (
     MOST_FOR_TABLES,
+    SAME,
     as_written,
     count,
     digits_beside,
@@ -28,6 +29,7 @@ OUTCOMES: dict[Certainty, str] = {
     "beyond": "beyond for sure",
     "undecided": "not decided",
 }
+NO_BOUNDS = (0.0, 0.0)
 
 
 class Ends(NamedTuple):
@@ -52,17 +54,17 @@ def ends_of(gates: Sequence[GateReport], metric: MetricReport) -> Ends | None:
 def bound_beside(gates: Sequence[GateReport], metric: MetricReport, digits: int) -> str:
     """Return the bound of a change that says most about its limits: ``at worst -0.07`` or ``at best -0.03``.
 
-    A change within its limits may be as bad as the first; one beyond them is at least as bad as the second. Empty
-    without such limits, and if nothing changed.
+    The change may be as bad as the first. The second is for one that is over a limit and for the worse for sure. Empty
+    without limits on it, and if nothing changed.
     """
     bounded = [gate for gate in gates if gate.bounds]
     ends = ends_of(bounded, metric) if bounded else None
     if ends is None:
         return ""
-    over = any(gate.observed > gate.limit for gate in bounded)
-    shown = max(digits_beside((gate.bounds or (0.0, 0.0))[0 if over else 1], gate.limit) for gate in bounded)
-    end = ends.best if over else ends.worst
-    return f"at {'best' if over else 'worst'} {signed(end, max(digits, min(shown, MOST_FOR_TABLES)))}"
+    lower = any(gate.observed - gate.limit > SAME and (gate.bounds or NO_BOUNDS)[0] > SAME for gate in bounded)
+    shown = max(digits_beside((gate.bounds or NO_BOUNDS)[0 if lower else 1], gate.limit) for gate in bounded)
+    end = ends.best if lower else ends.worst
+    return f"at {'best' if lower else 'worst'} {signed(end, max(digits, min(shown, MOST_FOR_TABLES)))}"
 
 
 def _change(gate: GateReport, amount: float, metric: MetricReport) -> float:
@@ -96,12 +98,12 @@ def _excess(gate: GateReport, report: Report) -> float:
     metric = report.metrics.get(gate.metric)
     relative = gate.kind.startswith("relative") or metric is None
     whole = 1.0 if relative or metric is None else metric.scale.high - metric.scale.low
-    return ((gate.bounds or (0.0, 0.0))[1] - gate.limit) / (whole or 1.0)
+    return ((gate.bounds or NO_BOUNDS)[1] - gate.limit) / (whole or 1.0)
 
 
 def _amounts(gate: GateReport) -> tuple[str, str]:
     """Return the upper bound of a change and its limit as text."""
-    most = (gate.bounds or (0.0, 0.0))[1]
+    most = (gate.bounds or NO_BOUNDS)[1]
     if gate.kind.startswith("relative"):
         return percent(most, digits_beside(most * 100, gate.limit * 100)), percent_as_written(gate.limit)
     return fixed(most, digits_beside(most, gate.limit)), as_written(gate.limit)
