@@ -99,13 +99,14 @@ def _card(row: Row, among: str) -> Card:
 def _facts(row: Row, among: str) -> Iterable[Fact]:
     """Yield the limit and waivers, the bounds and p-value of the change, the queries that got better and worse."""
     if row.limits:
-        yield Fact("Limit", shown(row.limits), outcomes_of(row.gates))
+        yield Fact("Limit", shown(row.limits))
     for reason in dict.fromkeys(gate.waived for gate in row.gates if gate.waived is not None):
         yield Fact("Waived", shown(reason, bounds.HTML_REASON))
     noise = row.metric.noise if row.metric else None
     if row.metric and (ends := ends_of(row.gates, row.metric)):
         worst, best = (signed(end, row.digits) for end in ends)
-        yield Fact("Change", f"at worst {worst}, at best {best}")
+        outcome = outcomes_of(row.gates)
+        yield Fact("Change", f"at worst {worst}, at best {best}", outcome and f"(limit: {outcome})")
     if row.p_value is not None:
         worse = "an increase" if row.metric and row.metric.better == "lower" else "a drop"
         yield Fact("Chance", f"{p_of(row.gates, row.p_value)} for {worse}", among)
