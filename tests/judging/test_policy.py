@@ -196,7 +196,7 @@ def test_findings_are_gates_in_the_configs_order_then_queries_in_the_golden_sets
     ]
 
 
-def test_a_waiver_of_a_drop_that_is_not_proven_is_not_needless() -> None:
+def test_a_waiver_of_a_drop_that_is_not_proven_matches_it_and_leaves_its_status() -> None:
     ids = [f"q{number}" for number in range(16)]
     queries = [query(one, "A") for one in ids]
     docs = {True: ["A"], False: ["x", "A"]}
