@@ -19,6 +19,10 @@ class Row(NamedTuple):
     columns: list[str]
 
 
+def _is_never_comment(_line: str) -> bool:
+    return False
+
+
 def rows(
     paths: Sequence[str],
     split: Callable[[str], list[str]],
@@ -27,11 +31,12 @@ def rows(
     progress: Progress = no_progress,
     *,
     headers: int = 0,
+    is_comment: Callable[[str], bool] = _is_never_comment,
 ) -> Iterator[Row]:
-    """Yield the non-blank lines, ``split`` into columns; ``problems`` collects what cannot be read.
+    """Yield the lines that are not blank or comments, ``split`` into columns; ``problems`` collects unreadable ones.
 
     ``expected`` describes a line, for messages about files that are empty or not text. A file with nothing after its
-    first ``headers`` lines counts as empty.
+    first ``headers`` lines, or with comments alone, counts as empty.
     """
     for path in paths:
         try:
@@ -40,11 +45,16 @@ def rows(
             problems.problem(path, read_problem(error))
             continue
         with file:
-            yield from _rows(file, split, expected, problems, headers)
+            yield from _rows(file, split, expected, problems, headers, is_comment)
 
 
 def _rows(
-    file: InputFile, split: Callable[[str], list[str]], expected: str, problems: Collector, headers: int
+    file: InputFile,
+    split: Callable[[str], list[str]],
+    expected: str,
+    problems: Collector,
+    headers: int,
+    is_comment: Callable[[str], bool],
 ) -> Iterator[Row]:
     number, is_empty, but = 0, True, ""
     try:
@@ -56,7 +66,7 @@ def _rows(
                 is_empty = False
                 problems.problem(location, malformed(line, error)[1])
                 continue
-            if text.strip():
+            if text.strip() and not is_comment(text):
                 is_empty = is_empty and number <= headers
                 but = " but for its header"
                 yield Row(location, number, split(text))
