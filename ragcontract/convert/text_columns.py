@@ -19,10 +19,6 @@ class Row(NamedTuple):
     columns: list[str]
 
 
-def _is_never_comment(_line: str) -> bool:
-    return False
-
-
 def rows(
     paths: Sequence[str],
     split: Callable[[str], list[str]],
@@ -31,12 +27,12 @@ def rows(
     progress: Progress = no_progress,
     *,
     headers: int = 0,
-    is_comment: Callable[[str], bool] = _is_never_comment,
 ) -> Iterator[Row]:
-    """Yield the lines that are not blank or comments, ``split`` into columns; ``problems`` collects unreadable ones.
+    """Yield the non-blank lines, ``split`` into columns; ``problems`` collects what cannot be read.
 
-    ``expected`` describes a line, for messages about files that are empty or not text. A file with nothing after its
-    first ``headers`` lines, or with comments alone, counts as empty.
+    ``split`` returns no columns for a comment, which is skipped. ``expected`` describes a line, for messages about
+    files that are empty or not text. A file with nothing but comments after its first ``headers`` lines counts as
+    empty.
     """
     for path in paths:
         try:
@@ -45,16 +41,11 @@ def rows(
             problems.problem(path, read_problem(error))
             continue
         with file:
-            yield from _rows(file, split, expected, problems, headers, is_comment)
+            yield from _rows(file, split, expected, problems, headers)
 
 
 def _rows(
-    file: InputFile,
-    split: Callable[[str], list[str]],
-    expected: str,
-    problems: Collector,
-    headers: int,
-    is_comment: Callable[[str], bool],
+    file: InputFile, split: Callable[[str], list[str]], expected: str, problems: Collector, headers: int
 ) -> Iterator[Row]:
     number, is_empty, but = 0, True, ""
     try:
@@ -66,10 +57,10 @@ def _rows(
                 is_empty = False
                 problems.problem(location, malformed(line, error)[1])
                 continue
-            if text.strip() and not is_comment(text):
+            if text.strip() and (columns := split(text)):
                 is_empty = is_empty and number <= headers
                 but = " but for its header"
-                yield Row(location, number, split(text))
+                yield Row(location, number, columns)
     except UnreadableError as error:
         problems.problem(f"{file.path}:{number + error.lines_on}", str(error))
     except READ_ERRORS as error:

@@ -49,16 +49,17 @@ def read(files: Files, wanted: set[Part], problems: Collector, progress: Progres
     return Collection(queries=queries, rankings=rankings)
 
 
-def _split(line: str) -> list[str]:
-    return _SPACE.split(line.strip(_BLANKS))
+def _split_qrel(line: str) -> list[str]:
+    return [] if line.startswith(COMMENT) else _SPACE.split(line.strip(_BLANKS))
 
 
-def _is_comment(line: str) -> bool:
-    return line.startswith(COMMENT)
+def _split_result(line: str) -> list[str]:
+    stripped = line.strip(_BLANKS)
+    return [] if stripped.startswith(COMMENT) else _SPACE.split(stripped)
 
 
-def _is_comment_in_run(line: str) -> bool:
-    return line.lstrip(_BLANKS).startswith(COMMENT)
+def _split_topic(line: str) -> list[str]:
+    return [] if line.startswith(COMMENT) else line.strip("\r\n").split("\t", 1)
 
 
 def _has(row: Row, expected: str, problems: Collector, *, or_more: bool = False) -> bool:
@@ -73,7 +74,7 @@ def _has(row: Row, expected: str, problems: Collector, *, or_more: bool = False)
 
 def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -> Pairs[float]:
     judgments = Pairs[float]("docid", problems)
-    for row in rows(paths, _split, QREL, problems, progress, is_comment=_is_comment):
+    for row in rows(paths, _split_qrel, QREL, problems, progress):
         if not _has(row, QREL, problems):
             continue
         query_id, _, doc_id, text = row.columns
@@ -82,14 +83,10 @@ def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -
     return judgments
 
 
-def _split_topic(line: str) -> list[str]:
-    return line.strip("\r\n").split("\t", 1)
-
-
 def _read_topics(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, str]:
     texts: dict[str, str] = {}
     first = First(problems)
-    for row in rows(paths, _split_topic, TOPIC, problems, progress, is_comment=_is_comment):
+    for row in rows(paths, _split_topic, TOPIC, problems, progress):
         query_id = row.columns[0].strip()
         if query_id.startswith("<") and len(row.columns) == 1:
             problems.problem(row.location, f"is a topics file with tags; expected lines of `{TOPIC}`")
@@ -104,7 +101,7 @@ def _read_topics(paths: Sequence[str], problems: Collector, progress: Progress) 
 def read_run(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, Ranking]:
     """Read runs, with the results of each query in the order of trec_eval."""
     retrieved = Pairs[Retrieved]("docid", problems)
-    for row in rows(paths, _split, RESULT, problems, progress, is_comment=_is_comment_in_run):
+    for row in rows(paths, _split_result, RESULT, problems, progress):
         if not _has(row, RESULT, problems, or_more=True):
             continue
         query_id, _, doc_id, _, text = row.columns[:5]
