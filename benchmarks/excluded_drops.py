@@ -1,11 +1,11 @@
 """What a pass excludes, on real runs: `python -m benchmarks.excluded_drops FOLDER`.
 
-Takes each pair of the systems of :mod:`benchmarks.robust03`, one as the baseline and the other as the change, with all of
-NIST's judgments. The 100 topics are taken for the population of questions, so the true drop of a pair is the one over
-all of them. A golden set is ``QUERIES`` topics drawn with replacement, which vary as those of a population without an
-end do. (Draws without replacement would contain half of the truth; another half of the topics would be as noisy as what
-it is compared with.) Each set is checked with a limit on the drop of nDCG, in each mode. All is seeded. The tables stand
-in docs/choosing-limits.md.
+Takes each pair of the systems of :mod:`benchmarks.robust03`, one as the baseline and the other as the change, with all
+of NIST's judgments. The 100 topics are taken for the population of questions, so the true drop of a pair is the one
+over all of them. A golden set is ``QUERIES`` topics drawn with replacement, as from a population without an end. (Drawn
+without, they would be half of the truth; the other half of the topics, for a truth, would be as noisy as what it is
+compared with.) Each set is checked with a limit on the drop of nDCG, in each mode. All is seeded. The table stands in
+docs/choosing-limits.md.
 """
 
 import random
@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 
 from msgspec import UNSET, Struct
 
-from benchmarks import limits_page
-from benchmarks.missing_labels import cut, golden_row, true_means
+from benchmarks import tables
+from benchmarks.missing_labels import golden_row, true_means
 from benchmarks.robust03 import Robust, from_command_line
 from benchmarks.small_checks import judged, write_set
 
@@ -30,8 +30,13 @@ LIMIT = 0.05
 QUERIES = 50
 DRAWS = 2  # of each pair
 MODES = ("strict", "significant", "noninferiority")
-STEPS = ((-1.0, 0.0, "none, or better"), (0.0, 0.05, "up to 0.05"), (0.05, 0.1, "0.05 to 0.10"), (0.1, 1.0, "over 0.10"))
-PART = "excluded drops"
+STEPS = (
+    (-1.0, 0.0, "none, or better"),
+    (0.0, 0.05, "up to 0.05"),
+    (0.05, 0.1, "0.05 to 0.10"),
+    (0.1, 1.0, "over 0.10"),
+)
+PART = "excluded-drops"
 
 
 class Drawn(Struct, frozen=True, kw_only=True):
@@ -79,14 +84,16 @@ def drawn(robust: Robust, drops: dict[tuple[str, str], float], pair: tuple[str, 
 def content(sets: Sequence[Drawn]) -> Iterator[str]:
     """Yield the lines of the part of the page."""
     body = []
-    for low, high, label in STEPS:
+    low = -1.0
+    for label, high in STEPS.items():
         those = [one for one in sets if low < one.drop <= high]
+        low = high
         passed = [one for one in those if "strict" in one.passes]
-        shares = [limits_page.share(sum(mode in one.passes for one in those), len(those)) for mode in MODES]
-        sure = limits_page.share(sum(one.excludes for one in passed), len(passed))
+        shares = [tables.share(sum(mode in one.passes for one in those), len(those)) for mode in MODES]
+        sure = tables.share(sum(one.excludes for one in passed), len(passed))
         body.append([label, str(len(those)), *shares, sure])
     head = ["true drop of nDCG@10", "checks", *(f"`{mode}` passes" for mode in MODES), "of `strict`, sure"]
-    yield limits_page.table(head, body)
+    yield tables.rows(head, body, 1)
     passed = [one for one in sets if "strict" in one.passes]
     hidden = sorted(one.bound for one in passed)
     worse = [one for one in sets if one.drop > LIMIT]
@@ -108,7 +115,7 @@ def main() -> None:
     drops = {(before, after): means[before][GATE] - means[after][GATE] for before, after in pairs}
     with Pool(2) as pool:
         sets = pool.map(partial(drawn, robust, drops), pairs, chunksize=8)
-    limits_page.write(PART, "".join(content([one for several in sets for one in several])))
+    tables.write(PART, "".join(content([one for several in sets for one in several])))
 
 
 if __name__ == "__main__":

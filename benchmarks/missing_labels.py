@@ -1,10 +1,10 @@
 """How often labels of the baseline's results alone turn good changes red: `python -m benchmarks.missing_labels FOLDER`.
 
-Takes each pair of the systems of :mod:`benchmarks.robust03`, one as the baseline and the other as the change, and counts
-for each metric the pairs in which the change is no worse under all of NIST's judgments. The golden set of a pair has
+Takes each pair of the systems of :mod:`benchmarks.robust03`, one as the baseline and the other as the change, and for
+each metric counts the pairs in which the change is no worse under all of NIST's judgments. The golden set of a pair has
 only the relevant documents among the first ``K`` results of the baseline, as where a team ticked what its retriever
 found. It is checked with a limit on the drop of each metric, in several ways to treat documents that nobody has judged.
-The tables stand in docs/choosing-limits.md.
+The table stands in docs/choosing-limits.md.
 """
 
 import sys
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
-from benchmarks import limits_page
+from benchmarks import tables
 from benchmarks.robust03 import Robust, System, from_command_line
 from benchmarks.small_checks import judged, write_set
 from benchmarks.stages import Row
@@ -26,7 +26,7 @@ from ragcontract.core.numbers import SAME
 K = 10
 LIMIT = 0.05
 GATES = {"mrr": f"MRR@{K}", "ndcg": f"nDCG@{K}", "recall": f"Recall@{K}"}
-PART = "missing labels"
+PART = "missing-labels"
 
 
 class Way(Struct, frozen=True, kw_only=True):
@@ -100,9 +100,7 @@ def checked(robust: Robust, means: dict[str, dict[str, float]], pair: tuple[str,
     with TemporaryDirectory() as folder:
         for way in WAYS:
             write_set(Path(folder), golden_of(robust, baseline), cut(baseline, way.results))
-            report = judged(
-                Path(folder), cut(change, way.results), k=K, unjudged=way.unjudged, fail_on=limits
-            )
+            report = judged(Path(folder), cut(change, way.results), k=K, unjudged=way.unjudged, fail_on=limits)
             failing = {gate.metric for gate in report.gates if gate.status == "fail"}
             red[way] = frozenset(gate for gate in GATES if f"{gate}_at_{K}" in failing)
             if way == COUNT:
@@ -118,13 +116,13 @@ def content(pairs: Sequence[Checked]) -> Iterator[str]:
     for gate, label in GATES.items():
         good = [pair for pair in pairs if gate in pair.no_worse]
         body.append([label, str(len(good)), *(str(sum(gate in pair.red[way] for pair in good)) for way in WAYS)])
-    yield limits_page.table(["limit of 0.05 on", "pairs no worse", *(way.label for way in WAYS)], body)
+    yield tables.rows(["limit of 0.05 on", "pairs no worse", *(way.label for way in WAYS)], body, 1)
     good = [pair for pair in pairs if pair.no_worse]
     red = [pair for pair in good if pair.no_worse & pair.red[COUNT]]
     share = sum(pair.judged for pair in good) / len(good)
     yield (
-        f"\nOf the top {K} of the change, {share:.0%} were judged on average. Of the {len(red)} pairs that are red with "
-        f"`count`, the report of {sum(pair.said for pair in red)} says that labels may be missing.\n"
+        f"\nOf the top {K} of the change, {share:.0%} were judged on average. Of the {len(red)} pairs that are red "
+        f"with `count`, the report of {sum(pair.said for pair in red)} says that labels may be missing.\n"
     )
 
 
@@ -135,7 +133,7 @@ def main() -> None:
         means = true_means(robust, Path(folder))
     with Pool(2) as pool:
         pairs = pool.map(partial(checked, robust, means), permutations(robust.systems, 2), chunksize=8)
-    limits_page.write(PART, "".join(content(pairs)))
+    tables.write(PART, "".join(content(pairs)))
 
 
 if __name__ == "__main__":

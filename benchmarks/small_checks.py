@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.stages import Row, write_config, write_lines
 from ragcontract import check
 from ragcontract.reports.api_report import Report
-
-from benchmarks.stages import Row, write_config, write_lines
 
 RULES_OFF = {"per_query": {"enforce_must_include": False}}  # only means are judged
 Run = Mapping[str, Sequence[str]]

@@ -3,11 +3,11 @@
 A set of ``TAGS`` tags, each with as many queries and a limit on the drop of MRR, is checked in each mode while nothing
 got worse. Three kinds of such changes are drawn:
 
-- the model of :mod:`benchmarks.noise`: an index that is as good but not the same, in which one query in ten gets another
-  rank by chance,
+- a model: one relevant document a query, at rank 1 to 5 or missing, as often as ``RANKS`` says. In an index that is as
+  good but not the same, a share of the queries (``CHURN``) gets another rank by chance,
 - the same model with every query ranked anew: two unrelated systems that are equally good,
-- real ones: of two systems of :mod:`benchmarks.robust03`, each query goes to baseline and change in an order that a coin
-  decides, so that neither is better.
+- real ones: two systems of :mod:`benchmarks.robust03`; for each query, a coin decides which of them is before and which
+  after the change, so that neither is better.
 
 All is seeded. The table stands in docs/choosing-limits.md.
 """
@@ -17,25 +17,25 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from math import sqrt
 from multiprocessing import Pool
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
-from benchmarks import limits_page
-from benchmarks.noise import CHURN, RANKS
+from benchmarks import tables
 from benchmarks.robust03 import Robust, from_command_line
 from benchmarks.small_checks import Run, judged, write_set
 from benchmarks.stages import Row
 
 K = 10
+RANKS = (0.60, 0.12, 0.06, 0.04, 0.03)  # of rank 1 to 5; the rest is missing
+CHURN = 0.1
 TAGS, QUERIES = 10, 10  # queries a tag
 LIMIT = 0.05
 MODES = ("strict", "significant", "noninferiority")
 CHECKS = 300
-PART = "tag limits"
+PART = "tag-limits"
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -90,9 +90,7 @@ def outcome(draw: Draw, seed: int) -> tuple[frozenset[str], bool]:
     with TemporaryDirectory() as name:
         folder = Path(name)
         write_set(folder, golden, change.baseline)
-        reports = {
-            mode: judged(folder, change.change, k=K, fail_on={"mode": mode}, tags=limits) for mode in MODES
-        }
+        reports = {mode: judged(folder, change.change, k=K, fail_on={"mode": mode}, tags=limits) for mode in MODES}
     failing = frozenset(mode for mode, report in reports.items() if report.verdict == "fail")
     return failing, any(gate.status == "too_few" for gate in reports["significant"].gates)
 
@@ -101,12 +99,12 @@ def content(found: Mapping[str, Sequence[tuple[frozenset[str], bool]]]) -> Itera
     """Yield the lines of the part of the page, from the outcomes of each kind of change."""
     body = []
     for label, outcomes in found.items():
-        shares = [limits_page.share(sum(mode in failing for failing, _ in outcomes), len(outcomes)) for mode in MODES]
-        few = limits_page.share(sum(too_few for _, too_few in outcomes), len(outcomes))
+        shares = [tables.share(sum(mode in failing for failing, _ in outcomes), len(outcomes)) for mode in MODES]
+        few = tables.share(sum(too_few for _, too_few in outcomes), len(outcomes))
         body.append([label, *shares, few])
     head = ["nothing got worse", *(f"`{mode}` fails" for mode in MODES), "`significant`: too few changed"]
-    yield limits_page.table(head, body)
-    yield f"\nEach number is a share of {CHECKS} checks, give or take {1.96 * sqrt(0.25 / CHECKS):.0%} at most.\n"
+    yield tables.rows(head, body, 1)
+    yield f"\nEach number is a share of {CHECKS:,} checks, {tables.precision(CHECKS)} at most.\n"
 
 
 def main() -> None:
@@ -118,10 +116,8 @@ def main() -> None:
         "real systems, shuffled by a coin": partial(of_systems, robust),
     }
     with Pool(2) as pool:
-        found = {
-            label: pool.map(partial(outcome, draw), range(CHECKS), chunksize=10) for label, draw in kinds.items()
-        }
-    limits_page.write(PART, "".join(content(found)))
+        found = {label: pool.map(partial(outcome, draw), range(CHECKS), chunksize=10) for label, draw in kinds.items()}
+    tables.write(PART, "".join(content(found)))
 
 
 if __name__ == "__main__":
