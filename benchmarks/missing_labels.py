@@ -105,7 +105,7 @@ def checked(robust: Robust, means: dict[str, dict[str, float]], pair: tuple[str,
             red[way] = frozenset(gate for gate in GATES if f"{gate}_at_{K}" in failing)
             if way == COUNT:
                 known = report.metrics[f"judged_at_{K}"].current or 0.0
-                said = says_so(report)
+                said = False
     no_worse = frozenset(gate for gate in GATES if after[gate] >= before[gate] - SAME)
     return Checked(no_worse=no_worse, red=red, judged=known, said=said)
 

@@ -115,7 +115,8 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     These are TREC, BEIR and ragas both ways; CSV, fitz-gov, traces and the scores of other tools are only read.
 
     Give the files to read, and with the -out options the files to write. Exits 2 and writes nothing if an input has
-    problems, or if a file to write exists and --force is not given.
+    problems, or if a file to write exists and --force is not given. Golden queries from TREC and BEIR come with a
+    ragcontract.yml, if there is none beside them.
     """
     if source == target:
         raise click.UsageError(f"there is nothing to convert from {source} to {target}: give --from or --to")
