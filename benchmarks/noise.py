@@ -19,8 +19,8 @@ from msgspec import Struct
 
 from ragcontract.core.numbers import SAME
 from ragcontract.statistics.detectable import Detectable, detectable, round_up
-from ragcontract.statistics.significance import ALPHA, fewest_changed, holm
-from tests.statistics.paired_runs import paired
+from ragcontract.statistics.significance import ALPHA, assess
+from tests.statistics.paired_runs import change_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "choosing-limits.md"
 BEGIN, END = "<!-- begin: noise -->\n", "<!-- end -->"
@@ -73,23 +73,12 @@ def _values(ranks: Sequence[int]) -> Columns:
 
 
 def verdicts(good: Sequence[Columns], now: Columns) -> dict[str, bool]:
-    """Return whether each contract fails, on any gated metric: ``now`` against the first of the ``good`` runs.
-
-    Significant are drops by Holm's correction over the gated metrics; those with too few changed queries to say are
-    judged strictly.
-    """
+    """Return whether each contract fails, on any gated metric: ``now`` against the first of the ``good`` runs."""
     before, weights = good[0], [1.0] * len(now[0])
-    noise = [paired(old, new, weights) for old, new in zip(before, now, strict=True)]
+    changes = [change_of(old, new) for old, new in zip(before, now, strict=True)]
     drops = [(sum(old) - sum(new)) / len(old) for old, new in zip(before, now, strict=True)]
     suggested = [detectable(columns, weights) for columns in zip(*good, strict=True)]
-    fewest = fewest_changed(ALPHA, len(noise))
-    p_values = {
-        str(location): one.p_value
-        for location, one in enumerate(noise)
-        if one.p_value is not None and one.wins + one.losses >= fewest
-    }
-    sure = holm(p_values, ALPHA)
-    counts = [sure.get(str(location), True) for location in range(len(noise))]
+    counts = [one.p_value is not None and one.p_value <= ALPHA for one in assess(changes, ALPHA)]
     return {
         contract.label: any(
             drop > contract.limit_on(limits) + SAME and (sure_enough or contract.mode == "strict")
