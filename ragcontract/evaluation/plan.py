@@ -48,10 +48,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     contract, so that their results can be listed. With ``turns``, some queries are conversations. ``pools`` are the
     judged pools that a baseline brings for a run, and ``first_ids`` the first ids of its rows, by query id. ``listed``
     are the queries whose results are read from a baseline once more. Rows may lack ``results`` unless
-    ``results_required``. With ``repeats``, a query may have several rows; with ``keep_ids``, the document ids of all rows are stored. Without ``texts``, nothing
-    that the application said or saw is held for reports. ``given`` is what scores files have for the run. With
-    ``tags``, means are computed for these tags only, and rows for the golden queries that are ``not_judged`` are
-    skipped. A run is scored as if nothing was retrieved for a golden query without a row (whether that is allowed,
+    ``results_required``. With ``repeats``, a query may have several rows; with ``keep_ids``, the document ids of all
+    rows are stored. Without ``texts``, nothing that the application said or saw is held for reports. ``given`` is what
+    scores files have for the run. With ``tags``, means are computed for these tags only, and rows for the golden
+    queries that are ``not_judged`` are skipped. A run is scored as if nothing was retrieved for a golden query without a row (whether that is allowed,
     ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may be new.
     """
 

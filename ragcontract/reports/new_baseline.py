@@ -13,6 +13,7 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import sentence
 from ragcontract.core.first_ids import first_of, pool_of
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import Id
 from ragcontract.core.rule import Violation
 from ragcontract.core.scores import ranks_by_id
 from ragcontract.core.text import encodable
@@ -25,7 +26,11 @@ from ragcontract.reports.report import Report
 from ragcontract.runs.past import Replaced, expected_of
 from ragcontract.runs.stored import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery
 
-LEFT_OUT = {"repeats": [], "broken": {}, "pool": None}  # an empty pool is one in which nothing was judged
+LEFT_OUT: dict[str, object] = {
+    "repeats": [],
+    "broken": {},
+    "pool": None,
+}  # an empty pool is one in which nothing was judged
 
 
 def render(evaluation: Evaluation, now: datetime, replaces: Replaced | None = None) -> Iterator[bytes]:
@@ -150,7 +155,7 @@ def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
         )
 
 
-def _pool(evaluation: Evaluation, query_id: str, rows: Sequence[Sequence[str]]) -> list[str] | None:
+def _pool(evaluation: Evaluation, query_id: str, rows: Sequence[Sequence[str]]) -> list[Id] | None:
     """Return the judged pool that the baseline before has for a query; None if it has none, or if a reader finds it.
 
     What this run returned first is no part of it: nobody has judged that since.
@@ -160,7 +165,7 @@ def _pool(evaluation: Evaluation, query_id: str, rows: Sequence[Sequence[str]]) 
         return None
     ranking, pool = evaluation.contract.ranking, pool_of(before)
     first = {doc_id for row in rows for doc_id in first_of(row, ranking.k, by_document=ranking.by_document)}
-    return None if pool == first else sorted(pool)
+    return None if pool == first else [*sorted(pool)]
 
 
 def _broken(violations: Iterable[Violation]) -> dict[str, list[str]]:
