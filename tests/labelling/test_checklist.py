@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.text import visible
 from ragcontract.files.problems import Collector
-from ragcontract.labelling.checklist import _id, _Reader, checklist, read_checklist
+from ragcontract.labelling.checklist import _Reader, checklist, quoted_id, read_checklist
 from ragcontract.labelling.labels import Candidate, Labels, Question
 from tests.labelling.builders import question
 
@@ -91,7 +91,7 @@ def test_every_mistake_is_reported_with_its_line(tmp_path: Path) -> None:
     for part in (
         "is above the first question",
         "expected a line such as `- [x] ID` or `- [ ] ID`, or `## ID` above the documents of a question",
-        "expected [x] or [ ], found [y]",
+        "expected [x], [-], [?], [ ] or a grade as [2], found [y]",
         "expected an id of 1 to 2,000 characters",
         "expected an id as JSON writes it",
         "duplicate id 'q1', first at",
@@ -116,7 +116,7 @@ def test_no_question_and_no_text_can_tick_anything(text: str, tmp_path: Path) ->
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=10))
 def test_any_id_is_read_as_it_was_written_and_is_one_visible_line(name: str) -> None:
-    written = _id(name)
+    written = quoted_id(name)
     assert visible(written) == written
     problems = Collector()
     reader = _Reader("c.txt", {name: TODO}, problems)

@@ -8,7 +8,7 @@ import click
 from ragcontract.cli.console import say
 from ragcontract.cli.keyboard import Keyboard
 from ragcontract.cli.label_screen import LabelScreen
-from ragcontract.cli.label_sheet import read_sheet
+from ragcontract.cli.label_sheet import read_sheet, relevance_level
 from ragcontract.cli.options import files_option, refuse_empty, top_option
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
@@ -34,6 +34,9 @@ from ragcontract.labelling.sheet import Sheet
 @click.option("--questions", metavar="FILE", help="More questions, one per line. [those of the golden file]")
 @top_option("How many documents of each run row to ask about.")
 @click.option("--ticked", metavar="FILE", help="Read the labels from a file of `init --from-run` instead of asking.")
+@click.option(
+    "--config", metavar="FILE", help=f"The configuration, for its relevance_level. [{defaults.CONFIG}, if it exists]"
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -43,6 +46,7 @@ def command(
     questions: str | None,
     top: int,
     ticked: str | None,
+    config: str | None,
 ) -> int:
     """Label the documents that a run returned, as relevant or not.
 
@@ -50,15 +54,18 @@ def command(
     and asks which are relevant. Every answer is saved in the golden file at once, and only what is not decided is
     asked, so it can be interrupted at any time. Rows that are not labelled stay as they are.
     """
-    refuse_empty({"--golden": golden, "--run": run, "--questions": [questions], "--ticked": [ticked]})
+    refuse_empty(
+        {"--golden": golden, "--run": run, "--questions": [questions], "--ticked": [ticked], "--config": [config]}
+    )
     if len(golden) > 1:
         raise click.UsageError("--golden: labels are written to one golden file; name one")
     path = golden[0] if golden else defaults.GOLDEN
+    level = relevance_level(config)
     if ticked is not None:
         _refuse_others(context)
-        return _from_ticked(path, ticked)
+        return _from_ticked(path, ticked, level)
     asked = read_questions(questions)[0] if questions is not None else []
-    return _ask(*read_sheet(path, asked, run or [defaults.RUN], top, may_add=True))
+    return _ask(*read_sheet(path, asked, run or [defaults.RUN], top, may_add=True, level=level))
 
 
 def _refuse_others(context: click.Context) -> None:
@@ -67,11 +74,11 @@ def _refuse_others(context: click.Context) -> None:
             raise click.UsageError(f"--{name} is given, but --ticked asks nothing; leave one of them out")
 
 
-def _from_ticked(golden_path: str, ticked: str) -> int:
-    golden, found = read_golden_rows(golden_path)
+def _from_ticked(golden_path: str, ticked: str, level: float) -> int:
+    golden, found = read_golden_rows(golden_path, level=level)
     problems = Collector()
     problems.include(found)
-    labels = read_checklist(ticked, golden.queries, problems)
+    labels = read_checklist(ticked, golden.queries, problems, level)
     problems.found().raise_if_any()
     golden.save(labels, {})
     said = count(len(labels), "question")
