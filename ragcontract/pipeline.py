@@ -18,6 +18,7 @@ from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SCORED_BY
 from ragcontract.evaluation.aggregates import aggregate
 from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.sides import evaluate_sides
 from ragcontract.evaluation.source import Source
 from ragcontract.files.mistaken import without_swapped
 from ragcontract.files.opening import Progress, no_progress
@@ -156,10 +157,9 @@ def evaluate(contract: Contract, request: Request) -> Evaluation:
 
         given = read_scores(request.scores, plan.wanted_scores, request.progress)
         plan = replace(plan, given=given)
-    run = request.run.evaluate(plan)
+    run, baseline = evaluate_sides(plan, request.run, request.baseline)
     if given and given.scored_by:
         run = replace(run, versions={**run.versions, SCORED_BY: list(given.scored_by)})
-    baseline = request.baseline.evaluate(plan.for_baseline(run.retrieved)) if request.baseline else None
     if request.no_answers:
         run, baseline = without_texts(run), baseline and without_texts(baseline)
         given = given and replace(given, reasons={}, problems=_without_values(given.problems))  # reasons quote answers

@@ -107,6 +107,7 @@ RUN_LABEL = 60  # characters; the name of a run in `compare`; cut, with an ellip
 FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others are counted
 
 # Runs
+BASELINE_ROWS = 1_000  # rows; those of a query in a baseline whose first documents are compared with; not compared
 COMPARED_IDS = 10_000  # ids; those of rows without a relevant document, to find its id in another form; not compared
 UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Iterable, Sequence
 
+from ragcontract.core.first_ids import FirstIds, first_of, packed, together
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import Id, as_id, as_ids
 from ragcontract.core.metric import Family, Invalid, Missing
@@ -27,7 +28,7 @@ from ragcontract.files.schema import shown
 from ragcontract.runs.order import OrderCheck, descending, falls
 from ragcontract.runs.past import Expected, expected_of
 from ragcontract.runs.readers import RunEvent
-from ragcontract.runs.stored import StoredBatch, StoredHead
+from ragcontract.runs.stored import ComparedQuery, StoredBatch, StoredHead
 from ragcontract.statistics.latency import summary
 from ragcontract.statistics.repeats import averaged
 
@@ -85,6 +86,8 @@ class _Builder:
         self._expected: dict[str, Expected] = {}
         self._doc_ids: dict[str, list[list[str]]] = {}
         self._listed = ListedResults(plan)
+        self._first_ids = FirstIds(plan.k, by_document=plan.ranking.by_document)
+        self._pools: dict[str, bytes] = {}  # where a stored baseline has another one than its first ids
 
     def batch(self, event: Batch[RunRow]) -> None:
         golden, lines, note_duplicates = self._plan.golden, self._locations.lines, self._duplicates.note
@@ -146,7 +149,7 @@ class _Builder:
                 self._violations[query.id] = tuple(stored_violations(stored))
             retrieved.append((query, as_ids(stored.doc_ids)))
             retrieved += [(query, as_ids(doc_ids)) for doc_ids in stored.repeats]
-            self._listed.hold_ids(query.id, stored.doc_ids)
+            self._note_pool(query.id, stored)
             for family, column in zip(self._plan.families, self._columns, strict=True):
                 if family.from_ids:
                     self._recompute(family, column, query, [stored.doc_ids, *stored.repeats])
@@ -168,10 +171,23 @@ class _Builder:
         all_ids = [doc_ids for _, doc_ids in retrieved]
         self._depths.note(all_ids)
         self._unseen_ids.note(all_ids)
+        if self._plan.is_baseline:
+            for query, doc_ids in retrieved:
+                self._first_ids.note(query.id, doc_ids)
         if self._plan.keep_ids:
             for query, doc_ids in retrieved:
                 self._doc_ids.setdefault(query.id, []).append(doc_ids)
         return of_rows
+
+    def _note_pool(self, query_id: str, stored: ComparedQuery) -> None:
+        """Store the judged pool of a stored query, if that is not what its rows have first at today's cut-off."""
+        k = max(self.stored.k) if self.stored else self._plan.k
+        if stored.pool is not None:
+            self._pools[query_id] = packed([as_ids(stored.pool)])
+        elif k != self._plan.k:
+            rows = [as_ids(doc_ids) for doc_ids in (stored.doc_ids, *stored.repeats)]
+            first = (first_of(doc_ids, k, by_document=self._plan.ranking.by_document) for doc_ids in rows)
+            self._pools[query_id] = together(map(packed, first))
 
     def _note_row(self, query: GoldenQuery, row: RunRow, location: str, *, is_repeat: bool) -> None:
         """Store the values and violations that need the row itself."""
@@ -217,6 +233,7 @@ class _Builder:
         if warning := self._order.warning():
             self.problems.warning(warning)
         stored = self.stored
+        first_ids = self._first_ids.result()
         return Side(
             scores=scores,
             columns=self._columns,
@@ -241,6 +258,8 @@ class _Builder:
             stored=stored,
             incomparable=self._incomparable(),
             doc_ids=self._doc_ids,
+            pools=first_ids | self._pools if self._pools else first_ids,
+            first_ids=first_ids,
             retrieved=self._listed.held,
             said=self._listed.said,
             problems=self.problems.found(),

@@ -1,6 +1,6 @@
 """How to evaluate each row of a run; the same plan is used for run and baseline, locally and on a cluster."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -45,12 +45,13 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     ``ranking`` is the family whose ranks are stored for rules; ``families`` are the others. ``row_rules`` are the rule
     classes in use that need the row, and ``rank_rules`` those that need its ranks: they say which rows break the
-    contract, so that their results can be listed. With ``turns``, some queries are conversations. ``listed`` are the
-    queries whose results a baseline holds. Rows may lack ``results`` unless ``results_required``. With ``repeats``, a
-    query may have several rows; with ``keep_ids``, the document ids of all rows are stored. Without ``texts``, nothing
-    that the application said or saw is held for reports. ``given`` is what scores files have for the run. With
-    ``tags``, means are computed for these tags only, and rows for the golden queries that are ``not_judged`` are
-    skipped. A run is scored as if nothing was retrieved for a golden query without a row (whether that is allowed,
+    contract, so that their results can be listed. With ``turns``, some queries are conversations. ``pools`` are the
+    judged pools that a baseline brings for a run, and ``first_ids`` the first ids of its rows, by query id. ``listed``
+    are the queries whose results are read from a baseline once more. Rows may lack ``results`` unless
+    ``results_required``. With ``repeats``, a query may have several rows; with ``keep_ids``, the document ids of all
+    rows are stored. Without ``texts``, nothing that the application said or saw is held for reports. ``given`` is what
+    scores files have for the run. With ``tags``, means are computed for these tags only, and rows for the golden
+    queries that are ``not_judged`` are skipped. A run is scored as if nothing was retrieved for a golden query without a row (whether that is allowed,
     ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may be new.
     """
 
@@ -59,6 +60,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     families: tuple[Family, ...] = ()
     row_rules: tuple[type[RowRule], ...] = ()
     rank_rules: tuple[type[RankRule], ...] = ()
+    pools: Mapping[str, bytes] = {}
+    first_ids: Mapping[str, bytes] = {}
     listed: frozenset[str] = frozenset()
     settings: RuleSettings
     turns: bool = False
@@ -102,10 +105,14 @@ class Plan(Struct, frozen=True, kw_only=True):
     def for_baseline(self, listed: Collection[str] = ()) -> "Plan":
         """Return the plan for the other side: a baseline is not judged, and need not have every query.
 
-        What it violates is only compared, so its rows may lack what rules need. Its results are held for the queries
-        that are ``listed``.
+        What it violates is only compared, so its rows may lack what rules need. The results of the queries that are
+        ``listed`` are read on their own, once it is known which ones a run breaks.
         """
         return replace(self, rank_rules=(), keep_ids=False, is_baseline=True, listed=frozenset(listed), given=None)
+
+    def against(self, pools: Mapping[str, bytes], first_ids: Mapping[str, bytes]) -> "Plan":
+        """Return the plan for a run, given what its baseline brings."""
+        return replace(self, pools=pools, first_ids=first_ids)
 
     @property
     def scores(self) -> dict[str, Metric]:

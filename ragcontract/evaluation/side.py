@@ -31,8 +31,9 @@ class Side(Struct, frozen=True, kw_only=True):
     ``rows`` counts the rows of each query if any has several and they have no order. ``changed`` are queries for which
     a stored baseline has a different question, ``expected`` has what its queries expected where that differs from the
     golden file, ``stored`` is the head of that baseline, and ``incomparable`` are its metrics that were computed in
-    another way. ``doc_ids`` has the document ids of each row if the plan requests them; ``retrieved`` has the top k of
-    broken queries, or of those that the plan lists; ``said`` has what was said for them, in part.
+    another way. ``doc_ids`` has the document ids of each row if the plan requests them. A baseline has
+    the ``first_ids`` of its rows and the judged ``pools`` of its queries, see :mod:`ragcontract.core.first_ids`.
+    ``retrieved`` has the top k of the queries that the run breaks; ``said`` has what was said for them, in part.
     """
 
     scores: dict[str, QueryScore]
@@ -59,6 +60,8 @@ class Side(Struct, frozen=True, kw_only=True):
     stored: StoredHead | None = None
     incomparable: frozenset[str] = frozenset()
     doc_ids: dict[str, list[list[str]]] = {}
+    pools: dict[str, bytes] = {}
+    first_ids: dict[str, bytes] = {}
     retrieved: dict[str, tuple[ListedResult, ...]] = {}
     said: dict[str, Said] = {}
     problems: Problems = Problems()

@@ -11,7 +11,9 @@ from msgspec.structs import asdict, replace
 from ragcontract.contract.past_contract import past_contract
 from ragcontract.core import bounds
 from ragcontract.core.finding import sentence
+from ragcontract.core.first_ids import first_of, pool_of
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import Id
 from ragcontract.core.rule import Violation
 from ragcontract.core.scores import ranks_by_id
 from ragcontract.core.text import encodable
@@ -23,6 +25,12 @@ from ragcontract.reports.build import TOOL
 from ragcontract.reports.report import Report
 from ragcontract.runs.past import Replaced, expected_of
 from ragcontract.runs.stored import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery
+
+LEFT_OUT: dict[str, object] = {
+    "repeats": [],
+    "broken": {},
+    "pool": None,
+}  # an empty pool is one in which nothing was judged
 
 
 def render(evaluation: Evaluation, now: datetime, replaces: Replaced | None = None) -> Iterator[bytes]:
@@ -95,8 +103,8 @@ def _written(head: BaselineFile, queries: Iterable[BaselineQuery]) -> Iterator[b
 
 
 def _row(query: BaselineQuery) -> dict[str, Any]:
-    """Omit empty ``repeats`` and ``broken``, to keep the lines short."""
-    return {name: value for name, value in asdict(query).items() if value or name not in {"repeats", "broken"}}
+    """Omit empty ``repeats`` and ``broken`` and a ``pool`` of the first k, to keep the lines short."""
+    return {name: value for name, value in asdict(query).items() if value != LEFT_OUT.get(name, ...)}
 
 
 def acceptance(report: Report, reason: str) -> Accepted:
@@ -141,9 +149,23 @@ def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
             repeats=[[*row] for row in rows[1:]],
             ranks=ranks_by_id(query.relevant_doc_ids, run.scores[query.id].ranks),
             metrics=evaluation.metrics(run, query.id),
+            pool=_pool(evaluation, query.id, rows),
             expects=expected_of(query),
             broken=_broken(run.violations.get(query.id, ())),
         )
+
+
+def _pool(evaluation: Evaluation, query_id: str, rows: Sequence[Sequence[str]]) -> list[Id] | None:
+    """Return the judged pool that the baseline before has for a query; None if it has none, or if a reader finds it.
+
+    What this run returned first is no part of it: nobody has judged that since.
+    """
+    before = evaluation.baseline.pools.get(query_id) if evaluation.baseline else None
+    if before is None:
+        return None
+    ranking, pool = evaluation.contract.ranking, pool_of(before)
+    first = {doc_id for row in rows for doc_id in first_of(row, ranking.k, by_document=ranking.by_document)}
+    return None if pool == first else [*sorted(pool)]
 
 
 def _broken(violations: Iterable[Violation]) -> dict[str, list[str]]:
