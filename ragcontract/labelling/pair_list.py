@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.numbers import count, percent, signed
+from ragcontract.core.numbers import SAME, count, percent, signed
 from ragcontract.core.text import shorten, visible
 from ragcontract.labelling.checklist import OPEN, item, quoted_id
 from ragcontract.labelling.labels import Candidate
@@ -61,6 +61,8 @@ def _rank(pair: OpenPair) -> str:
 
 
 def _effect(pair: OpenPair) -> str:
+    if abs(pair.move) <= SAME:
+        return "-"
     share = f", {percent(pair.share, 0)} of what it lacks" if pair.share else ""
     return f"{pair.label} {signed(pair.move, MOVE_DIGITS)}{share}"
 

@@ -35,7 +35,7 @@ from ragcontract.labelling.pair_list import json_lines, lines_to_tick, summary, 
 from ragcontract.labelling.pool import candidates_of
 from ragcontract.reports.terminal import aligned
 
-LISTED = 20
+TOP_PAIRS = 20
 IDS, TEXTS = frozenset[str](), frozenset({"results.text"})
 
 
@@ -48,7 +48,7 @@ IDS, TEXTS = frozenset[str](), frozenset({"results.text"})
 @K
 @TAG
 @REPEATS
-@top_option("How many pairs of query and document to list.", LISTED)
+@top_option("How many pairs of query and document to list.", TOP_PAIRS)
 @click.option(
     "--format",
     "form",
@@ -69,11 +69,10 @@ def command(
     top: int,
     form: str,
 ) -> int:
-    """List the documents to judge first, by how far they can move the verdict.
+    """List the documents that nobody has judged.
 
-    These are documents in the top k that nobody has judged: they have no label, and were not among the first results
-    of the baseline when the query's labels were written. Those that bring a broken limit closest, if they are relevant,
-    come first. With `--format checklist`, the list is a file to tick, and `label --ticked` writes what is decided into
+    These are documents in the top k that have no label, and were not in the top k of the baseline when the labels of
+    their query were written. Those that bring a broken limit closest, if they are relevant, come first. With `--format checklist`, the list is a file to tick, and `label --ticked` writes what is decided into
     the golden file. Gives no verdict.
     """
     paths = find_paths(golden, run, config, baseline, scores)
