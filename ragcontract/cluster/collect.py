@@ -15,8 +15,9 @@ from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import VERSION_FIELDS, ListedResult, SourceFile
 from ragcontract.core.scores import QueryScore
-from ragcontract.evaluation.columns import Column
+from ragcontract.evaluation.columns import Column, SharedColumn
 from ragcontract.evaluation.depths import depth_of
+from ragcontract.evaluation.diagnostics import columns_of
 from ragcontract.evaluation.duplicates import Duplicates
 from ragcontract.evaluation.fold import merged
 from ragcontract.evaluation.listed_results import ListedResults
@@ -52,7 +53,7 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
     unknown = [one.key.decode() for one in counts.first("unknown", bounds.UNKNOWN)]
     return Side(
         scores=outcomes.scores,
-        columns=outcomes.columns,
+        columns=(*outcomes.columns, *columns_of(plan, outcomes.scores, outcomes.overlap)),
         violations=outcomes.violations,
         rows=outcomes.rows if any(several > 1 for several in outcomes.rows.values()) else {},
         versions=_versions(counts, location, problems),
@@ -87,6 +88,7 @@ class _Outcomes:
         self.scores: dict[str, QueryScore] = {}
         self.rows: dict[str, int] = {}
         self.columns = tuple(Column(len(family.metrics), job.numbers) for family in job.plan.families)
+        self.overlap = SharedColumn()
         self.violations: dict[str, tuple[Violation, ...]] = {}
         self.gaps = ScoreGaps(job.plan.scores)
         decode = msgspec.msgpack.Decoder(RowOutcome).decode
@@ -104,6 +106,7 @@ class _Outcomes:
         self.scores[query_id] = outcomes[0].score if once else averaged([one.score for one in outcomes], rows)
         for number, column in enumerate(self.columns):
             column.note(query_id, averaged_values([one.values[number] for one in outcomes], rows))
+        self.overlap.add(query_id, averaged_values([one.overlap for one in outcomes], rows))
         for outcome in outcomes:
             self.gaps.note(query_id, outcome.lacking)
             if outcome.violations:

@@ -34,7 +34,7 @@ import msgspec
 import pyarrow as pa
 
 from ragcontract.core import bounds
-from ragcontract.core.first_ids import first_of, packed
+from ragcontract.core.first_ids import EVERYTHING, first_of, packed
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import mebibytes
@@ -173,16 +173,19 @@ class _Counts:
     def _outcome(self, query: GoldenQuery, row: RunRow, doc_ids: list[str], file: str) -> RowOutcome | None:
         """Return what a row comes to; None where it lacks something, which is then a problem."""
         plan = self._job.plan
-        score = plan.ranking.score(query, doc_ids)
+        score = plan.ranking.score(query, doc_ids, EVERYTHING if plan.is_baseline else plan.pools.get(query.id))
+        overlap = plan.overlap_with_baseline(query, doc_ids)
         if not plan.families and not plan.row_rules:
-            return RowOutcome(score=score)
+            return RowOutcome(score=score, overlap=overlap)
         found = plan.beside_ranks(query, row)
         if isinstance(found, list):
             self.bad(_location(file, query.id), [Mismatch((one.field,) if one.field else (), one.why) for one in found])
             return None
         for name in self._gaps.unread(row.scores) if self._reads_scores else ():
             self._others["undeclared", 0, name.encode(errors="replace")] += 1
-        return RowOutcome(score=score, values=found.values, violations=found.violations, lacking=found.lacking)
+        return RowOutcome(
+            score=score, overlap=overlap, values=found.values, violations=found.violations, lacking=found.lacking
+        )
 
     def bad(self, location: str, mismatches: Iterable[Mismatch]) -> None:
         """Count the problems of an invalid row; the first ``bounds.PROBLEMS`` of each part of a run are described."""

@@ -15,7 +15,7 @@ from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.gate import Fraction, LimitKey
 from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import Id, Rank, Tag
-from ragcontract.core.metric import Gain, RankBy
+from ragcontract.core.metric import Gain, RankBy, Unjudged
 from ragcontract.core.rule import Rule, names_of, switch_of
 from ragcontract.registry import Registry
 
@@ -121,6 +121,13 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             description="The grade from which a document in relevance is relevant; nDCG uses the grades themselves.",
         ),
     ] = RELEVANT_GRADE
+    unjudged: Annotated[
+        Unjudged,
+        Meta(
+            description="What documents that nobody has judged are for ranking metrics: not relevant (count), or left "
+            "out of the list (skip)."
+        ),
+    ] = "count"
     fail_on: FailOn = FailOn()
     tags: dict[Tag, TagLimits] = msgspec.field(default_factory=dict)
     per_query: PerQuery = PerQuery()

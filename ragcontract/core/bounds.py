@@ -125,6 +125,7 @@ RAISED = 20  # findings; the message of `ContractBroken` in Python; the others a
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
 REPLACED_DAYS = 14  # days; a note that the baseline was replaced; only the list of inputs has it
 NOTE_REASON = 300  # characters; why regressions are accepted, in that note; cut, with an ellipsis
+LEAST_OVERLAP = 10  # queries; those with the least overlap with the baseline; the others are left out
 RETRIEVED_QUERIES = 1_000  # queries; broken queries whose results are listed, before and now; others have no list
 RETRIEVED = 20  # results; the list of results of a broken query; further ones are left out
 SAID = 2_000  # characters; an answer, and why there is none, of a broken query; cut, with an ellipsis

@@ -9,7 +9,7 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.run import Latency, ListedResult, SourceFile
 from ragcontract.core.said import Said
 from ragcontract.core.scores import Confusion, QueryScore, Values
-from ragcontract.evaluation.columns import Column
+from ragcontract.evaluation.columns import ValuesByQuery
 from ragcontract.evaluation.depths import Depth
 from ragcontract.evaluation.duplicates import Duplicates
 from ragcontract.evaluation.unseen_ids import UnseenIds
@@ -37,7 +37,7 @@ class Side(Struct, frozen=True, kw_only=True):
     """
 
     scores: dict[str, QueryScore]
-    columns: tuple[Column, ...] = ()
+    columns: tuple[ValuesByQuery, ...] = ()
     violations: dict[str, tuple[Violation, ...]] = {}
     files: tuple[SourceFile, ...] = ()
     versions: dict[str, list[str]] = {}
@@ -75,6 +75,8 @@ class Side(Struct, frozen=True, kw_only=True):
     def values(self, family: int, query_ids: Iterable[str]) -> list[Values | None]:
         """Return queries' values of a family, the ranking metrics being family 0; None for one that is not scored."""
         scores = self.scores
+        if family > len(self.columns):  # a baseline has no overlap with itself
+            return [None for _ in query_ids]
         if family:
             column = self.columns[family - 1]
             return [column[query_id] if query_id in scores else None for query_id in query_ids]

@@ -29,6 +29,7 @@ SETTINGS: dict[Effect, ChangeKind] = {
 STRICTEST_FIRST: dict[str, Sequence[Value]] = {
     "fail_on.mode": ("strict", "significant"),
     "missing_queries": ("error", "zero"),
+    "unjudged": ("count", "skip"),
     "missing_scores": ("error", "zero"),
     "per_query.fail_on": ("any", "new", "pass_rate"),
     "answers.missing_modes": ("error", "fail"),

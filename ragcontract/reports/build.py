@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ragcontract.core.finding import Finding, sentence
@@ -19,6 +20,7 @@ from ragcontract.judging.likely_mistakes import likely_mistakes
 from ragcontract.judging.run_notes import run_notes
 from ragcontract.reports.answer_report import answers_of
 from ragcontract.reports.drift import as_warning
+from ragcontract.reports.overlap_report import least_overlap
 from ragcontract.reports.queries import broken_queries_of, query_reports, usual_detail
 from ragcontract.reports.report import (
     ErrorReport,
@@ -77,6 +79,7 @@ def report_of(
         labels=answers.labels,
         likely_mistakes=mistakes,
         run_notes=list(run_notes(evaluation)),
+        least_overlap=UNSET if evaluation.contract.overlap is None else least_overlap(evaluation),
         source=source,
     )
     return replace(report, summary_line=summary_of(report))
@@ -233,6 +236,8 @@ def _metrics(evaluation: Evaluation, decision: Decision) -> dict[str, MetricRepo
             k=metric.k,
             better=metric.better,
             scale=metric.scale,
+            if_relevant=aggregates.if_relevant.get(metric.key, UNSET),
+            diagnostic=metric.diagnostic or UNSET,
         )
     return found
 
@@ -260,7 +265,8 @@ def _p_values_of_tags(evaluation: Evaluation) -> dict[str, dict[str, float]]:
 
     A tag that did not get worse is not tested, but counts as one of the tests with p-value 1.
     """
-    aggregates, largest = evaluation.aggregates, evaluation.contract.metrics_at_largest_k
+    aggregates = evaluation.aggregates
+    largest = [metric for metric in evaluation.contract.metrics_at_largest_k if not metric.diagnostic]
     gains = {
         tag: {metric.key: _gain(metric, means[metric.key]) for metric in largest}
         for tag, means in aggregates.tags.items()

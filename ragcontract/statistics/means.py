@@ -90,7 +90,7 @@ def compare(groups: Sequence[Group], metrics: Sequence[Metric]) -> dict[str, Com
 def noise_of(
     groups: Iterable[Group], metrics: Sequence[Metric], columns: Iterable[int] | None = None
 ) -> dict[str, Noise]:
-    """Compare both sides query by query; return the noise of each metric that changed.
+    """Compare both sides query by query; return the noise of each metric that changed and is not diagnostic.
 
     ``columns`` restricts this to some of the metrics.
     """
@@ -104,6 +104,8 @@ def noise_of(
     found = {}
     for column in range(len(metrics)) if columns is None else columns:
         metric = metrics[column]
+        if metric.diagnostic:
+            continue
         changes = [
             change
             for one in changed
