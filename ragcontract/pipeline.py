@@ -136,7 +136,8 @@ def load(request: Request, registry: Registry | None = None) -> Contract:
 
 def _load(request: Request, registry: Registry) -> Contract:
     config_file = read_config(request.config, registry, k=request.k)
-    golden = read_golden(request.golden, registry, request.progress)
+    level = config_file.config.relevance_level
+    golden = read_golden(request.golden, registry, request.progress, level=level)
     awaited = request.awaits_baseline and request.baseline is None
     has_baseline = awaited or request.baseline is not None
     contract = resolve(golden, config_file, registry, has_baseline=has_baseline, tags=request.tags)

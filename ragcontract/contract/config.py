@@ -13,6 +13,7 @@ from ragcontract.contract.declared import Metrics, metrics_record
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.gate import Fraction, LimitKey
+from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import Id, Rank, Tag
 from ragcontract.core.metric import Gain, RankBy, Unjudged
 from ragcontract.core.rule import Rule, names_of, switch_of
@@ -111,6 +112,15 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     gain: Annotated[
         Gain, Meta(description="What a grade is worth in nDCG: the grade, or 2^grade - 1 (grades of at most 64 then).")
     ] = "linear"
+    relevance_level: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=bounds.GRADE,
+            title="a number over 0, at most a billion",
+            description="The grade from which a document in relevance is relevant; nDCG uses the grades themselves.",
+        ),
+    ] = RELEVANT_GRADE
     unjudged: Annotated[
         Unjudged,
         Meta(
