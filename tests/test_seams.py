@@ -170,7 +170,7 @@ def test_what_nobody_registered_is_in_no_schema() -> None:
 
 def test_suggestions_go_by_the_metrics_direction(folder: Path) -> None:
     paths = InputPaths(golden=[str(folder / "golden.jsonl")], run=[str(folder / "good.jsonl")])
-    text = render(suggestions(list(good_runs(paths, None, registry=REGISTRY))), runs=1)
+    text = render(suggestions(list(good_runs(paths, None, registry=REGISTRY))), files=paths.run)
     assert "  toxicity_rise_gt: " in text
     assert "\nmaximums:\n  toxicity: " in text
     assert "  judged_at_k: " in text

@@ -58,6 +58,7 @@ def _head(
         fingerprints={metric.key: metric.fingerprint for metric in contract.metrics if metric.fingerprint},
         contract=past_contract(contract.config_file),
         replaces=replaces,
+        runs=evaluation.run.runs,
         queries=[],
     )
 
@@ -76,6 +77,7 @@ def replaced_by(evaluation: Evaluation, accepted: Sequence[Accepted] = ()) -> Re
         sha256=baseline.files[0].sha256,
         created_at=baseline.stored.created_at,
         shared=len(baseline.scores),
+        runs=baseline.runs,
         metrics={key: means.baseline for key, means in compared.items()},
         metrics_shared={key: means.current_shared for key, means in compared.items()},
         accepted=list(accepted[-1:]) != baseline.stored.accepted[-1:] and bool(accepted),
