@@ -8,7 +8,6 @@
 from collections.abc import Sequence
 from math import ceil, floor, fsum, log10, sqrt
 from operator import mul
-from statistics import NormalDist
 
 from msgspec import Struct
 
@@ -16,8 +15,8 @@ from ragcontract.core.metric import Metric, Scale
 from ragcontract.statistics.significance import ALPHA, fewest_changed
 from ragcontract.statistics.student_t import t_quantile
 
-POWER = 0.8
-Z_95 = 1.6448536269514722  # what a normal variable exceeds once in twenty times
+# Quantiles of the normal distribution: what chance exceeds once in twenty times, and falls short of 4 times in 5.
+Z_ALPHA, Z_POWER = 1.6448536269514722, 0.8416212335729143
 DIGITS = 2
 LARGE = 1000  # queries, from which minimums have three decimals
 ROUNDING = 1e-9
@@ -71,21 +70,22 @@ def suggested(
         bound=sign * floor((sign * worst + span * of.least) * 10**digits + ROUNDING) / 10**digits,
         deviation=None if of.deviation is None else span * of.deviation,
         limit=limit,
-        found=None if of.noise is None or limit is None else limit + NormalDist().inv_cdf(POWER) * span * of.noise,
+        found=None if of.noise is None or limit is None else limit + span * max(Z_POWER * of.noise, of.step),
     )
 
 
 class _OfQualities(Struct, frozen=True, kw_only=True):
     """The same as fractions of the scale, with 0 as the worst.
 
-    ``noise`` is the standard deviation of the change from the mean of the runs to another run, and ``most`` the largest
-    change that is possible.
+    ``noise`` is the standard deviation of the change from the mean of the runs to another run, ``most`` the largest change
+    that is possible, and ``step`` the loss of a single query, the one with the largest weight.
     """
 
     mean: float
     least: float
     change: float
     most: float
+    step: float
     deviation: float | None = None
     noise: float | None = None
 
@@ -95,16 +95,19 @@ def _of_qualities(runs: Sequence[Sequence[float]], shares: Sequence[float], limi
     means = [fsum(map(mul, shares, run)) for run in runs]
     mean = fsum(means) / len(means)
     typical = [fsum(values) / len(values) for values in zip(*runs, strict=True)]
+    step = max(shares)
     if len(runs) == 1:
         least = mean - _other_questions(typical, shares)
-        return _OfQualities(mean=mean, least=max(0.0, least), change=fewest_changed(ALPHA) / len(shares), most=mean)
+        return _OfQualities(
+            mean=mean, least=max(0.0, least), change=fewest_changed(ALPHA) / len(shares), most=mean, step=step
+        )
     variance, freedom = _between(runs, typical, shares)
     noise = sqrt(variance * (1 + 1 / len(runs)))
-    change = max(*shares, t_quantile(ALPHA / limits, freedom) * noise)
-    margin = sqrt(_other_questions(typical, shares) ** 2 + Z_95**2 * variance * (1 - 1 / len(runs)))
+    change = max(step, t_quantile(ALPHA / limits, freedom) * noise)
+    margin = sqrt(_other_questions(typical, shares) ** 2 + Z_ALPHA**2 * variance * (1 - 1 / len(runs)))
     least = min(mean - max(margin, change), *means)
     return _OfQualities(
-        mean=mean, least=max(0.0, least), change=change, most=mean, deviation=sqrt(variance), noise=noise
+        mean=mean, least=max(0.0, least), change=change, most=mean, step=step, deviation=sqrt(variance), noise=noise
     )
 
 
