@@ -123,6 +123,21 @@ CONFIGS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "searched less deep": ({}, {"per_query": {"forbidden_within": 3}}, "weaker: per_query.forbidden_within none → 3"),
     "only significant drops": ({}, {"fail_on": {"mode": "significant"}}, "weaker: fail_on.mode strict → significant"),
+    "only drops that are excluded": (
+        {"fail_on": {"mode": "significant"}},
+        {"fail_on": {"mode": "noninferiority"}},
+        "stricter: fail_on.mode significant → noninferiority",
+    ),
+    "no longer excluded": (
+        {"fail_on": {"mode": "noninferiority"}},
+        {},
+        "weaker: fail_on.mode noninferiority → strict",
+    ),
+    "a smaller alpha where drops must be excluded": (
+        {"fail_on": {"mode": "noninferiority", "alpha": 0.05}},
+        {"fail_on": {"mode": "noninferiority", "alpha": 0.01}},
+        "stricter: fail_on.alpha 0.05 → 0.01",
+    ),
     "a smaller alpha": ({}, {"fail_on": {"alpha": 0.01}}, "weaker: fail_on.alpha 0.05 → 0.01"),
     "missing queries": ({}, {"missing_queries": "zero"}, "weaker: missing_queries error → zero"),
     "ranks of documents": ({}, {"rank_by": "documents"}, "changed: rank_by results → documents"),

@@ -31,7 +31,7 @@ Switch = Annotated[bool | Literal["new"], Meta(title="true, false or new")]
 
 
 class FailOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits on how far metrics may get worse, and whether changes within the noise count."""
+    """Limits on how far metrics may get worse, and how sure that has to be."""
 
     mode: Annotated[
         Literal["strict", "significant", "noninferiority"],

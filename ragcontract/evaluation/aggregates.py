@@ -1,51 +1,60 @@
-"""The means of all metrics on both sides, for all queries and by tag, with the significance of their changes."""
+"""The means of all metrics on both sides, for all queries and by tag, and the queries whose values changed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection
 
 from msgspec import Struct
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Metric
+from ragcontract.evaluation import changed_queries
+from ragcontract.evaluation.changed_queries import ChangedQuery
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
-from ragcontract.statistics.means import Comparison, Group, by_tag, compare, group, noise_of
-from ragcontract.statistics.significance import Noise
+from ragcontract.statistics.change import Change
+from ragcontract.statistics.means import Comparison, Group, by_tag, compare, group
 
 
 class FamilyGroups(Struct, frozen=True, kw_only=True):
-    """Queries grouped by their values of one family's metrics: all queries, and those with each tag."""
+    """Queries grouped by their values of one family's metrics: all queries, and those with each tag.
+
+    ``changed`` are the queries that have another value than in the baseline.
+    """
 
     metrics: tuple[Metric, ...]
     keys: tuple[str, ...]
     groups: list[Group]
     tags: dict[str, list[Group]]
+    changed: list[ChangedQuery] = []
+    changed_tags: dict[str, list[ChangedQuery]] = {}
 
     def of(self, tag: str | None) -> list[Group]:
         """Return the groups with a tag; all groups for None."""
         return self.groups if tag is None else self.tags.get(tag, [])
 
+    def changes(self, tag: str | None, keys: Collection[str]) -> dict[str, Change]:
+        """Return the changes of some metrics over the queries with a tag, or over all queries for None."""
+        metrics = {column: metric for column, metric in enumerate(self.metrics) if metric.key in keys}
+        if not metrics:
+            return {}
+        queries = self.changed if tag is None else self.changed_tags.get(tag, [])
+        return dict(changed_queries.changes(metrics, queries, self.of(tag), identical=not self.changed))
+
 
 class Aggregates(Struct, frozen=True, kw_only=True):
-    """The means of all metrics, and the noise of their changes, by metric key."""
+    """The means of all metrics by key, for all queries and by tag."""
 
     families: tuple[FamilyGroups, ...]
     comparisons: dict[str, Comparison]
     tags: dict[str, dict[str, Comparison]]
-    noise: dict[str, Noise]
 
     def comparison(self, key: str, tag: str | None) -> Comparison:
         """Return the means of a metric over the queries with a tag, or over all queries for None."""
         empty = Comparison(current=None)
         return self.comparisons[key] if tag is None else self.tags.get(tag, {}).get(key, empty)
 
-    def noise_of_tags(self, wanted: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Noise]]:
-        """Return the noise of metrics by tag; ``wanted`` maps tags to metric keys."""
-        return {tag: dict(self._noise_of_tag(tag, keys)) for tag, keys in wanted.items()}
-
-    def _noise_of_tag(self, tag: str, keys: Sequence[str]) -> Iterator[tuple[str, Noise]]:
-        for family in self.families:
-            columns = [column for column, metric in enumerate(family.metrics) if metric.key in keys]
-            yield from noise_of(family.of(tag), family.metrics, columns).items()
+    def changes(self, tag: str | None, keys: Collection[str]) -> dict[str, Change]:
+        """Return the changes of some metrics over the queries with a tag, or over all queries for None."""
+        return {key: change for family in self.families for key, change in family.changes(tag, keys).items()}
 
 
 def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
@@ -57,8 +66,17 @@ def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
         now = [values or () for values in run.values(number, ids)]
         before = baseline.values(number, ids) if baseline else [None] * len(ids)
         groups = group(zip(tags, weights, now, before, strict=True))
-        keys = tuple(metric.key for metric in family.metrics)
-        families.append(FamilyGroups(metrics=tuple(family.metrics), keys=keys, groups=groups, tags=by_tag(groups)))
+        changed = changed_queries.changed_queries(zip(tags, weights, now, before, strict=True)) if baseline else []
+        families.append(
+            FamilyGroups(
+                metrics=tuple(family.metrics),
+                keys=tuple(metric.key for metric in family.metrics),
+                groups=groups,
+                tags=by_tag(groups),
+                changed=changed,
+                changed_tags=changed_queries.by_tag(changed),
+            )
+        )
     names = dict.fromkeys(tag for family in families for tag in family.tags)
     return Aggregates(
         families=tuple(families),
@@ -67,7 +85,6 @@ def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
             tag: {key: one for family in families for key, one in compare(family.of(tag), family.metrics).items()}
             for tag in names
         },
-        noise={key: one for family in families for key, one in noise_of(family.groups, family.metrics).items()},
     )
 
 

@@ -8,7 +8,7 @@ from ragcontract.core.errors import RagContractError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render
 from ragcontract.github.commands import Level, annotation
-from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_queries, since
+from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_queries, forgiven_gates, since
 from ragcontract.reports.report import QueryReport, Report
 
 # The runner shows ten annotations of each level per step and silently drops the rest. Delivery can add six warnings.
@@ -20,17 +20,21 @@ InRepository = Callable[[str], str]
 def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
     """Return annotations for broken gates at their config lines, then broken queries (worst first) and warnings.
 
+    Changes over their limits that do not fail come first among the warnings, at their config lines as well.
     ``in_repository`` converts a location of the report to one relative to the repository.
     """
-    failed, findings = broken_gates(report), FindingsByQuery(report)
+    failed, forgiven, findings = broken_gates(report), forgiven_gates(report), FindingsByQuery(report)
     broken = broken_queries(report)
     # Generators, because there can be many thousands and each location searches the disk for its repository.
     gates = (_of_gate(finding, level, in_repository) for finding in failed)
     queries = (
         _of_query(query, findings.failing(query.id), since(report, query), level, in_repository) for query in broken
     )
-    warnings = (annotation("warning", message) for message in report.warnings)
-    reasons, warned = len(failed) + len(broken), len(report.warnings)
+    warnings = chain(
+        (_of_gate(finding, "warning", in_repository) for finding in forgiven),
+        (annotation("warning", message) for message in report.warnings),
+    )
+    reasons, warned = len(failed) + len(broken), len(forgiven) + len(report.warnings)
     if level == "warning":
         return "".join(_capped(chain(gates, queries, warnings), reasons + warned, "warning"))
     return "".join([*_capped(chain(gates, queries), reasons, level), *_capped(warnings, warned, "warning")])
@@ -57,7 +61,8 @@ def of_problems(error: RagContractError, in_repository: InRepository) -> str:
 
 
 def _of_gate(finding: Finding, level: Level, in_repository: InRepository) -> str:
-    return annotation(level, sentence(finding), title=finding.ids[0], location=in_repository(finding.location))
+    message = f"{sentence(finding)}{f': {finding.why}' if finding.why else ''}"
+    return annotation(level, message, title=finding.ids[0], location=in_repository(finding.location))
 
 
 def _of_query(

@@ -24,7 +24,7 @@ SETTINGS: dict[Effect, ChangeKind] = {
 }
 # The values of settings, strictest first.
 STRICTEST_FIRST: dict[str, Sequence[Value]] = {
-    "fail_on.mode": ("strict", "significant"),
+    "fail_on.mode": ("noninferiority", "strict", "significant"),  # each fails on all that the next one fails on
     "missing_queries": ("error", "zero"),
     "missing_scores": ("error", "zero"),
     "per_query.fail_on": ("any", "new", "pass_rate"),
@@ -34,7 +34,8 @@ STRICTEST_FIRST: dict[str, Sequence[Value]] = {
 ENFORCED: Sequence[Value] = (True, "new", False)
 SWITCH = "per_query.enforce_"
 RULES_AS_WELL = {"expected_mode", "expected_label"}
-LOWER_IS_WEAKER = {"fail_on.alpha", "per_query.forbidden_within"}
+MODE, ALPHA = "fail_on.mode", "fail_on.alpha"
+LOWER_IS_WEAKER = {ALPHA, "per_query.forbidden_within"}
 Comparable = tuple[bool, float]  # only numbers with the same first part can be compared
 
 
@@ -232,12 +233,18 @@ def _of_settings(
     for key in dict.fromkeys([*before, *now]):
         old, new = before.get(key, defaults.get(key)), now.get(key, defaults.get(key))
         if old != new:
-            effect = _effect(_strictness(key, old), _strictness(key, new), lower_is_weaker=True)
-            yield Step(SETTINGS[effect], ChangedItem(id=key, before=old, after=new))
+            modes = [settings.get(MODE, defaults.get(MODE)) for settings in (before, now)]
+            strictness = [_strictness(key, value, mode) for value, mode in zip((old, new), modes, strict=True)]
+            yield Step(SETTINGS[_effect(*strictness, lower_is_weaker=True)], ChangedItem(id=key, before=old, after=new))
 
 
-def _strictness(key: str, value: Value) -> Comparable | None:
-    """Return a number that is higher the stricter a value is; None if that is not known."""
+def _strictness(key: str, value: Value, mode: Value) -> Comparable | None:
+    """Return a number that is higher the stricter a value is under a ``fail_on.mode``; None if that is not known.
+
+    The lower alpha is, the fewer changes are proven, and the more are not excluded.
+    """
+    if key == ALPHA and mode == "noninferiority":
+        return (True, -value) if isinstance(value, int | float) else None
     order = ENFORCED if key.startswith(SWITCH) else STRICTEST_FIRST.get(key, ())
     if value in order:
         return False, -order.index(value)

@@ -7,6 +7,8 @@ from msgspec import Struct
 
 from ragcontract.core.finding import Finding
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.judging.carried import too_few_warnings
+from ragcontract.judging.change_tests import ChangeTests, change_tests
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.findings import findings_of
 from ragcontract.judging.gate_report import GateReport
@@ -15,7 +17,6 @@ from ragcontract.judging.outcomes import Outcomes, has_outcomes, outcomes_of
 from ragcontract.judging.policy import (
     QueryStatus,
     excuse_rules,
-    significance_of,
     skip_gates,
     skip_rules,
     skipped_by,
@@ -31,10 +32,12 @@ Verdict = Literal["pass", "fail"]
 class Decision(Struct, frozen=True, kw_only=True):
     """The results of gates and rules, and the findings made from them.
 
-    ``violations`` has the queries with broken rules, ``outcomes`` the pass rates, if they are wanted.
+    ``violations`` has the queries with broken rules, ``outcomes`` the pass rates, if they are wanted, ``tests`` the
+    tests of limits on changes.
     """
 
     gates: tuple[GateReport, ...]
+    tests: ChangeTests
     violations: Violations
     outcomes: Outcomes = Outcomes()
     findings: tuple[Finding, ...]
@@ -59,25 +62,29 @@ def decide(evaluation: Evaluation, today: date) -> Decision:
     contract = evaluation.contract
     violations, used = excuse_rules(contract, violations_of(evaluation), today)
     outcomes = outcomes_of(contract, violations) if has_outcomes(contract) else Outcomes()
-    gates, used_by_gates = _gates(evaluation, outcomes, today)
+    tests = change_tests(contract, evaluation.aggregates)
+    gates, used_by_gates = _gates(evaluation, outcomes, tests, today)
     if skipped := skipped_by(contract, gates):
         outcomes = outcomes_of(contract, violations, skipped)
-        gates, used_by_gates = _gates(evaluation, outcomes, today)
+        gates, used_by_gates = _gates(evaluation, outcomes, tests, today)
         violations, gates = skip_rules(contract, violations, skipped), skip_gates(gates, skipped)
     return Decision(
         gates=gates,
+        tests=tests,
         violations=violations,
         outcomes=outcomes,
         findings=tuple(findings_of(evaluation, gates, violations)),
-        warnings=tuple(waiver_warnings(contract, used | used_by_gates, today)) if contract.judged else (),
+        warnings=(
+            *(waiver_warnings(contract, used | used_by_gates, today) if contract.judged else ()),
+            *too_few_warnings(evaluation, gates),
+        ),
     )
 
 
-def _gates(evaluation: Evaluation, outcomes: Outcomes, today: date) -> tuple[tuple[GateReport, ...], frozenset[int]]:
+def _gates(
+    evaluation: Evaluation, outcomes: Outcomes, tests: ChangeTests, today: date
+) -> tuple[tuple[GateReport, ...], frozenset[int]]:
     """Return the results of all gates, waivers applied, and the indexes of the waivers that match any."""
     contract = evaluation.contract
-    significance = significance_of(contract, contract.gates, evaluation.aggregates)
-    reports = [
-        report_gate(gate, observe(gate, evaluation, outcomes), significance.get(gate.id)) for gate in contract.gates
-    ]
+    reports = [report_gate(gate, observe(gate, evaluation, outcomes), tests) for gate in contract.gates]
     return waive_gates(contract, reports, today)

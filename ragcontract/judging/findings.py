@@ -14,14 +14,15 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.scores import QueryScore, RanksById, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.gate_report import GateReport
-from ragcontract.judging.gates import observed_and_allowed
+from ragcontract.judging.gate_report import FORGIVEN, GateReport, GateStatus
+from ragcontract.judging.gate_text import observed_and_allowed, why_forgiven
 from ragcontract.judging.outcomes import fails
 from ragcontract.judging.violations import Violations
 from ragcontract.rules.causes import by_cause
 from ragcontract.rules.ranks import ABSENT, located
 
 KNOWN = "already broken in the baseline"
+OF_GATE: dict[GateStatus, FindingStatus] = {"unproven": "unproven", "too_few": "too_few", "waived": "waived"}
 # Why a violation that counts does not fail the check by itself.
 WHY: dict[FindingStatus, str] = {"counted": "counts in the pass rate", "warn": "severity warn"}
 
@@ -43,13 +44,20 @@ def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
     return Finding(
         kind="gate",
         ids=(gate.id,),
-        status="waived" if report.waived is not None else "fail",
+        status=OF_GATE.get(report.status, "fail"),
         location=gate.location,
         expected=(report.message.removeprefix(f"{seen}, "),),
         found=(seen,) if report.of is None else (Name(report.of), f": {seen}"),
-        why="" if report.waived is None else f"waived {report.waived}",
+        why=_why(report),
         details=tuple(_reasons(gate, evaluation)),
     )
+
+
+def _why(report: GateReport) -> str:
+    """Return why a gate that is broken does not fail the check."""
+    if report.status in FORGIVEN:
+        return why_forgiven(report)
+    return "" if report.waived is None else f"waived {report.waived}"
 
 
 def _reasons(gate: Gate, evaluation: Evaluation) -> Iterator[Phrase]:

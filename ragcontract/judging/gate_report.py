@@ -6,7 +6,6 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from ragcontract.core.gate import Kind, Unit
-from ragcontract.core.numbers import SAME
 
 GateKind = Literal[
     "drop",
@@ -22,6 +21,8 @@ GateKind = Literal[
 GateStatus = Literal["pass", "fail", "unproven", "too_few", "waived", "skipped"]
 Status = Literal["pass", "fail", "unproven", "too_few", "waived", "skipped", "none"]
 WORST_FIRST: tuple[Status, ...] = ("fail", "too_few", "unproven", "waived", "skipped", "pass")
+# Statuses of a change that is over its limit and does not fail the check, because it is not shown to be real.
+FORGIVEN: frozenset[GateStatus] = frozenset({"unproven", "too_few"})
 Certainty = Literal["within", "beyond", "undecided"]
 # The names of limits in report.json: (absolute, relative).
 NAMES: dict[tuple[Unit, Kind], tuple[GateKind, GateKind]] = {
@@ -87,11 +88,6 @@ class GateReport(Struct, frozen=True, kw_only=True):
     def of(self) -> str | None:
         """The tag or the tier whose queries the gate is about; None for all queries."""
         return self.tier or self.tag
-
-    @property
-    def excused(self) -> bool:
-        """Whether a change is beyond its limit and does not break the gate because it is not significant."""
-        return self.status == "pass" and self.kind in COMPARING and self.observed - self.limit > SAME
 
 
 def worst(gates: Sequence[GateReport]) -> Status:

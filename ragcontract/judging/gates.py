@@ -1,29 +1,19 @@
 """Gates: computes the observed value of each limit and decides whether it is beyond the limit."""
 
 import sys
-from collections.abc import Callable
-from functools import partial
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
-from ragcontract.core.numbers import (
-    MOST_FOR_TABLES,
-    SAME,
-    as_written,
-    decimals,
-    digits_beside,
-    fixed,
-    milliseconds,
-    ms_as_written,
-    ms_digits,
-    percent,
-    percent_as_written,
-)
+from ragcontract.core.numbers import SAME
 from ragcontract.core.text import shorten, visible
+from ragcontract.judging.change_tests import ChangeTests
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gate_report import NAMES, GateReport
+from ragcontract.judging.gate_text import found_and_allowed
+from ragcontract.judging.judged_changes import judged_change
 from ragcontract.judging.outcomes import Outcomes, outcomes_of
 
 
@@ -37,22 +27,6 @@ class Observed(Struct, frozen=True, kw_only=True):
     now: float | None = None
     before: float | None = None
     why: str = ""
-
-
-class Significance(Struct, frozen=True, kw_only=True):
-    """The result of the sign-flip test on a change; ``p_value`` is None if too few queries changed."""
-
-    p_value: float | None
-    counts: bool
-
-    def note(self, *, over: bool) -> str:
-        """Return the note to add to the message about a change; empty if the change is not over its limit."""
-        if not over:
-            return ""
-        if self.p_value is None:
-            return " (too few queries changed to tell it from noise, so it counts)"
-        p = f"p {self.p_value:.2g}"
-        return f" (significant, {p})" if self.counts else f", which noise explains ({p}): not significant"
 
 
 def observe(gate: Gate, evaluation: Evaluation, outcomes: Outcomes | None = None) -> Observed:
@@ -155,14 +129,13 @@ def is_over(gate: Gate, amount: float) -> bool:
     return excess > SAME
 
 
-def report_gate(gate: Gate, seen: Observed, significance: Significance | None = None) -> GateReport:
-    """Return the result of a gate; with ``significance``, a change that is not significant does not break it."""
+def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) -> GateReport:
+    """Return the result of a gate; ``tests`` has those of all limits on changes of metrics."""
     amount = seen.amount or 0.0
-    over = is_over(gate, amount)
-    excused = over and significance is not None and not significance.counts
-    found, expected = observed_and_allowed(gate, amount)
-    note = significance.note(over=over) if significance else ""
-    return GateReport(
+    result = tests.of(gate) if tests else None
+    question = tests.question if tests else None
+    change = judged_change(gate, amount, seen.before or 0.0, result, question) if question and result else None
+    report = GateReport(
         id=gate.id,
         location=gate.location,
         tag=gate.tag,
@@ -171,47 +144,17 @@ def report_gate(gate: Gate, seen: Observed, significance: Significance | None = 
         kind=NAMES[gate.quantity.unit, gate.kind][gate.relative],
         limit=gate.limit,
         observed=amount,
-        status="fail" if over and not excused else "pass",
-        message=f"{found}, {expected}{note}",
-        p_value=significance.p_value if significance else None,
+        status=change.status if change else "fail" if is_over(gate, amount) else "pass",
+        message="",
+        p_value=change.p_value if change else None,
         label=gate.quantity.label,
         unit=gate.quantity.unit,
         now=seen.now,
         before=seen.before,
+        bounds=change.bounds if change else UNSET,
+        certainty=change.certainty if change else UNSET,
+        alpha=change.alpha if change else UNSET,
+        needs=UNSET if change is None or change.needs is None else change.needs,
     )
-
-
-def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
-    """Return the texts for observed and allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
-    label = gate.quantity.label
-    write: Callable[[float, float], tuple[str, str]]
-    write = (
-        partial(_in_percent, gate.quantity.zero)
-        if gate.relative
-        else _in_ms
-        if gate.quantity.unit == "ms"
-        else _in_points
-    )
-    seen, limit = write(amount, gate.limit)
-    if not gate.compares:
-        return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
-    limited, verb, bad, good = (
-        ("drop", "fall", "fell", "rose") if gate.kind == "drop" else ("increase", "rise", "rose", "fell")
-    )
-    moved = f"did not {verb}" if abs(amount) <= SAME else f"{bad if amount > 0 else good} by {seen}"
-    return f"{label} {moved}", f"allowed {limited} {limit}"
-
-
-def _in_percent(zero: float, amount: float, limit: float) -> tuple[str, str]:
-    digits = digits_beside(amount * 100, limit * 100)
-    above = f" above {zero:g}" if zero else ""
-    return f"{percent(abs(amount), digits)} of the baseline{above}", percent_as_written(limit)
-
-
-def _in_points(amount: float, limit: float) -> tuple[str, str]:
-    digits = max(digits_beside(amount, limit), min(decimals(limit), MOST_FOR_TABLES))
-    return fixed(abs(amount), digits), as_written(limit)
-
-
-def _in_ms(amount: float, limit: float) -> tuple[str, str]:
-    return milliseconds(abs(amount), ms_digits(amount, limit)), ms_as_written(limit)
+    mode = question.mode if question else "strict"
+    return replace(report, message=", ".join(found_and_allowed(gate, report, mode)))

@@ -1,7 +1,6 @@
-"""The policy: severity, waivers and known violations for rules, significance and waivers for gates.
+"""The policy: severity, waivers and known violations for rules, and waivers for gates.
 
-Rules are excused before gates are judged, because a limit on a pass rate counts only violations that count. Then
-significance and waivers are applied to gates.
+Rules are excused before gates are judged, because a limit on a pass rate counts only violations that count.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -13,17 +12,13 @@ from msgspec.structs import replace
 from ragcontract.contract.config import Waiver
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.tiers import skipped_tiers
-from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import Violation
-from ragcontract.evaluation.aggregates import Aggregates
-from ragcontract.judging.gate_report import GateReport
-from ragcontract.judging.gates import Significance
+from ragcontract.judging.gate_report import FORGIVEN, GateReport
 from ragcontract.judging.outcomes import fails, tier_of
 from ragcontract.judging.violations import Violations
-from ragcontract.statistics.significance import SMALLEST_SAMPLED, fewest_changed, holm
 
 QueryStatus = Literal["pass", "fail", "warn", "counted", "skipped", "waived", "known"]
 Target: TypeAlias = tuple[Literal["gate", "query", "tag"], str, str | None]  # the last is the rule, None for any
@@ -131,12 +126,16 @@ def why_skipped(cause: str) -> str:
 def waive_gates(
     contract: Contract, gates: Iterable[GateReport], today: date
 ) -> tuple[tuple[GateReport, ...], frozenset[int]]:
-    """Mark the broken gates that are waived today (UTC); also returns the indexes of the waivers that match any."""
+    """Mark the broken gates that are waived today (UTC); also returns the indexes of the waivers that match any.
+
+    One that is over its limit and not proven matches as well, because its next run may be: it keeps its status.
+    """
     waivers = _Waivers(contract.config.waivers, today)
     marked = []
     for gate in gates:
-        why = waivers.reason([("gate", gate.id, None)]) if gate.status == "fail" else None
-        marked.append(gate if why is None else replace(gate, status="waived", waived=why))
+        broken = gate.status == "fail" or gate.status in FORGIVEN
+        why = waivers.reason([("gate", gate.id, None)]) if broken else None
+        marked.append(replace(gate, status="waived", waived=why) if why and gate.status == "fail" else gate)
     return tuple(marked), waivers.used()
 
 
@@ -154,37 +153,6 @@ def _targets(query: GoldenQuery, broken: str) -> Iterator[Target]:
         yield "query", query.id, rule
         for tag in query.tags:
             yield "tag", tag, rule
-
-
-def significance_of(contract: Contract, gates: Sequence[Gate], aggregates: Aggregates) -> dict[str, Significance]:
-    """Test all limits on changes and return the results by gate id; empty unless ``fail_on.mode`` is ``significant``.
-
-    With Holm's correction, many limits cause no more false alarms than one.
-    """
-    fail_on = contract.config.fail_on
-    changes = [gate for gate in gates if gate.compares and gate.quantity.read is None]
-    if fail_on.mode != "significant" or not changes:
-        return {}
-    alpha = fail_on.alpha
-    fewest = fewest_changed(alpha, len(changes))
-    # With very many limits, no sampled p-value can be small enough, so the smallest possible one must count.
-    too_coarse = SMALLEST_SAMPLED if alpha / len(changes) < SMALLEST_SAMPLED else 0.0
-    wanted: dict[str, list[str]] = {}
-    for gate in changes:
-        if gate.tag is not None:
-            wanted.setdefault(gate.tag, []).append(gate.quantity.key)
-    by_tag = aggregates.noise_of_tags(wanted)
-    p_values = {
-        gate.id: noise.p_value
-        for gate in changes
-        if (noise := (aggregates.noise if gate.tag is None else by_tag[gate.tag]).get(gate.quantity.key))
-        and noise.p_value is not None
-        and noise.wins + noise.losses >= fewest
-    }
-    significant = holm({gate_id: p for gate_id, p in p_values.items() if p > too_coarse}, alpha)
-    return {
-        gate.id: Significance(p_value=p_values.get(gate.id), counts=significant.get(gate.id, True)) for gate in changes
-    }
 
 
 def waiver_warnings(contract: Contract, used: Container[int], today: date) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from ragcontract.core.finding import Finding
 from ragcontract.core.scores import RanksById
+from ragcontract.judging.gate_report import FORGIVEN
 from ragcontract.reports.report import QueryReport, Report
 
 FAILING = frozenset({"fail", "counted"})  # what fails by itself, or counts in a pass rate that may
@@ -33,7 +34,12 @@ def broken_gates(report: Report) -> list[Finding]:
 
 def waived_gates(report: Report) -> list[Finding]:
     """Return the findings of gates that are waived."""
-    return [finding for finding in report.findings if finding.kind == "gate" and finding.status != "fail"]
+    return [finding for finding in report.findings if finding.kind == "gate" and finding.status == "waived"]
+
+
+def forgiven_gates(report: Report) -> list[Finding]:
+    """Return the findings of changes over their limits that do not fail because they are not shown to be real."""
+    return [finding for finding in report.findings if finding.kind == "gate" and finding.status in FORGIVEN]
 
 
 class FindingsByQuery:

@@ -1,16 +1,16 @@
 """Builds the report from an evaluation and a decision."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
 from ragcontract.core.finding import Finding, sentence
-from ragcontract.core.metric import Metric
 from ragcontract.core.run import SourceFile
 from ragcontract.core.text import encodable
 from ragcontract.core.version import __version__
 from ragcontract.evaluation.side import Side
+from ragcontract.judging.change_tests import noise_of_metrics, p_values_of_tags
 from ragcontract.judging.contract_changes import contract_changes
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
@@ -33,9 +33,7 @@ from ragcontract.reports.report import (
 from ragcontract.reports.report_inputs import BaselineInput, ConfigInput, GoldenInput, Inputs, RunInput, ScoresInput
 from ragcontract.reports.summary_line import summary_of
 from ragcontract.runs.stored import Tool
-from ragcontract.statistics.means import Comparison
 from ragcontract.statistics.repeats import RepeatsReport, spread
-from ragcontract.statistics.significance import Noise, benjamini_hochberg
 
 TOOL = Tool(name="rag-contract", version=__version__)
 
@@ -65,7 +63,7 @@ def report_of(
         queries=list(query_reports(evaluation, decision, detail)),
         broken=broken_queries_of(evaluation, decision),
         failed_checks=[check for finding in decision.findings for check in _failed_checks(finding)],
-        tags=_tags(evaluation),
+        tags=_tags(evaluation, decision),
         warnings=[encodable(warning) for warning in all_warnings],
         latency=_latency(evaluation),
         repeats=_repeats(evaluation),
@@ -220,6 +218,7 @@ def _files(files: Sequence[SourceFile]) -> list[SourceFile]:
 
 def _metrics(evaluation: Evaluation, decision: Decision) -> dict[str, MetricReport]:
     aggregates = evaluation.aggregates
+    noise = noise_of_metrics(aggregates, decision.tests)
     found = {}
     for metric in evaluation.contract.metrics:
         compared = aggregates.comparisons[metric.key]
@@ -230,7 +229,7 @@ def _metrics(evaluation: Evaluation, decision: Decision) -> dict[str, MetricRepo
             baseline=compared.baseline,
             delta=compared.delta,
             status=worst([gate for gate in decision.gates if gate.metric == metric.key and gate.tag is None]),
-            noise=aggregates.noise.get(metric.key),
+            noise=noise.get(metric.key),
             k=metric.k,
             better=metric.better,
             scale=metric.scale,
@@ -238,10 +237,11 @@ def _metrics(evaluation: Evaluation, decision: Decision) -> dict[str, MetricRepo
     return found
 
 
-def _tags(evaluation: Evaluation) -> dict[str, TagReport]:
+def _tags(evaluation: Evaluation, decision: Decision) -> dict[str, TagReport]:
     compared = evaluation.baseline is not None
     aggregates = evaluation.aggregates
-    p_values = _p_values_of_tags(evaluation)
+    largest = [metric.key for metric in evaluation.contract.metrics_at_largest_k]
+    p_values = p_values_of_tags(aggregates, decision.tests, largest)
     groups = aggregates.families[0].tags
     return {
         tag: TagReport(
@@ -254,33 +254,3 @@ def _tags(evaluation: Evaluation) -> dict[str, TagReport]:
         )
         for tag, means in aggregates.tags.items()
     }
-
-
-def _p_values_of_tags(evaluation: Evaluation) -> dict[str, dict[str, float]]:
-    """Return the p-values of drops by tag and metric, adjusted over all tags: among many, some drop by chance alone.
-
-    A tag that did not get worse is not tested, but counts as one of the tests with p-value 1.
-    """
-    aggregates, largest = evaluation.aggregates, evaluation.contract.metrics_at_largest_k
-    gains = {
-        tag: {metric.key: _gain(metric, means[metric.key]) for metric in largest}
-        for tag, means in aggregates.tags.items()
-    }
-    noise = aggregates.noise_of_tags({tag: [key for key, gain in of.items() if gain < 0] for tag, of in gains.items()})
-    found: dict[str, dict[str, float]] = {tag: {} for tag in gains}
-    for key in [metric.key for metric in largest]:
-        p_values = {tag: 1.0 for tag, of_tag in gains.items() if of_tag[key] > 0}
-        tested = _tested(noise, key)
-        for tag, adjusted in benjamini_hochberg(p_values | tested).items():
-            if tag in tested:
-                found[tag][key] = adjusted
-    return found
-
-
-def _gain(metric: Metric, means: Comparison) -> float:
-    delta = means.delta or 0.0
-    return delta if metric.better == "higher" else -delta
-
-
-def _tested(noise: Mapping[str, Mapping[str, Noise]], key: str) -> dict[str, float]:
-    return {tag: p for tag, of_tag in noise.items() if key in of_tag and (p := of_tag[key].p_value) is not None}

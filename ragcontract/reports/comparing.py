@@ -26,8 +26,9 @@ from ragcontract.reports.run_comparison import (
     RunComparison,
     RunMean,
 )
-from ragcontract.statistics.mean_interval import mean_interval
-from ragcontract.statistics.significance import Noise
+from ragcontract.statistics.change import Change
+from ragcontract.statistics.change_bounds import change_bounds
+from ragcontract.statistics.mean_interval import Z_95, mean_interval
 
 
 def comparison_of(
@@ -81,16 +82,16 @@ def _run(evaluation: Evaluation, label: str) -> ComparedRun:
     metrics: dict[str, RunMean] = {}
     for family in aggregates.families:
         groups = [one for one in family.groups if one.now]
+        changes = family.changes(None, family.keys)
         for column, metric in enumerate(family.metrics):
             values = [(one.weight, one.now[column], one.count) for one in groups]
             compared = aggregates.comparisons[metric.key]
-            shared = sum(one.count for one in groups if one.before)
             metrics[metric.key] = RunMean(
                 mean=compared.current,
                 interval=mean_interval(values, metric.scale),
                 against_first=None
                 if evaluation.baseline is None or compared.delta is None
-                else _against_first(compared.delta, aggregates.noise.get(metric.key), shared),
+                else _against_first(compared.delta, changes[metric.key]),
             )
     return ComparedRun(
         label=label,
@@ -110,10 +111,19 @@ def _notes(evaluation: Evaluation) -> Iterator[str]:
     yield from run_notes(alone)
 
 
-def _against_first(delta: float, noise: Noise | None, shared: int) -> AgainstFirst:
-    if noise is None:  # nothing changed
-        return AgainstFirst(delta=0.0, interval=None, wins=0, ties=shared, losses=0)
-    return AgainstFirst(delta=delta, interval=noise.interval, wins=noise.wins, ties=noise.ties, losses=noise.losses)
+def _against_first(delta: float, change: Change) -> AgainstFirst:
+    """Return the change with its 95 % interval, of which each end is wrong in 2.5 % of samples."""
+    interval = None
+    if change.changed:
+        low, high = change_bounds(change, Z_95, Z_95)
+        interval = (low, high) if change.better == "lower" else (0.0 - high, 0.0 - low)
+    return AgainstFirst(
+        delta=delta if interval else 0.0,
+        interval=interval,
+        wins=change.wins,
+        ties=change.ties,
+        losses=change.losses,
+    )
 
 
 def disagreements(evaluations: Sequence[Evaluation]) -> list[Disagreement]:

@@ -10,6 +10,7 @@ from ragcontract.core.numbers import count, fixed
 from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
 from ragcontract.judging.gate_report import GateReport
 from ragcontract.reports.broken import IN_BASELINE, broken_gates, sizes_since
+from ragcontract.reports.certainty_text import over_and_forgiven
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.limit_text import limited_by
 from ragcontract.reports.metric_table import differs, table_rows
@@ -30,7 +31,7 @@ def headline_phrase(report: Report) -> Phrase:
     queries = count(report.inputs.golden.queries, "query")
     if report.verdict == "pass":
         limits = f" and {count(len(report.gates), 'gate')}" if report.gates else "; no gates are set"
-        rest = f"{tolerated(report)}{_within_noise(report)}"
+        rest = f"{tolerated(report)}{over_and_forgiven(report)}"
         if counted := sum(query.status == "counted" for query in report.queries):
             gates_hold = f"nothing broken in {count(len(report.gates), 'gate')}"
             return (f"{gates_hold}; {counted:,} of {queries} broken, which the pass rate allows{rest}",)
@@ -44,7 +45,7 @@ def headline_phrase(report: Report) -> Phrase:
         phrase.append(f"{'; ' if gates else ''}{broken.queries:,} of {queries} broken{_in_answers(broken)}{sizes}")
     if skipped := [tier.name for tier in report.tiers or [] if tier.status == "skipped"]:
         phrase += ["; ", *_tiers(skipped), " skipped"]
-    return (*phrase, f"{tolerated(report)}{_within_noise(report)}")
+    return (*phrase, f"{tolerated(report)}{over_and_forgiven(report)}")
 
 
 def subject(report: Report | ErrorReport) -> str:
@@ -79,17 +80,6 @@ def _gate(gate: GateReport | None, gate_id: str) -> Phrase:
     if gate is None:  # only in a report that somebody else wrote
         return (Name(gate_id),)
     return (*((Name(gate.of), ": ") if gate.of is not None else ()), limited_by(gate))
-
-
-def _within_noise(report: Report) -> str:
-    """Return how many changes are over their limits and excused; empty if there are none."""
-    excused = [gate for gate in report.gates if gate.excused]
-    if not excused:
-        return ""
-    noun = "drop" if all(gate.kind.endswith("drop") for gate in excused) else "change"
-    more = "more " if broken_gates(report) else ""
-    verb, limit = ("is", "its limit") if len(excused) == 1 else ("are", "their limits")
-    return f"; {count(len(excused), f'{more}{noun}')} {verb} over {limit}, but within noise"
 
 
 def tolerated(report: Report) -> str:

@@ -14,17 +14,18 @@ from ragcontract.core.numbers import (
     ms_as_written,
     percent_as_written,
 )
-from ragcontract.judging.gate_report import COMPARING, GateReport
+from ragcontract.judging.gate_report import COMPARING, FORGIVEN, GateReport, GateStatus
 from ragcontract.reports.report import MetricReport
+
+# What is said of a limit beside others of the same mean that hold.
+MARKS: dict[GateStatus, str] = {"fail": " (broken)", "unproven": " (over)", "too_few": " (over)"}
 
 
 def limits_text(gates: Sequence[GateReport], digits: int, metric: MetricReport | None = None) -> str:
-    """Return the limits of one mean; where some hold and others do not, those that are broken are marked."""
+    """Return the limits of one mean; where some hold and others do not, those that do not are marked."""
     whole = None if metric is None else whole_of(metric)
     mixed = len({gate.status for gate in gates}) > 1
-    texts = (
-        limit_text(gate, whole, digits) + (" (broken)" if mixed and gate.status == "fail" else "") for gate in gates
-    )
+    texts = (limit_text(gate, whole, digits) + (MARKS.get(gate.status, "") if mixed else "") for gate in gates)
     return ", ".join(texts)
 
 
@@ -36,7 +37,7 @@ def limit_text(gate: GateReport, whole: float | None, digits: int) -> str:
     written = _written(gate)
     if gate.unit == "points" and gate.kind.startswith("relative"):
         written += f" ({fixed(gate.limit * (whole or 0.0), digits)})"
-    return f"{_verb(gate)} {written}" + (", exceeded within noise" if gate.excused else "")
+    return f"{_verb(gate)} {written}"
 
 
 def whole_of(metric: MetricReport) -> float | None:
@@ -64,9 +65,9 @@ def _verb(gate: GateReport) -> str:
 def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> int:
     """Return the number of decimals for the metrics of a table: the same for all of its rows.
 
-    It is 2 to 4: what shows that a value changed, and on which side of its limit it is. Where a limit is broken by
-    less than that, it is as many as show it, up to 10. In the rows with limits, if there are any, changes are also
-    the differences of what is shown, as far as 4 decimals allow.
+    It is 2 to 4: what shows that a value changed, and on which side of its limit it is. Where a change is over its
+    limit by less than that, it is as many as show it, up to 10. In the rows with limits, if there are any, changes are
+    also the differences of what is shown, as far as 4 decimals allow.
     """
     rows = list(rows)
     limited = [row for row in rows if row[1]]
@@ -75,7 +76,7 @@ def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> i
     steps: list[tuple[float, float]] = []
     for metric, gates in rows:
         for gate in gates:
-            (broken if gate.status == "fail" else other).append(_digits_beside(gate, metric))
+            (broken if gate.status == "fail" or gate.status in FORGIVEN else other).append(_digits_beside(gate, metric))
         other.append(digits_for([(metric.delta or 0.0, 0.0)]))
     for metric, _ in limited or rows:
         if metric.baseline is not None and metric.current_shared is not None:

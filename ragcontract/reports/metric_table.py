@@ -16,6 +16,7 @@ from ragcontract.core.numbers import (
     signed,
 )
 from ragcontract.judging.gate_report import COMPARING, GateReport, Status, worst
+from ragcontract.reports.certainty_text import bound_beside
 from ragcontract.reports.limit_text import limits_text, table_digits
 from ragcontract.reports.report import MetricReport, Report
 
@@ -28,8 +29,9 @@ class Row(Struct, frozen=True, kw_only=True):
     With a baseline value, these are the queries that both sides have. A limit on the value itself counts all queries;
     where their mean differs, it has a row of its own without a baseline, and ``over`` names its queries (``all 25
     queries``). ``tag`` is None for queries with any tag. ``metric`` has the numbers; it is None for a quantity that is
-    not a metric. ``gates`` are its limits. ``p_value`` is for a change for the worse; for tags it is adjusted over all
-    tags. ``digits`` is the number of decimals, which all metrics of the table share.
+    not a metric. ``gates`` are its limits, and ``bound`` is how bad the change may be, or must be, beside them.
+    ``p_value`` is for a change for the worse; for tags it is adjusted over all tags. ``digits`` is the number of
+    decimals, which all metrics of the table share.
     """
 
     label: str
@@ -41,6 +43,7 @@ class Row(Struct, frozen=True, kw_only=True):
     baseline: str
     current: str
     change: str
+    bound: str = ""
     limits: str
     status: Status
     digits: int = 0
@@ -56,8 +59,13 @@ class Row(Struct, frozen=True, kw_only=True):
         return "lower is better" if self.metric and self.metric.better == "lower" and not self.gates else ""
 
     def values(self, arrow: str = "→") -> str:
-        """Return the values as text: ``0.82 → 0.68 (-0.14)``, or the current value alone."""
-        return f"{self.baseline} {arrow} {self.current} ({self.change})" if self.compared else self.current
+        """Return the values as text: ``0.82 → 0.68 (-0.14, at best -0.06)``, or the current value alone."""
+        return f"{self.baseline} {arrow} {self.current} ({self.moved})" if self.compared else self.current
+
+    @property
+    def moved(self) -> str:
+        """The change with its bound: ``-0.02, at worst -0.07``."""
+        return ", ".join(filter(None, [self.change, self.bound]))
 
 
 class Mean(Struct, frozen=True, kw_only=True):
@@ -172,6 +180,7 @@ def _row(mean: Mean, digits: int) -> Row:
         baseline=NO_VALUE if metric.delta is None else fixed(metric.baseline, digits),
         current=NO_VALUE if current is None else fixed(current, digits),
         change=NO_VALUE if metric.delta is None else signed(metric.delta, digits),
+        bound=bound_beside(mean.gates, metric, digits),
         limits=limits_text(mean.gates, digits, metric),
         status=worst(mean.gates),
         digits=digits,

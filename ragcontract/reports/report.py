@@ -177,8 +177,8 @@ class BrokenQueries(Struct, frozen=True, kw_only=True):
 class TagReport(Struct, frozen=True, kw_only=True):
     """The means over the queries with one tag; ``metrics_shared`` and ``baseline_metrics`` are over shared queries.
 
-    ``p_values`` are for drops at the largest cut-off, adjusted over all tags by the method of Benjamini and Hochberg
-    (1995); a metric that did not drop, or for which too few queries changed, has none. ``shared`` counts the queries
+    ``p_values`` are for drops at the largest cut-off, adjusted over all tags by the max-T method of Westfall and
+    Young (1993); one with a limit on its drop has that limit's. A metric that did not drop has none. ``shared`` counts the queries
     that the baseline has as well; null without a baseline.
     """
 

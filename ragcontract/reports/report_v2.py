@@ -16,7 +16,8 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.run import Json
 from ragcontract.core.text import shorten
 from ragcontract.files.json_document import document
-from ragcontract.judging.gate_report import GateStatus
+from ragcontract.judging.gate_report import FORGIVEN, GateReport, GateStatus
+from ragcontract.judging.gate_text import why_forgiven
 from ragcontract.judging.policy import QueryStatus
 from ragcontract.reports.cases import Case
 from ragcontract.reports.report import ErrorReport, Report
@@ -27,7 +28,7 @@ SEVERITY: dict[Label, int] = {"PASS": 0, "INFO": 1, "WARN": 2, "FAIL": 3, "ERROR
 EXIT_CODE: dict[Label, int] = {"PASS": 0, "FAIL": 2, "ERROR": 3}
 # What is excused, or judged as a share of all queries, is said and does not count.
 OF_QUERY: dict[QueryStatus, Label] = {"pass": "PASS", "warn": "WARN", "fail": "FAIL"}
-OF_GATE: dict[GateStatus, Label] = {"pass": "PASS", "fail": "FAIL"}
+OF_GATE: dict[GateStatus, Label] = {"pass": "PASS", "fail": "FAIL", "unproven": "WARN", "too_few": "WARN"}
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -122,7 +123,9 @@ def render(report: Report, cases: Callable[[], Iterable[Case]], *, answers: bool
     items = [_item_of_case(case) for case in cases()]
     passed = sum(item.status_label == "PASS" for item in items)
     total = len(items)
-    items += [_item(gate.id, OF_GATE.get(gate.status, "INFO"), gate.message, gate.location) for gate in report.gates]
+    items += [
+        _item(gate.id, OF_GATE.get(gate.status, "INFO"), _with_reason(gate), gate.location) for gate in report.gates
+    ]
     items.sort(key=lambda item: -item.severity_level)
     data = Data(
         k=max(report.k),
@@ -142,6 +145,11 @@ def render_error(report: ErrorReport) -> bytes:
 
 def _item(title: str, label: Label, message: str, location: str = "") -> Item:
     return Item(title=title, status_label=label, severity_level=SEVERITY[label], message=message, loc=location)
+
+
+def _with_reason(gate: GateReport) -> str:
+    """Return the message of a gate; of a change that is over its limit and does not fail, also why not."""
+    return f"{gate.message}: {why_forgiven(gate)}" if gate.status in FORGIVEN else gate.message
 
 
 def _item_of_case(case: Case) -> Item:

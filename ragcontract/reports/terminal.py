@@ -11,6 +11,7 @@ from ragcontract.core.phrase import render
 from ragcontract.core.run import Latency
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, not_failing_queries, since
+from ragcontract.reports.certainty_text import left_open
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import changed_versions, drift, likely_mistakes, not_compared
 from ragcontract.reports.headline import headline, shared_note
@@ -27,6 +28,8 @@ from ragcontract.reports.side_by_side import about, pairs, top
 STATUS = {
     "pass": "PASS",
     "fail": "FAIL",
+    "unproven": "UNPROVEN",
+    "too_few": "TOO FEW",
     "warn": "WARN",
     "counted": "COUNTED",
     "skipped": "SKIPPED",
@@ -38,6 +41,8 @@ RED, GREEN, YELLOW, BOLD, END = (f"\x1b[{code}m" for code in (31, 32, 33, 1, 0))
 COLOURS = {
     "PASS": GREEN,
     "FAIL": RED,
+    "UNPROVEN": YELLOW,
+    "TOO FEW": YELLOW,
     "WARN": YELLOW,
     "WAIVED": YELLOW,
     "KNOWN": YELLOW,
@@ -93,8 +98,9 @@ def outcome_blocks(report: Report) -> Iterable[str]:
 
 
 def verdict_text(report: Report) -> str:
-    """Render the line with the verdict and its reason, and below it what was not judged and what changed."""
+    """Render the line with the verdict and its reason, and below it what that leaves open and what changed."""
     lines = [f"{_coloured(STATUS[report.verdict])}  {headline(report, visible, visible)}"]
+    lines += [render(phrase, visible, visible) for phrase in left_open(report)]
     if note := scope_note(report, visible, visible):
         lines.append(note)
     lines += [render(phrase, visible, visible) for phrase in change_notes(report)]
@@ -134,7 +140,7 @@ def _metric_table(report: Report, *, judged: bool = True) -> Iterable[str]:
     for row in table_rows(report):
         verdict = [STATUS[row.status], row.limits] if judged else []
         label = row.label if row.tag is None else f"{row.label} {visible(row.tag)}"
-        values = [f"{row.baseline} -> {row.current}", row.change] if row.compared else [row.current]
+        values = [f"{row.baseline} -> {row.current}", row.moved] if row.compared else [row.current]
         values += [""] * (has_baseline and not row.compared)
         cells.append([", ".join(filter(None, [label, row.over, row.direction])), *values, *verdict])
     yield from aligned(cells)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from math import fsum, isfinite, sqrt
 
 from ragcontract.core.metric import Scale
-from ragcontract.statistics.significance import Z_95
 
+Z_95 = 1.959963984540054  # the normal distribution's 97.5 % quantile
 Counted = tuple[float, float, int]  # weight and value of a query, and the number of queries like it
 
 

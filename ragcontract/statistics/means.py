@@ -6,15 +6,12 @@ million queries is one over a few thousand groups. The counts of disjoint subset
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import repeat
 from math import fsum
 
 from msgspec import Struct
 
 from ragcontract.core.metric import Metric
-from ragcontract.core.numbers import SAME
 from ragcontract.core.scores import Means, Values
-from ragcontract.statistics.significance import Noise, Weights, noise
 
 Row = tuple[tuple[str, ...], float, Values, Values | None]  # tags, weight, current values, baseline values
 
@@ -85,34 +82,6 @@ def compare(groups: Sequence[Group], metrics: Sequence[Metric]) -> dict[str, Com
         key: Comparison(current=value, current_shared=current_shared[key], baseline=baseline[key])
         for key, value in current.items()
     }
-
-
-def noise_of(
-    groups: Iterable[Group], metrics: Sequence[Metric], columns: Iterable[int] | None = None
-) -> dict[str, Noise]:
-    """Compare both sides query by query; return the noise of each metric that changed.
-
-    ``columns`` restricts this to some of the metrics.
-    """
-    shared = [one for one in groups if one.now and one.before]
-    changed = [one for one in shared if one.now != one.before]  # usually few; the rest only processes these
-    weights = Weights(
-        count=sum(one.count for one in shared),
-        total=fsum(one.weight * one.count for one in shared),
-        squares=fsum(one.weight * one.weight * one.count for one in shared),
-    )
-    found = {}
-    for column in range(len(metrics)) if columns is None else columns:
-        metric = metrics[column]
-        changes = [
-            change
-            for one in changed
-            if one.before and abs(difference := one.now[column] - one.before[column]) > SAME
-            for change in repeat((one.weight, difference), one.count)
-        ]
-        if changes:
-            found[metric.key] = noise(changes, weights, better=metric.better, scale=metric.scale)
-    return found
 
 
 def by_tag(groups: Iterable[Group]) -> dict[str, list[Group]]:

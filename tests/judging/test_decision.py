@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
+from ragcontract.judging.change_tests import noise_of_metrics
 from ragcontract.judging.decision import Decision, decide
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.unjudgeable import unjudgeable
@@ -212,6 +213,7 @@ def test_a_gate_says_what_the_test_found() -> None:
 
 
 def test_the_noise_of_every_metric_that_changed_is_known() -> None:
-    noise = changed(9, 7).aggregates.noise
+    evaluation = changed(9, 7)
+    noise = noise_of_metrics(evaluation.aggregates, judge(evaluation).tests)
     assert set(noise) == {"mrr_at_5", "ndcg_at_5", "map_at_5"}
     assert (noise["mrr_at_5"].wins, noise["mrr_at_5"].ties, noise["mrr_at_5"].losses) == (7, 10, 9)

@@ -53,7 +53,7 @@ def amount_of(asked: Gate, now: float, before: float) -> float | None:
 def observed(asked: Gate, means: Comparison) -> Observed:
     evaluation = evaluate([query("q1", "A")], {"q1": ["A"]}, {"q1": ["A"]})
     key = asked.quantity.key
-    aggregates = Aggregates(families=(), comparisons={key: means}, tags={}, noise={})
+    aggregates = Aggregates(families=(), comparisons={key: means}, tags={})
     return observe(
         asked,
         Evaluation(

@@ -100,15 +100,13 @@ def _facts(row: Row) -> Iterable[Fact]:
     for reason in dict.fromkeys(gate.waived for gate in row.gates if gate.waived is not None):
         yield Fact("Waived", shown(reason, bounds.HTML_REASON))
     noise = row.metric.noise if row.metric else None
-    if noise and noise.interval:
-        low, high = (signed(end, row.digits) for end in noise.interval)
-        yield Fact("Change", f"{low} to {high}", "(95 %)")
+    if noise:
+        low, high = (signed(end, row.digits) for end in noise.bounds)
+        yield Fact("Change", f"at least {low}, at most {high}", "(95 % each)")
     if row.p_value is not None:
         worse = "an increase" if row.metric and row.metric.better == "lower" else "a drop"
         among = "" if row.tag is None else ", among all tags"
         yield Fact("Chance", f"p = {row.p_value:.2g} of {worse}{among}")
-    elif noise:
-        yield Fact("Chance", "too few queries changed to say")
     if noise:
         yield Fact("Queries", f"{noise.wins:,} better, {noise.ties:,} the same, {noise.losses:,} worse")
     if row.direction:
@@ -125,7 +123,7 @@ def _bar(row: Row) -> Bar | None:
     now = of_scale(metric.current if metric.delta is None else metric.current_shared, metric.scale)
     if now is None:
         return None
-    before, interval = metric.baseline, metric.noise.interval if metric.noise else None
+    before, interval = metric.baseline, metric.noise.bounds if metric.noise else None
     ends = [of_scale(before + end, metric.scale) for end in interval] if interval and before is not None else []
     return Bar(
         now=now,

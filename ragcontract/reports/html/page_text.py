@@ -16,6 +16,8 @@ from ragcontract.judging.policy import QueryStatus
 STATUS: dict[Status | QueryStatus, str] = {
     "pass": "✓ pass",
     "fail": "✕ fail",
+    "unproven": "! over, not proven",
+    "too_few": "! over, too few changed",
     "waived": "○ waived",
     "known": "○ known",
     "warn": "! warn",

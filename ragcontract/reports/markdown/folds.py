@@ -126,7 +126,7 @@ def _tags(report: Report, max_rows: int) -> list[str]:
     if any(map(tag_changes, report.tags.values())):
         notes.append("In brackets the change since the baseline. Both are over the queries that both sides have.")
     if any(p <= ALPHA for tag in report.tags.values() for p in tag.p_values.values()):
-        notes[0] += " With a star: a drop that chance does not explain, among all tags (Benjamini-Hochberg, 5 %)."
+        notes[0] += " With a star: a drop that chance does not explain, among all tags (max-T, 5 %)."
     notes += filter(None, [tag_metrics_note(report)])
     return [fold(count(len(report.tags), "tag"), *cut(tags_worst_first(report), max_rows, "tag", as_table), *notes)]
 
@@ -146,18 +146,16 @@ def _noise(report: Report) -> list[str]:
         [
             text(metric.label),
             signed(metric.delta, TAG_DIGITS),
-            "too few changed"
-            if noise.interval is None
-            else f"{signed(noise.interval[0], TAG_DIGITS)} to {signed(noise.interval[1], TAG_DIGITS)}",
+            f"{signed(noise.bounds[0], TAG_DIGITS)} to {signed(noise.bounds[1], TAG_DIGITS)}",
             f"{noise.wins:,} / {noise.ties:,} / {noise.losses:,}",
-            "too few changed" if noise.p_value is None else f"{noise.p_value:.2g}",
+            f"{noise.p_value:.2g}",
         ]
         for metric in at_largest_k(report).values()
         if (noise := metric.noise)
     ]
     if not body:
         return []
-    head = ["Metric", "Change", "95 % interval", "Better / same / worse", "p of a drop"]
+    head = ["Metric", "Change", "One-sided 95 % bounds", "Better / same / worse", "p of a drop"]
     return [fold("How sure the changes are", table(head, "lrrrr", body))]
 
 

@@ -1,0 +1,121 @@
+"""What people read about the result of a gate: what was observed, what is allowed, why a change is forgiven."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+from ragcontract.core.gate import Gate
+from ragcontract.core.numbers import (
+    MOST_FOR_TABLES,
+    SAME,
+    as_written,
+    count,
+    decimals,
+    digits_beside,
+    fixed,
+    milliseconds,
+    ms_as_written,
+    ms_digits,
+    percent,
+    percent_as_written,
+)
+from ragcontract.judging.gate_report import GateReport
+
+Mode = Literal["strict", "significant", "noninferiority"]
+SIGNIFICANT_DIGITS = range(2, 8)
+
+
+def found_and_allowed(gate: Gate, report: GateReport, mode: Mode) -> tuple[str, str]:
+    """Return the texts for observed and allowed: ``MRR@5 fell by 0.02, at most by 0.07`` and ``allowed drop 0.05``.
+
+    A change within its limit has its upper bound beside it, unless no query changed. Where the mode asks whether a
+    change is real, or within its limit for sure, the second text has the answer.
+    """
+    found, allowed = observed_and_allowed(gate, report.observed)
+    over = report.observed - gate.limit > SAME
+    if not (gate.compares and report.bounds) or report.bounds == (0.0, 0.0):
+        return found, allowed
+    if not over:
+        found += _at_most(gate, report.observed, report.bounds[1])
+    return found, allowed + _answer(report, mode, over=over)
+
+
+def _at_most(gate: Gate, amount: float, most: float) -> str:
+    """Return how large a change for the worse may be, as it follows what was observed."""
+    worse, _ = _verbs(gate)
+    size = _writer(gate)(most, gate.limit)[0]
+    if most <= SAME:
+        return f", at least by {size}" if -most > SAME else ""
+    return f", at most by {size}" if amount > SAME else f", or {worse} by at most {size}"
+
+
+def _answer(report: GateReport, mode: Mode, *, over: bool) -> str:
+    if report.status != "fail":
+        return ""
+    if mode == "significant" and report.p_value is not None:
+        return f" (significant, p {report.p_value:.2g})"
+    if mode == "noninferiority" and not over:
+        return f": more is not excluded{_needs(report, '; ')}"
+    return ""
+
+
+def why_forgiven(report: GateReport) -> str:
+    """Return why a change over its limit does not fail: that it is not shown to be real, or cannot be."""
+    if report.status == "too_few":
+        return f"over its limit, too few queries changed to tell{_needs(report, ': ')}"
+    p_value = report.p_value
+    shown = "" if p_value is None else f" ({beyond(p_value, report.alpha or None)})"
+    return f"over its limit, not shown to be real{shown}"
+
+
+def beyond(p_value: float, alpha: float | None) -> str:
+    """Return a p-value beside the threshold that it met or missed: ``p 0.19 > 0.05``, ``p 0.012 ≤ 0.05``."""
+    if alpha is None:
+        return f"p {p_value:.2g}"
+    if p_value <= alpha:
+        return f"p {p_value:.2g} ≤ {alpha:g}"
+    shown = (f"{p_value:.{digits}g}" for digits in SIGNIFICANT_DIGITS)
+    return f"p {next((text for text in shown if float(text) > alpha), p_value)} > {alpha:g}"
+
+
+def _needs(report: GateReport, before: str) -> str:
+    return f"{before}the limit needs {count(report.needs, 'query')}" if report.needs else ""
+
+
+def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:
+    """Return the texts for observed and allowed: ``MRR@5 fell by 0.50`` and ``allowed drop 0.10``."""
+    label = gate.quantity.label
+    seen, limit = _writer(gate)(amount, gate.limit)
+    if not gate.compares:
+        return f"{label} is {seen}", f"{'minimum' if gate.kind == 'minimum' else 'allowed'} {limit}"
+    worse, better = _verbs(gate)
+    limited, verb = ("drop", "fall") if gate.kind == "drop" else ("increase", "rise")
+    moved = f"did not {verb}" if abs(amount) <= SAME else f"{worse if amount > 0 else better} by {seen}"
+    return f"{label} {moved}", f"allowed {limited} {limit}"
+
+
+def _verbs(gate: Gate) -> tuple[str, str]:
+    """Return the verbs for a change for the worse and for the better."""
+    return ("fell", "rose") if gate.kind == "drop" else ("rose", "fell")
+
+
+def _writer(gate: Gate) -> Callable[[float, float], tuple[str, str]]:
+    """Return a function that writes an amount and its limit, with as many decimals as show which is larger."""
+    if gate.relative:
+        return partial(_in_percent, gate.quantity.zero)
+    return _in_ms if gate.quantity.unit == "ms" else _in_points
+
+
+def _in_percent(zero: float, amount: float, limit: float) -> tuple[str, str]:
+    digits = digits_beside(amount * 100, limit * 100)
+    above = f" above {zero:g}" if zero else ""
+    return f"{percent(abs(amount), digits)} of the baseline{above}", percent_as_written(limit)
+
+
+def _in_points(amount: float, limit: float) -> tuple[str, str]:
+    digits = max(digits_beside(amount, limit), min(decimals(limit), MOST_FOR_TABLES))
+    return fixed(abs(amount), digits), as_written(limit)
+
+
+def _in_ms(amount: float, limit: float) -> tuple[str, str]:
+    return milliseconds(abs(amount), ms_digits(amount, limit)), ms_as_written(limit)

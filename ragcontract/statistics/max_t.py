@@ -1,0 +1,135 @@
+"""P-values of several changes of the same runs, adjusted so that all together raise no more false alarms than one.
+
+Step-down max-T of Westfall and Young, *Resampling-Based Multiple Testing* (1993): the largest statistic is compared
+with the largest of all tests under random signs, the next with the largest of the other tests, and so on. A query has
+one sign for all tests, so tests that agree cost little: a limit on a copy of a metric changes nothing. Pure functions.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+
+from ragcontract.statistics.joint_signs import SAMPLES, rounded, sampled_signs
+from ragcontract.statistics.sign_flips import EXACT_UP_TO, TIE, SignFlips, signed_sums
+
+BATCHES = 10
+CLEARLY_NOTHING = 0.2  # if no p-value is lower, the first batch is enough
+MOST_RESULTS = 4_000_000  # statistics, of all tests and samples
+
+
+class Adjusted(Struct, frozen=True):
+    """The ``own`` p-value of a change, the adjusted one, and the smallest that the same queries could have."""
+
+    own: float
+    p_value: float
+    smallest: float
+
+
+class AdjustedTests(Struct, frozen=True):
+    """The results in the order of the tests, and the statistic that the largest exceeds with a probability of alpha.
+
+    ``critical`` is None for a single test, and for several that are the same.
+    """
+
+    tests: tuple[Adjusted, ...]
+    critical: float | None
+
+
+def adjust(tests: Sequence[SignFlips], alpha: float) -> AdjustedTests:
+    """Return the p-values of changes, each of which has at least one changed query."""
+    keys = [(test.mid_p, frozenset(test.contributions.items())) for test in tests]
+    distinct = sorted(dict(zip(keys, tests, strict=True)).items(), key=lambda item: _order(item[1]))
+    found = _results([test for _, test in distinct], alpha)
+    by_key = {key: one for (key, _), one in zip(distinct, found.tests, strict=True)}
+    return AdjustedTests(tuple(by_key[key] for key in keys), found.critical)
+
+
+def _order(test: SignFlips) -> tuple[float, bool, list[float]]:
+    return -round(test.statistic / TIE), not test.mid_p, sorted(test.contributions.values())
+
+
+def _results(tests: Sequence[SignFlips], alpha: float) -> AdjustedTests:
+    exact = [test.exact_p_value for test in tests]
+    if len(tests) == 1 and exact[0] is not None:
+        return AdjustedTests((Adjusted(exact[0], exact[0], tests[0].smallest_p_value),), None)
+    tally = _Tally(tests, exact)
+    if not tests:
+        return AdjustedTests((), None)
+    queries = sorted({number for test in tests for number in test.contributions})
+    if len(queries) <= EXACT_UP_TO and len(tests) << len(queries) <= MOST_RESULTS:
+        tally.add(lambda place: _all_statistics(tests[place], queries))
+        return tally.results(alpha, observed=0)
+    plan, signs = rounded(tests)
+    for batch in sampled_signs(signs, max(1, min(BATCHES, MOST_RESULTS // (len(tests) * SAMPLES)))):
+        tally.add(lambda place, batch=batch: plan[place].statistics(batch))  # type: ignore[misc]
+        if tally.lowest(observed=1) >= max(CLEARLY_NOTHING, 2 * alpha):
+            break
+    # The observed assignment counts as a sample: Phipson and Smyth, "Permutation P-values Should Never Be Zero", 2010.
+    return tally.results(alpha, observed=1)
+
+
+def _all_statistics(test: SignFlips, queries: Sequence[int]) -> list[float]:
+    norm = test.norm
+    return signed_sums([test.contributions.get(number, 0.0) / norm for number in queries])
+
+
+class _Tally:
+    """Counts how often statistics are as large as the observed ones; tests are ordered, the largest first."""
+
+    def __init__(self, tests: Sequence[SignFlips], exact: Sequence[float | None]) -> None:
+        self._tests, self._exact = tests, exact
+        self._observed = [test.statistic for test in tests]
+        self._own = [0.0] * len(tests)
+        self._hits = [0.0] * len(tests)
+        self._hits_at_best = [0.0] * len(tests)
+        self._largest: list[float] = []
+        # The place that each test would have if all its queries had got worse.
+        rising = [-seen for seen in self._observed]
+        self._would_be = [bisect_left(rising, -test.largest_statistic - TIE) for test in tests]
+        self._there: dict[int, list[int]] = {}
+        for place, would_be in enumerate(self._would_be):
+            self._there.setdefault(would_be, []).append(place)
+
+    def add(self, statistics: Callable[[int], list[float]]) -> None:
+        """Count one batch of samples; ``statistics`` returns those of the test at a place."""
+        largest: list[float] = []
+        for place in reversed(range(len(self._tests))):
+            values = statistics(place)
+            largest = list(map(max, largest, values)) if largest else values
+            test, seen = self._tests[place], self._observed[place]
+            if self._exact[place] is None:
+                self._own[place] += _hits(values, seen, mid_p=test.mid_p)
+            self._hits[place] += _hits(largest, seen, mid_p=test.mid_p)
+            for other in self._there.get(place, ()):
+                best = self._tests[other]
+                self._hits_at_best[other] += _hits(largest, best.largest_statistic, mid_p=best.mid_p)
+        self._largest += largest
+
+    def lowest(self, observed: int) -> float:
+        """Return the lowest p-value so far."""
+        return min(one.p_value for one in self._adjusted(observed))
+
+    def results(self, alpha: float, observed: int) -> AdjustedTests:
+        """Return the p-values; ``observed`` is how many of the samples are the observed change itself."""
+        several = len(self._tests) > 1
+        rank = min(len(self._largest) - 1, int((1 - alpha) * len(self._largest)))
+        critical = sorted(self._largest)[rank] if several else None
+        return AdjustedTests(tuple(self._adjusted(observed)), critical)
+
+    def _adjusted(self, observed: int) -> Iterator[Adjusted]:
+        samples = len(self._largest) + observed
+        highest = [0.0]  # of the adjusted p-values of the first tests
+        for place, test in enumerate(self._tests):
+            exact = self._exact[place]
+            own = (self._own[place] + observed) / samples if exact is None else exact
+            highest.append(max(highest[-1], own, (self._hits[place] + observed) / samples))
+            at_best = (self._hits_at_best[place] + observed) / samples
+            smallest = max(highest[self._would_be[place]], test.smallest_p_value, at_best)
+            yield Adjusted(own, highest[-1], smallest)
+
+
+def _hits(statistics: Sequence[float], observed: float, *, mid_p: bool) -> float:
+    """Return how many statistics are at least the observed one; equal ones count half for a mid-p-value."""
+    least = sum(map((observed - TIE).__le__, statistics))
+    return (least + sum(map((observed + TIE).__lt__, statistics))) / 2 if mid_p else least

@@ -1,0 +1,143 @@
+"""A change over its limit that is not shown to be real does not fail and is never silent; passes say what they hide."""
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+from msgspec.structs import replace
+
+from ragcontract.github.annotations import of_report
+from ragcontract.reports import junit
+from ragcontract.reports.headline import headline
+from ragcontract.reports.html import page
+from ragcontract.reports.markdown.document import Layout, render
+from ragcontract.reports.report import Report
+from ragcontract.reports.terminal import check_text, without_colours
+from tests.records import query, report
+from tests.reports.page import Page
+from tests.reports.ranked import found_at, noisy
+from tests.runner import parse_annotations
+
+WHY = "MRR@5 fell by 0.10, allowed drop 0.05: over its limit, not shown to be real (p 0.24 > 0.05)"
+FEW = "MRR@5 fell by 0.07, allowed drop 0.05: over its limit, too few queries changed to tell"
+HIDDEN = re.compile(r"This pass could have hidden a drop of (0\.\d+) in (\S+?)( of \S+)? \(limit (0\.\d+)\)(.*?)\.?$")
+
+
+def few() -> Report:
+    """Return a report on 40 queries, of which 3 are lost: over the limit, and as few as are never significant."""
+    fail_on = {"mode": "significant", "mrr_drop_gt": 0.05}
+    return found_at([*[None] * 3, *[1] * 37], [1] * 40, fail_on=fail_on, per_query={"enforce_must_include": False})
+
+
+def first_screen(made: Report) -> str:
+    """Return what the Markdown report shows before anything that is folded."""
+    return render(made).partition("<details>")[0]
+
+
+def under_the_verdict(made: Report) -> list[str]:
+    """Return the lines that follow the verdict on the terminal."""
+    _, _, below = without_colours(check_text(made)).partition("\nPASS  ")
+    return below.splitlines()[1:]
+
+
+@pytest.mark.parametrize(("made", "sentence"), [(noisy(), WHY), (few(), FEW)], ids=["unproven", "too few"])
+def test_a_drop_that_is_forgiven_stands_with_its_reason_wherever_people_look(made: Report, sentence: str) -> None:
+    assert made.verdict == "pass"
+    (finding,) = made.findings
+    assert (finding.kind, finding.status, finding.location) == ("gate", made.gates[0].status, "ragcontract.yml:7")
+    assert any(line.startswith(sentence) for line in under_the_verdict(made))
+    assert any(item.startswith(sentence) for item in Page(first_screen(made)).items)
+    assert any(item.startswith(sentence) for item in Page(render(made, layout=Layout(folds=False))).items)
+    assert sentence in page.render(made).decode().replace("&gt;", ">")
+    (annotation,) = [one for one in parse_annotations(of_report(made, "error", str)) if one.title]
+    assert (annotation.level, annotation.file, annotation.line) == ("warning", "ragcontract.yml", "7")
+    assert annotation.message.startswith(sentence)
+    suite, _ = ET.fromstring(b"".join(junit.render(made)))
+    assert [suite.get(name) for name in ("failures", "skipped")] == ["0", "1"]
+    (skipped,) = suite.iter("skipped")
+    assert str(skipped.get("message")).startswith(sentence.replace(": over", "; over"))
+
+
+def test_the_tables_have_a_word_of_their_own_for_it() -> None:
+    words = [("UNPROVEN", "over, not proven"), ("TOO FEW", "over, too few changed")]
+    for made, (plain, shown) in zip((noisy(), few()), words, strict=True):
+        assert f"  {plain}  allowed drop 0.05" in without_colours(check_text(made))
+        assert f"| MRR@5 | ⚠️ {shown}" in render(made)
+        assert f"! {shown}" in page.render(made).decode()
+
+
+def test_the_headline_counts_what_is_forgiven() -> None:
+    start = "nothing broken in 40 queries and 1 gate; 1 drop is over its limit"
+    assert headline(noisy()) == f"{start} and not proven"
+    assert headline(few()) == f"{start}, and too few queries changed to tell"
+
+
+def test_of_many_the_first_three_are_named_and_the_others_counted() -> None:
+    keys = ("recall", "ndcg", "map", "hitrate")
+    made = noisy(fail_on={f"{key}_drop_gt": 0.05 for key in keys})
+    assert headline(made).endswith("; 5 drops are over their limits and not proven")
+    shown = [line for line in under_the_verdict(made) if "over its limit" in line or "more change" in line]
+    assert [line.partition(" ")[0] for line in shown] == ["MRR@5", "Recall@5", "HitRate@5", "2"]
+    assert shown[-1] == "2 more changes over their limits and not proven"
+
+
+def test_nothing_is_explained_away() -> None:
+    for made in (noisy(), few()):
+        everything = [check_text(made), render(made), page.render(made).decode(), b"".join(junit.render(made)).decode()]
+        assert not re.search(r"noise explains|within noise|only noise", "\n".join(everything))
+
+
+def test_a_pass_names_the_worst_drop_that_it_does_not_exclude() -> None:
+    made = found_at([2, *[1] * 39], [1] * 40, fail_on={"mrr_drop_gt": 0.02, "hitrate_drop_gt": 0.02})
+    (line,) = [line for line in under_the_verdict(made) if "hidden" in line]
+    hidden = HIDDEN.fullmatch(line)
+    assert hidden
+    assert float(hidden[1]) > float(hidden[4]) == 0.02
+    assert line in Page(first_screen(made)).items
+    assert line in page.render(made).decode()
+    assert "hidden" not in headline(made)
+
+
+def test_limits_over_all_queries_come_before_those_on_tags_and_the_others_are_counted() -> None:
+    ids = [f"q{number}" for number in range(40)]
+    queries = [query(one, "A", tags=("hostile `tag`",) if number < 10 else ()) for number, one in enumerate(ids)]
+    now = {one: ["x", "A"] if number == 1 else ["A"] for number, one in enumerate(ids)}
+    limit = {"fail_on": {"mrr_drop_gt": 0.02}}
+    made = report(
+        queries,
+        now,
+        {one: ["A"] for one in ids},
+        limit | {"tags": {"hostile `tag`": {"fail_on": {"mrr_drop_gt": 0.06}}}},
+    )
+    (line,) = [line for line in under_the_verdict(made) if "hidden" in line]
+    assert line.endswith(" in MRR@5 (limit 0.02), or one beyond 1 other limit.")
+    alone = replace(made, gates=[gate for gate in made.gates if gate.tag])
+    (line,) = [line for line in Page(first_screen(alone)).items if "hidden" in line]
+    assert line.endswith(" in MRR@5 of hostile `tag` (limit 0.06).")
+
+
+def test_a_run_that_is_its_own_baseline_hides_nothing() -> None:
+    for mode in ("strict", "significant", "noninferiority"):
+        made = found_at([1, 2, None], [1, 2, None], fail_on={"mode": mode, "mrr_drop_gt": 0.01})
+        assert made.gates[0].status == "pass"
+        assert "hidden" not in render(made) + check_text(made)
+        assert "at worst" not in render(made)
+
+
+def test_a_contract_that_is_broken_says_nothing_of_what_a_pass_may_hide() -> None:
+    made = found_at([2, *[1] * 39], [1] * 40, fail_on={"mrr_drop_gt": 0.02}, minimums={"map_at_k": 0.999})
+    assert made.verdict == "fail"
+    assert "hidden" not in render(made) + check_text(made)
+
+
+def test_non_inferiority_fails_on_a_drop_that_is_not_excluded_and_says_so() -> None:
+    fail_on = {"mode": "noninferiority", "mrr_drop_gt": 0.02}
+    made = found_at([2, *[1] * 39], [1] * 40, fail_on=fail_on)
+    assert made.verdict == "fail"
+    found = re.match(
+        r"MRR@5 fell by 0\.01, at most by (0\.\d+), allowed drop 0\.02: more is not excluded", headline(made)
+    )
+    assert found
+    assert float(found[1]) > 0.02
+    enough = found_at([2, *[1] * 999], [1] * 1000, fail_on=fail_on)
+    assert (enough.verdict, enough.gates[0].certainty) == ("pass", "within")
