@@ -91,8 +91,8 @@ def table(runs: Path, qrels: Path, halves: int = HALVES) -> str:
         label = next(metric.label for metric in Ranking([K]).metrics if metric.key == key)
         body.append([label, tables.share(met, trials), tables.share(within, trials)])
     return (
-        f"{tables.rows(HEAD, body, 1)}\nMeasured on {len(systems)} runs of {len(topics)} topics, each divided {halves:,} "
-        "times.\n"
+        f"{tables.rows(HEAD, body, 1)}\nMeasured on {len(systems)} runs of {len(topics)} topics, each divided "
+        f"{halves:,} times.\n"
     )
 
 

@@ -70,8 +70,10 @@ def table(trials: int = TRIALS) -> str:
         ]
         for (noise, queries, runs), one in zip(CASES, counts, strict=True)
     ]
-    shares = f"Each number is from {trials:,} simulations, {tables.precision(trials, 0.05)} near 5%"
-    return f"{tables.rows(HEAD, body, 1)}\n{shares} and {tables.precision(trials, 0.8).removeprefix('give or take ')} near 80%.\n"
+    return (
+        f"{tables.rows(HEAD, body, 1)}\nEach number is from {trials:,} simulations, {tables.precision(trials, 0.05)} near "
+        f"5% and {tables.precision(trials, 0.8).removeprefix('give or take ')} near 80%.\n"
+    )
 
 
 if __name__ == "__main__":
