@@ -71,8 +71,8 @@ def table(trials: int = TRIALS) -> str:
         for (noise, queries, runs), one in zip(CASES, counts, strict=True)
     ]
     return (
-        f"{tables.rows(HEAD, body, 1)}\nEach number is from {trials:,} simulations, {tables.precision(trials, 0.05)} near "
-        f"5% and {tables.precision(trials, 0.8).removeprefix('give or take ')} near 80%.\n"
+        f"{tables.rows(HEAD, body, 1)}\nEach number is from {trials:,} simulations, {tables.precision(trials, 0.05)} "
+        f"near 5% and {tables.precision(trials, 0.8).removeprefix('give or take ')} near 80%.\n"
     )
 
 

@@ -30,9 +30,10 @@ class Side(Struct, frozen=True, kw_only=True):
     distances. ``unseen_ids`` are the relevant ids that never occur, which are only searched for on this machine.
     ``rows`` counts the rows of each query if any has several and they have no order; ``runs`` are the good runs whose
     means the values are. ``changed`` are queries for which a stored baseline has a different question, ``expected`` has
-    what its queries expected where that differs from the golden file, ``stored`` is the head of that baseline, and ``incomparable`` are its metrics that were computed in
-    another way. ``doc_ids`` has the document ids of each row if the plan requests them; ``retrieved`` has the top k of
-    broken queries, or of those that the plan lists; ``said`` has what was said for them, in part.
+    what its queries expected where that differs from the golden file, ``stored`` is the head of that baseline, and
+    ``incomparable`` are its metrics that were computed in another way. ``doc_ids`` has the document ids of each row if
+    the plan requests them; ``retrieved`` has the top k of broken queries, or of those that the plan lists; ``said`` has
+    what was said for them, in part.
     """
 
     scores: dict[str, QueryScore]

@@ -77,8 +77,8 @@ def suggested(
 class _OfQualities(Struct, frozen=True, kw_only=True):
     """The same as fractions of the scale, with 0 as the worst.
 
-    ``noise`` is the standard deviation of the change from the mean of the runs to another run, ``most`` the largest change
-    that is possible, and ``step`` the loss of a single query, the one with the largest weight.
+    ``noise`` is the standard deviation of the change from the mean of the runs to another run, ``most`` the largest
+    change that is possible, and ``step`` the loss of a single query, the one with the largest weight.
     """
 
     mean: float
