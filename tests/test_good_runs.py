@@ -40,7 +40,7 @@ def test_files_that_each_have_all_queries_are_several_good_runs() -> None:
     assert ended.code == 0, ended.err
     assert ended.out.startswith("baseline of 4 queries, the mean of 2 good runs, in baseline.json\n")
     assert stored()["runs"] == 2
-    assert stored()["metrics"]["mrr_at_5"] == pytest.approx(3.5 / 4)
+    assert stored()["metrics"]["mrr_at_5"] == pytest.approx(3.75 / 4)
     assert stored()["queries"][0]["repeats"] == [["x", "doc1"]]
 
 
@@ -48,8 +48,8 @@ def test_a_check_compares_with_the_mean_and_says_so_everywhere() -> None:
     rag_contract("baseline", "--run", "a.jsonl", "b.jsonl")
     found = report("--report-md", "report.md", "--report-html", "report.html")
     assert found["inputs"]["baseline"]["runs"] == 2
-    assert found["metrics"]["mrr_at_5"]["baseline"] == pytest.approx(3.5 / 4)
-    assert found["metrics"]["mrr_at_5"]["delta"] == pytest.approx(0.5 / 4)
+    assert found["metrics"]["mrr_at_5"]["baseline"] == pytest.approx(3.75 / 4)
+    assert found["metrics"]["mrr_at_5"]["delta"] == pytest.approx(0.25 / 4)
     said = "The baseline is the mean of 2 good runs."
     assert said in rag_contract("check", "--run", "a.jsonl").out
     assert said in Path("report.md").read_text()
