@@ -7,13 +7,13 @@ Sitaraman, *Minimal test collections for retrieval evaluation*, SIGIR 2006).
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import nsmallest
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from math import fsum
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.first_ids import pool_of, unpacked
+from ragcontract.core.first_ids import EVERYTHING, FirstIds, first_of, pool_of, unpacked
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.numbers import SAME
 from ragcontract.core.scores import Values
@@ -50,6 +50,37 @@ class Outlook(Struct, frozen=True, kw_only=True):
     least: int | None
 
 
+class FirstResults:
+    """Collects the results of a run as far as they count: the top k, or those from which it is condensed."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        """Collect nothing yet."""
+        contract, baseline = evaluation.contract, evaluation.baseline
+        self._queries, self._ranking = contract.queries, contract.ranking
+        self._skips = contract.config.unjudged == "skip"
+        self._pools = baseline.pools if baseline else {}
+        self._found = FirstIds(bounds.RANK, by_document=self._ranking.by_document)
+
+    def note(self, query_id: str, doc_ids: Sequence[str]) -> None:
+        """Add a row; of a query that is not golden, nothing."""
+        query = self._queries.get(query_id)
+        if query is not None:
+            first = first_of(
+                doc_ids, bounds.RANK if self._skips else self._ranking.k, by_document=self._ranking.by_document
+            )
+            self._found.note(query_id, self._until_k_judged(query, first) if self._skips else first)
+
+    def _until_k_judged(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Sequence[str]:
+        """Return the results down to the k-th that is judged, and at least k."""
+        judged, k = judged_of(query, self._pools.get(query.id)), self._ranking.k
+        ranks = (rank for rank, doc_id in enumerate(doc_ids, start=1) if doc_id in judged)
+        return doc_ids[: max(k, next(islice(ranks, k - 1, None), len(doc_ids)))]
+
+    def result(self) -> dict[str, bytes]:
+        """Return the packed rows of each query."""
+        return self._found.result()
+
+
 class OpenPairs(Struct, frozen=True, kw_only=True):
     """The first pairs to judge, the number of all of them, and what they can do for each broken limit.
 
@@ -68,7 +99,7 @@ class OpenPairs(Struct, frozen=True, kw_only=True):
 def open_pairs(
     evaluation: Evaluation, reports: Sequence[GateReport], first_ids: Mapping[str, bytes], top: int
 ) -> OpenPairs:
-    """Return what to judge first, given the packed first k documents of each query of the run."""
+    """Return what to judge first, given the packed results of each query of the run, as far as they count."""
     found = _Search(evaluation, limits_of(evaluation, reports), first_ids)
     keyed = nsmallest(top, found.keyed(), key=lambda one: one[0])
     return OpenPairs(
@@ -89,7 +120,8 @@ class _Search:
     def __init__(self, evaluation: Evaluation, limits: Sequence[Limit], first_ids: Mapping[str, bytes]) -> None:
         contract, baseline = evaluation.contract, evaluation.baseline
         self._queries = contract.queries
-        self._effects = Effects(lambda query, row: contract.ranking.score(query, row).values, _level(evaluation))
+        self._effects = Effects(lambda *row: contract.ranking.score(*row).values, contract.config.relevance_level)
+        self._skips, self._k = contract.config.unjudged == "skip", contract.k
         self._limits = limits
         self._broken = [limit for limit in limits if limit.lacking]
         self._gains = [array("d") for _ in self._broken]
@@ -108,11 +140,10 @@ class _Search:
 
     def _of(self, query: GoldenQuery) -> Iterator[tuple[tuple[float, float], OpenPair]]:
         rows, before = _lists(self._first_ids, query.id), _lists(self._before, query.id)
-        ranks, ranks_before = _ranks(rows), _ranks(before)
+        ranks, ranks_before = _ranks(rows, self._k), _ranks(before, self._k)
         self.queries += 1
         self.documents += len(ranks)
-        judged = {*query.relevant_doc_ids, *query.forbidden_doc_ids, *(query.relevance or ())}
-        judged |= pool_of(pool) if (pool := self._pools.get(query.id)) else frozenset()
+        judged = judged_of(query, self._pools.get(query.id))
         unjudged = [doc_id for doc_id in {**ranks, **ranks_before} if doc_id not in judged]
         if not unjudged:
             return
@@ -142,7 +173,10 @@ class _Search:
             )
 
     def _values(self, query: GoldenQuery, both: tuple[Lists, Lists]) -> tuple[Values, Values]:
-        return self._effects.values(query, both[0]), self._effects.values(query, both[1])
+        # Only a condensed list depends on what is judged; otherwise, that need not be looked up.
+        pool = self._pools.get(query.id) if self._skips else EVERYTHING
+        before = pool or EVERYTHING
+        return self._effects.values(query, both[0], pool), self._effects.values(query, both[1], before)
 
     def _moves(
         self, query: GoldenQuery, both: tuple[Lists, Lists], doc_ids: Sequence[str], now: tuple[Values, Values]
@@ -193,8 +227,10 @@ class _Search:
                 yield Outlook(report=limit.report, lacking=limit.lacking, least=least(gains, limit.lacking))
 
 
-def _level(evaluation: Evaluation) -> float:
-    return evaluation.contract.config.relevance_level
+def judged_of(query: GoldenQuery, pool: bytes | None) -> set[str]:
+    """Return the documents of a query that somebody has judged, given its packed pool."""
+    known = {*query.relevant_doc_ids, *query.forbidden_doc_ids, *(query.relevance or ())}
+    return known | pool_of(pool) if pool else known
 
 
 def _lists(first_ids: Mapping[str, bytes], query_id: str) -> list[list[str]]:
@@ -202,11 +238,11 @@ def _lists(first_ids: Mapping[str, bytes], query_id: str) -> list[list[str]]:
     return unpacked(found) if found else []
 
 
-def _ranks(rows: Lists) -> dict[str, int]:
-    """Return the best rank of each document of the rows, best first."""
+def _ranks(rows: Lists, k: int) -> dict[str, int]:
+    """Return the best rank of each document in the top ``k`` of the rows, best first."""
     best: dict[str, int] = {}
     for row in rows:
-        for rank, doc_id in enumerate(row, start=1):
+        for rank, doc_id in enumerate(row[:k], start=1):
             best[doc_id] = min(rank, best.get(doc_id, rank))
     return dict(sorted(best.items(), key=lambda one: one[1])) if len(rows) > 1 else best
 

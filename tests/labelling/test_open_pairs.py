@@ -15,7 +15,7 @@ from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.judging.decision import decide
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.labelling.limit_moves import Effects
-from ragcontract.labelling.open_pairs import OpenPair, OpenPairs, least, open_pairs, rises
+from ragcontract.labelling.open_pairs import FirstResults, OpenPair, OpenPairs, least, open_pairs, rises
 from tests.records import NOW, evaluate, query
 
 Docs = Mapping[str, Sequence[str]]
@@ -23,8 +23,7 @@ CLOSE = 1e-9
 
 
 def found(evaluation: Evaluation, run: Docs, top: int = 10_000) -> OpenPairs:
-    ranking = evaluation.contract.ranking
-    first = FirstIds(ranking.k, by_document=ranking.by_document)
+    first = FirstResults(evaluation)
     for query_id, doc_ids in run.items():
         first.note(query_id, list(doc_ids))
     return open_pairs(evaluation, decide(evaluation, NOW.date()).gates, first.result(), top)
@@ -78,6 +77,7 @@ LIMITS = (
     {"fail_on": {"map_drop_gt": "50%", "recall_drop_gt": 0.01}},
     {"tags": {"a": {"minimums": {"map_at_k": 0.8}}, "b": {"fail_on": {"ndcg_drop_gt": 0.01}}}},
     {"fail_on": {"ndcg_drop_gt": 0.0}, "rank_by": "documents", "gain": "exponential"},
+    {"fail_on": {"ndcg_drop_gt": 0.0, "map_drop_gt": 0.0}, "unjudged": "skip", "k": 3},
 )
 
 
@@ -89,7 +89,7 @@ def test_a_pair_moves_its_limit_as_far_as_a_check_says_once_it_is_labelled(
     queries, run, baseline = sample(seed)
     before = evaluate(queries, run, baseline, config)
     gates = {gate.id: gate for gate in before.contract.gates}
-    effects = Effects(lambda _query, _row: (), 1)
+    effects = Effects(lambda *_row: (), 1)
     listed = found(before, run).pairs
     assert len(listed) > 10
     for pair in listed:
@@ -110,7 +110,7 @@ def test_no_fewer_labels_than_said_bring_a_broken_limit_within_it(seed: int, con
     config = {**config, "k": 3}
     evaluation = evaluate(queries, run, baseline, config)
     listed = found(evaluation, run)
-    effects = Effects(lambda _query, _row: (), 1)
+    effects = Effects(lambda *_row: (), 1)
     gates = {gate.id: gate for gate in evaluation.contract.gates}
     for outlook in listed.outlooks:
         gate = gates[outlook.report.id]
@@ -217,7 +217,7 @@ def test_the_largest_gains_make_up_first() -> None:
 
 
 def test_what_if_is_about_documents_as_good_as_the_best_of_their_query_and_at_least_of_the_level() -> None:
-    effects = Effects(lambda _query, _row: (), 2)
+    effects = Effects(lambda *_row: (), 2)
     ungraded = effects.with_relevant(query("q1", "a", "TODO"), ["x"])
     assert (ungraded.relevant_doc_ids, ungraded.relevance) == (("a", "x"), None)
     graded = query("q1", "a", relevance={"a": 3, "b": 0, "TODO": 9})
