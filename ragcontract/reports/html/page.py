@@ -120,6 +120,7 @@ def _page(report: Report) -> Page:
         about=_about(report),
         drift=[
             *map(sentence, report.likely_mistakes),
+            *map(sentence, report.label_notes),
             *map(sentence, change_notes(report)),
             *map(with_code, drift_phrases(report)),
         ],
