@@ -7,18 +7,20 @@ Sitaraman, *Minimal test collections for retrieval evaluation*, SIGIR 2006).
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import nsmallest
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from math import fsum
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.first_ids import EVERYTHING, FirstIds, first_of, pool_of, unpacked
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.first_ids import EVERYTHING, unpacked
+from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.core.numbers import SAME
 from ragcontract.core.scores import Values
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gate_report import GateReport
+from ragcontract.labelling.chances import Chances
+from ragcontract.labelling.first_results import judged_of
 from ragcontract.labelling.limit_moves import Effects, Limit, Lists, changes, limits_of
 
 
@@ -26,7 +28,8 @@ class OpenPair(Struct, frozen=True, kw_only=True, gc=False):
     """A query and a document that nobody has judged, at its best ranks in the run and in the baseline.
 
     ``limit`` is the limit, or else the metric, that it moves most if the document is relevant, and ``move`` how far, in
-    points of the metric: up towards the limit. ``share`` is that as a share of what a broken limit lacks.
+    points of the metric: up towards the limit. ``share`` is that as a share of what a broken limit lacks. ``chance``
+    is an estimate of how likely it is relevant.
     """
 
     query_id: str
@@ -37,6 +40,7 @@ class OpenPair(Struct, frozen=True, kw_only=True, gc=False):
     label: str
     move: float
     share: float = 0.0
+    chance: float
 
 
 class Outlook(Struct, frozen=True, kw_only=True):
@@ -48,37 +52,6 @@ class Outlook(Struct, frozen=True, kw_only=True):
     report: GateReport
     lacking: float
     least: int | None
-
-
-class FirstResults:
-    """Collects the results of a run as far as they count: the top k, or those from which it is condensed."""
-
-    def __init__(self, evaluation: Evaluation) -> None:
-        """Collect nothing yet."""
-        contract, baseline = evaluation.contract, evaluation.baseline
-        self._queries, self._ranking = contract.queries, contract.ranking
-        self._skips = contract.config.unjudged == "skip"
-        self._pools = baseline.pools if baseline else {}
-        self._found = FirstIds(bounds.RANK, by_document=self._ranking.by_document)
-
-    def note(self, query_id: str, doc_ids: Sequence[str]) -> None:
-        """Add a row; of a query that is not golden, nothing."""
-        query = self._queries.get(query_id)
-        if query is not None:
-            first = first_of(
-                doc_ids, bounds.RANK if self._skips else self._ranking.k, by_document=self._ranking.by_document
-            )
-            self._found.note(query_id, self._until_k_judged(query, first) if self._skips else first)
-
-    def _until_k_judged(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Sequence[str]:
-        """Return the results down to the k-th that is judged, and at least k."""
-        judged, k = judged_of(query, self._pools.get(query.id)), self._ranking.k
-        ranks = (rank for rank, doc_id in enumerate(doc_ids, start=1) if doc_id in judged)
-        return doc_ids[: max(k, next(islice(ranks, k - 1, None), len(doc_ids)))]
-
-    def result(self) -> dict[str, bytes]:
-        """Return the packed rows of each query."""
-        return self._found.result()
 
 
 class OpenPairs(Struct, frozen=True, kw_only=True):
@@ -129,10 +102,18 @@ class _Search:
         self._before = baseline.first_ids if baseline else {}
         self._pools = baseline.pools if baseline else {}
         self._shared = any(limit.compares for limit in limits)
+        self._chances, self._overall = Chances(), 1.0
         self.total = self.of_run = self.documents = self.queries = 0
 
     def keyed(self) -> Iterator[tuple[Key, OpenPair]]:
         """Yield all pairs with what they are ordered by: shares, moves, the golden order, ranks."""
+        chances = self._chances
+        for query in self._queries.values():
+            if query.answerable:
+                judged = judged_of(query, self._pools.get(query.id))
+                rows = _lists(self._first_ids, query.id)
+                chances.note([row[: self._k] for row in rows], judged, query.relevant_doc_ids)
+        self._overall = chances.overall()
         for number, query in enumerate(self._queries.values()):
             if query.answerable:
                 for position, (order, pair) in enumerate(self._of(query)):
@@ -154,21 +135,25 @@ class _Search:
         if self._broken:
             self._note_gains(query, both, unjudged[: bounds.UNJUDGED], now)
         nowhere = [0.0] * len(self._limits)
+        relevant = sum(doc_id != PLACEHOLDER for doc_id in query.relevant_doc_ids)
         for number, doc_id in enumerate(unjudged):
+            rank, rank_before = ranks.get(doc_id), ranks_before.get(doc_id)
+            chance = self._chances.of(rank or rank_before or 1, len(judged), relevant, self._overall)
             moves = self._moves(query, both, [doc_id], now) if number < bounds.UNJUDGED else nowhere
-            order, limit, move = self._most(moves)
+            (first, second), limit, move = self._most(moves)
             share = move / limit.lacking if limit.lacking else 0.0
             yield (
-                order,
+                (first * chance, second * chance),
                 OpenPair(
                     query_id=query.id,
                     doc_id=doc_id,
-                    rank=ranks.get(doc_id),
-                    baseline_rank=ranks_before.get(doc_id),
+                    rank=rank,
+                    baseline_rank=rank_before,
                     limit=limit.id,
                     label=limit.label,
                     move=move,
                     share=share,
+                    chance=chance,
                 ),
             )
 
@@ -190,7 +175,7 @@ class _Search:
         """Return the order of a pair, and the limit that it moves most.
 
         What brings a broken limit closer comes first, by the share of what it lacks; then what moves another one most,
-        measured by what is left to it.
+        measured by what is left to it. Both are multiplied by the chance that the document is relevant.
         """
         broken = [
             (move / limit.lacking, limit, move)
@@ -225,12 +210,6 @@ class _Search:
         for limit, gains in zip(self._broken, self._gains, strict=True):
             if limit.report is not None:
                 yield Outlook(report=limit.report, lacking=limit.lacking, least=least(gains, limit.lacking))
-
-
-def judged_of(query: GoldenQuery, pool: bytes | None) -> set[str]:
-    """Return the documents of a query that somebody has judged, given its packed pool."""
-    known = {*query.relevant_doc_ids, *query.forbidden_doc_ids, *(query.relevance or ())}
-    return known | pool_of(pool) if pool else known
 
 
 def _lists(first_ids: Mapping[str, bytes], query_id: str) -> list[list[str]]:

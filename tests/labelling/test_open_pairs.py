@@ -14,8 +14,9 @@ from ragcontract.core.gate import Gate
 from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.judging.decision import decide
 from ragcontract.judging.evaluated import Evaluation
+from ragcontract.labelling.first_results import FirstResults
 from ragcontract.labelling.limit_moves import Effects
-from ragcontract.labelling.open_pairs import FirstResults, OpenPair, OpenPairs, least, open_pairs, rises
+from ragcontract.labelling.open_pairs import OpenPair, OpenPairs, least, open_pairs, rises
 from tests.records import NOW, evaluate, query
 
 Docs = Mapping[str, Sequence[str]]
@@ -82,7 +83,7 @@ LIMITS = (
 
 
 @pytest.mark.parametrize("config", LIMITS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_pair_moves_its_limit_as_far_as_a_check_says_once_it_is_labelled(
     seed: int, config: Mapping[str, Any]
 ) -> None:
@@ -102,7 +103,7 @@ def test_a_pair_moves_its_limit_as_far_as_a_check_says_once_it_is_labelled(
 
 
 @pytest.mark.parametrize("config", LIMITS[:5])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_fewer_labels_than_said_bring_a_broken_limit_within_it(seed: int, config: Mapping[str, Any]) -> None:
     queries, run, baseline = sample(seed)
     queries = [one for one in queries if one.answerable][:3]
@@ -223,3 +224,13 @@ def test_what_if_is_about_documents_as_good_as_the_best_of_their_query_and_at_le
     graded = query("q1", "a", relevance={"a": 3, "b": 0, "TODO": 9})
     assert effects.with_relevant(graded, ["x"]).relevance == {"a": 3, "b": 0, "x": 3}
     assert effects.with_relevant(query("q1", relevance={"b": 0, "c": 1}), ["x"]).relevance == {"b": 0, "c": 1, "x": 2}
+
+
+def test_of_equal_moves_documents_that_are_more_likely_relevant_come_first() -> None:
+    queries = [query(f"q{number}", "a", relevance={"a": 1, "n": 0, "m": 0}) for number in range(1, 9)]
+    queries += [query("poor", "a", relevance={"a": 1, **dict.fromkeys("bcdefghi", 0)}), query("rich", "a")]
+    run = {f"q{number}": ["n", "a"] for number in range(1, 9)} | {"poor": ["x", "y"], "rich": ["x", "y"]}
+    listed = pairs(queries, run, config={"minimums": {"hitrate_at_k": 1}})
+    assert [pair.move for pair in listed] == pytest.approx([0.1] * 4)
+    assert named(listed) == ["rich y", "rich x", "poor y", "poor x"]  # rank 2 is where relevant ones are
+    assert all(0 < pair.chance < 1 for pair in listed)

@@ -28,8 +28,9 @@ from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.ids import as_id
 from ragcontract.core.run import row_type
 from ragcontract.core.text import visible
+from ragcontract.labelling.first_results import FirstResults
 from ragcontract.labelling.labels import Candidate
-from ragcontract.labelling.open_pairs import FirstResults, OpenPair, OpenPairs, open_pairs
+from ragcontract.labelling.open_pairs import OpenPair, OpenPairs, open_pairs
 from ragcontract.labelling.pair_list import json_lines, lines_to_tick, summary, table
 from ragcontract.labelling.pool import candidates_of
 from ragcontract.reports.terminal import aligned
@@ -71,8 +72,9 @@ def command(
     """List the documents that nobody has judged.
 
     These are documents in the top k that have no label, and were not in the top k of the baseline when the labels of
-    their query were written. Those that bring a broken limit closest, if they are relevant, come first. With `--format checklist`, the list is a file to tick, and `label --ticked` writes what is decided into
-    the golden file. Gives no verdict.
+    their query were written. First come those that are likely to bring a broken limit closest. With
+    `--format checklist`, the list is a file to tick, and `label --ticked` writes what is decided into the golden file.
+    Gives no verdict.
     """
     paths = find_paths(golden, run, config, baseline, scores)
     with sources_of(paths) as sources:
