@@ -193,6 +193,14 @@ def test_what_is_ticked_or_answered_has_the_grade_of_the_level() -> None:
     assert labels() == [{"a": 2, "b": 0}]
 
 
+def test_a_grade_below_the_level_leaves_the_placeholder() -> None:
+    contract({"id": "q1", "query": "?", "relevant_doc_ids": ["TODO"]})
+    Path("c.txt").write_text("## q1\n- [1] a\n- [-] b\n")
+    config(relevance_level=2)
+    assert rag_contract("label", "--ticked", "c.txt").code == 0
+    assert labels() == [{"a": 1, "b": 0, "TODO": 2}]
+
+
 def test_lint_and_validate_read_the_level() -> None:
     contract(graded({"a": 2, "b": 1}, relevant_doc_ids=["a"]))
     returned(run("q1", "a"))
