@@ -26,6 +26,7 @@ NAMES = {
 }
 MEASURES = {"recip_rank", "recall.5", "P.5", "success.5", "map_cut.5", "ndcg_cut.5"}
 EXACT = 1e-9
+OF_LABELS = ("judged", "overlap", "rbo")
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +61,7 @@ def report(*options: str) -> Any:
 
 
 def current(made: Any) -> dict[str, float]:
-    return {key: metric["current"] for key, metric in made["metrics"].items()}
+    return {key: one["current"] for key, one in made["metrics"].items() if not key.startswith(OF_LABELS)}
 
 
 @pytest.mark.parametrize("level", [1, 2, 3])
@@ -190,6 +191,14 @@ def test_what_is_ticked_or_answered_has_the_grade_of_the_level() -> None:
     returned(run("q1", "a", "b"))
     assert spawn("label", cwd=Path(), stdin="y\nn\n").code == 0
     assert labels() == [{"a": 2, "b": 0}]
+
+
+def test_a_grade_below_the_level_leaves_the_placeholder() -> None:
+    contract({"id": "q1", "query": "?", "relevant_doc_ids": ["TODO"]})
+    Path("c.txt").write_text("## q1\n- [1] a\n- [-] b\n")
+    config(relevance_level=2)
+    assert rag_contract("label", "--ticked", "c.txt").code == 0
+    assert labels() == [{"a": 1, "b": 0, "TODO": 2}]
 
 
 def test_lint_and_validate_read_the_level() -> None:

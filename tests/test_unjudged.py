@@ -73,9 +73,9 @@ def test_the_table_shows_rank_effect_and_text() -> None:
     )
     lines = unjudged("--top", "2").out.splitlines()
     assert [re.split(r"\s{2,}", line) for line in lines[:3]] == [
-        ["query", "document", "rank", "if relevant"],
-        ["q1", "new", "1", "MRR@5 +0.1250, 28% of what it lacks"],
-        ["q2", "new", "1", "MRR@5 +0.1250, 28% of what it lacks"],
+        ["query", "document", "rank", "if relevant", "chance"],
+        ["q1", "new", "1", "MRR@5 +0.1250, 28% of what it lacks", "67%"],
+        ["q2", "new", "1", "MRR@5 +0.1250, 28% of what it lacks", "67%"],
     ]
     assert "The first 2 of 4 are listed; --top lists more." in lines
     assert "Refunds take days." in unjudged().out
@@ -91,6 +91,7 @@ def test_lines_of_json_have_everything() -> None:
     (line,) = map(json.loads, ended.out.splitlines())
     assert line.pop("move") == pytest.approx(0.125)
     assert line.pop("share") == pytest.approx(0.125 / 0.075)
+    assert 0 < line.pop("chance") < 1
     assert line == {
         "query_id": "q1",
         "query": "What about q1?",

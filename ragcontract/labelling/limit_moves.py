@@ -20,7 +20,7 @@ from ragcontract.judging.gate_report import GateReport
 from ragcontract.statistics.repeats import averaged_values
 
 Lists = Sequence[Sequence[str]]  # the first k documents of each row of a query
-Scorer = Callable[[GoldenQuery, Sequence[str]], Values]
+Scorer = Callable[[GoldenQuery, Sequence[str], bytes | None], Values]
 OVER = ("fail", "unproven", "too_few")
 
 
@@ -119,9 +119,9 @@ class Effects:
         self._score = score
         self._level = level
 
-    def values(self, query: GoldenQuery, rows: Lists) -> Values:
-        """Return the values of a query, the means over its rows; empty without rows."""
-        return averaged_values([self._score(query, row) for row in rows]) if rows else ()
+    def values(self, query: GoldenQuery, rows: Lists, pool: bytes | None) -> Values:
+        """Return the values of a query with a judged pool, the means over its rows; empty without rows."""
+        return averaged_values([self._score(query, row, pool) for row in rows]) if rows else ()
 
     def with_relevant(self, query: GoldenQuery, doc_ids: Sequence[str]) -> GoldenQuery:
         """Return a query with more relevant documents, of its highest grade; the placeholder makes room for them."""

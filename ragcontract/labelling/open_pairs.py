@@ -13,12 +13,14 @@ from math import fsum
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.first_ids import pool_of, unpacked
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.first_ids import EVERYTHING, unpacked
+from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
 from ragcontract.core.numbers import SAME
 from ragcontract.core.scores import Values
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gate_report import GateReport
+from ragcontract.labelling.chances import Chances
+from ragcontract.labelling.first_results import judged_of
 from ragcontract.labelling.limit_moves import Effects, Limit, Lists, changes, limits_of
 
 
@@ -26,7 +28,8 @@ class OpenPair(Struct, frozen=True, kw_only=True, gc=False):
     """A query and a document that nobody has judged, at its best ranks in the run and in the baseline.
 
     ``limit`` is the limit, or else the metric, that it moves most if the document is relevant, and ``move`` how far, in
-    points of the metric: up towards the limit. ``share`` is that as a share of what a broken limit lacks.
+    points of the metric: up towards the limit. ``share`` is that as a share of what a broken limit lacks. ``chance``
+    is an estimate of how likely it is relevant.
     """
 
     query_id: str
@@ -37,6 +40,7 @@ class OpenPair(Struct, frozen=True, kw_only=True, gc=False):
     label: str
     move: float
     share: float = 0.0
+    chance: float
 
 
 class Outlook(Struct, frozen=True, kw_only=True):
@@ -68,7 +72,7 @@ class OpenPairs(Struct, frozen=True, kw_only=True):
 def open_pairs(
     evaluation: Evaluation, reports: Sequence[GateReport], first_ids: Mapping[str, bytes], top: int
 ) -> OpenPairs:
-    """Return what to judge first, given the packed first k documents of each query of the run."""
+    """Return what to judge first, given the packed results of each query of the run, as far as they count."""
     found = _Search(evaluation, limits_of(evaluation, reports), first_ids)
     keyed = nsmallest(top, found.keyed(), key=lambda one: one[0])
     return OpenPairs(
@@ -89,7 +93,8 @@ class _Search:
     def __init__(self, evaluation: Evaluation, limits: Sequence[Limit], first_ids: Mapping[str, bytes]) -> None:
         contract, baseline = evaluation.contract, evaluation.baseline
         self._queries = contract.queries
-        self._effects = Effects(lambda query, row: contract.ranking.score(query, row).values, _level(evaluation))
+        self._effects = Effects(lambda *row: contract.ranking.score(*row).values, contract.config.relevance_level)
+        self._skips, self._k = contract.config.unjudged == "skip", contract.k
         self._limits = limits
         self._broken = [limit for limit in limits if limit.lacking]
         self._gains = [array("d") for _ in self._broken]
@@ -97,10 +102,18 @@ class _Search:
         self._before = baseline.first_ids if baseline else {}
         self._pools = baseline.pools if baseline else {}
         self._shared = any(limit.compares for limit in limits)
+        self._chances, self._overall = Chances(), 1.0
         self.total = self.of_run = self.documents = self.queries = 0
 
     def keyed(self) -> Iterator[tuple[Key, OpenPair]]:
         """Yield all pairs with what they are ordered by: shares, moves, the golden order, ranks."""
+        chances = self._chances
+        for query in self._queries.values():
+            if query.answerable:
+                judged = judged_of(query, self._pools.get(query.id))
+                rows = _lists(self._first_ids, query.id)
+                chances.note([row[: self._k] for row in rows], judged, query.relevant_doc_ids)
+        self._overall = chances.overall()
         for number, query in enumerate(self._queries.values()):
             if query.answerable:
                 for position, (order, pair) in enumerate(self._of(query)):
@@ -108,11 +121,10 @@ class _Search:
 
     def _of(self, query: GoldenQuery) -> Iterator[tuple[tuple[float, float], OpenPair]]:
         rows, before = _lists(self._first_ids, query.id), _lists(self._before, query.id)
-        ranks, ranks_before = _ranks(rows), _ranks(before)
+        ranks, ranks_before = _ranks(rows, self._k), _ranks(before, self._k)
         self.queries += 1
         self.documents += len(ranks)
-        judged = {*query.relevant_doc_ids, *query.forbidden_doc_ids, *(query.relevance or ())}
-        judged |= pool_of(pool) if (pool := self._pools.get(query.id)) else frozenset()
+        judged = judged_of(query, self._pools.get(query.id))
         unjudged = [doc_id for doc_id in {**ranks, **ranks_before} if doc_id not in judged]
         if not unjudged:
             return
@@ -123,26 +135,33 @@ class _Search:
         if self._broken:
             self._note_gains(query, both, unjudged[: bounds.UNJUDGED], now)
         nowhere = [0.0] * len(self._limits)
+        relevant = sum(doc_id != PLACEHOLDER for doc_id in query.relevant_doc_ids)
         for number, doc_id in enumerate(unjudged):
+            rank, rank_before = ranks.get(doc_id), ranks_before.get(doc_id)
+            chance = self._chances.of(rank or rank_before or 1, len(judged), relevant, self._overall)
             moves = self._moves(query, both, [doc_id], now) if number < bounds.UNJUDGED else nowhere
-            order, limit, move = self._most(moves)
+            (first, second), limit, move = self._most(moves)
             share = move / limit.lacking if limit.lacking else 0.0
             yield (
-                order,
+                (first * chance, second * chance),
                 OpenPair(
                     query_id=query.id,
                     doc_id=doc_id,
-                    rank=ranks.get(doc_id),
-                    baseline_rank=ranks_before.get(doc_id),
+                    rank=rank,
+                    baseline_rank=rank_before,
                     limit=limit.id,
                     label=limit.label,
                     move=move,
                     share=share,
+                    chance=chance,
                 ),
             )
 
     def _values(self, query: GoldenQuery, both: tuple[Lists, Lists]) -> tuple[Values, Values]:
-        return self._effects.values(query, both[0]), self._effects.values(query, both[1])
+        # Only a condensed list depends on what is judged; otherwise, that need not be looked up.
+        pool = self._pools.get(query.id) if self._skips else EVERYTHING
+        before = pool or EVERYTHING
+        return self._effects.values(query, both[0], pool), self._effects.values(query, both[1], before)
 
     def _moves(
         self, query: GoldenQuery, both: tuple[Lists, Lists], doc_ids: Sequence[str], now: tuple[Values, Values]
@@ -156,7 +175,7 @@ class _Search:
         """Return the order of a pair, and the limit that it moves most.
 
         What brings a broken limit closer comes first, by the share of what it lacks; then what moves another one most,
-        measured by what is left to it.
+        measured by what is left to it. Both are multiplied by the chance that the document is relevant.
         """
         broken = [
             (move / limit.lacking, limit, move)
@@ -193,20 +212,16 @@ class _Search:
                 yield Outlook(report=limit.report, lacking=limit.lacking, least=least(gains, limit.lacking))
 
 
-def _level(evaluation: Evaluation) -> float:
-    return evaluation.contract.config.relevance_level
-
-
 def _lists(first_ids: Mapping[str, bytes], query_id: str) -> list[list[str]]:
     found = first_ids.get(query_id)
     return unpacked(found) if found else []
 
 
-def _ranks(rows: Lists) -> dict[str, int]:
-    """Return the best rank of each document of the rows, best first."""
+def _ranks(rows: Lists, k: int) -> dict[str, int]:
+    """Return the best rank of each document in the top ``k`` of the rows, best first."""
     best: dict[str, int] = {}
     for row in rows:
-        for rank, doc_id in enumerate(row, start=1):
+        for rank, doc_id in enumerate(row[:k], start=1):
             best[doc_id] = min(rank, best.get(doc_id, rank))
     return dict(sorted(best.items(), key=lambda one: one[1])) if len(rows) > 1 else best
 

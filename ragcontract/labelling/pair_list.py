@@ -36,12 +36,13 @@ class PairLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     limit: str
     move: float
     share: float = 0.0
+    chance: float
 
 
 def table(found: OpenPairs, texts: Texts) -> list[list[str]]:
     """Return the cells of a table; the texts of documents are a column if the run has any."""
     has_texts = any(candidate.text for candidate in texts.values())
-    cells = [["query", "document", "rank", "if relevant", *(["text"] if has_texts else [])]]
+    cells = [["query", "document", "rank", "if relevant", "chance", *(["text"] if has_texts else [])]]
     for pair in found.pairs:
         text = _text(texts.get((pair.query_id, pair.doc_id)), bounds.TERMINAL_RESULT)
         cells.append(
@@ -50,6 +51,7 @@ def table(found: OpenPairs, texts: Texts) -> list[list[str]]:
                 visible(shorten(pair.doc_id, bounds.TERMINAL_RESULT)),
                 _rank(pair),
                 _effect(pair),
+                percent(pair.chance, 0),
                 *([text] if has_texts else []),
             ]
         )
@@ -104,6 +106,7 @@ def json_lines(found: OpenPairs, queries: Queries, texts: Texts) -> Iterator[str
             limit=pair.limit,
             move=pair.move,
             share=pair.share,
+            chance=pair.chance,
         )
         yield msgspec.json.encode(line).decode() + "\n"
 

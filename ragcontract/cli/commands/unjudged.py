@@ -25,10 +25,10 @@ from ragcontract.cli.options import (
 from ragcontract.contract import defaults
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError
-from ragcontract.core.first_ids import FirstIds
 from ragcontract.core.ids import as_id
 from ragcontract.core.run import row_type
 from ragcontract.core.text import visible
+from ragcontract.labelling.first_results import FirstResults
 from ragcontract.labelling.labels import Candidate
 from ragcontract.labelling.open_pairs import OpenPair, OpenPairs, open_pairs
 from ragcontract.labelling.pair_list import json_lines, lines_to_tick, summary, table
@@ -72,8 +72,9 @@ def command(
     """List the documents that nobody has judged.
 
     These are documents in the top k that have no label, and were not in the top k of the baseline when the labels of
-    their query were written. Those that bring a broken limit closest, if they are relevant, come first. With `--format checklist`, the list is a file to tick, and `label --ticked` writes what is decided into
-    the golden file. Gives no verdict.
+    their query were written. First come those that are likely to bring a broken limit closest. With
+    `--format checklist`, the list is a file to tick, and `label --ticked` writes what is decided into the golden file.
+    Gives no verdict.
     """
     paths = find_paths(golden, run, config, baseline, scores)
     with sources_of(paths) as sources:
@@ -87,17 +88,13 @@ def command(
 
 
 def _first_ids(outcome: pipeline.Outcome) -> Mapping[str, bytes]:
-    """Return the first k documents of each row of the run, which is read once more for that."""
+    """Return the results of each query of the run as far as they count; it is read once more for that."""
     files = outcome.evaluation.run.files
     if pipes := [file.path for file in files if Path(file.path).is_fifo()]:
         raise InputError([f"{pipes[0]}: is a pipe, and the run is read more than once; give a file"])
-    ranking = outcome.evaluation.contract.ranking
-    found = FirstIds(ranking.k, by_document=ranking.by_document)
-    queries = outcome.evaluation.contract.queries
+    found = FirstResults(outcome.evaluation)
     for row in outcome.run.rows(row_type(IDS, results_required=False)):
-        query_id = as_id(row.query_id)
-        if query_id in queries:
-            found.note(query_id, row.doc_ids)
+        found.note(as_id(row.query_id), row.doc_ids)
     return found.result()
 
 

@@ -1,0 +1,46 @@
+"""The results of a run that count for what is judged and measured, and which of them somebody has judged."""
+
+from collections.abc import Sequence
+from itertools import islice
+
+from ragcontract.core import bounds
+from ragcontract.core.first_ids import FirstIds, first_of, pool_of
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.judging.evaluated import Evaluation
+
+
+def judged_of(query: GoldenQuery, pool: bytes | None) -> set[str]:
+    """Return the documents of a query that somebody has judged, given its packed pool."""
+    known = {*query.relevant_doc_ids, *query.forbidden_doc_ids, *(query.relevance or ())}
+    return known | pool_of(pool) if pool else known
+
+
+class FirstResults:
+    """Collects the results of a run as far as they count: the top k, or those from which it is condensed."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        """Collect nothing yet."""
+        contract, baseline = evaluation.contract, evaluation.baseline
+        self._queries, self._ranking = contract.queries, contract.ranking
+        self._skips = contract.config.unjudged == "skip"
+        self._pools = baseline.pools if baseline else {}
+        self._found = FirstIds(bounds.RANK, by_document=self._ranking.by_document)
+
+    def note(self, query_id: str, doc_ids: Sequence[str]) -> None:
+        """Add a row; of a query that is not golden, nothing."""
+        query = self._queries.get(query_id)
+        if query is not None:
+            first = first_of(
+                doc_ids, bounds.RANK if self._skips else self._ranking.k, by_document=self._ranking.by_document
+            )
+            self._found.note(query_id, self._until_k_judged(query, first) if self._skips else first)
+
+    def _until_k_judged(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Sequence[str]:
+        """Return the results down to the k-th that is judged, and at least k."""
+        judged, k = judged_of(query, self._pools.get(query.id)), self._ranking.k
+        ranks = (rank for rank, doc_id in enumerate(doc_ids, start=1) if doc_id in judged)
+        return doc_ids[: max(k, next(islice(ranks, k - 1, None), len(doc_ids)))]
+
+    def result(self) -> dict[str, bytes]:
+        """Return the packed rows of each query."""
+        return self._found.result()
