@@ -44,7 +44,8 @@ class Output(Struct, frozen=True, kw_only=True):
 class Format(Struct, frozen=True, kw_only=True):
     """A format: its input files with the parts each provides, files that add to another input, and its outputs.
 
-    A format that names no documents can only become rag-contract's own.
+    A format that names no documents can only become rag-contract's own. One that ``labels_everything`` is of test
+    collections, whose judgments name everything that is relevant, not what must be found.
     """
 
     read: Read
@@ -52,6 +53,7 @@ class Format(Struct, frozen=True, kw_only=True):
     outputs: Mapping[str, Output]
     adds_to: Mapping[str, str] = {}
     names_documents: bool = True
+    labels_everything: bool = False
 
     @property
     def inputs(self) -> list[str]:
@@ -84,6 +86,7 @@ FORMATS: dict[str, Format] = {
     ),
     "trec": Format(
         read=trec.read,
+        labels_everything=True,
         gives={"qrels": {"golden"}, "run": {"run"}},
         adds_to={"queries": "qrels"},
         outputs={
@@ -94,6 +97,7 @@ FORMATS: dict[str, Format] = {
     ),
     "beir": Format(
         read=beir.read,
+        labels_everything=True,
         gives={"qrels": {"golden"}, "run": {"run"}},
         adds_to={"queries": "qrels", "corpus": "qrels"},
         outputs={

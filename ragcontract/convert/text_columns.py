@@ -30,8 +30,9 @@ def rows(
 ) -> Iterator[Row]:
     """Yield the non-blank lines, ``split`` into columns; ``problems`` collects what cannot be read.
 
-    ``expected`` describes a line, for messages about files that are empty or not text. A file with nothing after its
-    first ``headers`` lines counts as empty.
+    ``split`` returns no columns for a comment, which is skipped. ``expected`` describes a line, for messages about
+    files that are empty or not text. A file with nothing but comments after its first ``headers`` lines counts as
+    empty.
     """
     for path in paths:
         try:
@@ -56,10 +57,10 @@ def _rows(
                 is_empty = False
                 problems.problem(location, malformed(line, error)[1])
                 continue
-            if text.strip():
+            if text.strip() and (columns := split(text)):
                 is_empty = is_empty and number <= headers
                 but = " but for its header"
-                yield Row(location, number, split(text))
+                yield Row(location, number, columns)
     except UnreadableError as error:
         problems.problem(f"{file.path}:{number + error.lines_on}", str(error))
     except READ_ERRORS as error:

@@ -1,7 +1,8 @@
 """TREC format: qrels (``qid 0 docid grade``), runs (``qid Q0 docid rank score tag``), topics (``qid<TAB>text``).
 
-Files are read as trec_eval reads them. A run is ordered by score (:mod:`ragcontract.convert.trec_order`); its ranks,
-its second column and its tag are ignored.
+Files are read as trec_eval 10.0 reads them (``get_trec_results.c``, ``get_qrels.c``). A run is ordered by score
+(:mod:`ragcontract.convert.trec_order`); its ranks, its second column, its tag and any fields after the tag are ignored.
+Lines that start with ``#`` are comments, in a run also after blanks. A ``#`` further on in a line is part of an id.
 """
 
 import re
@@ -31,7 +32,9 @@ QREL = "qid 0 docid grade"
 RESULT = "qid Q0 docid rank score tag"
 TOPIC = "qid<TAB>text"
 TAG = "rag-contract"
-_SPACE = re.compile(r"[ \t\n\r\v\f]+")  # the whitespace of C's isspace(); an id may contain a no-break space
+COMMENT = "#"
+_BLANKS = " \t\n\r\v\f"  # the whitespace of C's isspace(); an id may contain a no-break space
+_SPACE = re.compile(f"[{_BLANKS}]+")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
@@ -46,14 +49,23 @@ def read(files: Files, wanted: set[Part], problems: Collector, progress: Progres
     return Collection(queries=queries, rankings=rankings)
 
 
-def _split(line: str) -> list[str]:
-    return _SPACE.split(line.strip(" \t\n\r\v\f"))
+def _split_qrel(line: str) -> list[str]:
+    return [] if line.startswith(COMMENT) else _SPACE.split(line.strip(_BLANKS))
 
 
-def _has(row: Row, expected: str, problems: Collector) -> bool:
-    """Check that a row has the expected number of columns; if not, add a problem."""
+def _split_result(line: str) -> list[str]:
+    stripped = line.strip(_BLANKS)
+    return [] if stripped.startswith(COMMENT) else _SPACE.split(stripped)
+
+
+def _split_topic(line: str) -> list[str]:
+    return [] if line.startswith(COMMENT) else line.strip("\r\n").split("\t", 1)
+
+
+def _has(row: Row, expected: str, problems: Collector, *, or_more: bool = False) -> bool:
+    """Check that a row has the expected number of columns, ``or_more``; if not, add a problem."""
     wanted = len(expected.split())
-    if len(row.columns) == wanted:
+    if len(row.columns) == wanted or (or_more and len(row.columns) > wanted):
         return True
     line = shown(" ".join(row.columns))
     problems.problem(row.location, f"expected the {wanted} columns `{expected}`, found {len(row.columns)}: {line}")
@@ -62,7 +74,7 @@ def _has(row: Row, expected: str, problems: Collector) -> bool:
 
 def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -> Pairs[float]:
     judgments = Pairs[float]("docid", problems)
-    for row in rows(paths, _split, QREL, problems, progress):
+    for row in rows(paths, _split_qrel, QREL, problems, progress):
         if not _has(row, QREL, problems):
             continue
         query_id, _, doc_id, text = row.columns
@@ -74,7 +86,7 @@ def _read_qrels(paths: Sequence[str], problems: Collector, progress: Progress) -
 def _read_topics(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, str]:
     texts: dict[str, str] = {}
     first = First(problems)
-    for row in rows(paths, lambda line: line.strip("\r\n").split("\t", 1), TOPIC, problems, progress):
+    for row in rows(paths, _split_topic, TOPIC, problems, progress):
         query_id = row.columns[0].strip()
         if query_id.startswith("<") and len(row.columns) == 1:
             problems.problem(row.location, f"is a topics file with tags; expected lines of `{TOPIC}`")
@@ -89,10 +101,10 @@ def _read_topics(paths: Sequence[str], problems: Collector, progress: Progress) 
 def read_run(paths: Sequence[str], problems: Collector, progress: Progress) -> dict[str, Ranking]:
     """Read runs, with the results of each query in the order of trec_eval."""
     retrieved = Pairs[Retrieved]("docid", problems)
-    for row in rows(paths, _split, RESULT, problems, progress):
-        if not _has(row, RESULT, problems):
+    for row in rows(paths, _split_result, RESULT, problems, progress):
+        if not _has(row, RESULT, problems, or_more=True):
             continue
-        query_id, _, doc_id, _, text, _ = row.columns
+        query_id, _, doc_id, _, text = row.columns[:5]
         score = float(text) if _NUMBER.fullmatch(text) else inf
         if not isfinite(score):
             problems.problem(f"{row.location}: score", f"expected a number, found {shown(text)}")
@@ -111,7 +123,7 @@ def write_qrels(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield the judgments as lines."""
     unjudged = []
     for query in (collection.queries or {}).values():
-        _refuse_spaces(query.id, f"{query.location}: id", problems)
+        _refuse_query_id(query.id, f"{query.location}: id", problems)
         if not query.grades:
             unjudged.append(query.id)
         for doc_id, grade in query.grades.items():
@@ -124,7 +136,7 @@ def write_qrels(collection: Collection, problems: Collector) -> Iterator[str]:
 def write_topics(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield the questions as lines, with line breaks and tabs replaced by spaces."""
     for query in (collection.queries or {}).values():
-        _refuse_spaces(query.id, f"{query.location}: id", problems)
+        _refuse_query_id(query.id, f"{query.location}: id", problems)
         yield f"{query.id}\t{one_line(query)}\n"
 
 
@@ -137,7 +149,7 @@ def write_run(collection: Collection, problems: Collector) -> Iterator[str]:
     """Yield the results as lines, with scores that preserve their order in trec_eval; each document once per query."""
     empty, rescored, repeated = [], [], []
     for ranking in (collection.rankings or {}).values():
-        _refuse_spaces(ranking.query_id, f"{ranking.location}: query_id", problems)
+        _refuse_query_id(ranking.query_id, f"{ranking.location}: query_id", problems)
         results = _each_once(ranking.results)
         scores, are_own = scores_in_order(results)
         if not results:
@@ -164,6 +176,13 @@ def _each_once(results: Sequence[Retrieved]) -> list[Retrieved]:
     for result in results:
         best.setdefault(result.doc_id, result)
     return list(best.values())
+
+
+def _refuse_query_id(name: str, location: str, problems: Collector) -> None:
+    if name.startswith(COMMENT):
+        problems.problem(location, f"{shown(name)} starts with #, as a comment does in TREC's formats")
+    else:
+        _refuse_spaces(name, location, problems)
 
 
 def _refuse_spaces(name: str, location: str, problems: Collector) -> None:

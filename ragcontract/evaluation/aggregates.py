@@ -1,6 +1,6 @@
 """The means of all metrics on both sides, for all queries and by tag, and the queries whose values changed."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
@@ -11,7 +11,7 @@ from ragcontract.evaluation.changed_queries import ChangedQuery
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.statistics.change import Change
-from ragcontract.statistics.means import Comparison, Group, by_tag, compare, group
+from ragcontract.statistics.means import Comparison, Group, by_tag, compare, group, means
 
 
 class FamilyGroups(Struct, frozen=True, kw_only=True):
@@ -32,20 +32,28 @@ class FamilyGroups(Struct, frozen=True, kw_only=True):
         return self.groups if tag is None else self.tags.get(tag, [])
 
     def changes(self, tag: str | None, keys: Collection[str]) -> dict[str, Change]:
-        """Return the changes of some metrics over the queries with a tag, or over all queries for None."""
-        metrics = {column: metric for column, metric in enumerate(self.metrics) if metric.key in keys}
-        if not metrics:
+        """Return the changes of some metrics over the queries with a tag, or over all queries for None.
+
+        Diagnostic metrics are not compared.
+        """
+        wanted = {column: one for column, one in enumerate(self.metrics) if one.key in keys and not one.diagnostic}
+        if not wanted:
             return {}
         queries = self.changed if tag is None else self.changed_tags.get(tag, [])
-        return dict(changed_queries.changes(metrics, queries, self.of(tag), identical=not self.changed))
+        return dict(changed_queries.changes(wanted, queries, self.of(tag), identical=not self.changed))
 
 
 class Aggregates(Struct, frozen=True, kw_only=True):
-    """The means of all metrics by key, for all queries and by tag."""
+    """The means of all metrics by key, for all queries and by tag.
+
+    ``if_relevant`` are the highest means that the ranking metrics of the run could have, whatever the documents are
+    that nobody has judged; it is empty if all are judged.
+    """
 
     families: tuple[FamilyGroups, ...]
     comparisons: dict[str, Comparison]
     tags: dict[str, dict[str, Comparison]]
+    if_relevant: Mapping[str, float] = {}
 
     def comparison(self, key: str, tag: str | None) -> Comparison:
         """Return the means of a metric over the queries with a tag, or over all queries for None."""
@@ -62,7 +70,7 @@ def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
     ids, queries = list(plan.golden), plan.golden.values()
     tags, weights = [_tags(query, plan.tags) for query in queries], [query.weight for query in queries]
     families = []
-    for number, family in enumerate((plan.ranking, *plan.families)):
+    for number, family in enumerate(plan.every_family):
         now = [values or () for values in run.values(number, ids)]
         before = baseline.values(number, ids) if baseline else [None] * len(ids)
         groups = group(zip(tags, weights, now, before, strict=True))
@@ -85,7 +93,17 @@ def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
             tag: {key: one for family in families for key, one in compare(family.of(tag), family.metrics).items()}
             for tag in names
         },
+        if_relevant=_if_relevant(plan, run),
     )
+
+
+def _if_relevant(plan: Plan, run: Side) -> dict[str, float]:
+    scores = run.scores
+    if not any(score.if_relevant for score in scores.values()):
+        return {}
+    having = ((query.weight, scores[query_id]) for query_id, query in plan.golden.items() if query_id in scores)
+    groups = group(((), weight, score.if_relevant or score.values, None) for weight, score in having)
+    return {key: value for key, value in means(groups, plan.ranking.metrics).items() if value is not None}
 
 
 def _tags(query: GoldenQuery, wanted: frozenset[str]) -> tuple[str, ...]:

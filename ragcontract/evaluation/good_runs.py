@@ -11,6 +11,7 @@ from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.run import RunRow
 from ragcontract.evaluation.fold import fold
+from ragcontract.evaluation.listed_results import Listed
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Local
@@ -33,6 +34,10 @@ class GoodRuns(Struct, frozen=True):
         events = self.reader.events(plan.row_type, with_metrics=with_metrics)
         side = fold(replace(plan, repeats=True), files.noted(events))
         return replace(side, runs=files.runs)
+
+    def listed(self, plan: Plan) -> Listed:
+        """Read the rows of the queries that the plan lists; the first run that has one counts."""
+        return Local(self.reader).listed(plan)
 
     def rows(self, record: type[RunRow]) -> Iterator[RunRow]:
         """Read the rows; those that cannot be read were reported before."""

@@ -38,7 +38,7 @@ def check_existing(outputs: Iterable[str]) -> list[str]:
     return [
         f"{output}: exists already; use --force to overwrite it"
         for output in outputs
-        if os.path.lexists(output) and not _is_device(output)
+        if os.path.lexists(output) and not is_device(output)
     ]
 
 
@@ -53,7 +53,7 @@ def write_files(contents: Mapping[str, Content]) -> list[Path]:
     Raises :class:`OutputError`. Missing folders are created, links are followed. Devices such as ``/dev/stdout`` are
     written to directly, after all files have been staged on disk.
     """
-    devices = [output for output in contents if _is_device(output)]
+    devices = [output for output in contents if is_device(output)]
     files = [output for output in contents if output not in devices]
     staged: dict[str, _Staged] = {}
     current = ""
@@ -184,7 +184,8 @@ def _not_writable_file(path: Path) -> str | None:
     return None
 
 
-def _is_device(output: str) -> bool:
+def is_device(output: str) -> bool:
+    """Return whether a path exists and is neither a file nor a folder, or is a standard stream."""
     path = Path(output)
     return descriptor_of(output) is not None or (path.exists() and not path.is_file() and not path.is_dir())
 

@@ -99,7 +99,7 @@ IDS = st.one_of(
     st.integers(0, 300).map(str),
     ANY_TEXT,
 )
-TREC_IDS = IDS.filter(lambda name: name.split() == [name] and "\0" not in name and name[0] != "\ufeff")
+TREC_IDS = IDS.filter(lambda name: name.split() == [name] and "\0" not in name and name[0] not in "\ufeff#")
 BEIR_IDS = IDS.filter(lambda name: not set(name) & set("\t\r\n\0") and name[0] != "\ufeff")
 SCORES = st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([1.0, 1.00000001, 0.5]))
 GRADES = st.integers(0, 1_000_000_000)

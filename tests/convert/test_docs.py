@@ -18,6 +18,11 @@ def test_the_example_of_every_format_prints_what_is_shown(form: str, tmp_path: P
     assert ended.out == docs.block(PAGE, f"convert {form} output")
 
 
+def test_the_configuration_that_comes_with_judgments_is_the_one_that_is_shown(tmp_path: Path) -> None:
+    assert shell("set -e\n" + docs.block(PAGE, "convert trec"), cwd=tmp_path).code == 0
+    assert (tmp_path / "ragcontract.yml").read_text() == docs.block(PAGE, "convert trec config")
+
+
 def test_every_option_of_every_format_is_in_the_table() -> None:
     for name, form in FORMATS.items():
         (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |")]

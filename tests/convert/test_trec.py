@@ -42,6 +42,67 @@ def test_ranks_and_the_lines_order_count_for_nothing_and_scores_are_32_bits(tmp_
     assert ranks(found) == {"q": ["é", "c", "b", "a", "z"]}
 
 
+COMMENTED_QRELS = """# judged by hand
+# in June
+q1 0 d#1 1
+#q1 0 d9 1
+q1 0 #2 0
+"""
+COMMENTED_RUN = """# made by bm25
+
+\t # k1 = 0.9
+q1 Q0 d#1 1 0.5 bm25
+#q1 Q0 d9 1 0.9 bm25
+q1 Q0 #2 2 0.9 bm25 # found late"""
+
+
+def test_lines_that_start_with_a_number_sign_are_comments_and_ids_may_contain_it(tmp_path: Path) -> None:
+    topics = "# of June\nq1\tIs C# meant?\n"
+    found, problems = read("trec", tmp_path, qrels=COMMENTED_QRELS, queries=topics, run=COMMENTED_RUN)
+    assert problems == Problems()
+    assert [(query.text, query.grades) for query in (found.queries or {}).values()] == [
+        ("Is C# meant?", {"d#1": 1, "#2": 0})
+    ]
+    assert ranks(found) == {"q1": ["#2", "d#1"]}
+
+
+def test_fields_after_the_tag_of_a_run_are_ignored(tmp_path: Path) -> None:
+    found, problems = read("trec", tmp_path, wanted={"run"}, run="q Q0 a 1 2 tag 0.3 more\nq Q0 b 2 1 tag\n")
+    assert (ranks(found), problems) == ({"q": ["a", "b"]}, Problems())
+
+
+def test_what_trec_eval_refuses_is_refused(tmp_path: Path) -> None:
+    qrels = "q1 0 d1 1 extra\nq1 0 d2\n  # not a comment in qrels\nq1 0 d3 1  \n"
+    _, problems = read("trec", tmp_path, qrels=qrels, queries=TOPICS, run="q Q0 a 1 2 \nq Q0 b 2 # tag\n")
+    assert lines_of(problems, tmp_path) == [
+        'qrels:1: expected the 4 columns `qid 0 docid grade`, found 5: "q1 0 d1 1 extra"',
+        'qrels:2: expected the 4 columns `qid 0 docid grade`, found 3: "q1 0 d2"',
+        'qrels:3: expected the 4 columns `qid 0 docid grade`, found 6: "# not a comment in qrels"',
+        'run:1: expected the 6 columns `qid Q0 docid rank score tag`, found 5: "q Q0 a 1 2"',
+        'run:2: score: expected a number, found "#"',
+    ]
+
+
+def test_a_file_of_comments_alone_is_empty(tmp_path: Path) -> None:
+    _, problems = read("trec", tmp_path, qrels="# nothing\n\n", queries=TOPICS, run="# nothing")
+    assert lines_of(problems, tmp_path) == [
+        "qrels: is empty; expected lines of `qid 0 docid grade`",
+        "run: is empty; expected lines of `qid Q0 docid rank score tag`",
+    ]
+
+
+def test_a_query_that_would_be_read_as_a_comment_is_not_written() -> None:
+    found = collection({"#1": {"#d": 1}}, {"#1": [("#d", 1.0)]})
+    for out, location in (
+        ("qrels", "golden.jsonl:1: id"),
+        ("queries", "golden.jsonl:1: id"),
+        ("run", "run.jsonl:1: query_id"),
+    ):
+        assert list(written("trec", out, found)[1].problems) == [
+            f'{location}: "#1" starts with #, as a comment does in TREC\'s formats'
+        ]
+
+
 def test_a_query_without_a_text_has_its_id_for_a_question(tmp_path: Path) -> None:
     found, problems = read("trec", tmp_path, wanted={"golden"}, qrels=QRELS, queries="q2\tWho?\n")
     assert [query.text for query in (found.queries or {}).values()] == ["q1", "Who?"]

@@ -7,13 +7,13 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.contract.golden_file import RELEVANT_GRADE
 from ragcontract.convert import case_files, fitz_gov, otel, score_table, spreadsheet
 from ragcontract.convert.collection import Collection, Part
 from ragcontract.convert.file_formats import CSV, FITZ_GOV, FORMATS, OTEL, OWN, TABLE, Format
 from ragcontract.convert.measured import with_scored_by
+from ragcontract.convert.pooled_labels import Companion, companion
 from ragcontract.core.errors import ExitCode, OutputError
-from ragcontract.core.golden import PLACEHOLDER
+from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.files.opening import Progress
@@ -114,7 +114,8 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     These are TREC, BEIR and ragas both ways; CSV, fitz-gov, traces and the scores of other tools are only read.
 
     Give the files to read, and with the -out options the files to write. Exits 2 and writes nothing if an input has
-    problems, or if a file to write exists and --force is not given.
+    problems, or if a file to write exists and --force is not given. Golden queries from TREC and BEIR come with a
+    ragcontract.yml, if there is none beside them.
     """
     if source == target:
         raise click.UsageError(f"there is nothing to convert from {source} to {target}: give --from or --to")
@@ -138,9 +139,10 @@ def command(*, source: str, target: str, force: bool, **options: Any) -> int:
     contents = {out: _rendered(FORMATS[target], name, out, collection, problems) for name, out in outs.items()}
     found = problems.found()
     found.raise_if_any()
+    beside = _companion(source, target, outs, collection)
     warn(found.warnings)
-    write_files(contents)
-    say(f"converted {_counts(collection)}\n", err=any(map(goes_to_stdout, contents)))
+    write_files({**contents, **beside.files})
+    say(f"converted {_counts(collection)}\n{beside.note}", err=any(map(goes_to_stdout, contents)))
     return ExitCode.PASS
 
 
@@ -196,6 +198,13 @@ def _rendered(target: Format, name: str, out: str, collection: Collection, probl
             raise needs_pyarrow(out) from error
         return as_parquet(lines)
     return "".join(lines).encode()
+
+
+def _companion(source: str, target: str, outs: Mapping[str, str], collection: Collection) -> Companion:
+    """Return what comes with the golden file, if the source labels everything that is relevant."""
+    if target != OWN or "golden" not in outs or not FORMATS[source].labels_everything:
+        return Companion()
+    return companion(outs, collection.queries or {}, source)
 
 
 def _refuse_parquet(outs: Iterable[str]) -> None:

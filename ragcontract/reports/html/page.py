@@ -124,6 +124,7 @@ def _page(report: Report) -> Page:
         drift=[
             *map(sentence, report.likely_mistakes),
             *map(sentence, forgiven_notes(report)),
+            *map(sentence, report.label_notes),
             *map(sentence, change_notes(report)),
             *map(with_code, drift_phrases(report)),
         ],

@@ -1,0 +1,34 @@
+"""Checks of small sets in memory, for simulations: the Python API judges, exactly as the command does."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.stages import Row, write_config, write_lines
+from ragcontract import check
+from ragcontract.reports.api_report import Report
+
+RULES_OFF = {"per_query": {"enforce_must_include": False}}  # only means are judged
+Run = Mapping[str, Sequence[str]]
+
+
+def write_set(folder: Path, golden: Sequence[Row], baseline: Run) -> None:
+    """Write the golden queries and a baseline, which is a run."""
+    write_lines(folder, "golden", golden)
+    rows = [{"query_id": query, "results": _results(documents)} for query, documents in baseline.items()]
+    write_lines(folder, "baseline", rows)
+
+
+def judged(folder: Path, run: Run, **config: Any) -> Report:
+    """Judge a run against the set in ``folder``; ``config`` is the configuration, beside the rules that are off."""
+    write_config(folder, **{**RULES_OFF, **config})
+    return check(
+        golden=folder / "golden.jsonl",
+        run={query: list(documents) for query, documents in run.items()},
+        baseline=folder / "baseline.jsonl",
+        config=folder / "ragcontract.yml",
+    )
+
+
+def _results(documents: Sequence[str]) -> list[dict[str, str]]:
+    return [{"doc_id": document} for document in documents]
