@@ -20,7 +20,7 @@ from ragcontract.reports.run_comparison import (
 DIGITS = 4
 METHOD = (
     "Intervals are 95 %. That of a mean is for other queries of the same kind (Agresti and Coull); that of a change is "
-    "of the paired differences, query by query (Bonett and Price), and needs five queries that changed."
+    "of the paired differences, query by query (after Bonett and Price, corrected for skewness as Hall does)."
 )
 
 
@@ -69,7 +69,7 @@ def _interval(interval: Interval | None) -> str:
 
 def _change_interval(change: AgainstFirst) -> str:
     if change.interval is None:
-        return "too few changed" if change.wins + change.losses else "nothing changed"
+        return "nothing changed"
     return " to ".join(signed(end, DIGITS) for end in change.interval)
 
 

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from ragcontract.core.contract_change import ContractChange
 from ragcontract.core.run import SourceFile
 from ragcontract.evaluation.depths import Depth
-from ragcontract.runs.past import Replaced
+from ragcontract.runs.past import Replaced, RunCount
 from ragcontract.runs.stored import Accepted
 
 Count = Annotated[int, Meta(ge=0)]
@@ -56,7 +56,7 @@ class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     files: list[SourceFile]
     queries: Count
-    runs: Annotated[int, Meta(ge=1, description="How many good runs it is the mean of; left out for one.")] = 1
+    runs: Annotated[RunCount, Meta(description="How many good runs it is the mean of; left out for one.")] = 1
     versions: dict[str, list[str]]
     created_at: str | None
     k: list[int] | None

@@ -28,8 +28,8 @@ class ComparedMetric(Struct, frozen=True, kw_only=True):
 class AgainstFirst(Struct, frozen=True, kw_only=True):
     """The change of a mean since the first run: paired, query by query.
 
-    ``interval`` is the 95 % interval of the change, null if fewer than five queries changed. ``wins`` and ``losses``
-    count the queries that are better and worse than in the first run.
+    ``interval`` is the 95 % interval of the change, null if nothing changed. ``wins`` and ``losses`` count the queries
+    that are better and worse than in the first run.
     """
 
     delta: float

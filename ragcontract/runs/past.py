@@ -3,11 +3,12 @@
 import hashlib
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
 
+from ragcontract.core import bounds
 from ragcontract.core.contract_change import ContractChange, Value
 from ragcontract.core.golden import ExpectedAnswer, GoldenQuery, Severity
 from ragcontract.core.ids import Rank
@@ -22,6 +23,7 @@ REFERENCES = (
     "expected_mode",
     "expected_label",
 )
+RunCount: TypeAlias = Annotated[int, Meta(ge=1, le=bounds.GOOD_RUNS)]
 DIGEST = 32  # hexadecimal digits: 128 bits, so that nobody finds two contracts with the same digest
 
 
@@ -87,7 +89,7 @@ class Replaced(Struct, frozen=True, kw_only=True, omit_defaults=True):
     metrics: Means
     metrics_shared: Means
     accepted: bool = False
-    runs: int = 1
+    runs: RunCount = 1
     contract_changes: list[ContractChange] | None = None
 
 

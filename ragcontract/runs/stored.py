@@ -21,7 +21,7 @@ from ragcontract.files.nesting import check_nesting
 from ragcontract.files.opening import READ_ERRORS, Progress, no_progress, read_problem, read_whole
 from ragcontract.files.problems import MoreProblems, Problem
 from ragcontract.files.schema import Mismatch
-from ragcontract.runs.past import Expected, PastContract, Replaced
+from ragcontract.runs.past import Expected, PastContract, Replaced, RunCount
 
 FORMAT_VERSION = 1
 BATCH = 100  # queries per batch; once decoded, they fit into the processor cache
@@ -102,7 +102,7 @@ class StoredHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
         PastContract | None, Meta(description="The configuration at that time; older baselines do not have it.")
     ] = None
     replaces: Annotated[Replaced | None, Meta(description="The baseline that was replaced by this one.")] = None
-    runs: Annotated[int, Meta(ge=1, description="How many good runs it is the mean of; left out for one.")] = 1
+    runs: Annotated[RunCount, Meta(description="How many good runs it is the mean of; left out for one.")] = 1
 
 
 class BaselineFile(StoredHead, frozen=True, kw_only=True, omit_defaults=True):
