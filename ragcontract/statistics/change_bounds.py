@@ -6,7 +6,7 @@ from math import cbrt, fsum, isfinite, sqrt
 from ragcontract.statistics.change import Change
 
 LITTLE = 1e-6
-MOST_SKEWED = 1.0  # the skewness of a sum that consists of a single term
+FULLY_SKEWED = 1.0  # the skewness of a sum that consists of a single term
 
 
 def change_bounds(change: Change, lower: float, upper: float) -> tuple[float, float]:
@@ -48,7 +48,7 @@ def _moments(change: Change) -> tuple[float, float, float]:
     use = second[1] > second[0]
     error = sqrt(second[use])
     skewness = third[use] / error**3 if error else 0.0
-    return mean, error / total, max(-MOST_SKEWED, min(MOST_SKEWED, skewness))
+    return mean, error / total, max(-FULLY_SKEWED, min(FULLY_SKEWED, skewness))
 
 
 def _central(

@@ -21,9 +21,9 @@ SEED = 20_070_101
 SAMPLES = 1_000  # at once
 FIELD = 64
 ONES = int.from_bytes((1).to_bytes(FIELD // 8, "little") * SAMPLES, "little")
-LARGEST = (1 << 30) - 1  # of a rounded contribution: a digit of Python's integers, so that multiplication is fast
-MOST_SIGNS, FEWEST_SIGNS = 1_024, 128
-MOST_PRODUCTS = 8_192
+UNIT = (1 << 30) - 1  # of a rounded contribution: a digit of Python's integers, so that multiplication is fast
+SIGNS, FEWEST_SIGNS = 1_024, 128
+PRODUCTS = 8_192
 
 
 class Rounded(Struct, frozen=True):
@@ -38,10 +38,10 @@ class Rounded(Struct, frozen=True):
     def of(cls, contributions: dict[int, float]) -> "Rounded":
         """Round the contributions, the largest of which is not 0."""
         largest = max(map(abs, contributions.values()))
-        sizes = tuple((sign, round(size / largest * LARGEST)) for sign, size in contributions.items())
+        sizes = tuple((sign, round(size / largest * UNIT)) for sign, size in contributions.items())
         norm = sqrt(fsum(size * size for size in contributions.values())) / largest
         offset = -sum(size for _, size in sizes if size < 0)
-        return cls(sizes, offset, sum(size for _, size in sizes), 1 / (norm * LARGEST))
+        return cls(sizes, offset, sum(size for _, size in sizes), 1 / (norm * UNIT))
 
     def statistics(self, signs: Sequence[int]) -> list[float]:
         """Return the statistic of each sample. A bit of 1 is a plus; a field must not fall below 0."""
@@ -75,8 +75,8 @@ def rounded(tests: Sequence[SignFlips]) -> tuple[list[Rounded], int]:
 
 
 def _number_of_signs(tests: Sequence[SignFlips]) -> int:
-    most = MOST_SIGNS
-    while most > FEWEST_SIGNS and sum(min(len(test.contributions), most) for test in tests) > MOST_PRODUCTS:
+    most = SIGNS
+    while most > FEWEST_SIGNS and sum(min(len(test.contributions), most) for test in tests) > PRODUCTS:
         most //= 2
     return most
 

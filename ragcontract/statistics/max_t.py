@@ -15,7 +15,7 @@ from ragcontract.statistics.sign_flips import EXACT_UP_TO, TIE, SignFlips, signe
 
 BATCHES = 10
 CLEARLY_NOTHING = 0.2  # if no p-value is lower, the first batch is enough
-MOST_RESULTS = 4_000_000  # statistics, of all tests and samples
+RESULTS = 4_000_000  # statistics, of all tests and samples
 
 
 class Adjusted(Struct, frozen=True):
@@ -57,11 +57,11 @@ def _results(tests: Sequence[SignFlips], alpha: float) -> AdjustedTests:
     if not tests:
         return AdjustedTests((), None)
     queries = sorted({number for test in tests for number in test.contributions})
-    if len(queries) <= EXACT_UP_TO and len(tests) << len(queries) <= MOST_RESULTS:
+    if len(queries) <= EXACT_UP_TO and len(tests) << len(queries) <= RESULTS:
         tally.add(lambda place: _all_statistics(tests[place], queries))
         return tally.results(alpha, observed=0)
     plan, signs = rounded(tests)
-    for batch in sampled_signs(signs, max(1, min(BATCHES, MOST_RESULTS // (len(tests) * SAMPLES)))):
+    for batch in sampled_signs(signs, max(1, min(BATCHES, RESULTS // (len(tests) * SAMPLES)))):
         tally.add(lambda place, batch=batch: plan[place].statistics(batch))  # type: ignore[misc]
         if tally.lowest(observed=1) >= max(CLEARLY_NOTHING, 2 * alpha):
             break

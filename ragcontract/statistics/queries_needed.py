@@ -10,7 +10,7 @@ from ragcontract.statistics.change_bounds import change_bounds
 from ragcontract.statistics.normal import exceeded_by
 from ragcontract.statistics.significance import ALPHA, fewest_changed
 
-MOST = 1_000_000_000
+ENOUGH = 1_000_000_000
 
 
 def queries_needed(
@@ -32,7 +32,7 @@ def queries_needed(
         return None
     if mode == "significant":
         return ceil(fewest_changed(alpha, tests, mid_p=True) * span / limit - SAME)
-    normal, low, high = exceeded_by(alpha), 2, MOST
+    normal, low, high = exceeded_by(alpha), 2, ENOUGH
     while low < high:
         middle = (low + high) // 2
         weights = Weights.of([(1.0, middle)])

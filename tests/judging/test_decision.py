@@ -184,7 +184,7 @@ def test_every_mode_judges_a_drop_over_and_within_its_limit_by_its_own_question(
         return [judge(changed(*sizes, config=config)).gates[0].status for config in configs]
 
     assert statuses(0.01, 12, 7, 100) == ["fail", "unproven", "fail"]  # over, and not proven
-    assert statuses(0.03, 5, 4, 100) == ["pass", "pass", "fail"]  # within, and not for sure
+    assert statuses(0.02, 5, 4, 100) == ["pass", "pass", "fail"]  # within, and not for sure
     assert statuses(0.06, 5, 4, 100) == ["pass", "pass", "pass"]  # within for sure
     assert statuses(0.01, 30, 0, 70) == ["fail", "fail", "fail"]
     assert statuses(0.0, 0, 0, 10) == ["pass", "pass", "pass"]  # an identical run is within every limit

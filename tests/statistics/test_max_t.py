@@ -65,7 +65,7 @@ def test_sampled_signs_agree_with_all_assignments_within_sampling_error(
 ) -> None:
     tests = random_tests(random.Random(seed), 9, 4)
     expected = reference(tests)
-    monkeypatch.setattr("ragcontract.statistics.max_t.MOST_RESULTS", 40_000)  # too few for all, enough for the samples
+    monkeypatch.setattr("ragcontract.statistics.max_t.RESULTS", 40_000)  # too few for all, enough for the samples
     monkeypatch.setattr("ragcontract.statistics.max_t.EXACT_UP_TO", 2)
     for found, right in zip(adjust(tests, ALPHA).tests, expected, strict=True):
         assert found.p_value == pytest.approx(right, abs=4 * sqrt(right * (1 - right) / 1_000) + 0.002)
@@ -113,9 +113,9 @@ def test_metrics_that_agree_cost_less_than_ones_that_do_not() -> None:
 
 def test_very_many_changes_share_signs_and_keep_their_spread() -> None:
     dice = random.Random(4)
-    many = [noisy(dice, 4 * joint_signs.MOST_SIGNS, 0.512) for _ in range(3)]
+    many = [noisy(dice, 4 * joint_signs.SIGNS, 0.512) for _ in range(3)]
     plan, signs = joint_signs.rounded(many)
-    assert signs == joint_signs.MOST_SIGNS
+    assert signs == joint_signs.SIGNS
     (batch,) = joint_signs.sampled_signs(signs, 1)
     for one in plan:
         values = one.statistics(batch)
