@@ -38,7 +38,7 @@ def test_the_headline_the_metrics_and_the_broken_queries_are_there_without_a_scr
     ).text
     assert "Retrieval contract broken MRR@5 fell by 0.50, allowed drop 0.10; 1 of 2 queries broken" in text
     assert (
-        "MRR@5 ✕ fail before 1.00 → now 0.50 (-0.50) Limit allowed drop 0.10 Change at worst -0.84, at best +0.58 "
+        "MRR@5 ✕ fail before 1.00 → now 0.50 (-0.50) Limit allowed drop 0.10 Change at worst -0.93, at best +0.43 "
         "(limit: not decided) Chance p 0.25 > 0.05 for a drop Queries 0 better, 1 the same, 1 worse"
     ) in text
     assert "What about lost?" in text
