@@ -30,7 +30,7 @@ def test_a_change_is_significant_exactly_if_its_bound_excludes_none(
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(st.tuples(values, values, values, values), min_size=5, max_size=30))
+@given(st.lists(st.tuples(values, values, values, values), min_size=5, max_size=14))
 def test_beside_another_limit_a_drop_is_never_surer_and_its_upper_bound_stays(data: list[tuple[float, ...]]) -> None:
     first, second, third, fourth = (list(column) for column in zip(*data, strict=True))
     changes = [change_of(first, second), change_of(third, fourth)]
