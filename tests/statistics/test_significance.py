@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragcontract.core.metric import Scale
+from ragcontract.core.metric import Direction, Scale
 from ragcontract.statistics.significance import assess, fewest_changed, noise
 from tests.statistics.paired_runs import change_of, paired
 
@@ -63,7 +63,8 @@ def test_nothing_changed() -> None:
 
 def test_noise_is_of_now_minus_before() -> None:
     before, now = [2.0] * 9 + [4.0, 3.0], [8.0] * 9 + [3.0, 3.0]
-    for better, p_value in (("lower", 2 / 2**10), ("higher", 1 - 1 / 2**10)):
+    cases: list[tuple[Direction, float]] = [("lower", 2 / 2**10), ("higher", 1 - 1 / 2**10)]
+    for better, p_value in cases:
         change = change_of(before, now, better=better, scale=Scale(0, 10))
         found = noise(change, assess([change])[0])
         assert found is not None
