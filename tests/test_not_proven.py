@@ -1,5 +1,6 @@
 """A change over its limit that is not shown to be real does not fail and is never silent; passes say what they hide."""
 
+import json
 import re
 from xml.etree import ElementTree as ET
 
@@ -7,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.github.annotations import of_report
-from ragcontract.reports import junit
+from ragcontract.reports import junit, report_v2
 from ragcontract.reports.headline import headline
 from ragcontract.reports.html import page
 from ragcontract.reports.markdown.document import Layout, render
@@ -56,6 +57,10 @@ def test_a_drop_that_is_forgiven_stands_with_its_reason_wherever_people_look(mad
     assert [suite.get(name) for name in ("failures", "skipped")] == ["0", "1"]
     (skipped,) = suite.iter("skipped")
     assert str(skipped.get("message")).startswith(sentence.replace(": over", "; over"))
+    version_2 = json.loads(b"".join(report_v2.render(made, lambda: (), answers=True)))
+    (item,) = version_2["items"]
+    assert (item["status_label"], version_2["summary"]["overall_status_label"]) == ("WARN", "PASS")
+    assert item["message"].startswith(sentence)
 
 
 def test_the_tables_have_a_word_of_their_own_for_it() -> None:

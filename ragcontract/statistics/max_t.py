@@ -7,6 +7,7 @@ one sign for all tests, so tests that agree cost little: a limit on a copy of a 
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from math import exp
 
 from msgspec import Struct
 
@@ -14,6 +15,7 @@ from ragcontract.statistics.joint_signs import SAMPLES, rounded, sampled_signs
 from ragcontract.statistics.sign_flips import EXACT_UP_TO, TIE, SignFlips, signed_sums
 
 BATCHES = 10
+SMALLEST_SAMPLED = 1 / (BATCHES * SAMPLES + 1)
 CLEARLY_NOTHING = 0.2  # if no p-value is lower, the first batch is enough
 RESULTS = 4_000_000  # statistics, of all tests and samples
 
@@ -53,9 +55,9 @@ def _results(tests: Sequence[SignFlips], alpha: float) -> AdjustedTests:
     exact = [test.exact_p_value for test in tests]
     if len(tests) == 1 and exact[0] is not None:
         return AdjustedTests((Adjusted(exact[0], exact[0], tests[0].smallest_p_value),), None)
-    tally = _Tally(tests, exact)
     if not tests:
         return AdjustedTests((), None)
+    tally = _Tally(tests, exact)
     queries = sorted({number for test in tests for number in test.contributions})
     if len(queries) <= EXACT_UP_TO and len(tests) << len(queries) <= RESULTS:
         tally.add(lambda place: _all_statistics(tests[place], queries))
@@ -63,7 +65,7 @@ def _results(tests: Sequence[SignFlips], alpha: float) -> AdjustedTests:
     plan, signs = rounded(tests)
     for batch in sampled_signs(signs, max(1, min(BATCHES, RESULTS // (len(tests) * SAMPLES)))):
         tally.add(lambda place, batch=batch: plan[place].statistics(batch))  # type: ignore[misc]
-        if tally.lowest(observed=1) >= max(CLEARLY_NOTHING, 2 * alpha):
+        if tally.settled(above=max(CLEARLY_NOTHING, 2 * alpha)):
             break
     # The observed assignment counts as a sample: Phipson and Smyth, "Permutation P-values Should Never Be Zero", 2010.
     return tally.results(alpha, observed=1)
@@ -80,6 +82,7 @@ class _Tally:
     def __init__(self, tests: Sequence[SignFlips], exact: Sequence[float | None]) -> None:
         self._tests, self._exact = tests, exact
         self._observed = [test.statistic for test in tests]
+        self._certain = [_never_sampled(seen, len(tests)) for seen in self._observed]
         self._own = [0.0] * len(tests)
         self._hits = [0.0] * len(tests)
         self._hits_at_best = [0.0] * len(tests)
@@ -106,9 +109,10 @@ class _Tally:
                 self._hits_at_best[other] += _hits(largest, best.largest_statistic, mid_p=best.mid_p)
         self._largest += largest
 
-    def lowest(self, observed: int) -> float:
-        """Return the lowest p-value so far."""
-        return min(one.p_value for one in self._adjusted(observed))
+    def settled(self, above: float) -> bool:
+        """Return whether more samples would tell little: all p-values are high, or too small to be sampled."""
+        found = self._adjusted(1)
+        return all(one.p_value >= above or certain for one, certain in zip(found, self._certain, strict=True))
 
     def results(self, alpha: float, observed: int) -> AdjustedTests:
         """Return the p-values; ``observed`` is how many of the samples are the observed change itself."""
@@ -122,11 +126,23 @@ class _Tally:
         highest = [0.0]  # of the adjusted p-values of the first tests
         for place, test in enumerate(self._tests):
             exact = self._exact[place]
-            own = (self._own[place] + observed) / samples if exact is None else exact
-            highest.append(max(highest[-1], own, (self._hits[place] + observed) / samples))
+            sampled = [(hits + observed) / samples for hits in (self._own[place], self._hits[place])]
+            if observed and self._certain[place]:
+                sampled = [SMALLEST_SAMPLED] * 2
+            own = sampled[0] if exact is None else exact
+            highest.append(max(highest[-1], own, sampled[1]))
             at_best = (self._hits_at_best[place] + observed) / samples
             smallest = max(highest[self._would_be[place]], test.smallest_p_value, at_best)
             yield Adjusted(own, highest[-1], smallest)
+
+
+def _never_sampled(observed: float, tests: int) -> bool:
+    """Return whether none of the samples would have a statistic as large as this one, of any of the tests.
+
+    Hoeffding, *Probability Inequalities for Sums of Bounded Random Variables*, Journal of the American Statistical
+    Association 58 (1963), theorem 2.
+    """
+    return observed > 0 and tests * exp(-observed * observed / 2) < SMALLEST_SAMPLED**2
 
 
 def _hits(statistics: Sequence[float], observed: float, *, mid_p: bool) -> float:

@@ -104,8 +104,10 @@ HOSTILE = [
 
 
 # What is compared, looked up or one of a few: with any other value a report is refused, or another one.
-NOT_FREE = {"verdict", "status", "kind", "detail", "better", "unit", "metric", "tag", "query_id", "id", "ids"} | {
-    "contract"  # what it wants of a result: relevant or forbidden
+NOT_FREE = {"verdict", "status", "certainty", "kind", "detail", "better", "unit", "metric", "tag", "query_id"} | {
+    "id",
+    "ids",
+    "contract",  # what it wants of a result: relevant or forbidden
 }
 
 

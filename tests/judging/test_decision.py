@@ -178,10 +178,10 @@ def test_equal_drops_whose_exact_p_is_just_below_5_percent_are_proven() -> None:
 
 
 def test_every_mode_judges_a_drop_over_and_within_its_limit_by_its_own_question() -> None:
-    def statuses(limit: float, *sizes: int) -> list[str]:
+    def statuses(limit: float, losses: int, wins: int, ties: int) -> list[str]:
         modes = ("strict", "significant", "noninferiority")
         configs: list[Config] = [{"fail_on": {"mode": mode, "mrr_drop_gt": limit}} for mode in modes]
-        return [judge(changed(*sizes, config=config)).gates[0].status for config in configs]
+        return [judge(changed(losses, wins, ties, config)).gates[0].status for config in configs]
 
     assert statuses(0.01, 12, 7, 100) == ["fail", "unproven", "fail"]  # over, and not proven
     assert statuses(0.02, 5, 4, 100) == ["pass", "pass", "fail"]  # within, and not for sure

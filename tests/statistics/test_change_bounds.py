@@ -1,5 +1,6 @@
 """The bounds of a change: how often they hold, and what they are at the edges."""
 
+import random
 from math import inf, sqrt
 
 import pytest
@@ -38,7 +39,7 @@ def test_each_bound_holds_as_often_as_it_says(
 def test_the_true_change_of_the_model_is_what_it_says() -> None:
     for metric in coverage.METRICS:
         case = coverage.Case(queries=20_000, weights="equal", metric=metric, churn=0.1, lost=0.12)
-        before, now, true = coverage.pair(case, coverage.random.Random(1))
+        before, now, true = coverage.pair(case, random.Random(1))
         assert (sum(before) - sum(now)) / 20_000 == pytest.approx(true, abs=0.008)
 
 
@@ -88,7 +89,7 @@ rows = st.lists(st.tuples(values, values, st.sampled_from([0.25, 1.0, 1.5, 7.0, 
 
 @given(rows, st.sampled_from([1e-9, 3.0, 1e3]), st.randoms(use_true_random=False))
 def test_bounds_hold_the_observed_change_mirror_it_and_ignore_order_and_scale_of_weights(
-    data: list[tuple[float, float, float]], factor: float, dice: "coverage.random.Random"
+    data: list[tuple[float, float, float]], factor: float, dice: random.Random
 ) -> None:
     before, now, weights = (list(column) for column in zip(*data, strict=True))
     low, high = bounds_of(change_of(before, now, weights))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragcontract.core.metric import Scale
+from ragcontract.core.metric import Direction, Scale
 from ragcontract.statistics.significance import assess, fewest_changed, noise
 from tests.statistics.paired_runs import change_of, paired
 
@@ -30,7 +30,7 @@ def test_a_change_is_significant_exactly_if_its_bound_excludes_none(
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(st.tuples(values, values, values, values), min_size=5, max_size=30))
+@given(st.lists(st.tuples(values, values, values, values), min_size=5, max_size=14))
 def test_beside_another_limit_a_drop_is_never_surer_and_its_upper_bound_stays(data: list[tuple[float, ...]]) -> None:
     first, second, third, fourth = (list(column) for column in zip(*data, strict=True))
     changes = [change_of(first, second), change_of(third, fourth)]
@@ -63,7 +63,8 @@ def test_nothing_changed() -> None:
 
 def test_noise_is_of_now_minus_before() -> None:
     before, now = [2.0] * 9 + [4.0, 3.0], [8.0] * 9 + [3.0, 3.0]
-    for better, p_value in (("lower", 2 / 2**10), ("higher", 1 - 1 / 2**10)):
+    cases: list[tuple[Direction, float]] = [("lower", 2 / 2**10), ("higher", 1 - 1 / 2**10)]
+    for better, p_value in cases:
         change = change_of(before, now, better=better, scale=Scale(0, 10))
         found = noise(change, assess([change])[0])
         assert found is not None
