@@ -1,7 +1,7 @@
 """The metric values of all families except the ranking metrics, by query."""
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import Protocol
 
@@ -15,8 +15,8 @@ class ValuesByQuery(Protocol):
     def __getitem__(self, query_id: str) -> Values:
         """Return the values of a query, empty if it has none."""
 
-    def of(self, query_ids: Iterable[str]) -> list[Values]:
-        """Return the values of several queries."""
+    def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:
+        """Return the values of several queries; None for one that is not among the ``scored`` ones."""
 
     def rows(self, query_id: str) -> Sequence[Values]:
         """Return the values of each row of a query."""
@@ -33,10 +33,10 @@ class OfScores:
         """Return the values of a query, empty if it has none."""
         return self._scores[query_id].judged
 
-    def of(self, query_ids: Iterable[str]) -> list[Values]:
-        """Return the values of several queries, empty for one without a score."""
+    def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:  # noqa: ARG002 (the seam's)
+        """Return the values of several queries; None for one without a score."""
         get = self._scores.get
-        return [score.judged if (score := get(query_id)) else () for query_id in query_ids]
+        return [score.judged if (score := get(query_id)) else None for query_id in query_ids]
 
     def rows(self, query_id: str) -> Sequence[Values]:
         """Return the values of each row of a query."""
@@ -71,10 +71,11 @@ class SharedColumn:
         else:
             self._values[query_id] = self._usual
 
-    def of(self, query_ids: Iterable[str]) -> list[Values]:
-        """Return the values of several queries."""
-        get = self._values.get
-        return [*map(self.__getitem__, query_ids)] if self._repeats else [get(query_id, ()) for query_id in query_ids]
+    def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:  # noqa: ARG002 (the seam's)
+        """Return the values of several queries; None for one that was not compared."""
+        if self._repeats:
+            return [self[query_id] or None for query_id in query_ids]
+        return [*map(self._values.get, query_ids)]
 
     def __getitem__(self, query_id: str) -> Values:
         """Return the values of a query, the means if it has several rows; empty if it has none."""
@@ -122,9 +123,9 @@ class Column:
         values = tuple(self._values[start : start + self._metrics])
         return () if isnan(values[0]) else values
 
-    def of(self, query_ids: Iterable[str]) -> list[Values]:
-        """Return the values of several queries."""
-        return [self[query_id] for query_id in query_ids]
+    def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:
+        """Return the values of several queries; None for one that is not among the ``scored`` ones."""
+        return [self[query_id] if query_id in scored else None for query_id in query_ids]
 
     def rows(self, query_id: str) -> Sequence[Values]:
         """Return the values of each row of a query."""
