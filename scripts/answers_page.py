@@ -15,6 +15,8 @@ from ragcontract.core.rule import RowRule, Rule, names_of
 # <!-- example: NAME -->, prose and fenced files, then what the check prints, as text.
 _EXAMPLE = re.compile(r"(<!-- example: [\w-]+ -->\n(.*?))```text\n.*?```\n", re.DOTALL)
 
+OF_DOCUMENTS = {SwitchedOn.ALWAYS, SwitchedOn.BY_BASELINE}
+
 
 def render_examples(page: str) -> str:
     """Return the page with what `rag-contract check` prints for the files of each example."""
@@ -62,5 +64,5 @@ def metrics() -> Iterator[list[str]]:
     for provider in BUILT_IN.metrics:
         for family in provider(MetricSettings(cutoffs=(5,))):
             switch = "a limit on it" if family.switch is SwitchedOn.BY_LIMIT else f"`{family.switch}`"
-            for metric in () if family.switch is SwitchedOn.ALWAYS else family.metrics:
+            for metric in () if family.switch in OF_DOCUMENTS else family.metrics:
                 yield [f"`{metric.key}`", metric.label, metric.better, switch]

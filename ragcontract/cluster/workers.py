@@ -157,8 +157,8 @@ class _Counts:
         if (outcome := self._outcome(query, row, doc_ids, file)) is not None:
             self._outcomes[number, outcome] += 1
             if self._job.plan.is_baseline:
-                first = first_of(doc_ids, self._job.plan.k, by_document=self._job.plan.ranking.by_document)
-                self._others["first", number, packed(first)] += 1
+                k, by_document = self._job.plan.k, self._job.plan.ranking.by_document
+                self._others["first", number, packed(first_of(doc_ids, k, by_document=by_document))] += 1
             elif outcome.violations or self._listed.breaks(query, outcome.score):
                 self._listed.hold(query.id, row.results)
         if self._duplicates.note(query_id, doc_ids):

@@ -5,27 +5,29 @@ its lists, so a query whose pool is what its rows returned has one object for bo
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.text import encodable
 
 # Of a baseline's own results, the first k are judged by definition: nothing has to be looked up.
 EVERYTHING = b""
 
-_encode = msgspec.msgpack.Encoder().encode
+encode = msgspec.msgpack.Encoder().encode  # fails for what is no text; ``packed`` does not
 unpacked = msgspec.msgpack.Decoder(list[list[str]]).decode
 
 
 def packed(lists: object) -> bytes:
     """Pack a list of ids, or lists of them; what is no text, as half of a pair of surrogates, is escaped."""
     try:
-        return _encode(lists)
+        return encode(lists)
     except UnicodeEncodeError:
-        return _encode(_escaped(lists))
+        return encode(_escaped(lists))
 
 
 def _escaped(lists: Any) -> Any:
@@ -33,14 +35,14 @@ def _escaped(lists: Any) -> Any:
 
 
 def first_of(doc_ids: Sequence[str], k: int, *, by_document: bool) -> Sequence[str]:
-    """Return the first ``k`` results, or documents if ranks count documents."""
-    return list(dict.fromkeys(doc_ids))[:k] if by_document else doc_ids[:k]
+    """Return the first ``k`` results; ``by_document``, the first ``k`` documents, each once."""
+    return list(islice(dict.fromkeys(doc_ids), k)) if by_document else doc_ids[:k]
 
 
 def together(rows: Iterable[bytes]) -> bytes:
     """Pack the rows of one query, each packed on its own; of very many, the first ``bounds.BASELINE_ROWS``."""
     held = [Raw(row) for _, row in zip(range(bounds.BASELINE_ROWS), rows, strict=False)]
-    return _encode(held)
+    return encode(held)
 
 
 def pool_of(pool: bytes) -> frozenset[str]:
@@ -58,16 +60,27 @@ class FirstIds:
         self._packed: dict[str, bytes] = {}
         self._repeats: dict[str, list[bytes]] = {}
 
-    def note(self, query_id: str, doc_ids: Sequence[str]) -> None:
-        """Add a row of a query."""
-        first = first_of(doc_ids, self._k, by_document=self._by_document)
-        if query_id not in self._packed:
-            self._packed[query_id] = packed([first])
-            return
-        rows = self._repeats.setdefault(query_id, [packed(unpacked(self._packed[query_id])[0])])
+    def note(self, retrieved: Iterable[tuple[GoldenQuery, Sequence[str]]]) -> None:
+        """Add the rows of queries."""
+        k, by_document, found = self._k, self._by_document, self._packed
+        for query, doc_ids in retrieved:
+            ids = first_of(doc_ids, k, by_document=by_document)
+            try:
+                first = encode([ids])
+            except UnicodeEncodeError:
+                first = packed([ids])
+            if query.id in found:
+                self._repeat(query.id, first)
+            else:
+                found[query.id] = first
+
+    def _repeat(self, query_id: str, first: bytes) -> None:
+        rows = self._repeats.setdefault(query_id, [self._packed[query_id][1:]])  # without the head of a list of one
         if len(rows) < bounds.BASELINE_ROWS:
-            rows.append(packed(first))
+            rows.append(first[1:])
 
     def result(self) -> dict[str, bytes]:
         """Return the packed rows of each query."""
+        if not self._repeats:
+            return self._packed
         return self._packed | {query_id: together(rows) for query_id, rows in self._repeats.items()}

@@ -1,6 +1,7 @@
 """The means of all metrics on both sides, for all queries and by tag, and the queries whose values changed."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from math import fsum
 
 from msgspec import Struct
 
@@ -93,17 +94,22 @@ def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
             tag: {key: one for family in families for key, one in compare(family.of(tag), family.metrics).items()}
             for tag in names
         },
-        if_relevant=_if_relevant(plan, run),
+        if_relevant=_if_relevant(plan, run, families[0].groups),
     )
 
 
-def _if_relevant(plan: Plan, run: Side) -> dict[str, float]:
-    scores = run.scores
-    if not any(score.if_relevant for score in scores.values()):
+def _if_relevant(plan: Plan, run: Side, groups: Sequence[Group]) -> dict[str, float]:
+    """Return the best means: those of the ``groups`` of ranking metrics, and what the best values add to them."""
+    golden = plan.golden
+    could_rise = [(golden[query_id].weight, one) for query_id, one in run.scores.items() if one.if_relevant]
+    if not could_rise:
         return {}
-    having = ((query.weight, scores[query_id]) for query_id, query in plan.golden.items() if query_id in scores)
-    groups = group(((), weight, score.if_relevant or score.values, None) for weight, score in having)
-    return {key: value for key, value in means(groups, plan.ranking.metrics).items() if value is not None}
+    total = fsum(one.weight * one.count for one in groups if one.now)
+    return {
+        key: (now or 0.0)
+        + fsum(weight * (one.if_relevant[column] - one.values[column]) for weight, one in could_rise) / total
+        for column, (key, now) in enumerate(means(groups, plan.ranking.metrics).items())
+    }
 
 
 def _tags(query: GoldenQuery, wanted: frozenset[str]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The metric values of all families except the ranking metrics, by query."""
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import Protocol
 
@@ -14,6 +14,9 @@ class ValuesByQuery(Protocol):
 
     def __getitem__(self, query_id: str) -> Values:
         """Return the values of a query, empty if it has none."""
+
+    def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:
+        """Return the values of several queries; None for one that is not among the ``scored`` ones."""
 
     def rows(self, query_id: str) -> Sequence[Values]:
         """Return the values of each row of a query."""
@@ -30,6 +33,11 @@ class OfScores:
         """Return the values of a query, empty if it has none."""
         return self._scores[query_id].judged
 
+    def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:  # noqa: ARG002 (the seam's)
+        """Return the values of several queries; None for one without a score."""
+        get = self._scores.get
+        return [score.judged if (score := get(query_id)) else None for query_id in query_ids]
+
     def rows(self, query_id: str) -> Sequence[Values]:
         """Return the values of each row of a query."""
         score = self._scores[query_id]
@@ -39,8 +47,9 @@ class OfScores:
 class SharedColumn:
     """Values that many queries share: there is one object for each distinct one."""
 
-    def __init__(self) -> None:
-        """Have no values yet."""
+    def __init__(self, usual: Values = ()) -> None:
+        """Have no values yet; ``usual`` are those of most queries."""
+        self._usual = usual
         self._shared: dict[Values, Values] = {}
         self._values: dict[str, Values] = {}
         self._repeats: dict[str, list[Values]] = {}
@@ -54,6 +63,19 @@ class SharedColumn:
             self._repeats.setdefault(query_id, [self._values[query_id]]).append(values)
         else:
             self._values[query_id] = values
+
+    def same(self, query_id: str) -> None:
+        """Add a row with the usual values."""
+        if query_id in self._values:
+            self.add(query_id, self._usual)
+        else:
+            self._values[query_id] = self._usual
+
+    def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:  # noqa: ARG002 (the seam's)
+        """Return the values of several queries; None for one that was not compared."""
+        if self._repeats:
+            return [self[query_id] or None for query_id in query_ids]
+        return [*map(self._values.get, query_ids)]
 
     def __getitem__(self, query_id: str) -> Values:
         """Return the values of a query, the means if it has several rows; empty if it has none."""
@@ -100,6 +122,10 @@ class Column:
         start = self._numbers[query_id] * self._metrics
         values = tuple(self._values[start : start + self._metrics])
         return () if isnan(values[0]) else values
+
+    def of(self, query_ids: Iterable[str], scored: Container[str]) -> list[Values | None]:
+        """Return the values of several queries; None for one that is not among the ``scored`` ones."""
+        return [self[query_id] if query_id in scored else None for query_id in query_ids]
 
     def rows(self, query_id: str) -> Sequence[Values]:
         """Return the values of each row of a query."""

@@ -1,8 +1,8 @@
 """What is collected beside the metrics of rows: the ids that a baseline brings, and what of them a run has."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
-from ragcontract.core.first_ids import EVERYTHING, FirstIds, first_of, packed, together
+from ragcontract.core.first_ids import EVERYTHING, FirstIds, encode, first_of, packed, together
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_ids
 from ragcontract.core.scores import QueryScore
@@ -20,9 +20,8 @@ class Diagnostics:
         self._by_document = plan.ranking.by_document
         self._first_ids = FirstIds(plan.k, by_document=self._by_document)
         self._pools: dict[str, bytes] = {}  # where a stored baseline has another one than its first ids
-        self._overlap = SharedColumn()
-        # The packed pool of a query: of a run, that of its baseline; what a baseline has first is judged.
-        self.pool: Callable[[str], bytes | None] = self._own_pool if plan.is_baseline else plan.pools.get
+        self._family = plan.overlap
+        self._overlap = SharedColumn((1.0,) * len(self._family.metrics) if self._family else ())
 
     def note_stored(self, query_id: str, stored: ComparedQuery, head: StoredHead | None) -> None:
         """Note the judged pool of a stored query, if that is not what its rows have first at today's cut-off."""
@@ -35,19 +34,42 @@ class Diagnostics:
                 packed(first_of(doc_ids, k, by_document=self._by_document)) for doc_ids in rows
             )
 
-    def note(self, retrieved: Iterable[tuple[GoldenQuery, Sequence[str]]]) -> None:
-        """Note the document ids of rows, of either side."""
-        if self._plan.is_baseline:
-            for query, doc_ids in retrieved:
-                self._first_ids.note(query.id, doc_ids)
-        elif (family := self._plan.overlap) is not None:
-            before, add = self._plan.first_ids, self._overlap.add
-            for query, doc_ids in retrieved:
-                if query.id in before:
-                    add(query.id, family.against(doc_ids, before[query.id]))
+    def note(self, retrieved: Sequence[tuple[GoldenQuery, Sequence[str]]]) -> list[bytes | None]:
+        """Note the document ids of rows, of either side; return the packed pool of each one's query, for its score.
 
-    def _own_pool(self, query_id: str) -> bytes:
-        return self._pools.get(query_id, EVERYTHING)
+        What a baseline has first is judged, and so are all results of a row that has the same first ids. There may be
+        millions of rows, most of them such ones, so nothing else is called for these.
+        """
+        if self._plan.is_baseline:
+            self._first_ids.note(retrieved)
+            own = self._pools
+            return [own.get(query.id, EVERYTHING) for query, _ in retrieved] if own else [EVERYTHING] * len(retrieved)
+        before, pools = self._plan.first_ids, self._plan.pools
+        if not before:
+            return [None] * len(retrieved)
+        k, by_document, same, add = self._plan.k, self._by_document, self._overlap.same, self._add
+        shares_ids = pools is before
+        found: list[bytes | None] = []
+        for query, doc_ids in retrieved:
+            packed_ids = before.get(query.id)
+            if packed_ids is None:
+                found.append(None)
+                continue
+            ids = first_of(doc_ids, k, by_document=by_document)
+            try:
+                is_same = encode([ids]) == packed_ids
+            except UnicodeEncodeError:
+                is_same = packed([ids]) == packed_ids
+            if is_same and ids:
+                same(query.id)
+            else:
+                add(query.id, doc_ids, packed_ids)
+            found.append(EVERYTHING if is_same and shares_ids else pools[query.id])
+        return found
+
+    def _add(self, query_id: str, doc_ids: Sequence[str], before: bytes) -> None:
+        if self._family is not None:
+            self._overlap.add(query_id, self._family.against(doc_ids, before))
 
     def first_ids(self) -> dict[str, bytes]:
         """Return the packed first ids of a baseline's rows."""

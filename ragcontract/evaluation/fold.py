@@ -158,8 +158,8 @@ class _Builder:
 
     def _score(self, retrieved: Sequence[Retrieved]) -> list[QueryScore]:
         """Store and return the scores of rows; for queries with several rows, each of them is stored."""
-        score, scores, pool = self._plan.ranking.score, self._scores, self._diagnostics.pool
-        of_rows = [score(query, doc_ids, pool(query.id)) for query, doc_ids in retrieved]
+        score, scores, pools = self._plan.ranking.score, self._scores, self._diagnostics.note(retrieved)
+        of_rows = [score(query, doc_ids, pool) for (query, doc_ids), pool in zip(retrieved, pools, strict=True)]
         for (query, doc_ids), of_row in zip(retrieved, of_rows, strict=True):
             if query.id in scores:
                 self._repeats.setdefault(query.id, [scores[query.id]]).append(of_row)
@@ -170,7 +170,6 @@ class _Builder:
         all_ids = [doc_ids for _, doc_ids in retrieved]
         self._depths.note(all_ids)
         self._unseen_ids.note(all_ids)
-        self._diagnostics.note(retrieved)
         if self._plan.keep_ids:
             for query, doc_ids in retrieved:
                 self._doc_ids.setdefault(query.id, []).append(doc_ids)

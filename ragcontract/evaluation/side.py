@@ -80,8 +80,7 @@ class Side(Struct, frozen=True, kw_only=True):
         if family > len(self.columns):  # a baseline has no overlap with itself
             return [None for _ in query_ids]
         if family:
-            column = self.columns[family - 1]
-            return [column[query_id] if query_id in scores else None for query_id in query_ids]
+            return self.columns[family - 1].of(query_ids, scores)
         return [score.values if (score := scores.get(query_id)) else None for query_id in query_ids]
 
     def values_of_rows(self, family: int, query_id: str) -> Sequence[Values]:

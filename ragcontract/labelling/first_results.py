@@ -33,7 +33,7 @@ class FirstResults:
             first = first_of(
                 doc_ids, bounds.RANK if self._skips else self._ranking.k, by_document=self._ranking.by_document
             )
-            self._found.note(query_id, self._until_k_judged(query, first) if self._skips else first)
+            self._found.note([(query, self._until_k_judged(query, first) if self._skips else first)])
 
     def _until_k_judged(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Sequence[str]:
         """Return the results down to the k-th that is judged, and at least k."""

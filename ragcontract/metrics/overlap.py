@@ -60,7 +60,8 @@ class Overlap:
 
     def against(self, doc_ids: Sequence[str], before: bytes) -> Values:
         """Return the values of a row, given the packed first ids of the baseline; of several rows, the means."""
-        first = first_of(doc_ids, self._cutoffs[0], by_document=self._by_document)
+        k = self._cutoffs[0]
+        first = first_of(doc_ids, k, by_document=self._by_document)
         if first and packed([first]) == before:  # the common case
             return (1.0,) * len(self.metrics)
         found = [_values(*_coded(first, ids), self._cutoffs) for ids in unpacked(before) if first or ids]

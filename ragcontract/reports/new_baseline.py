@@ -168,7 +168,8 @@ def _pool(evaluation: Evaluation, query_id: str, rows: Sequence[Sequence[str]]) 
     if before is None:
         return None
     ranking, pool = evaluation.contract.ranking, pool_of(before)
-    first = {doc_id for row in rows for doc_id in first_of(row, ranking.k, by_document=ranking.by_document)}
+    k = ranking.k
+    first = {doc_id for row in rows for doc_id in first_of(row, k, by_document=ranking.by_document)}
     return None if pool == first else [*sorted(pool)]
 
 

@@ -1,5 +1,7 @@
 """The queries for which the run retrieved the least of what the baseline did."""
 
+from heapq import nsmallest
+from operator import itemgetter
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -25,9 +27,8 @@ def least_overlap(evaluation: Evaluation) -> list[LeastOverlap]:
         return []
     number, queries = evaluation.contract.every_family.index(family), evaluation.contract.queries
     values = zip(queries.values(), evaluation.run.values(number, queries), strict=True)
-    different = [(found[0], found[1], query) for query, found in values if found and min(found[:2]) < 1]
-    different.sort(key=lambda one: one[:2])
+    different = [(found[0], found[1], query) for query, found in values if found and (found[0] < 1 or found[1] < 1)]
     return [
         LeastOverlap(id=query.id, location=encodable(query.location), overlap=overlap, rbo=rbo)
-        for overlap, rbo, query in different[: bounds.LEAST_OVERLAP]
+        for overlap, rbo, query in nsmallest(bounds.LEAST_OVERLAP, different, key=itemgetter(0, 1))
     ]

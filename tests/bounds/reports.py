@@ -94,6 +94,20 @@ def retrieved_queries(lab: Lab, size: int) -> bool:
     return all("retrieved" in query for query in lab.report()["queries"])
 
 
+def least_overlap(lab: Lab, size: int) -> bool:
+    ids = [f"q{number}" for number in range(size)]
+    write_jsonl(lab.folder / "base.jsonl", [run(query_id, "x") for query_id in ids])
+    lab.check(list(map(golden, ids)), list(map(run, ids)), "", "--baseline", "base.jsonl")
+    return len(lab.report()["least_overlap"]) == size
+
+
+def rows_of_a_baseline(lab: Lab, size: int) -> bool:
+    rows = [run("q1", "doc1"), *[run("q1", "x")] * (size - 1)]
+    write_jsonl(lab.folder / "base.jsonl", rows)
+    lab.check([golden()], [run("q1", "doc1")], "", "--baseline", "base.jsonl", "--repeats")
+    return bool(lab.report()["metrics"]["overlap_at_5"]["current"] == 1 / size)
+
+
 def retrieved(lab: Lab, size: int) -> bool:
     lab.check([golden()], [run("q1", *(f"x{number}" for number in range(size)))], "", "--k", str(size))
     markdown = (lab.folder / "report.md").read_text()
@@ -264,6 +278,8 @@ CASES: Cases = {
     "ALL_QUERIES": Case(all_queries, small=20),
     "RAISED": Case(raised),
     "LISTED": Case(listed),
+    "LEAST_OVERLAP": Case(least_overlap),
+    "BASELINE_ROWS": Case(rows_of_a_baseline, small=5),
     "RETRIEVED_QUERIES": Case(retrieved_queries, small=20),
     "RETRIEVED": Case(retrieved),
     "SUMMARY_LINE": Case(summary_line),

@@ -179,9 +179,9 @@ def test_a_baseline_that_was_updated_may_have_documents_that_nobody_judged_for_t
     evaluation = evaluate(queries, run, {"q1": ["new", "a"]}, {"fail_on": {"mrr_drop_gt": 0.1}})
     baseline = evaluation.baseline
     assert baseline is not None
-    pools = {"q1": FirstIds(5, by_document=False)}
-    pools["q1"].note("q1", ["a", "old"])
-    with_pool = replace(evaluation, baseline=replace(baseline, pools=pools["q1"].result()))
+    pools = FirstIds(5, by_document=False)
+    pools.note([(queries[0], ["a", "old"])])
+    with_pool = replace(evaluation, baseline=replace(baseline, pools=pools.result()))
     (pair,) = found(with_pool, run).pairs
     assert (pair.doc_id, pair.rank, pair.baseline_rank) == ("new", None, 1)
     assert pair.move == pytest.approx(-0.5)  # the baseline gets better by it

@@ -5,14 +5,16 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import count, percent
+from ragcontract.core.numbers import count, fixed, percent
 from ragcontract.core.run import SourceFile
 from ragcontract.reports.change_notes import about_baseline
 from ragcontract.reports.drift import not_compared, other_warnings
 from ragcontract.reports.html.page_text import Part, code, sentence, shown
+from ragcontract.reports.overlap_report import LeastOverlap
 from ragcontract.reports.report import Report
 from ragcontract.reports.report_inputs import BaselineInput
 from ragcontract.reports.score_reasons import REASONS, score_reasons
+from ragcontract.reports.underneath import DIGITS, underneath
 from ragcontract.runs.stored import Accepted
 
 DIGEST = 12  # characters that are enough to recognise a file
@@ -33,6 +35,9 @@ def folds(report: Report) -> list[Fold]:
     found = []
     if reasons := score_reasons(report):
         found.append(_fold(REASONS, [sentence(phrase, bounds.HTML_REASON) for phrase in reasons]))
+    if under := underneath(report):
+        least = [_least(one) for one in under.least]
+        found.append(_fold(under.title, [*([Part(shown(fact))] for fact in under.facts), *least]))
     if baseline:
         for name, ids in not_compared(baseline).items():
             found.append(_fold(f"{len(ids):,} {name}", [[Part(shown(query_id, bounds.HTML_ID))] for query_id in ids]))
@@ -49,6 +54,11 @@ def folds(report: Report) -> list[Fold]:
 def _fold(title: str, lines: Sequence[Line]) -> Fold:
     more = f"… and {len(lines) - bounds.HTML_LINES:,} more" if len(lines) > bounds.HTML_LINES else ""
     return Fold(title=title, lines=lines[: bounds.HTML_LINES], more=more)
+
+
+def _least(one: LeastOverlap) -> Line:
+    numbers = f": overlap {fixed(one.overlap, DIGITS)}, RBO {fixed(one.rbo, DIGITS)}"
+    return [Part(shown(one.id, bounds.HTML_ID)), Part(numbers)]
 
 
 def _accepted(one: Accepted) -> Line:
