@@ -10,7 +10,7 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery
 from ragcontract.core.rule import Plugin
 from ragcontract.core.several import Path, paths_of, several
 from ragcontract.evaluation.source import Local
@@ -20,12 +20,13 @@ from ragcontract.runs.doc_ids import read_doc_ids
 from ragcontract.runs.readers import InMemory, RunMapping, open_baseline, open_run
 
 
-def load_golden(*paths: Path) -> dict[str, GoldenQuery]:
+def load_golden(*paths: Path, relevance_level: float = RELEVANT_GRADE) -> dict[str, GoldenQuery]:
     """Read golden files (or globs) as one set and return the queries by id, in the order of the files.
 
+    Documents graded at least ``relevance_level`` are relevant.
     Raises :class:`~ragcontract.InputError` with all problems; probable mistakes are ``UserWarning``.
     """
-    golden = read_golden(named(paths, "golden"), BUILT_IN)
+    golden = read_golden(named(paths, "golden"), BUILT_IN, level=valid_level(relevance_level))
     _raise_or_warn(golden.problems)
     return golden.queries
 
@@ -86,6 +87,13 @@ def valid_k(k: int | None) -> int | None:
     if k is not None and (type(k) is not int or not 1 <= k <= bounds.RANK):
         raise InputError([f"k: expected a whole number of at least 1, found {k!r}"])
     return k
+
+
+def valid_level(level: float) -> float:
+    """Return the relevance level unchanged; raises :class:`InputError` if it is invalid."""
+    if type(level) not in {int, float} or not 0 < level <= bounds.GRADE:
+        raise InputError([f"relevance_level: expected a number over 0, at most a billion, found {level!r}"])
+    return level
 
 
 def named(paths: Path | Sequence[Path], what: str) -> list[str]:

@@ -4,9 +4,11 @@ A contract of documents only does without most of them: see ``ragcontract.regist
 """
 
 from ragcontract.metrics import recalled_contexts, similarity, tool_use
+from ragcontract.metrics.judged import judged
 from ragcontract.metrics.label_accuracy import labels
 from ragcontract.metrics.modes import modes
 from ragcontract.metrics.named_scores import scores
+from ragcontract.metrics.overlap import overlap
 from ragcontract.metrics.ranking import ranking
 from ragcontract.registry import Registry
 from ragcontract.rules.answering import Answered
@@ -56,6 +58,8 @@ RULES = (
 BUILT_IN = Registry(
     metrics=(
         ranking,
+        judged,
+        overlap,
         modes,
         labels,
         recalled_contexts.context_recall,

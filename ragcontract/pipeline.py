@@ -18,6 +18,7 @@ from ragcontract.core.rule import Plugin
 from ragcontract.core.run import SCORED_BY
 from ragcontract.evaluation.aggregates import aggregate
 from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.sides import evaluate_sides
 from ragcontract.evaluation.source import Source
 from ragcontract.files.mistaken import without_swapped
 from ragcontract.files.opening import Progress, no_progress
@@ -135,7 +136,8 @@ def load(request: Request, registry: Registry | None = None) -> Contract:
 
 def _load(request: Request, registry: Registry) -> Contract:
     config_file = read_config(request.config, registry, k=request.k)
-    golden = read_golden(request.golden, registry, request.progress)
+    level = config_file.config.relevance_level
+    golden = read_golden(request.golden, registry, request.progress, level=level)
     awaited = request.awaits_baseline and request.baseline is None
     has_baseline = awaited or request.baseline is not None
     contract = resolve(golden, config_file, registry, has_baseline=has_baseline, tags=request.tags)
@@ -155,10 +157,9 @@ def evaluate(contract: Contract, request: Request) -> Evaluation:
 
         given = read_scores(request.scores, plan.wanted_scores, request.progress)
         plan = replace(plan, given=given)
-    run = request.run.evaluate(plan)
+    run, baseline = evaluate_sides(plan, request.run, request.baseline)
     if given and given.scored_by:
         run = replace(run, versions={**run.versions, SCORED_BY: list(given.scored_by)})
-    baseline = request.baseline.evaluate(plan.for_baseline(run.retrieved)) if request.baseline else None
     if request.no_answers:
         run, baseline = without_texts(run), baseline and without_texts(baseline)
         given = given and replace(given, reasons={}, problems=_without_values(given.problems))  # reasons quote answers

@@ -9,6 +9,8 @@ from msgspec import Struct
 from ragcontract.core.gate import LimitKey
 from ragcontract.core.metric import Provider
 from ragcontract.core.rule import Rule
+from ragcontract.metrics.judged import judged
+from ragcontract.metrics.overlap import overlap
 from ragcontract.metrics.ranking import ranking
 from ragcontract.rules.ranks import ForbiddenDocs, MustInclude, MustRankAtMost
 from ragcontract.statistics.quantities import LATENCY
@@ -52,7 +54,7 @@ ROW_RULES = (
 )
 # Importing all that is built in takes a fifth of the time of a small check, which needs none of it in most teams.
 DOCUMENTS = Registry(
-    metrics=(ranking,),
+    metrics=(ranking, judged, overlap),
     rules=(ForbiddenDocs, MustRankAtMost, MustInclude),
     quantities=LATENCY,
     documents_only=True,

@@ -18,6 +18,7 @@ from ragcontract.core.rule import Rule
 from ragcontract.core.run import VERSION_FIELDS, Latency, Result, RunRow, SourceFile
 from ragcontract.core.scores import QueryScore
 from ragcontract.evaluation.aggregates import aggregate
+from ragcontract.evaluation.sides import evaluate_sides
 from ragcontract.evaluation.source import Local
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.problems import Problems
@@ -137,8 +138,7 @@ def evaluate(
     plan = contract.plan()
     rows = run if isinstance(run, Rows) else Rows(docs=run, name="run.jsonl")
     before = baseline if isinstance(baseline, Rows) or baseline is None else Rows(docs=baseline, name="base.jsonl")
-    now = Local(rows).evaluate(plan)
-    then = None if before is None else Local(before).evaluate(plan.for_baseline(now.retrieved))
+    now, then = evaluate_sides(plan, Local(rows), None if before is None else Local(before))
     return Evaluation(contract=contract, run=now, baseline=then, aggregates=aggregate(plan, now, then))
 
 

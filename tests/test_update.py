@@ -56,6 +56,28 @@ def test_a_broken_contract_is_refused_and_nothing_is_written(workspace: Path) ->
         assert said in ended.out
 
 
+def test_what_was_judged_before_stays_so_and_what_is_retrieved_since_was_judged_by_nobody() -> None:
+    assert [query.get("pool") for query in stored()["queries"]] == [None, None]
+    returned(run("q1", "doc1", "new"), run("q2", "doc2"))
+    assert rag_contract("baseline", "--update").code == 0
+    assert [query.get("pool") for query in stored()["queries"]] == [["doc1"], None]
+    returned(run("q1", "doc1", "newer"), run("q2", "doc2", "new"))
+    assert rag_contract("baseline", "--update").code == 0
+    assert [query.get("pool") for query in stored()["queries"]] == [["doc1"], ["doc2"]]
+    returned(run("q1", "doc1"), run("q2", "doc2", "new"))
+    assert rag_contract("baseline", "--update").code == 0
+    assert [query.get("pool") for query in stored()["queries"]] == [None, ["doc2"]]
+    assert rag_contract("baseline", "--force").code == 0
+    assert [query.get("pool") for query in stored()["queries"]] == [None, None]
+
+
+def test_a_question_that_is_new_or_changed_is_judged_by_what_it_returns_first() -> None:
+    Path("golden.jsonl").write_text(as_jsonl(golden("q1", "doc1"), {**golden("q2", "doc2"), "query": "Another?"}))
+    returned(run("q1", "doc1", "new"), run("q2", "doc2", "new"))
+    assert rag_contract("baseline", "--update").code == 0
+    assert [query.get("pool") for query in stored()["queries"]] == [["doc1"], None]
+
+
 def test_a_broken_contract_is_stored_with_the_reason_and_what_was_broken() -> None:
     returned(*BROKEN)
     ended = rag_contract("baseline", "--update", "--accept-regressions", " the new index ")

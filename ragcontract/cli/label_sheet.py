@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, warn
 from ragcontract.contract import defaults
+from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import contract_warnings
 from ragcontract.core.errors import InputError
 from ragcontract.files.problems import Collector
@@ -14,17 +16,24 @@ from ragcontract.labelling.pool import read_pool
 from ragcontract.labelling.sheet import Sheet, left_out, nothing_to_label, sheet_of
 
 
+def relevance_level(config: str | None) -> float:
+    """Return the relevance level of a config, or of the default one, if there is one; raises InputError."""
+    found = read_config(defaults.find_inputs(golden=(), run=(), config=config).config, BUILT_IN)
+    found.problems.raise_if_any()
+    return found.config.relevance_level
+
+
 def read_sheet(
-    golden_path: str | None, asked: Sequence[str], runs: Sequence[str], top: int, *, may_add: bool
+    golden_path: str | None, asked: Sequence[str], runs: Sequence[str], top: int, *, may_add: bool, level: float
 ) -> tuple[GoldenRows, Sheet]:
     """Return the rows of the golden file, if one is named and exists, and the questions to label; prints the warnings.
 
-    Unless rows ``may_add`` questions, those in the runs only count without a golden file. Raises :class:`InputError`
-    with all problems, or if there is nothing to label.
+    Documents graded at least ``level`` are relevant. Unless rows ``may_add`` questions, those in the runs only count
+    without a golden file. Raises :class:`InputError` with all problems, or if there is nothing to label.
     """
-    golden, problems = GoldenRows(defaults.GOLDEN, b"", {}), Collector()
+    golden, problems = GoldenRows(defaults.GOLDEN, b"", {}, level), Collector()
     if golden_path is not None:
-        golden, of_golden = read_golden_rows(golden_path, must_exist=False)
+        golden, of_golden = read_golden_rows(golden_path, must_exist=False, level=level)
         problems.include(of_golden)
     with progress_over(runs) as progress:
         pool = read_pool(runs, top, problems, progress)

@@ -33,6 +33,7 @@ REPEATABLE = (
 COMMANDS = (
     "init",
     "label",
+    "unjudged",
     "record",
     "check",
     "baseline",

@@ -60,9 +60,10 @@ K = click.option(
 TOP = 10
 
 
-def top_option(help_text: str) -> Decorate:
+def top_option(help_text: str, default: int = TOP) -> Decorate:
     """Return the option for how many documents are candidates for labels."""
-    return click.option("--top", type=int, default=TOP, callback=_rank, metavar="N", help=f"{help_text} [{TOP}]")
+    shown = f"{help_text} [{default}]"
+    return click.option("--top", type=int, default=default, callback=_rank, metavar="N", help=shown)
 
 
 ENGINE = click.option(

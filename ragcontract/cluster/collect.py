@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import repeat
 
 import msgspec
 
@@ -9,12 +10,14 @@ from ragcontract.cluster.counts import Counted, Counts
 from ragcontract.cluster.percentiles import latency_of
 from ragcontract.cluster.workers import TALLIES, Job
 from ragcontract.core import bounds
+from ragcontract.core.first_ids import together
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import Violation
 from ragcontract.core.run import VERSION_FIELDS, ListedResult, SourceFile
 from ragcontract.core.scores import QueryScore
-from ragcontract.evaluation.columns import Column
+from ragcontract.evaluation.columns import Column, SharedColumn
 from ragcontract.evaluation.depths import depth_of
+from ragcontract.evaluation.diagnostics import columns_of
 from ragcontract.evaluation.duplicates import Duplicates
 from ragcontract.evaluation.fold import merged
 from ragcontract.evaluation.listed_results import ListedResults
@@ -25,7 +28,8 @@ from ragcontract.files.problems import Collector, Problems
 from ragcontract.runs.order import look_like_distances, out_of_order
 from ragcontract.statistics.repeats import averaged, averaged_values
 
-WHOLE = ("outcome", "short", "tally", "depth")  # kinds of counts whose number has nothing to do with the number of rows
+# Kinds of counts whose number has nothing to do with the number of rows.
+WHOLE = ("outcome", "first", "short", "tally", "depth")
 
 
 def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector) -> Side:
@@ -45,10 +49,11 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
     if not plan.is_baseline:
         outcomes.score(missing)
     short = counts.here("short") or ()
+    first_ids = _first_ids(counts, job)
     unknown = [one.key.decode() for one in counts.first("unknown", bounds.UNKNOWN)]
     return Side(
         scores=outcomes.scores,
-        columns=outcomes.columns,
+        columns=(*outcomes.columns, *columns_of(plan, outcomes.scores, outcomes.overlap)),
         violations=outcomes.violations,
         rows=outcomes.rows if any(several > 1 for several in outcomes.rows.values()) else {},
         versions=_versions(counts, location, problems),
@@ -56,7 +61,9 @@ def side_of(counts: Counts, names: Sequence[str], job: Job, problems: Collector)
         missing=missing,
         lacking=outcomes.gaps.lacking(),
         undeclared=tuple(one.key.decode() for one in counts.first("undeclared", bounds.NAMES)),
-        retrieved=_retrieved(counts, job, missing),
+        pools=first_ids,
+        first_ids=first_ids,
+        retrieved=retrieved_of(counts, job, missing),
         unknown=tuple(unknown),
         more_unknown=counts.size("unknown").counts - len(unknown),
         latency=latency_of(counts, tally["measured"]),
@@ -81,6 +88,7 @@ class _Outcomes:
         self.scores: dict[str, QueryScore] = {}
         self.rows: dict[str, int] = {}
         self.columns = tuple(Column(len(family.metrics), job.numbers) for family in job.plan.families)
+        self.overlap = SharedColumn()
         self.violations: dict[str, tuple[Violation, ...]] = {}
         self.gaps = ScoreGaps(job.plan.scores)
         decode = msgspec.msgpack.Decoder(RowOutcome).decode
@@ -98,6 +106,7 @@ class _Outcomes:
         self.scores[query_id] = outcomes[0].score if once else averaged([one.score for one in outcomes], rows)
         for number, column in enumerate(self.columns):
             column.note(query_id, averaged_values([one.values[number] for one in outcomes], rows))
+        self.overlap.add(query_id, averaged_values([one.overlap for one in outcomes], rows))
         for outcome in outcomes:
             self.gaps.note(query_id, outcome.lacking)
             if outcome.violations:
@@ -110,7 +119,18 @@ class _Outcomes:
             del self.rows[query_id]
 
 
-def _retrieved(counts: Counts, job: Job, missing: Sequence[str]) -> dict[str, tuple[ListedResult, ...]]:
+def _first_ids(counts: Counts, job: Job) -> dict[str, bytes]:
+    """Return the packed first ids of a baseline's rows by query; rows have no order here, so they are sorted."""
+    ids, found = list(job.plan.golden), dict[str, list[Counted]]()
+    for one in counts.here("first") or ():
+        found.setdefault(ids[one.number], []).append(one)
+    return {
+        query_id: together(key for one in several for key in repeat(one.key, one.rows))
+        for query_id, several in found.items()
+    }
+
+
+def retrieved_of(counts: Counts, job: Job, missing: Sequence[str] = ()) -> dict[str, tuple[ListedResult, ...]]:
     """Return the results that reports list, in the order of the golden queries.
 
     Rows have no order here: of several rows of a query, always the same one is chosen.

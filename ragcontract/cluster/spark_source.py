@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
-from ragcontract.cluster.collect import WHOLE, side_of
+from ragcontract.cluster.collect import WHOLE, retrieved_of, side_of
 from ragcontract.cluster.counts import FEW, Counts
 from ragcontract.cluster.frames import Part, Rows, first_line, names_of, parts_of
 from ragcontract.cluster.workers import COUNTS, Job
@@ -18,6 +18,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.rule import RowRule
 from ragcontract.core.rule import names_of as names_of_rule
 from ragcontract.core.run import RunRow
+from ragcontract.evaluation.listed_results import Listed
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.files.problems import Collector
@@ -42,16 +43,25 @@ class OnSpark:
         """Score the rows on the workers, and build the side from the sum of their counts."""
         if refused := not_on_spark(plan):
             raise InputError([refused])
-        names = names_of(self._rows)
-        problems = Collector()
-        with _errors_translated(names[0]):
-            parts = parts_of(self._session, self._rows, plan, problems)
-            job = Job(plan)
-            frame = self._counted(parts, job)
+        problems, job = Collector(), Job(plan)
+        with self._counts(job, problems) as counts:
+            return side_of(counts, names_of(self._rows), job, problems)
+
+    def listed(self, plan: Plan) -> Listed:
+        """Return the results of the listed queries, which the workers find in another pass over the rows."""
+        job = Job(plan, only_listed=True)
+        with self._counts(job, Collector()) as counts:
+            return Listed(retrieved=retrieved_of(counts, job))
+
+    @contextmanager
+    def _counts(self, job: Job, problems: Collector) -> Iterator[Counts]:
+        """Yield the sums of what the workers count; ``problems`` collects what cannot be opened."""
+        with _errors_translated(names_of(self._rows)[0]):
+            frame = self._counted(parts_of(self._session, self._rows, job.plan, problems), job)
             # The counts are queried several times, but the run must be read only once.
             frame.persist(StorageLevel.MEMORY_AND_DISK)
             try:
-                return side_of(Counts(frame, whole=WHOLE, few=self._few), names, job, problems)
+                yield Counts(frame, whole=WHOLE, few=self._few)
             finally:
                 frame.unpersist()
 

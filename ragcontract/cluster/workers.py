@@ -15,6 +15,7 @@ unordered                              file                          number whos
 depth       number of results                                        number with as many results
 retrieved   number of golden query     encoded results of a row      number of rows with these results
                                        that reports list
+first       number of golden query     packed first ids of a row     number of rows of a baseline with these
 undeclared                             name of a score that no       number with this score
                                        metric reads
 problem                                message about a row           number with this problem
@@ -33,6 +34,7 @@ import msgspec
 import pyarrow as pa
 
 from ragcontract.core import bounds
+from ragcontract.core.first_ids import EVERYTHING, first_of, packed
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import mebibytes
@@ -59,11 +61,15 @@ Key = tuple[str, int, bytes]
 
 
 class Job:
-    """What is sent to every worker: the plan, and a number for each golden query."""
+    """What is sent to every worker: the plan, and a number for each golden query.
 
-    def __init__(self, plan: Plan) -> None:
+    With ``only_listed``, nothing is counted but the results of the queries that the plan lists.
+    """
+
+    def __init__(self, plan: Plan, *, only_listed: bool = False) -> None:
         """Store the plan and number its golden queries."""
         self.plan = plan
+        self.only_listed = only_listed
         self.numbers = {query_id: number for number, query_id in enumerate(plan.golden)}
 
 
@@ -128,6 +134,10 @@ class _Counts:
 
     def note(self, row: RunRow, file: str) -> None:
         """Count a valid row."""
+        if self._job.only_listed:
+            if (query_id := as_id(row.query_id)) in self._job.plan.listed:
+                self._listed.hold(query_id, row.results)
+            return
         self._others["tally", 0, b"rows"] += 1
         scores = [result.score for result in row.results]
         if not descending(scores):
@@ -146,7 +156,10 @@ class _Counts:
         self._others["depth", len(doc_ids), b""] += 1
         if (outcome := self._outcome(query, row, doc_ids, file)) is not None:
             self._outcomes[number, outcome] += 1
-            if self._is_listed(query, outcome):
+            if self._job.plan.is_baseline:
+                first = first_of(doc_ids, self._job.plan.k, by_document=self._job.plan.ranking.by_document)
+                self._others["first", number, packed(first)] += 1
+            elif outcome.violations or self._listed.breaks(query, outcome.score):
                 self._listed.hold(query.id, row.results)
         if self._duplicates.note(query_id, doc_ids):
             self._others["short", number, b""] += 1
@@ -157,25 +170,22 @@ class _Counts:
             self._latencies[row.latency_ms + 0.0] += 1  # avoids -0.0, whose bits differ
         self._versions[versions_in(row)] += 1
 
-    def _is_listed(self, query: GoldenQuery, outcome: RowOutcome) -> bool:
-        """Return whether reports list the results of a row."""
-        if self._job.plan.is_baseline:
-            return query.id in self._job.plan.listed
-        return bool(outcome.violations) or self._listed.breaks(query, outcome.score)
-
     def _outcome(self, query: GoldenQuery, row: RunRow, doc_ids: list[str], file: str) -> RowOutcome | None:
         """Return what a row comes to; None where it lacks something, which is then a problem."""
         plan = self._job.plan
-        score = plan.ranking.score(query, doc_ids)
+        score = plan.ranking.score(query, doc_ids, EVERYTHING if plan.is_baseline else plan.pools.get(query.id))
+        overlap = plan.overlap_with_baseline(query, doc_ids)
         if not plan.families and not plan.row_rules:
-            return RowOutcome(score=score)
+            return RowOutcome(score=score, overlap=overlap)
         found = plan.beside_ranks(query, row)
         if isinstance(found, list):
             self.bad(_location(file, query.id), [Mismatch((one.field,) if one.field else (), one.why) for one in found])
             return None
         for name in self._gaps.unread(row.scores) if self._reads_scores else ():
             self._others["undeclared", 0, name.encode(errors="replace")] += 1
-        return RowOutcome(score=score, values=found.values, violations=found.violations, lacking=found.lacking)
+        return RowOutcome(
+            score=score, overlap=overlap, values=found.values, violations=found.violations, lacking=found.lacking
+        )
 
     def bad(self, location: str, mismatches: Iterable[Mismatch]) -> None:
         """Count the problems of an invalid row; the first ``bounds.PROBLEMS`` of each part of a run are described."""
@@ -189,7 +199,7 @@ class _Counts:
     def handed_on(self, more_than: int) -> Iterator[pa.RecordBatch]:
         """Yield the counts and reset them, if there are more than ``more_than``."""
         held: list[Counter[Any]] = [self._outcomes, self._unknown, self._latencies, self._versions, self._others]
-        if sum(map(len, held)) <= more_than:
+        if sum(map(len, held)) + len(self._listed.held) - self._yielded <= more_than:
             return
         duplicates = self._duplicates.result()
         self._others["tally", 0, b"results"] += duplicates.results

@@ -13,8 +13,9 @@ from ragcontract.contract.declared import Metrics, metrics_record
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.gate import Fraction, LimitKey
+from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import Id, Rank, Tag
-from ragcontract.core.metric import Gain, RankBy
+from ragcontract.core.metric import Gain, RankBy, Unjudged
 from ragcontract.core.rule import Rule, names_of, switch_of
 from ragcontract.registry import Registry
 
@@ -111,6 +112,22 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     gain: Annotated[
         Gain, Meta(description="What a grade is worth in nDCG: the grade, or 2^grade - 1 (grades of at most 64 then).")
     ] = "linear"
+    relevance_level: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=bounds.GRADE,
+            title="a number over 0, at most a billion",
+            description="The grade from which a document in relevance is relevant; nDCG uses the grades themselves.",
+        ),
+    ] = RELEVANT_GRADE
+    unjudged: Annotated[
+        Unjudged,
+        Meta(
+            description="What documents that nobody has judged are for ranking metrics: not relevant (count), or left "
+            "out of the list (skip)."
+        ),
+    ] = "count"
     fail_on: FailOn = FailOn()
     tags: dict[Tag, TagLimits] = msgspec.field(default_factory=dict)
     per_query: PerQuery = PerQuery()

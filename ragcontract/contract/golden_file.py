@@ -18,7 +18,7 @@ from ragcontract.contract.golden_row import (
     present,
 )
 from ragcontract.core import bounds
-from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
+from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE, GoldenQuery, graded_from
 from ragcontract.core.ids import as_id, unique_ids
 from ragcontract.core.rule import RowRule, Rule
 from ragcontract.core.run import SourceFile
@@ -30,7 +30,6 @@ from ragcontract.files.rows import read_rows
 from ragcontract.files.schema import Mismatch
 from ragcontract.registry import Registry
 
-RELEVANT_GRADE = 1
 OF_ANSWERS = "what the answer must be, as in answer_must_include"
 FILL_IN = "run `rag-contract label`, or write the ids of the documents that answer the question, or [] if nothing does"
 
@@ -59,12 +58,20 @@ NOTHING = (None,) * (len(ANSWER_FIELDS) + len(OPTIONS))
 PARTIAL = Golden(queries={}, partial=True)
 
 
-def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = no_progress) -> Golden:
+def read_golden(
+    paths: Sequence[str],
+    registry: Registry,
+    progress: Progress = no_progress,
+    *,
+    level: float | None = RELEVANT_GRADE,
+) -> Golden:
     """Read golden files (or globs) as one set; ids must be unique across all files.
 
-    With a registry of documents only, the result is partial if any row is about anything else, or is wrong.
+    Documents graded at least ``level`` are relevant. Without one, the relevance level is not known: a row whose
+    ``relevant_doc_ids`` agree with its grades at any level is accepted. With a registry of documents only, the result
+    is partial if any row is about anything else, or is wrong.
     """
-    builder = _Builder(reads_answers=not registry.documents_only)
+    builder = _Builder(reads_answers=not registry.documents_only, level=level)
     found, problems = existing_files(paths)
     for problem in problems:
         builder.problems.add(problem)
@@ -87,8 +94,9 @@ def read_golden(paths: Sequence[str], registry: Registry, progress: Progress = n
 
 
 class _Builder:
-    def __init__(self, *, reads_answers: bool) -> None:
+    def __init__(self, *, reads_answers: bool, level: float | None) -> None:
         self._reads_answers = reads_answers
+        self._level = level
         self.problems = Collector()
         self.files: list[SourceFile] = []
         self._queries: dict[str, GoldenQuery] = {}
@@ -113,7 +121,7 @@ class _Builder:
         if row.metadata and self._metadata is None:
             self._metadata = location
         given = present(row) if self._reads_answers else []
-        relevant = _relevant(row, given)
+        relevant = _relevant(row, given, self._level)
         if isinstance(relevant, Mismatch):
             if self.misspelled and row.relevance is None:
                 self._explained = True
@@ -178,6 +186,11 @@ class _Builder:
             self.problems.add(self.misspelled)
         for warning in contract_warnings(self._queries.values()):
             self.problems.warning(warning)
+        if self._level is not None and self._level > RELEVANT_GRADE:
+            from ragcontract.contract.graded import level_warnings
+
+            for warning in level_warnings(self._queries.values(), self._level):
+                self.problems.warning(warning)
         return Golden(
             queries=self._queries,
             files=tuple(self.files),
@@ -203,7 +216,7 @@ def contract_warnings(queries: Iterable[GoldenQuery]) -> Iterator[str]:
         yield f"{unnamed[0].location}: {field} still holds the placeholder {PLACEHOLDER!r}{others}; {FILL_IN}"
 
 
-def _relevant(row: GoldenRow, answer_fields: Sequence[str]) -> tuple[str, ...] | Mismatch:
+def _relevant(row: GoldenRow, answer_fields: Sequence[str], level: float | None) -> tuple[str, ...] | Mismatch:
     """Return the ids of the relevant documents, or the mismatch if the row is invalid."""
     if row.relevance is None:
         if row.relevant_doc_ids is None and answer_fields:
@@ -212,9 +225,10 @@ def _relevant(row: GoldenRow, answer_fields: Sequence[str]) -> tuple[str, ...] |
             message = f"is missing; give the documents to be found, [] if nothing answers it, or {OF_ANSWERS}"
             return Mismatch(("relevant_doc_ids",), message)
         return unique_ids(row.relevant_doc_ids)
-    graded = tuple([doc_id for doc_id, grade in row.relevance.items() if grade >= RELEVANT_GRADE])
-    listed = graded if row.relevant_doc_ids is None else unique_ids(row.relevant_doc_ids)
-    if unequal := sorted(set(listed) ^ set(graded)):
-        side = "only in relevant_doc_ids" if unequal[0] in listed else "of grade 1 or more only in relevance"
-        return Mismatch(("relevance",), f"disagrees with relevant_doc_ids: {unequal[0]!r} is {side}")
-    return listed
+    if row.relevant_doc_ids is None:
+        return graded_from(RELEVANT_GRADE if level is None else level, row.relevance)
+    from ragcontract.contract.graded import disagreement  # few rows have both fields
+
+    listed = unique_ids(row.relevant_doc_ids)
+    wrong = disagreement(listed, row.relevance, level)
+    return Mismatch(("relevance",), wrong) if wrong else listed

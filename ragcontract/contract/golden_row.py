@@ -80,7 +80,7 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     metadata: Annotated[dict[str, Any] | None, Meta(description="Anything; not read.")] = None
     relevance: Annotated[
         dict[TextId, Grade] | None,
-        Meta(description="Grades of documents; with it, relevant_doc_ids may be left out: those of grade 1 or more."),
+        Meta(description="Grades of documents; with it, relevant_doc_ids may be left out: those of the level or more."),
     ] = None
     answer_must_include: Annotated[list[Text] | None, Meta(description="Texts that the answer must contain.")] = None
     forbidden_claims: Annotated[

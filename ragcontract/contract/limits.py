@@ -46,15 +46,24 @@ def limit_keys(
 
 
 def keys_of(metric: Metric) -> Iterator[LimitKey]:
-    """Yield the limit keys of a metric: drop and minimum if higher is better, otherwise rise and maximum."""
-    quantity = Quantity(key=metric.key, label=metric.label, better=metric.better, zero=metric.scale.zero)
+    """Yield the limit keys of a metric: drop and minimum if higher is better, otherwise rise and maximum.
+
+    A diagnostic metric has no limit on drops.
+    """
+    quantity = Quantity(
+        key=metric.key,
+        label=metric.label,
+        better=metric.better,
+        zero=metric.scale.zero,
+        of_change=metric.needs_baseline,
+    )
     change: Kind
     bound: Kind
     change, section, bound = (
         ("drop", "minimums", "minimum") if metric.better == "higher" else ("rise", "maximums", "maximum")
     )
     names = (*metric.aliases, metric.key)
-    for name in names:
+    for name in names if not metric.diagnostic else ():
         key = f"{name.removesuffix('_at_k')}_{change}_gt"
         yield LimitKey(section="fail_on", name=key, kind=change, quantity=quantity, type=_change(metric.scale) | None)
     for name in names:

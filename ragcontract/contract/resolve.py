@@ -19,10 +19,13 @@ from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, Switch
 from ragcontract.core.rule import Plugin, RankRule, RowRule, Rule, RuleSettings, names_of
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
+from ragcontract.metrics.judged import Judged
+from ragcontract.metrics.overlap import Overlap
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.registry import Registry
 
 TOO_STEEP = f"has a grade over {bounds.EXPONENT}, too much for `gain: exponential`"
+DIAGNOSTICS = (Judged, Overlap)  # families that are not computed from single rows alone
 NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
 
 
@@ -40,6 +43,7 @@ class Contract(Struct, frozen=True, kw_only=True):
     config_file: ConfigFile
     ranking: Ranking
     families: tuple[Family, ...]
+    diagnostics: tuple[Family, ...] = ()
     rules: tuple[type[Rule], ...]
     only_new: frozenset[str] = frozenset()
     gates: tuple[Gate, ...]
@@ -75,12 +79,26 @@ class Contract(Struct, frozen=True, kw_only=True):
     @property
     def metrics(self) -> list[Metric]:
         """All metrics, family by family."""
-        return [metric for family in (self.ranking, *self.families) for metric in family.metrics]
+        return [metric for family in self.every_family for metric in family.metrics]
+
+    @property
+    def every_family(self) -> tuple[Family, ...]:
+        """The ranking metrics, those of rows, and those that describe labels and changes."""
+        return self.ranking, *self.families, *self.diagnostics
+
+    @property
+    def overlap(self) -> Overlap | None:
+        """The family that compares what was retrieved with the baseline; None without one."""
+        return next((family for family in self.diagnostics if isinstance(family, Overlap)), None)
+
+    def without_diagnostics(self) -> "Contract":
+        """Return the contract without the metrics that describe labels and changes."""
+        return replace(self, diagnostics=())
 
     @property
     def from_ids(self) -> list[Family]:
         """The families that are computed from document ids alone."""
-        return [family for family in (self.ranking, *self.families) if family.from_ids]
+        return [family for family in self.every_family if family.from_ids]
 
     @property
     def metrics_at_largest_k(self) -> list[Metric]:
@@ -93,6 +111,7 @@ class Contract(Struct, frozen=True, kw_only=True):
             golden=self.queries,
             ranking=self.ranking,
             families=self.families,
+            diagnostics=self.diagnostics,
             row_rules=tuple(
                 rule for rule in self.rules if issubclass(rule, RowRule) and rule in self.golden.rule_types
             ),
@@ -121,7 +140,7 @@ class Contract(Struct, frozen=True, kw_only=True):
 
     def without_comparisons(self) -> "Contract":
         """Return the contract without the gates that need a baseline."""
-        return replace(self, gates=tuple(gate for gate in self.gates if not gate.compares))
+        return replace(self, gates=tuple(gate for gate in self.gates if not gate.needs_baseline))
 
 
 def resolve(
@@ -141,31 +160,32 @@ def resolve(
         golden = with_composite(golden, config_file)
     steep = list(_too_steep(golden.queries.values(), config))
     settings = _settings(config_file, gain="linear" if steep else config.gain)  # so that other problems can be found
-    families = [family for provider in registry.metrics for family in provider(settings)]
-    ranking = next(family for family in families if isinstance(family, Ranking))
+    ranking, diagnostics, of_rows = _families(settings, registry)
     gates = gates_within(config_file.gates, scope)
-    of_rows = {metric.key: metric for family in families if family is not ranking for metric in family.metrics}
+    by_ids = [metric for family in (ranking, *diagnostics) for metric in family.metrics]
+    by_rows = {metric.key: metric for family in of_rows for metric in family.metrics}
     problems = [
         *((f"tag {tag!r}", problem) for tag, problem in unknown_tags(all_golden, scope)),
         *((f"{query.location}: relevance", TOO_STEEP) for query in steep),
         *unknown_tiers(all_golden, config.tiers, config_file.locations),
-        *(wrong_names(golden, config_file, of_rows, ranking.metrics) if names_metrics else ()),
+        *(wrong_names(golden, config_file, by_rows, by_ids) if names_metrics else ()),
     ]
-    known = {*of_rows, *(metric.key for metric in ranking.metrics), *(key.quantity.key for key in registry.quantities)}
+    known = {*by_rows, *(metric.key for metric in by_ids), *(key.quantity.key for key in registry.quantities)}
     why_not = _why_not(gates, golden, known, config_file.cutoffs, has_baseline=has_baseline)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
     named = named_metrics(golden) if names_metrics else set[str]()
     named_in_config = {*config_file.declared, *(gate.quantity.key for gate in config_file.gates)}
-    computed = list(_in_use(families, golden, named | named_in_config))
+    computed = list(_in_use(of_rows, golden, named | named_in_config))
     return Contract(
         golden=golden,
         config_file=config_file,
         ranking=ranking,
         families=tuple(computed),
+        diagnostics=tuple(one for one in diagnostics if has_baseline or one.switch is SwitchedOn.ALWAYS),
         rules=rules,
         only_new=frozenset(name for rule in rules if only_new(config, rule) for name in names_of(rule)),
         gates=gates,
-        settings=_rule_settings(config, ranking.k, {key: of_rows[key] for key in sorted(named & of_rows.keys())}),
+        settings=_rule_settings(config, ranking.k, {key: by_rows[key] for key in sorted(named & by_rows.keys())}),
         problems=config_file.problems
         + golden.problems
         + _problems(problems)
@@ -176,12 +196,21 @@ def resolve(
     )
 
 
+def _families(settings: MetricSettings, registry: Registry) -> tuple[Ranking, list[Family], list[Family]]:
+    """Return the ranking metrics, the diagnostics and the families of rows."""
+    families = [family for provider in registry.metrics for family in provider(settings)]
+    ranking = next(family for family in families if isinstance(family, Ranking))
+    diagnostics: list[Family] = [family for family in families if isinstance(family, DIAGNOSTICS)]
+    return ranking, diagnostics, [family for family in families if family is not ranking and family not in diagnostics]
+
+
 def _settings(config_file: ConfigFile, gain: Gain) -> MetricSettings:
     config = config_file.config
     return MetricSettings(
         cutoffs=config_file.cutoffs,
         rank_by=config.rank_by,
         gain=gain,
+        unjudged=config.unjudged,
         declared=config_file.declared,
         answers=config.answers,
     )
@@ -194,7 +223,7 @@ def _in_use(families: Iterable[Family], golden: Golden, named: Container[str]) -
     """
     for family in families:
         is_on = family.switch is SwitchedOn.ALWAYS or family.switch in golden.answer_fields
-        if not isinstance(family, Ranking) and (is_on or any(metric.key in named for metric in family.metrics)):
+        if is_on or any(metric.key in named for metric in family.metrics):
             yield family
 
 
@@ -234,7 +263,7 @@ def _impossible(
         yield f"k is {', '.join(map(str, sorted(cutoffs)))}"
     if gate.tag is not None and tags is not None and gate.tag not in tags:
         yield f"no golden query has the tag {gate.tag!r}"
-    if gate.compares and not has_baseline:
+    if gate.needs_baseline and not has_baseline:
         yield NO_BASELINE
 
 

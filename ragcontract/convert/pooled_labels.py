@@ -12,9 +12,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from ragcontract.contract.defaults import CONFIG, CONFIG_ALIAS
-from ragcontract.contract.golden_file import RELEVANT_GRADE
 from ragcontract.convert.collection import Query
 from ragcontract.core import bounds
+from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.files.writing import is_device
 
 RULE = "enforce_must_include"

@@ -9,9 +9,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from ragcontract.contract.golden_file import RELEVANT_GRADE
 from ragcontract.convert.collection import Collection, Files, First, Part, Query, Ranking, Retrieved
 from ragcontract.convert.samples import Samples
+from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import Id, as_id, as_ids, some, unique_ids
 from ragcontract.files.opening import Progress
 from ragcontract.files.problems import Collector

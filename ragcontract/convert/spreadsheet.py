@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from ragcontract.contract.golden_file import RELEVANT_GRADE
 from ragcontract.convert.collection import Collection, Files, Part, Query
 from ragcontract.convert.csv_records import csv_records
 from ragcontract.core import bounds
-from ragcontract.core.golden import PLACEHOLDER
+from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.core.ids import Id, as_id, some
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count

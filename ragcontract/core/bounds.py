@@ -90,6 +90,7 @@ NEAR_COMPARED = 10  # names; candidates that are compared in full; the others ar
 # Commands other than `check`
 LABEL_TEXT = 2_000  # characters; a result's text, and a question, in `label`; cut, with an ellipsis
 LABEL_LINES = 12  # lines; a result's text, and a question, in `label`; cut, with an ellipsis
+UNJUDGED = 100  # documents; the unjudged ones of a query whose effect `unjudged` computes; further ones count as none
 CANDIDATE_TEXT = 200  # characters; a result's text, and a question, in `candidates.txt`; cut, with an ellipsis
 SLUG = 48  # characters; an id that `init` makes from a question; cut after a word
 FOLDER_NAME = 80  # characters; a folder in the name of the workflow that `init` writes for it; cut
@@ -107,6 +108,7 @@ RUN_LABEL = 60  # characters; the name of a run in `compare`; cut, with an ellip
 FAILED_CHECKS = 100  # checks; the failed checks of one such record; the others are counted
 
 # Runs
+BASELINE_ROWS = 1_000  # rows; those of a query in a baseline whose first documents are compared with; not compared
 COMPARED_IDS = 10_000  # ids; those of rows without a relevant document, to find its id in another form; not compared
 UNKNOWN = 10_000  # ids; the ids of a run without a golden query in a report; the others are counted
 VERSIONS = 1_000  # values; a version field of a run on Spark; a warning says that others are left out
@@ -123,6 +125,7 @@ RAISED = 20  # findings; the message of `ContractBroken` in Python; the others a
 LISTED = 5  # documents; a list in a sentence, and the ranks in a cell; the others are counted
 REPLACED_DAYS = 14  # days; a note that the baseline was replaced; only the list of inputs has it
 NOTE_REASON = 300  # characters; why regressions are accepted, in that note; cut, with an ellipsis
+LEAST_OVERLAP = 10  # queries; those with the least overlap with the baseline; the others are left out
 RETRIEVED_QUERIES = 1_000  # queries; broken queries whose results are listed, before and now; others have no list
 RETRIEVED = 20  # results; the list of results of a broken query; further ones are left out
 SAID = 2_000  # characters; an answer, and why there is none, of a broken query; cut, with an ellipsis

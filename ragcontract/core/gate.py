@@ -47,9 +47,9 @@ class Quantity(Struct, frozen=True, kw_only=True):
     """Something that can be limited.
 
     The value of a metric is its mean over all queries, or over those with a tag. Any other quantity is read from a side
-    by calling ``read``; with ``of_rules``, it is the share of the queries whose rules hold. Limits in percent count
-    from ``zero``, the lowest value of its scale. ``absent`` and ``absent_before`` are the messages for a run or a
-    baseline without a value, and say how to fix that.
+    by calling ``read``; with ``of_rules``, it is the share of the queries whose rules hold. With ``of_change``, the
+    value itself compares the run with a baseline. Limits in percent count from ``zero``, the lowest value of its scale.
+    ``absent`` and ``absent_before`` are the messages for a run or a baseline without a value, and say how to fix that.
     """
 
     key: str
@@ -58,6 +58,7 @@ class Quantity(Struct, frozen=True, kw_only=True):
     better: Direction = "higher"
     read: Callable[[Measured], float | None] | None = None
     of_rules: bool = False
+    of_change: bool = False
     zero: float = 0.0
     absent: str = ""
     absent_before: str = ""
@@ -95,5 +96,10 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     @property
     def compares(self) -> bool:
-        """Whether the gate needs a baseline."""
+        """Whether the gate limits a change."""
         return self.kind in {"drop", "rise"}
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether the gate needs a baseline: it limits a change, or something that itself compares."""
+        return self.compares or self.quantity.of_change

@@ -1,5 +1,6 @@
 """The golden query record used everywhere after the golden file is read."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -9,6 +10,8 @@ Mode = Literal["trustworthy", "disputed", "abstain"]
 PLACEHOLDER = (
     "TODO"  # what `rag-contract init` writes in place of relevant documents, or of what an answer must contain
 )
+
+RELEVANT_GRADE = 1  # the grade from which a document is relevant, unless `relevance_level` in the config says another
 
 
 class ExpectedAnswer(Struct, frozen=True, kw_only=True, gc=False):
@@ -64,3 +67,8 @@ class GoldenQuery(Struct, frozen=True, kw_only=True, gc=False):
     def answerable(self) -> bool:
         """Whether the query has relevant documents and therefore counts in the means of ranking metrics."""
         return bool(self.relevant_doc_ids)
+
+
+def graded_from(level: float, relevance: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the documents of at least that grade; a placeholder stands for one of any grade."""
+    return tuple([doc_id for doc_id, grade in relevance.items() if grade >= level or doc_id == PLACEHOLDER])

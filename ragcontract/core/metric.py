@@ -19,6 +19,7 @@ from ragcontract.core.scores import Values
 Direction = Literal["higher", "lower"]
 RankBy = Literal["results", "documents"]
 Gain = Literal["linear", "exponential"]
+Unjudged = Literal["count", "skip"]
 
 
 class Scale(Struct, frozen=True):
@@ -63,7 +64,10 @@ class Metric(Struct, frozen=True, kw_only=True):
 
     ``key`` is its name in files (``recall_at_5``), ``label`` its display name (``Recall@5``). ``aliases`` are further
     names in the configuration; suggestions and drop limits use the first one. ``k`` is the cut-off, if there is one.
-    ``suggested`` says whether ``rag-contract suggest`` proposes limits for it. ``asks`` is what a golden query has that
+    ``suggested`` says whether ``rag-contract suggest`` proposes limits for it. A ``diagnostic`` metric describes the
+    labels or the change, not how good the application is: it has a minimum, but no limit on drops, and no test of them.
+    One that ``needs_baseline`` compares a run with it, so that the baseline itself has no value.
+    ``asks`` is what a golden query has that
     the metric applies to, where that is more than the field that switches it on. If the ``fingerprint`` of the baseline
     differs, its values were computed in another way and are not compared.
     """
@@ -75,6 +79,8 @@ class Metric(Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     k: int | None = None
     suggested: bool = False
+    diagnostic: bool = False
+    needs_baseline: bool = False
     asks: str = ""
     fingerprint: str = ""
 
@@ -85,9 +91,10 @@ class Metric(Struct, frozen=True, kw_only=True):
 
 
 class SwitchedOn(Enum):
-    """What switches a family on where no golden field does: nothing has to, or only a limit on one of its metrics."""
+    """What switches a family on where no golden field does: nothing has to, a baseline, or a limit on its metrics."""
 
     ALWAYS = "always"
+    BY_BASELINE = "by baseline"
     BY_LIMIT = "by limit"
 
 
@@ -150,6 +157,7 @@ class MetricSettings(Struct, frozen=True, kw_only=True):
     cutoffs: tuple[int, ...]
     rank_by: RankBy = "results"
     gain: Gain = "linear"
+    unjudged: Unjudged = "count"
     declared: Mapping[str, Struct] = {}
     answers: AnswerSettings = AnswerSettings()
 

@@ -21,7 +21,9 @@ class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
     in the order of the requested metrics; it is empty for an unanswerable query. ``clean_rank`` is the best rank of a
     relevant document (1 for an unanswerable query) if all of them are in the top k and no forbidden document was
     retrieved, otherwise 0: with a nonzero ``clean_rank`` no built-in rule but ``must_rank_at_most`` can be violated.
-    If a query has several rows, ``repeats`` holds the score of each, and this one combines them.
+    ``judged`` has the share of judged results at each cut-off; ``if_relevant`` the best that ``values`` can be,
+    whatever the others are, and is empty if all are judged. If a query has several rows, ``repeats`` holds the score of
+    each, and this one combines them.
 
     A score contains no ids, so all queries with the same ranks share one object, which saves memory.
     """
@@ -30,6 +32,8 @@ class QueryScore(Struct, frozen=True, kw_only=True, gc=False):
     forbidden_ranks: Ranks
     values: Values
     clean_rank: int = 0
+    judged: Values = ()
+    if_relevant: Values = ()
     repeats: tuple["QueryScore", ...] = ()
 
 

@@ -1,6 +1,6 @@
 """The means of all metrics on both sides, for all queries and by tag, and the queries whose values changed."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
@@ -11,7 +11,7 @@ from ragcontract.evaluation.changed_queries import ChangedQuery
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.statistics.change import Change
-from ragcontract.statistics.means import Comparison, Group, by_tag, compare, group
+from ragcontract.statistics.means import Comparison, Group, by_tag, compare, group, means
 
 
 class FamilyGroups(Struct, frozen=True, kw_only=True):
@@ -41,11 +41,16 @@ class FamilyGroups(Struct, frozen=True, kw_only=True):
 
 
 class Aggregates(Struct, frozen=True, kw_only=True):
-    """The means of all metrics by key, for all queries and by tag."""
+    """The means of all metrics by key, for all queries and by tag.
+
+    ``if_relevant`` are the highest means that the ranking metrics of the run could have, whatever the documents are
+    that nobody has judged; it is empty if all are judged.
+    """
 
     families: tuple[FamilyGroups, ...]
     comparisons: dict[str, Comparison]
     tags: dict[str, dict[str, Comparison]]
+    if_relevant: Mapping[str, float] = {}
 
     def comparison(self, key: str, tag: str | None) -> Comparison:
         """Return the means of a metric over the queries with a tag, or over all queries for None."""
@@ -62,7 +67,7 @@ def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
     ids, queries = list(plan.golden), plan.golden.values()
     tags, weights = [_tags(query, plan.tags) for query in queries], [query.weight for query in queries]
     families = []
-    for number, family in enumerate((plan.ranking, *plan.families)):
+    for number, family in enumerate(plan.every_family):
         now = [values or () for values in run.values(number, ids)]
         before = baseline.values(number, ids) if baseline else [None] * len(ids)
         groups = group(zip(tags, weights, now, before, strict=True))
@@ -85,7 +90,17 @@ def aggregate(plan: Plan, run: Side, baseline: Side | None) -> Aggregates:
             tag: {key: one for family in families for key, one in compare(family.of(tag), family.metrics).items()}
             for tag in names
         },
+        if_relevant=_if_relevant(plan, run),
     )
+
+
+def _if_relevant(plan: Plan, run: Side) -> dict[str, float]:
+    scores = run.scores
+    if not any(score.if_relevant for score in scores.values()):
+        return {}
+    having = ((query.weight, scores[query_id]) for query_id, query in plan.golden.items() if query_id in scores)
+    groups = group(((), weight, score.if_relevant or score.values, None) for weight, score in having)
+    return {key: value for key, value in means(groups, plan.ranking.metrics).items() if value is not None}
 
 
 def _tags(query: GoldenQuery, wanted: frozenset[str]) -> tuple[str, ...]:

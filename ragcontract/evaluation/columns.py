@@ -1,11 +1,69 @@
-"""Arrays of the metric values of all families except the ranking metrics."""
+"""The metric values of all families except the ranking metrics, by query."""
 
 from array import array
 from collections.abc import Mapping, Sequence
 from math import isnan, nan
+from typing import Protocol
 
-from ragcontract.core.scores import Values
+from ragcontract.core.scores import QueryScore, Values
 from ragcontract.statistics.repeats import averaged_values
+
+
+class ValuesByQuery(Protocol):
+    """The values of one family by query, and those of each row of a query."""
+
+    def __getitem__(self, query_id: str) -> Values:
+        """Return the values of a query, empty if it has none."""
+
+    def rows(self, query_id: str) -> Sequence[Values]:
+        """Return the values of each row of a query."""
+
+
+class OfScores:
+    """The values that are stored with the ranks: the shares of judged results."""
+
+    def __init__(self, scores: Mapping[str, QueryScore]) -> None:
+        """Read these scores."""
+        self._scores = scores
+
+    def __getitem__(self, query_id: str) -> Values:
+        """Return the values of a query, empty if it has none."""
+        return self._scores[query_id].judged
+
+    def rows(self, query_id: str) -> Sequence[Values]:
+        """Return the values of each row of a query."""
+        score = self._scores[query_id]
+        return [one.judged for one in score.repeats] or [score.judged]
+
+
+class SharedColumn:
+    """Values that many queries share: there is one object for each distinct one."""
+
+    def __init__(self) -> None:
+        """Have no values yet."""
+        self._shared: dict[Values, Values] = {}
+        self._values: dict[str, Values] = {}
+        self._repeats: dict[str, list[Values]] = {}
+
+    def add(self, query_id: str, values: Values) -> None:
+        """Add a row of a query; empty values do not count."""
+        if not values:
+            return
+        values = self._shared.setdefault(values, values)
+        if query_id in self._values:
+            self._repeats.setdefault(query_id, [self._values[query_id]]).append(values)
+        else:
+            self._values[query_id] = values
+
+    def __getitem__(self, query_id: str) -> Values:
+        """Return the values of a query, the means if it has several rows; empty if it has none."""
+        if rows := self._repeats.get(query_id):
+            return averaged_values(rows)
+        return self._values.get(query_id, ())
+
+    def rows(self, query_id: str) -> Sequence[Values]:
+        """Return the values of each row of a query."""
+        return self._repeats.get(query_id) or [self[query_id]]
 
 
 class Column:

@@ -12,6 +12,7 @@ from ragcontract.core.scores import QueryScore
 from ragcontract.evaluation.class_counts import ClassCounter
 from ragcontract.evaluation.columns import Column
 from ragcontract.evaluation.depths import DepthCounter
+from ragcontract.evaluation.diagnostics import Diagnostics
 from ragcontract.evaluation.duplicates import DuplicateCounter
 from ragcontract.evaluation.listed_results import ListedResults
 from ragcontract.evaluation.plan import Plan, valid_values
@@ -85,6 +86,7 @@ class _Builder:
         self._expected: dict[str, Expected] = {}
         self._doc_ids: dict[str, list[list[str]]] = {}
         self._listed = ListedResults(plan)
+        self._diagnostics = Diagnostics(plan)
 
     def batch(self, event: Batch[RunRow]) -> None:
         golden, lines, note_duplicates = self._plan.golden, self._locations.lines, self._duplicates.note
@@ -146,7 +148,7 @@ class _Builder:
                 self._violations[query.id] = tuple(stored_violations(stored))
             retrieved.append((query, as_ids(stored.doc_ids)))
             retrieved += [(query, as_ids(doc_ids)) for doc_ids in stored.repeats]
-            self._listed.hold_ids(query.id, stored.doc_ids)
+            self._diagnostics.note_stored(query.id, stored, self.stored)
             for family, column in zip(self._plan.families, self._columns, strict=True):
                 if family.from_ids:
                     self._recompute(family, column, query, [stored.doc_ids, *stored.repeats])
@@ -156,8 +158,8 @@ class _Builder:
 
     def _score(self, retrieved: Sequence[Retrieved]) -> list[QueryScore]:
         """Store and return the scores of rows; for queries with several rows, each of them is stored."""
-        score, scores = self._plan.ranking.score, self._scores
-        of_rows = [score(query, doc_ids) for query, doc_ids in retrieved]
+        score, scores, pool = self._plan.ranking.score, self._scores, self._diagnostics.pool
+        of_rows = [score(query, doc_ids, pool(query.id)) for query, doc_ids in retrieved]
         for (query, doc_ids), of_row in zip(retrieved, of_rows, strict=True):
             if query.id in scores:
                 self._repeats.setdefault(query.id, [scores[query.id]]).append(of_row)
@@ -168,6 +170,7 @@ class _Builder:
         all_ids = [doc_ids for _, doc_ids in retrieved]
         self._depths.note(all_ids)
         self._unseen_ids.note(all_ids)
+        self._diagnostics.note(retrieved)
         if self._plan.keep_ids:
             for query, doc_ids in retrieved:
                 self._doc_ids.setdefault(query.id, []).append(doc_ids)
@@ -217,9 +220,10 @@ class _Builder:
         if warning := self._order.warning():
             self.problems.warning(warning)
         stored = self.stored
+        first_ids = self._diagnostics.first_ids()
         return Side(
             scores=scores,
-            columns=self._columns,
+            columns=(*self._columns, *self._diagnostics.columns(scores)),
             violations=self._violations,
             files=tuple(self.files),
             versions=stored.versions if stored else versions_of(self._versions),
@@ -241,6 +245,8 @@ class _Builder:
             stored=stored,
             incomparable=self._incomparable(),
             doc_ids=self._doc_ids,
+            pools=self._diagnostics.pools(first_ids),
+            first_ids=first_ids,
             retrieved=self._listed.held,
             said=self._listed.said,
             problems=self.problems.found(),
@@ -252,6 +258,7 @@ class _Builder:
             outcome = self._plan.missing(self._plan.golden[query_id])
             self._classes.note_missing(self._plan.golden[query_id])
             self._scores[query_id] = outcome.score
+            self._diagnostics.note([(self._plan.golden[query_id], ())])
             for column, values in zip(self._columns, outcome.values, strict=True):
                 column.note(query_id, values)
             if outcome.violations:

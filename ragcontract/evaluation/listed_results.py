@@ -1,16 +1,20 @@
 """Holds the results of broken queries, on both sides, so that reports can list what was retrieved instead.
 
 It also holds what was said and seen, if the contract is about that. For no other query is anything held, so the memory
-of a check does not depend on the size of the run.
+of a check does not depend on the size of the run. Of a baseline, this is a second pass: which queries a run breaks is
+known only once it was compared with the baseline.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from math import isfinite
 
+from msgspec import Struct
+
 from ragcontract.core import bounds
+from ragcontract.core.first_ids import unpacked
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import Id, as_id
+from ragcontract.core.ids import as_id
 from ragcontract.core.run import ListedResult, Result, RunRow
 from ragcontract.core.said import Said
 from ragcontract.core.scores import QueryScore
@@ -18,6 +22,13 @@ from ragcontract.evaluation.plan import Plan
 from ragcontract.rules.ranks import RankRules
 
 NOTHING = Said()
+
+
+class Listed(Struct, frozen=True, kw_only=True):
+    """The results of the queries that a plan lists, and what their rows say, by query id."""
+
+    retrieved: dict[str, tuple[ListedResult, ...]] = {}
+    said: dict[str, Said] = {}
 
 
 class ListedResults:
@@ -37,13 +48,8 @@ class ListedResults:
         self._rules = RankRules(plan.rank_rules, plan.settings)
 
     def note(self, rows: Iterable[RunRow], queries: Iterable[GoldenQuery], scores: Iterable[QueryScore]) -> None:
-        """Hold the results of those rows that break a rule about ranks, or, in a baseline, are of a listed query."""
-        if self._plan.is_baseline:
-            listed = self._plan.listed
-            for row, query in zip(rows, queries, strict=True) if listed else ():
-                if query.id in listed:
-                    self.hold_row(query.id, row)
-        elif self._plan.rank_rules and self.has_room:
+        """Hold the results of those rows that break a rule about ranks; of a baseline none, which is not judged."""
+        if self._plan.rank_rules and self.has_room and not self._plan.is_baseline:
             for row, query, score in zip(rows, queries, scores, strict=True):
                 if self.breaks(query, score):
                     self.hold_row(query.id, row)
@@ -75,10 +81,25 @@ class ListedResults:
         if query_id not in self.held and self.has_room:
             self.held[query_id] = top(results, self._plan)
 
-    def hold_ids(self, query_id: str, doc_ids: Sequence[Id]) -> None:
-        """Hold the top k of a stored query, of which only document ids are known, if it is listed."""
-        if query_id in self._plan.listed:
-            self.hold(query_id, (Result(doc_id=doc_id) for doc_id in doc_ids))
+    def note_listed(self, rows: Iterable[RunRow]) -> None:
+        """Hold the results of those rows of a baseline that are of a listed query."""
+        for row in rows:
+            if (query_id := as_id(row.query_id)) in self._plan.listed:
+                self.hold_row(query_id, row)
+
+    @property
+    def has_all(self) -> bool:
+        """Whether the results of all listed queries are held."""
+        return len(self.held) >= min(len(self._plan.listed), bounds.RETRIEVED_QUERIES)
+
+
+def listed_ids(
+    first_ids: Mapping[str, bytes], query_ids: Iterable[str], plan: Plan
+) -> dict[str, tuple[ListedResult, ...]]:
+    """Return the top k of stored queries, of which only document ids are known; of several rows, the first one's."""
+    known = [query_id for query_id in query_ids if query_id in first_ids]
+    rows = ((query_id, unpacked(first_ids[query_id])[0]) for query_id in known)
+    return {query_id: top((Result(doc_id=doc_id) for doc_id in doc_ids), plan) for query_id, doc_ids in rows}
 
 
 def top(results: Iterable[Result], plan: Plan) -> tuple[ListedResult, ...]:

@@ -1,6 +1,6 @@
 """How to evaluate each row of a run; the same plan is used for run and baseline, locally and on a cluster."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from ragcontract.core.run import SAID, RunRow, row_type
 from ragcontract.core.said import unsaid
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.listed_violations import listed_first
+from ragcontract.metrics.overlap import Overlap
 from ragcontract.metrics.ranking import Ranking
 from ragcontract.runs.past import digest_with
 
@@ -38,27 +39,33 @@ class RowOutcome(BesideRanks, frozen=True, kw_only=True, gc=False):
     """The whole result of one row: also its ranks."""
 
     score: QueryScore
+    overlap: Values = ()
 
 
 class Plan(Struct, frozen=True, kw_only=True):
     """The metrics, rules and options for the evaluation of rows.
 
-    ``ranking`` is the family whose ranks are stored for rules; ``families`` are the others. ``row_rules`` are the rule
-    classes in use that need the row, and ``rank_rules`` those that need its ranks: they say which rows break the
-    contract, so that their results can be listed. With ``turns``, some queries are conversations. ``listed`` are the
-    queries whose results a baseline holds. Rows may lack ``results`` unless ``results_required``. With ``repeats``, a
-    query may have several rows; with ``keep_ids``, the document ids of all rows are stored. Without ``texts``, nothing
-    that the application said or saw is held for reports. ``given`` is what scores files have for the run. With
-    ``tags``, means are computed for these tags only, and rows for the golden queries that are ``not_judged`` are
-    skipped. A run is scored as if nothing was retrieved for a golden query without a row (whether that is allowed,
+    ``ranking`` is the family whose ranks are stored for rules; ``families`` are the others, and ``diagnostics`` those
+    that are not computed from single rows alone. ``row_rules`` are the rule classes in use that need the row, and
+    ``rank_rules`` those that need its ranks: they say which rows break the contract, so that their results can be
+    listed. With ``turns``, some queries are conversations. ``pools`` are the judged pools that a baseline brings for a
+    run, and ``first_ids`` the first ids of its rows, by query id. ``listed`` are the queries whose results are read
+    from a baseline once more. Rows may lack ``results`` unless ``results_required``. With ``repeats``, a query may have
+    several rows; with ``keep_ids``, the document ids of all rows are stored. Without ``texts``, nothing that the
+    application said or saw is held for reports. ``given`` is what scores files have for the run. With ``tags``, means
+    are computed for these tags only, and rows for the golden queries that are ``not_judged`` are skipped. A run is
+    scored as if nothing was retrieved for a golden query without a row (whether that is allowed,
     ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
     ranking: Ranking
     families: tuple[Family, ...] = ()
+    diagnostics: tuple[Family, ...] = ()
     row_rules: tuple[type[RowRule], ...] = ()
     rank_rules: tuple[type[RankRule], ...] = ()
+    pools: Mapping[str, bytes] = {}
+    first_ids: Mapping[str, bytes] = {}
     listed: frozenset[str] = frozenset()
     settings: RuleSettings
     turns: bool = False
@@ -75,6 +82,21 @@ class Plan(Struct, frozen=True, kw_only=True):
     def k(self) -> int:
         """The largest cut-off."""
         return self.ranking.k
+
+    @property
+    def every_family(self) -> tuple[Family, ...]:
+        """All families, in the order in which sides have their values."""
+        return self.ranking, *self.families, *self.diagnostics
+
+    @property
+    def overlap(self) -> Overlap | None:
+        """The family that compares what was retrieved with the baseline, if there is one."""
+        return next((family for family in self.diagnostics if isinstance(family, Overlap)), None)
+
+    def overlap_with_baseline(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Values:
+        """Return the overlap of a row with the baseline; empty if there is nothing to compare it with."""
+        before, family = self.first_ids.get(query.id), self.overlap
+        return () if before is None or family is None else family.against(doc_ids, before)
 
     @property
     def needs(self) -> frozenset[str]:
@@ -102,10 +124,22 @@ class Plan(Struct, frozen=True, kw_only=True):
     def for_baseline(self, listed: Collection[str] = ()) -> "Plan":
         """Return the plan for the other side: a baseline is not judged, and need not have every query.
 
-        What it violates is only compared, so its rows may lack what rules need. Its results are held for the queries
-        that are ``listed``.
+        What it violates is only compared, so its rows may lack what rules need. The results of the queries that are
+        ``listed`` are read on their own, once it is known which ones a run breaks.
         """
-        return replace(self, rank_rules=(), keep_ids=False, is_baseline=True, listed=frozenset(listed), given=None)
+        return replace(
+            self,
+            diagnostics=tuple(one for one in self.diagnostics if one is not self.overlap),
+            rank_rules=(),
+            keep_ids=False,
+            is_baseline=True,
+            listed=frozenset(listed),
+            given=None,
+        )
+
+    def against(self, pools: Mapping[str, bytes], first_ids: Mapping[str, bytes]) -> "Plan":
+        """Return the plan for a run, given what its baseline brings."""
+        return replace(self, pools=pools, first_ids=first_ids)
 
     @property
     def scores(self) -> dict[str, Metric]:
@@ -180,7 +214,8 @@ class Plan(Struct, frozen=True, kw_only=True):
         values = [() if family.values(query, row) == () else worst_values(family.metrics) for family in self.families]
         context = self._context(values, without_answers(query, row))
         violations = self._violated(self._rules(query), query, row, context)
-        return RowOutcome(score=self.ranking.score(query, ()), values=tuple(values), violations=violations)
+        score, overlap = self.ranking.score(query, ()), self.overlap_with_baseline(query, ())
+        return RowOutcome(score=score, values=tuple(values), violations=violations, overlap=overlap)
 
     def _rules(self, query: GoldenQuery) -> list[RowRule]:
         """Return the rules of a query that are in use."""

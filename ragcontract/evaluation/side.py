@@ -9,7 +9,7 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.run import Latency, ListedResult, SourceFile
 from ragcontract.core.said import Said
 from ragcontract.core.scores import Confusion, QueryScore, Values
-from ragcontract.evaluation.columns import Column
+from ragcontract.evaluation.columns import ValuesByQuery
 from ragcontract.evaluation.depths import Depth
 from ragcontract.evaluation.duplicates import Duplicates
 from ragcontract.evaluation.unseen_ids import UnseenIds
@@ -31,12 +31,13 @@ class Side(Struct, frozen=True, kw_only=True):
     ``rows`` counts the rows of each query if any has several and they have no order. ``changed`` are queries for which
     a stored baseline has a different question, ``expected`` has what its queries expected where that differs from the
     golden file, ``stored`` is the head of that baseline, and ``incomparable`` are its metrics that were computed in
-    another way. ``doc_ids`` has the document ids of each row if the plan requests them; ``retrieved`` has the top k of
-    broken queries, or of those that the plan lists; ``said`` has what was said for them, in part.
+    another way. ``doc_ids`` has the document ids of each row if the plan requests them. A baseline has
+    the ``first_ids`` of its rows and the judged ``pools`` of its queries, see :mod:`ragcontract.core.first_ids`.
+    ``retrieved`` has the top k of the queries that the run breaks; ``said`` has what was said for them, in part.
     """
 
     scores: dict[str, QueryScore]
-    columns: tuple[Column, ...] = ()
+    columns: tuple[ValuesByQuery, ...] = ()
     violations: dict[str, tuple[Violation, ...]] = {}
     files: tuple[SourceFile, ...] = ()
     versions: dict[str, list[str]] = {}
@@ -59,6 +60,8 @@ class Side(Struct, frozen=True, kw_only=True):
     stored: StoredHead | None = None
     incomparable: frozenset[str] = frozenset()
     doc_ids: dict[str, list[list[str]]] = {}
+    pools: dict[str, bytes] = {}
+    first_ids: dict[str, bytes] = {}
     retrieved: dict[str, tuple[ListedResult, ...]] = {}
     said: dict[str, Said] = {}
     problems: Problems = Problems()
@@ -72,6 +75,8 @@ class Side(Struct, frozen=True, kw_only=True):
     def values(self, family: int, query_ids: Iterable[str]) -> list[Values | None]:
         """Return queries' values of a family, the ranking metrics being family 0; None for one that is not scored."""
         scores = self.scores
+        if family > len(self.columns):  # a baseline has no overlap with itself
+            return [None for _ in query_ids]
         if family:
             column = self.columns[family - 1]
             return [column[query_id] if query_id in scores else None for query_id in query_ids]

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from ragcontract.contract.past_contract import default_settings, past_contract
 from ragcontract.core.contract_change import EFFECT, ChangedItem, ChangeKind, ContractChange, Effect, Value
+from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery, graded_from
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.runs.past import Documents, Expected, PastWaiver, expected_of
 
@@ -26,6 +29,7 @@ SETTINGS: dict[Effect, ChangeKind] = {
 STRICTEST_FIRST: dict[str, Sequence[Value]] = {
     "fail_on.mode": ("noninferiority", "strict", "significant"),  # each fails on all that the next one fails on
     "missing_queries": ("error", "zero"),
+    "unjudged": ("count", "skip"),
     "missing_scores": ("error", "zero"),
     "per_query.fail_on": ("any", "new", "pass_rate"),
     "answers.missing_modes": ("error", "fail"),
@@ -36,6 +40,7 @@ SWITCH = "per_query.enforce_"
 RULES_AS_WELL = {"expected_mode", "expected_label"}
 MODE, ALPHA = "fail_on.mode", "fail_on.alpha"
 LOWER_IS_WEAKER = {ALPHA, "per_query.forbidden_within"}
+LEVEL = "relevance_level"
 Comparable = tuple[bool, float]  # only numbers with the same first part can be compared
 
 
@@ -58,11 +63,12 @@ def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[Co
         return None
     config_file, queries = evaluation.contract.config_file, evaluation.contract.queries
     before, now = stored.contract, past_contract(config_file)
+    level = before.settings.get(LEVEL, RELEVANT_GRADE)
     steps = [
         *(
             step
             for query_id, expected in baseline.expected.items()
-            for step in _of_query(query_id, expected, expected_of(queries[query_id]))
+            for step in _of_query(query_id, expected, expected_of(_graded(queries[query_id], level)))
         ),
         *_of_limits(_named_as_now(before.limits, max(stored.k), now.limits, evaluation.contract.k), now.limits),
         *(_of_cutoff(max(stored.k), evaluation.contract.k) if cutoff else ()),
@@ -75,6 +81,13 @@ def contract_changes(evaluation: Evaluation, *, cutoff: bool = False) -> list[Co
     if changed := tuple(ChangedItem(id=query_id) for query_id in baseline.changed):  # they are no longer compared
         found.append(ContractChange(kind="questions_changed", effect="weaker", count=len(changed), items=changed))
     return sorted(found, key=lambda change: ORDER[change.kind])
+
+
+def _graded(query: GoldenQuery, level: Value) -> GoldenQuery:
+    """Return a query with the documents that were relevant at that level: a change of the level is a setting's."""
+    if query.relevance is None or not isinstance(level, int | float):
+        return query
+    return replace(query, relevant_doc_ids=graded_from(level, query.relevance))
 
 
 def _grouped(steps: Iterable[Step]) -> Iterator[ContractChange]:
@@ -235,7 +248,10 @@ def _of_settings(
         if old != new:
             modes = [settings.get(MODE, defaults.get(MODE)) for settings in (before, now)]
             strictness = [_strictness(key, value, mode) for value, mode in zip((old, new), modes, strict=True)]
-            yield Step(SETTINGS[_effect(*strictness, lower_is_weaker=True)], ChangedItem(id=key, before=old, after=new))
+            effect = _effect(*strictness, lower_is_weaker=True)
+            if key == LEVEL and effect == "stricter":
+                effect = "changed"  # with more relevant documents, one of them is found more easily
+            yield Step(SETTINGS[effect], ChangedItem(id=key, before=old, after=new))
 
 
 def _strictness(key: str, value: Value, mode: Value) -> Comparable | None:
@@ -248,6 +264,8 @@ def _strictness(key: str, value: Value, mode: Value) -> Comparable | None:
     order = ENFORCED if key.startswith(SWITCH) else STRICTEST_FIRST.get(key, ())
     if value in order:
         return False, -order.index(value)
+    if key == LEVEL and isinstance(value, int | float):
+        return False, -value  # with a higher one, fewer documents must be found
     if key in LOWER_IS_WEAKER:
         return False, value if isinstance(value, int | float) else inf  # without a number, all results are searched
     return None

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from ragcontract.core.numbers import count, percent
+from ragcontract.core.numbers import count, fixed, percent
 from ragcontract.judging.evaluated import Evaluation
 
+LITTLE = 1 / 3  # the Jaccard index of two lists of a length that share half of their documents
 REPEATED = 0.2  # share of repeated documents from which on rank_by is pointed at; a few are common in any index
 
 
@@ -15,12 +16,22 @@ def run_notes(evaluation: Evaluation) -> Iterator[str]:
     if run.distances:
         rise = "they rise in every row where they differ"
         yield f"The scores look like distances: {rise}. Ranks are the order of the results, as always."
+    yield from _other_documents(evaluation)
     decided = contract.config.rank_by == "documents" or contract.config_file.locations.of("rank_by")
     if not decided and run.duplicates.rate >= REPEATED:
         yield (
             f"{percent(run.duplicates.rate, 0)} of the results in the top {contract.k} repeat a document of the same "
             "row, as chunks do; set rank_by in the config: documents gives each document one rank, results each chunk."
         )
+
+
+def _other_documents(evaluation: Evaluation) -> Iterator[str]:
+    """Yield that most of what was retrieved is new, which metrics alone may not show."""
+    family, compared = evaluation.contract.overlap, evaluation.aggregates.comparisons
+    overlap = compared[family.metrics[0].key].current if family else None
+    if family and overlap is not None and overlap < LITTLE:
+        label = family.metrics[0].label
+        yield f"{label} with the baseline is {fixed(overlap, 2)}: most of what was retrieved is not what it was then."
 
 
 def _depth(evaluation: Evaluation) -> Iterator[str]:

@@ -3,12 +3,14 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from math import inf
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.text import shorten, visible
 from ragcontract.files.problems import Collector
@@ -20,11 +22,14 @@ NOTHING = "(nothing answers it)"
 HEAD = f"""\
 # Put an x between the brackets of every document that answers its question: [x]
 # Where at least one is ticked, the others count as not relevant. Where none is ticked, the question stays open.
+# [-] says that a document is not relevant, [?] leaves it open, [2] gives it that grade.
 # If a document that answers it is not listed, add a line with its id. If nothing answers it, tick {NOTHING}.
 # Then: rag-contract label --ticked FILE
 """
 ITEM = re.compile(r"[-*]?\s*\[(?P<tick>[^\]]{0,3})\]\s*(?P<rest>.*)")
-TICKS = {"": False, "x": True}
+GRADE = re.compile(r"[0-9]+(\.[0-9]+)?")
+RELEVANT, IRRELEVANT, OPEN, UNMARKED = "x", "-", "?", ""
+MARKS = {RELEVANT, IRRELEVANT, OPEN, UNMARKED}
 EXPECTED = "expected a line such as `- [x] ID` or `- [ ] ID`, or `## ID` above the documents of a question"
 
 
@@ -34,20 +39,21 @@ def checklist(questions: Iterable[Question]) -> Iterator[str]:
     for question in questions:
         if question.is_decided(question.labels):
             continue
-        yield f"\n## {_id(question.id)}\nQ: {visible(shorten(question.text, bounds.CANDIDATE_TEXT))}\n"
+        yield f"\n## {quoted_id(question.id)}\nQ: {visible(shorten(question.text, bounds.CANDIDATE_TEXT))}\n"
         for candidate in question.undecided(question.labels):
-            yield _item(candidate)
+            yield item(candidate, " ")
         if question.can_be_unanswerable and not question.labels.relevant:
             yield f"- [ ] {NOTHING}\n"
 
 
-def _item(candidate: Candidate) -> str:
+def item(candidate: Candidate, mark: str) -> str:
+    """Return the line of a candidate, with a mark between its brackets."""
     score = "" if candidate.score is None else f"  {candidate.score:.4g}"
     text = f"  {visible(shorten(candidate.text, bounds.CANDIDATE_TEXT))}" if candidate.text else ""
-    return f"- [ ] {_id(candidate.doc_id)}{score}{text}\n"
+    return f"- [{mark}] {quoted_id(candidate.doc_id)}{score}{text}\n"
 
 
-def _id(name: str) -> str:
+def quoted_id(name: str) -> str:
     """Return an id as it is, or as JSON where it would not end at the first blank, or has invisible characters."""
     if visible(name) != name:
         return json.dumps(name)
@@ -56,25 +62,55 @@ def _id(name: str) -> str:
 
 
 class _Ticked(Struct, kw_only=True):
-    """What is ticked for one question, as it is read."""
+    """What is marked for one question, as it is read.
+
+    ``grades`` are decided, infinite where a document is just ticked; ``unmarked`` are the documents without a mark.
+    """
 
     query: GoldenQuery
+    level: float
     grades: dict[str, float] = {}
+    unmarked: list[str] = []
     nothing: str | None = None  # the location of the tick
 
+    def mark(self, doc_id: str, mark: str) -> None:
+        """Note a mark; of several for one document, the highest grade counts."""
+        if mark == UNMARKED:
+            self.unmarked.append(doc_id)
+        elif mark != OPEN:
+            grade = inf if mark == RELEVANT else NOT_RELEVANT if mark == IRRELEVANT else float(mark)
+            self.grades[doc_id] = max(grade, self.grades.get(doc_id, NOT_RELEVANT))
+
+    @property
+    def any_relevant(self) -> bool:
+        """Whether a document is ticked, or graded as relevant."""
+        return any(grade >= self.level for grade in self.grades.values())
+
     def labels(self) -> Labels | None:
-        """Return the labels of the question, or None if nothing is ticked. What was decided earlier stays."""
-        before = labels_of(self.query)
-        ticked = {doc_id: grade for doc_id, grade in self.grades.items() if grade and doc_id not in before.relevant}
-        others = {doc_id: grade for doc_id, grade in self.grades.items() if not grade and doc_id not in before.grades}
-        if self.nothing:
-            return Labels(grades={**before.grades, **others}, unanswerable=True)
-        return before.graded({**others, **ticked}) if any(self.grades.values()) else None
+        """Return the labels of the question, or None if nothing is decided. What was decided earlier stays."""
+        before = labels_of(self.query, self.level)
+        decided = {doc_id: self._grade(doc_id, before) for doc_id in self.grades}
+        closed = self.any_relevant or self.nothing
+        left = [doc_id for doc_id in self.unmarked if doc_id not in self.grades and doc_id not in before.grades]
+        grades = {**before.grades, **dict.fromkeys(left if closed else (), NOT_RELEVANT), **decided}
+        if not decided and not self.nothing:
+            return None
+        nothing = bool(self.nothing) or (before.unanswerable and not self.any_relevant)
+        return replace(before, grades=grades, unanswerable=nothing)
+
+    def _grade(self, doc_id: str, before: Labels) -> float:
+        grade = self.grades[doc_id]
+        return grade if grade < inf else max(before.grades.get(doc_id, self.level), self.level)
 
 
-def read_checklist(path: str, queries: Mapping[str, GoldenQuery], problems: Collector) -> dict[str, Labels]:
-    """Return the labels in a ticked file by query id; ``problems`` collects what is wrong with it, by line."""
-    reader = _Reader(path, queries, problems)
+def read_checklist(
+    path: str, queries: Mapping[str, GoldenQuery], problems: Collector, level: float = RELEVANT_GRADE
+) -> dict[str, Labels]:
+    """Return the labels in a ticked file by query id; ``problems`` collects what is wrong with it, by line.
+
+    What is ticked has the grade ``level``, the one from which documents are relevant.
+    """
+    reader = _Reader(path, queries, problems, level)
     text = read_text(path, bounds.TICKED, "candidates")
     for number, line in enumerate(text.split("\n"), start=1):
         reader.line(f"{path}:{number}", line.strip())
@@ -82,8 +118,11 @@ def read_checklist(path: str, queries: Mapping[str, GoldenQuery], problems: Coll
 
 
 class _Reader:
-    def __init__(self, path: str, queries: Mapping[str, GoldenQuery], problems: Collector) -> None:
+    def __init__(
+        self, path: str, queries: Mapping[str, GoldenQuery], problems: Collector, level: float = RELEVANT_GRADE
+    ) -> None:
         self._path = path
+        self._level = level
         self._queries = queries
         self._problems = problems
         self._near = NearNames(queries)
@@ -113,19 +152,18 @@ class _Reader:
             self._problems.problem(location, f"duplicate id {query_id!r}, first at {self._first[query_id]}")
         else:
             self._first[query_id] = location
-            self._ticked[query_id] = self._current = _Ticked(query=self._queries[query_id])
+            self._ticked[query_id] = self._current = _Ticked(query=self._queries[query_id], level=self._level)
 
     def _item(self, location: str, tick: str, text: str) -> None:
-        if tick not in TICKS:
-            self._problems.problem(location, f"expected [x] or [ ], found [{tick}]")
+        if tick not in MARKS and not GRADE.fullmatch(tick):
+            self._problems.problem(location, f"expected [x], [-], [?], [ ] or a grade as [2], found [{tick}]")
         elif not self._is_below_a_question:
             self._problems.problem(location, "is above the first question; questions begin with `## ID`")
         elif text == NOTHING:
-            if self._current and TICKS[tick]:
+            if self._current and tick == RELEVANT:
                 self._current.nothing = location
         elif (doc_id := self._read_id(location, text)) is not None and self._current:
-            grades = self._current.grades
-            grades[doc_id] = max(grades.get(doc_id, NOT_RELEVANT), int(TICKS[tick]))
+            self._current.mark(doc_id, tick)
 
     def _read_id(self, location: str, text: str) -> str | None:
         name = text.split(maxsplit=1)[0] if text else ""
@@ -144,7 +182,7 @@ class _Reader:
     def finish(self) -> dict[str, Labels]:
         labels = {}
         for query_id, ticked in self._ticked.items():
-            if ticked.nothing and (any(ticked.grades.values()) or labels_of(ticked.query).relevant):
+            if ticked.nothing and (ticked.any_relevant or labels_of(ticked.query, self._level).relevant):
                 message = f"{NOTHING} is ticked, but so is a document of {query_id!r}, or one is relevant already"
                 self._problems.problem(ticked.nothing, message)
             elif ticked.nothing and ticked.query.must_rank_at_most is not None:

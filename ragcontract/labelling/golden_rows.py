@@ -10,7 +10,7 @@ import msgspec
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.golden_file import read_golden
 from ragcontract.core.errors import InputError, OutputError
-from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.golden import RELEVANT_GRADE, GoldenQuery
 from ragcontract.files.opening import GZIP_MAGIC, READ_ERRORS, UTF8_BOM, read_problem
 from ragcontract.files.patterns import not_readable
 from ragcontract.files.problems import Problem, Problems
@@ -25,10 +25,13 @@ LABELS = ("relevant_doc_ids", "relevance")
 class GoldenRows:
     """The lines of a golden file, and the queries in them."""
 
-    def __init__(self, path: str, data: bytes, queries: Mapping[str, GoldenQuery]) -> None:
+    def __init__(
+        self, path: str, data: bytes, queries: Mapping[str, GoldenQuery], level: float = RELEVANT_GRADE
+    ) -> None:
         """Store the file's bytes, and its queries by id; both are empty for a file that does not exist yet."""
         self.path = path
         self.queries = queries
+        self.level = level
         self._lines = data.split(b"\n")
         self._rows = {query.id: int(query.location.rpartition(":")[2]) - 1 for query in queries.values()}
         self._written = data
@@ -43,7 +46,7 @@ class GoldenRows:
         for query_id, one in labels.items():
             if query_id not in self._rows:
                 added.append(_new_row(query_id, texts[query_id], one))
-            elif one != labels_of(self.queries[query_id]):
+            elif one != labels_of(self.queries[query_id], self.level):
                 at = self._rows[query_id]
                 lines[at] = relabelled(lines[at], one)
         if added and lines[-1].strip():
@@ -66,15 +69,17 @@ class GoldenRows:
         self._written = data
 
 
-def read_golden_rows(path: str, *, must_exist: bool = True) -> tuple[GoldenRows, Problems]:
-    """Read the golden file to label, and the problems in it.
+def read_golden_rows(
+    path: str, *, must_exist: bool = True, level: float = RELEVANT_GRADE
+) -> tuple[GoldenRows, Problems]:
+    """Read the golden file to label, and the problems in it; documents graded at least ``level`` are relevant.
 
     Raises :class:`InputError` if it cannot be edited: a folder, a pipe, gzip or Parquet; or if it is missing.
     """
     if not Path(path).exists() and not must_exist:
         if problems := check_outputs([path], []):
             raise OutputError(problems)
-        return GoldenRows(path, b"", {}), Problems()
+        return GoldenRows(path, b"", {}, level), Problems()
     if problem := not_readable(path) or _not_editable(path):
         raise InputError([str(Problem(path or repr(path), problem))])
     try:
@@ -84,11 +89,11 @@ def read_golden_rows(path: str, *, must_exist: bool = True) -> tuple[GoldenRows,
     if data.startswith(GZIP_MAGIC):
         raise InputError([f"{path}: is gzip, in which labels cannot be added; unpack it first"])
     if not data.strip():
-        return GoldenRows(path, data, {}), Problems()
+        return GoldenRows(path, data, {}, level), Problems()
     if problems := check_outputs([path], []):
         raise OutputError(problems)
-    golden = read_golden([path], BUILT_IN)
-    return GoldenRows(path, data, golden.queries), golden.problems
+    golden = read_golden([path], BUILT_IN, level=level)
+    return GoldenRows(path, data, golden.queries, level), golden.problems
 
 
 def _not_editable(path: str) -> str | None:
@@ -110,6 +115,7 @@ def relabelled(line: bytes, labels: Labels) -> bytes:
             changed[name] = bytes(value)
         elif "relevance" not in changed:
             changed["relevance"] = relevance
+    changed.setdefault("relevance", relevance)
     row = (b"," + space).join(_json(name) + b":" + space + value for name, value in changed.items())
     return start + b"{" + row + b"}" + body[len(body.rstrip()) :]
 

@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.labelling.labels import NOT_RELEVANT, Candidate, Labels, Question
-
-RELEVANT = 1
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -107,15 +106,15 @@ class Interview:
                 self._back(screen)
             case "a", _:
                 if doc_id := self._asked_id(screen):
-                    self._decide(question, labels.graded({doc_id: RELEVANT}))
+                    self._decide(question, labels.graded({doc_id: labels.level}))
             case "s", _:
                 self._skip(question, candidate.doc_id if candidate else None)
             case "n", None:
                 self._skip(question, None)
             case "y", None:
-                self._decide(question, Labels(grades=labels.grades, unanswerable=True))
+                self._decide(question, replace(labels, unanswerable=True))
             case "y", Candidate(doc_id=doc_id):
-                self._decide(question, labels.graded({doc_id: RELEVANT}))
+                self._decide(question, labels.graded({doc_id: labels.level}))
             case "n", Candidate(doc_id=doc_id):
                 self._decide(question, labels.graded({doc_id: NOT_RELEVANT}))
             case "x", Candidate():

@@ -6,25 +6,25 @@ from typing import Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ragcontract.contract.golden_file import RELEVANT_GRADE
-from ragcontract.core.golden import PLACEHOLDER, GoldenQuery
+from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE, GoldenQuery
 
 NOT_RELEVANT = 0
 
 
 class Labels(Struct, frozen=True, kw_only=True):
-    """The grades of documents, relevant from 1, without the placeholder of ``init``.
+    """The grades of documents, relevant from the ``level`` of the config, without the placeholder of ``init``.
 
     ``unanswerable`` is true once it is decided that nothing answers the question.
     """
 
     grades: Mapping[str, float] = {}
     unanswerable: bool = False
+    level: float = RELEVANT_GRADE
 
     @property
     def relevant(self) -> list[str]:
         """The ids of the relevant documents."""
-        return [doc_id for doc_id, grade in self.grades.items() if grade >= RELEVANT_GRADE]
+        return [doc_id for doc_id, grade in self.grades.items() if grade >= self.level]
 
     def graded(self, grades: Mapping[str, float]) -> Self:
         """Return these labels with more grades, or other ones; a relevant document answers the question."""
@@ -37,17 +37,15 @@ class Labels(Struct, frozen=True, kw_only=True):
         the question.
         """
         missing = not self.unanswerable and not self.relevant
-        whole = {doc_id: int(grade) if grade == int(grade) else grade for doc_id, grade in self.grades.items()}
-        return whole | ({PLACEHOLDER: RELEVANT_GRADE} if missing else {})
+        grades = {**self.grades, **({PLACEHOLDER: self.level} if missing else {})}
+        return {doc_id: int(grade) if grade == int(grade) else grade for doc_id, grade in grades.items()}
 
 
-def labels_of(query: GoldenQuery) -> Labels:
-    """Return the labels in a golden row."""
-    grades = (
-        dict.fromkeys(query.relevant_doc_ids, float(RELEVANT_GRADE)) if query.relevance is None else query.relevance
-    )
+def labels_of(query: GoldenQuery, level: float = RELEVANT_GRADE) -> Labels:
+    """Return the labels in a golden row; documents without a grade that are relevant have that of the level."""
+    grades = dict.fromkeys(query.relevant_doc_ids, float(level)) if query.relevance is None else query.relevance
     labelled = {doc_id: grade for doc_id, grade in grades.items() if doc_id != PLACEHOLDER}
-    return Labels(grades=labelled, unanswerable=not query.answerable)
+    return Labels(grades=labelled, unanswerable=not query.answerable, level=level)
 
 
 class Candidate(Struct, frozen=True, kw_only=True, gc=False):

@@ -37,7 +37,7 @@ def read_pool(paths: Sequence[str], top: int, problems: Collector, progress: Pro
     for _, row in located(RunFiles(paths=paths, progress=progress).events(ROW), problems):
         query_id = as_id(row.query_id)
         pooled = found.setdefault(query_id, {})
-        for doc_id, candidate in _candidates(row, top).items():
+        for doc_id, candidate in candidates_of(row, top).items():
             other = pooled.get(doc_id)
             pooled[doc_id] = candidate if other is None else _better(other, candidate)
         if row.query:
@@ -48,7 +48,7 @@ def read_pool(paths: Sequence[str], top: int, problems: Collector, progress: Pro
     return Pool(candidates=candidates, questions=questions)
 
 
-def _candidates(row: RunRow, top: int) -> dict[str, Candidate]:
+def candidates_of(row: RunRow, top: int) -> dict[str, Candidate]:
     """Return the first ``top`` documents of a row; the texts of chunks of one document are joined."""
     found: dict[str, Candidate] = {}
     for rank, result in enumerate(row.results, start=1):

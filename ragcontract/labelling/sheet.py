@@ -61,7 +61,7 @@ def _question(query_id: str, text: str, golden: GoldenRows, pool: Pool) -> Quest
         id=query_id,
         text=text,
         candidates=tuple(one for one in candidates if one.doc_id not in forbidden) if forbidden else candidates,
-        labels=labels_of(query) if query else Labels(),
+        labels=labels_of(query, golden.level) if query else Labels(level=golden.level),
         can_be_unanswerable=query is None or query.must_rank_at_most is None,
     )
 

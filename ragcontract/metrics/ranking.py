@@ -2,11 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ragcontract.core.first_ids import EVERYTHING
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, RankBy, SwitchedOn
+from ragcontract.core.metric import Unjudged as Treatment
 from ragcontract.core.run import RunRow
 from ragcontract.core.scores import QueryScore, Ranks, Values
+from ragcontract.metrics.best_case import best_values
+from ragcontract.metrics.condensed import can_be_condensed, condensed
 from ragcontract.metrics.formulas import FORMULAS, Found, gain_of
+from ragcontract.metrics.judged import Unjudged, shares, unjudged_in
 
 NOT_FOUND: Ranks = (None,)
 REMEMBERED = 50_000  # number of distinct scores cached, about 10 MB; even millions of queries have only a few hundred
@@ -16,14 +21,15 @@ SUGGESTED = {"mrr", "recall"}  # each further limit reduces the power of the oth
 
 def ranking(settings: MetricSettings) -> Iterable[Family]:
     """Return the family: every formula at every cut-off."""
-    return [Ranking(settings.cutoffs, settings.rank_by, settings.gain)]
+    return [Ranking(settings.cutoffs, settings.rank_by, settings.gain, unjudged=settings.unjudged)]
 
 
 class Ranking:
     """MRR, Recall, Precision, HitRate, nDCG and MAP at each cut-off, the largest cut-off first.
 
     With ``rank_by="documents"``, repeated results of a document (its other chunks) do not count as ranks. In either
-    case, a document is credited only once. Queries with the same ranks share one score object.
+    case, a document is credited only once. Queries with the same ranks share one score object. With
+    ``unjudged="skip"``, values are those of the condensed list, without the documents that nobody has judged.
     """
 
     needs = frozenset({"results"})
@@ -36,11 +42,13 @@ class Ranking:
         rank_by: RankBy = "results",
         gain: Gain = "linear",
         *,
+        unjudged: Treatment = "count",
         remembered: int = REMEMBERED,
     ) -> None:
         """Store the cut-offs and options; ``remembered`` is the maximum number of cached scores."""
         self.k = max(cutoffs)
-        self._formulas = [(formula, k) for k in sorted(set(cutoffs), reverse=True) for formula in FORMULAS]
+        self._cutoffs = sorted(set(cutoffs), reverse=True)
+        self._formulas = [(formula, k) for k in self._cutoffs for formula in FORMULAS]
         self.metrics = [
             Metric(
                 key=f"{formula.name}_at_{k}",
@@ -53,15 +61,19 @@ class Ranking:
         ]
         self.by_document = rank_by == "documents"
         self._gain = gain
+        self._skips = unjudged == "skip"
         self._remembered = remembered
-        self._scores: dict[tuple[Ranks, Ranks], QueryScore] = {}
+        self._scores: dict[tuple[Ranks, Ranks, Unjudged | None], QueryScore] = {}
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:
         """Return the metric values of one row."""
         return self.score(query, row.doc_ids).values
 
-    def score(self, query: GoldenQuery, doc_ids: Sequence[str]) -> QueryScore:
-        """Score the documents retrieved for one query, best first."""
+    def score(self, query: GoldenQuery, doc_ids: Sequence[str], pool: bytes | None = None) -> QueryScore:
+        """Score the documents retrieved for one query, best first.
+
+        ``pool`` has those that were judged for its labels, packed; None if only its golden row says what is judged.
+        """
         if self.by_document:
             doc_ids = list(dict.fromkeys(doc_ids))
         relevant, forbidden = query.relevant_doc_ids, query.forbidden_doc_ids
@@ -70,28 +82,44 @@ class Ranking:
         else:
             ranks = _ranks(doc_ids, relevant)
         forbidden_ranks = _ranks(doc_ids, forbidden) if forbidden else ()
+        unjudged = None
+        if ranks and pool != EVERYTHING:
+            skip = self._skips and can_be_condensed(query, pool)
+            unjudged = unjudged_in(query, doc_ids, pool, self.k, skip=skip)
         if query.relevance is not None and ranks:
-            return self._made(ranks, forbidden_ranks, *self._gains(query.relevance, doc_ids))
-        score = self._scores.get((ranks, forbidden_ranks))
+            return self._made(ranks, forbidden_ranks, unjudged, *self._gains(query.relevance, doc_ids))
+        score = self._scores.get((ranks, forbidden_ranks, unjudged))
         if score is None:
             if len(self._scores) >= self._remembered:
                 self._scores.clear()
-            score = self._scores[ranks, forbidden_ranks] = self._made(ranks, forbidden_ranks)
+            score = self._scores[ranks, forbidden_ranks, unjudged] = self._made(ranks, forbidden_ranks, unjudged)
         return score
 
     def _made(
         self,
         ranks: Ranks,
         forbidden_ranks: Ranks,
+        unjudged: Unjudged | None,
         gains: Sequence[tuple[int, float]] | None = None,
         ideal: Sequence[float] = (),
     ) -> QueryScore:
         values: Values = ()
+        if_relevant: Values = ()
         if ranks:
             found = Found(sorted([rank for rank in ranks if rank]), len(ranks), gains, ideal)
+            if unjudged and unjudged.skipped:
+                found = condensed(found, unjudged)
+            elif unjudged:
+                if_relevant = best_values(self._formulas, found, unjudged.first)
             values = tuple([formula.value(found, k) for formula, k in self._formulas])
-        clean_rank = clean_rank_of(ranks, forbidden_ranks, self.k)
-        return QueryScore(ranks=ranks, forbidden_ranks=forbidden_ranks, values=values, clean_rank=clean_rank)
+        return QueryScore(
+            ranks=ranks,
+            forbidden_ranks=forbidden_ranks,
+            values=values,
+            clean_rank=clean_rank_of(ranks, forbidden_ranks, self.k),
+            judged=shares(unjudged, self._cutoffs) if ranks else (),
+            if_relevant=if_relevant,
+        )
 
     def _gains(
         self, relevance: Mapping[str, float], doc_ids: Sequence[str]

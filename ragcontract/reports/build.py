@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ragcontract.core.finding import Finding, sentence
@@ -19,6 +20,7 @@ from ragcontract.judging.likely_mistakes import likely_mistakes
 from ragcontract.judging.run_notes import run_notes
 from ragcontract.reports.answer_report import answers_of
 from ragcontract.reports.drift import as_warning
+from ragcontract.reports.overlap_report import least_overlap
 from ragcontract.reports.queries import broken_queries_of, query_reports, usual_detail
 from ragcontract.reports.report import (
     ErrorReport,
@@ -75,6 +77,7 @@ def report_of(
         labels=answers.labels,
         likely_mistakes=mistakes,
         run_notes=list(run_notes(evaluation)),
+        least_overlap=UNSET if evaluation.contract.overlap is None else least_overlap(evaluation),
         source=source,
     )
     return replace(report, summary_line=summary_of(report))
@@ -232,6 +235,8 @@ def _metrics(evaluation: Evaluation, decision: Decision) -> dict[str, MetricRepo
             k=metric.k,
             better=metric.better,
             scale=metric.scale,
+            if_relevant=aggregates.if_relevant.get(metric.key, UNSET),
+            diagnostic=metric.diagnostic or UNSET,
         )
     return found
 

@@ -87,9 +87,9 @@ def table_rows(report: Report) -> list[Row]:
 
 
 def at_largest_k(report: Report) -> dict[str, MetricReport]:
-    """Return the metrics at the largest cut-off, and those without one."""
+    """Return the metrics at the largest cut-off, and those without one; no diagnostic ones."""
     k = max(report.k)
-    return {key: metric for key, metric in report.metrics.items() if metric.k in {None, k}}
+    return {key: one for key, one in report.metrics.items() if one.k in {None, k} and one.diagnostic is UNSET}
 
 
 def main_metric(report: Report) -> str:

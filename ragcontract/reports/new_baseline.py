@@ -11,7 +11,9 @@ from msgspec.structs import asdict, replace
 from ragcontract.contract.past_contract import past_contract
 from ragcontract.core import bounds
 from ragcontract.core.finding import sentence
+from ragcontract.core.first_ids import first_of, pool_of
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import Id
 from ragcontract.core.rule import Violation
 from ragcontract.core.scores import ranks_by_id
 from ragcontract.core.text import encodable
@@ -23,6 +25,12 @@ from ragcontract.reports.build import TOOL
 from ragcontract.reports.report import Report
 from ragcontract.runs.past import Replaced, expected_of
 from ragcontract.runs.stored import FORMAT_VERSION, Accepted, BaselineFile, BaselineQuery
+
+LEFT_OUT: dict[str, object] = {
+    "repeats": [],
+    "broken": {},
+    "pool": None,
+}  # an empty pool is one in which nothing was judged
 
 
 def render(evaluation: Evaluation, now: datetime, replaces: Replaced | None = None) -> Iterator[bytes]:
@@ -40,7 +48,7 @@ def _head(
     evaluation: Evaluation, now: datetime, accepted: Sequence[Accepted], replaces: Replaced | None
 ) -> BaselineFile:
     """Return the content of the baseline file without its queries."""
-    contract, aggregates = evaluation.contract, evaluation.aggregates
+    contract, aggregates, stored = evaluation.contract, evaluation.aggregates, _stored(evaluation)
     return BaselineFile(
         format_version=FORMAT_VERSION,
         created_at=now.isoformat(timespec="seconds"),
@@ -48,11 +56,8 @@ def _head(
         golden_sha256=fingerprint(contract.queries.values()),
         k=sorted(contract.config_file.cutoffs),
         versions=evaluation.run.versions,
-        metrics={key: means.current for key, means in aggregates.comparisons.items()},
-        tags={
-            tag: {key: means.current for key, means in of_tag.items()}
-            for tag, of_tag in sorted(aggregates.tags.items())
-        },
+        metrics={key: aggregates.comparisons[key].current for key in stored},
+        tags={tag: {key: of_tag[key].current for key in stored} for tag, of_tag in sorted(aggregates.tags.items())},
         accepted=list(accepted[-bounds.ACCEPTED :]),
         latency=evaluation.run.latency,
         fingerprints={metric.key: metric.fingerprint for metric in contract.metrics if metric.fingerprint},
@@ -60,6 +65,11 @@ def _head(
         replaces=replaces,
         queries=[],
     )
+
+
+def _stored(evaluation: Evaluation) -> list[str]:
+    """Return the keys of the metrics that are stored; those about labels and changes depend on the baseline before."""
+    return [metric.key for metric in evaluation.contract.metrics if not metric.diagnostic]
 
 
 def replaced_by(evaluation: Evaluation, accepted: Sequence[Accepted] = ()) -> Replaced | None:
@@ -76,8 +86,8 @@ def replaced_by(evaluation: Evaluation, accepted: Sequence[Accepted] = ()) -> Re
         sha256=baseline.files[0].sha256,
         created_at=baseline.stored.created_at,
         shared=len(baseline.scores),
-        metrics={key: means.baseline for key, means in compared.items()},
-        metrics_shared={key: means.current_shared for key, means in compared.items()},
+        metrics={key: compared[key].baseline for key in _stored(evaluation)},
+        metrics_shared={key: compared[key].current_shared for key in _stored(evaluation)},
         accepted=list(accepted[-1:]) != baseline.stored.accepted[-1:] and bool(accepted),
         contract_changes=None
         if changes is None
@@ -95,8 +105,8 @@ def _written(head: BaselineFile, queries: Iterable[BaselineQuery]) -> Iterator[b
 
 
 def _row(query: BaselineQuery) -> dict[str, Any]:
-    """Omit empty ``repeats`` and ``broken``, to keep the lines short."""
-    return {name: value for name, value in asdict(query).items() if value or name not in {"repeats", "broken"}}
+    """Omit empty ``repeats`` and ``broken`` and a ``pool`` of the first k, to keep the lines short."""
+    return {name: value for name, value in asdict(query).items() if value != LEFT_OUT.get(name, ...)}
 
 
 def acceptance(report: Report, reason: str) -> Accepted:
@@ -131,19 +141,33 @@ def is_same(stored: BaselineFile, new: BaselineFile) -> bool:
 
 
 def _queries(evaluation: Evaluation) -> Iterator[BaselineQuery]:
-    run = evaluation.run
+    run, stored = evaluation.run, _stored(evaluation)
     for query in evaluation.contract.queries.values():
-        rows = run.doc_ids.get(query.id, [])
+        rows, metrics = run.doc_ids.get(query.id, []), evaluation.metrics(run, query.id)
         yield BaselineQuery(
             id=query.id,
             query=query.query,
             doc_ids=[*rows[0]] if rows else [],
             repeats=[[*row] for row in rows[1:]],
             ranks=ranks_by_id(query.relevant_doc_ids, run.scores[query.id].ranks),
-            metrics=evaluation.metrics(run, query.id),
+            metrics={key: metrics[key] for key in stored},
+            pool=_pool(evaluation, query.id, rows),
             expects=expected_of(query),
             broken=_broken(run.violations.get(query.id, ())),
         )
+
+
+def _pool(evaluation: Evaluation, query_id: str, rows: Sequence[Sequence[str]]) -> list[Id] | None:
+    """Return the judged pool that the baseline before has for a query; None if it has none, or if a reader finds it.
+
+    What this run returned first is no part of it: nobody has judged that since.
+    """
+    before = evaluation.baseline.pools.get(query_id) if evaluation.baseline else None
+    if before is None:
+        return None
+    ranking, pool = evaluation.contract.ranking, pool_of(before)
+    first = {doc_id for row in rows for doc_id in first_of(row, ranking.k, by_document=ranking.by_document)}
+    return None if pool == first else [*sorted(pool)]
 
 
 def _broken(violations: Iterable[Violation]) -> dict[str, list[str]]:

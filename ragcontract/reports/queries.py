@@ -51,10 +51,16 @@ def _changed(evaluation: Evaluation) -> set[str]:
         return set()
     scores = now.scores  # queries with the same ranks share one score, on both sides
     others = [query_id for query_id, score in before.scores.items() if score is not scores[query_id]]
-    changed = {query_id for query_id in others if before.scores[query_id] != scores[query_id]}
-    for column, other in zip(now.columns, before.columns, strict=True):
+    changed = {query_id for query_id in others if _differ(before.scores[query_id], scores[query_id])}
+    of_rows = len(evaluation.contract.families)  # what is judged by now, or was retrieved beside, is no such change
+    for column, other in zip(now.columns[:of_rows], before.columns[:of_rows], strict=True):
         changed |= {query_id for query_id in before.scores if column[query_id] != other[query_id]}
     return changed
+
+
+def _differ(one: QueryScore, other: QueryScore) -> bool:
+    """Return whether two scores have other ranks or values, whatever is judged of the results."""
+    return (one.ranks, one.forbidden_ranks, one.values) != (other.ranks, other.forbidden_ranks, other.values)
 
 
 def _query(query: GoldenQuery, evaluation: Evaluation, decision: Decision) -> QueryReport:

@@ -17,6 +17,7 @@ from ragcontract.judging.decision import Verdict
 from ragcontract.judging.gate_report import GateReport, Status
 from ragcontract.judging.policy import QueryStatus
 from ragcontract.reports.answer_report import LabelsReport, ModesReport, PassRateReport, TierReport
+from ragcontract.reports.overlap_report import LeastOverlap
 from ragcontract.reports.report_inputs import Count, Inputs
 from ragcontract.runs.stored import Tool
 from ragcontract.statistics.repeats import RepeatsReport
@@ -47,7 +48,9 @@ class MetricReport(Struct, frozen=True, kw_only=True):
 
     ``current`` is over all queries that have the metric; ``current_shared``, ``baseline`` and ``delta`` (current_shared
     minus baseline) are over those that run and baseline share. ``noise`` is null if nothing changed. ``k`` is the
-    cut-off of the metric, null if it has none.
+    cut-off of the metric, null if it has none. ``if_relevant`` is the highest value that ``current`` could have,
+    whatever the documents are that nobody has judged; it is left out if all are judged. A ``diagnostic`` metric
+    describes the labels or the change, not how good the application is; it is left out for the others.
     """
 
     label: str
@@ -60,6 +63,8 @@ class MetricReport(Struct, frozen=True, kw_only=True):
     k: int | None = None
     better: Direction = "higher"
     scale: Scale = Scale()
+    if_relevant: float | UnsetType = UNSET
+    diagnostic: bool | UnsetType = UNSET
 
 
 class ViolationReport(Struct, frozen=True, kw_only=True, gc=False):
@@ -216,7 +221,8 @@ class Report(Struct, frozen=True, kw_only=True):
     ``scope`` is null if all of the contract was judged; otherwise, all numbers are about the queries that were.
     ``pass_rate``, ``tiers``, ``modes`` and ``labels`` are left out where the contract does not ask for them.
     ``likely_mistakes`` are the warnings about input that probably explain the verdict; ``run_notes`` are sentences
-    about the run that explain its metrics.
+    about the run that explain its metrics. ``least_overlap`` has up to ten queries for which other documents, or the
+    same ones in another order, were retrieved than in the baseline; it is left out without a baseline.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -243,6 +249,7 @@ class Report(Struct, frozen=True, kw_only=True):
     labels: LabelsReport | UnsetType = UNSET
     likely_mistakes: list[Phrase] = []
     run_notes: list[str] = []
+    least_overlap: list[LeastOverlap] | UnsetType = UNSET
     source: Provenance | None = None
     summary_line: SummaryLine = field(default="", name="summary")
 

@@ -5,6 +5,8 @@ The codes are defined here so that the action, whose log has no colours, does no
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import UNSET
+
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count, fixed, milliseconds, ms_digits
 from ragcontract.core.phrase import render
@@ -235,12 +237,13 @@ def _result(result: RetrievedReport | None) -> str:
 
 def score_text(report: Report) -> str:
     """Render the metrics of one run, overall and by tag."""
-    labels = [metric.label for metric in report.metrics.values()]
+    shown = {key: metric for key, metric in report.metrics.items() if metric.diagnostic is UNSET}
+    labels = [metric.label for metric in shown.values()]
     cells = [["", "queries", *labels]]
-    overall = [fixed(metric.current, 4) for metric in report.metrics.values()]
+    overall = [fixed(metric.current, 4) for metric in shown.values()]
     cells.append(["all", str(report.inputs.golden.queries), *overall])
     for tag, numbers in report.tags.items():
-        cells.append([visible(tag), str(numbers.queries), *(fixed(value, 4) for value in numbers.metrics.values())])
+        cells.append([visible(tag), str(numbers.queries), *(fixed(numbers.metrics.get(key), 4) for key in shown)])
     golden = report.inputs.golden
     text = "\n".join(aligned(cells)) + "\n"
     for note in (repeats_note(report), *report.run_notes):

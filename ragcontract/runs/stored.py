@@ -45,12 +45,16 @@ class Accepted(Struct, frozen=True, kw_only=True):
 
 
 class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
-    """The part of a stored query that is compared: question, every exported document id, what the query expected."""
+    """The part of a stored query that is compared: question, all document ids, judged pool, what the query expected."""
 
     id: Id
     query: str
     doc_ids: Annotated[list[Id], Meta(description="Everything the run row returned, best first.")]
     repeats: Annotated[list[list[Id]], Meta(description="The same of further rows, where there were several.")] = []
+    pool: Annotated[
+        list[Id] | None,
+        Meta(description="The documents that were judged for the labels, where these are not its first k results."),
+    ] = None
     expects: Annotated[Expected | None, Meta(description="The contract's expectations; older baselines have none.")] = (
         None
     )

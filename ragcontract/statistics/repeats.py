@@ -47,6 +47,10 @@ def averaged(repeats: Sequence[QueryScore], rows: Sequence[int] | None = None) -
         forbidden_ranks=tuple(map(_best, forbidden_ranks)),
         values=averaged_values([score.values for score in repeats], rows),
         clean_rank=max(first) if all(first) else 0,
+        judged=averaged_values([score.judged for score in repeats], rows),
+        if_relevant=averaged_values([score.if_relevant or score.values for score in repeats], rows)
+        if any(score.if_relevant for score in repeats)
+        else (),
         repeats=tuple(repeats),
     )
 

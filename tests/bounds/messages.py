@@ -195,6 +195,14 @@ def candidate_text(lab: Lab, size: int) -> bool:
     return all_of("x" * size in written, "y" * size in written)
 
 
+def measured_documents(lab: Lab, size: int) -> bool:
+    write_jsonl(lab.folder / "golden.jsonl", [golden("q1", "a", must_include_any=True)])
+    write_jsonl(lab.folder / "current_run.jsonl", [run("q1", *(f"d{number}" for number in range(size)))])
+    options = "--k", str(size), "--top", str(size), "--format", "jsonl"
+    lines = rag_contract("unjudged", *options).out.splitlines()
+    return all(json.loads(line)["move"] for line in lines)
+
+
 def tagged(lab: Lab, size: int) -> bool:
     queries = [golden(f"q{number}", query=f"Question {number}?", tags=["t"]) for number in range(size)]
     return "small-tag" not in lint(lab, queries, [run()])
@@ -284,6 +292,7 @@ CASES: Cases = {
     "LABEL_TEXT": Case(text_in_label),
     "LABEL_LINES": Case(lines_in_label),
     "CANDIDATE_TEXT": Case(candidate_text),
+    "UNJUDGED": Case(measured_documents),
     "SLUG": Case(a_slug),
     "FOLDER_NAME": Case(lambda lab, size: workflow_of(lab, "a" * size) == f"rag-contract-{'a' * size}.yml"),
     "TAGGED": Case(tagged, past=lambda fewest: fewest - 1),

@@ -132,7 +132,7 @@ def test_all_problems_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (("--golden", "a", "b"), "labels are written to one golden file; name one"),
+        (("--golden", "a", "b"), "answers are written to one golden file; name one"),
         (("--golden", ""), "--golden: is given an empty path"),
         (("--run", "none"), "none: no such file"),
         (("--questions", "none"), "none: no such file"),

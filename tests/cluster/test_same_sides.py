@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from ragcontract.cluster.frames import parts_of
 from ragcontract.cluster.spark_source import OnSpark
 from ragcontract.contract.golden_file import read_golden
+from ragcontract.core.first_ids import unpacked
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
 from ragcontract.evaluation.source import Local
@@ -112,9 +113,25 @@ def test_a_row_a_query(form: str, spark: SparkSession, tmp_path: Path) -> None:
 
 def test_the_results_of_listed_queries_come_from_the_cluster_too(spark: SparkSession, tmp_path: Path) -> None:
     plan = plan_for(tmp_path).for_baseline(ONCE[3:5])
-    cluster, machine = sides(spark, written(tmp_path / "run", run_rows(ONCE), "jsonl"), plan)
+    pattern = written(tmp_path / "run", run_rows(ONCE), "jsonl")
+    cluster, machine = OnSpark(spark, [pattern]).listed(plan), Local(open_run([pattern])).listed(plan)
     assert cluster.retrieved == machine.retrieved
     assert list(cluster.retrieved) == ONCE[3:5]
+
+
+@pytest.mark.parametrize(("rows", "repeats"), [(ONCE, False), (SEVERAL, True)])
+def test_the_first_ids_of_a_baseline_come_from_the_cluster_too(
+    rows: list[str], repeats: bool, spark: SparkSession, tmp_path: Path
+) -> None:
+    plan = plan_for(tmp_path, repeats=repeats).for_baseline()
+    cluster, machine = sides(spark, written(tmp_path / "run", run_rows(rows), "jsonl"), plan)
+
+    def lists(side: Side) -> dict[str, list[list[str]]]:
+        return {query_id: sorted(unpacked(found)) for query_id, found in side.first_ids.items()}
+
+    assert lists(cluster) == lists(machine)
+    assert len(lists(cluster)) > 30
+    assert cluster.pools is cluster.first_ids
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])

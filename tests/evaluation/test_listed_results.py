@@ -1,7 +1,9 @@
 """What is held of broken queries, so that reports can list what was retrieved: no more than that."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from math import nan
+from pathlib import Path
 from typing import ClassVar
 
 import msgspec
@@ -12,19 +14,36 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RankRule, Violation
-from ragcontract.core.run import SAID, ListedResult, Result, RunRow
+from ragcontract.core.run import SAID, ListedResult, Result, RunRow, SourceFile
 from ragcontract.core.scores import QueryScore
 from ragcontract.evaluation.fold import fold
 from ragcontract.evaluation.plan import Plan
 from ragcontract.evaluation.side import Side
-from ragcontract.files.events import Batch
+from ragcontract.evaluation.sides import evaluate_sides
+from ragcontract.evaluation.source import Local
+from ragcontract.files.events import Batch, FileRead
+from ragcontract.runs.readers import RunEvent
 from ragcontract.runs.stored import ComparedQuery, StoredBatch
 from tests.evaluation.test_fold import plan_of, rows
-from tests.records import query
+from tests.records import Rows, query
 from tests.toys import REGISTRY, MustSay
 
+HEAD = [*Rows(docs={}, name="baseline.json", k=[5]).events(RunRow)][1]
 
-def held(side: Side) -> dict[str, list[str]]:
+
+class Given:
+    """A reader of events that are given, which counts how often it is read."""
+
+    def __init__(self, events: Sequence[RunEvent]) -> None:
+        self._events, self.read = events, 0
+
+    def events(self, rows: type[RunRow], *, with_metrics: bool = False) -> Iterator[RunEvent]:  # noqa: ARG002
+        self.read += 1
+        yield from self._events
+
+
+def held(side: Side | None) -> dict[str, list[str]]:
+    assert side is not None
     return {query_id: [one.doc_id for one in results] for query_id, results in side.retrieved.items()}
 
 
@@ -88,12 +107,30 @@ def test_a_rule_without_the_shortcut_is_asked_about_every_row() -> None:
 
 
 def test_a_baseline_holds_the_queries_that_are_broken_in_the_run_and_no_others() -> None:
-    plan = plan_of(query("q", "A"), query("p", "A"), repeats=True).for_baseline(["q"])
-    assert held(fold(plan, [rows(("q", ["A", "x"]), ("p", ["y"]), ("q", ["z"]))])) == {"q": ["A", "x"]}
+    plan = plan_of(query("q", "A"), query("p", "A"), repeats=True)
+    lost = Given([rows(("q", ["x"]), ("p", ["A"]))])
+    before = Given([rows(("q", ["A", "x"]), ("p", ["y"]), ("q", ["z"]))])
+    _, baseline = evaluate_sides(plan, Local(lost), Local(before))
+    assert held(baseline) == {"q": ["A", "x"]}
     batch = StoredBatch(
         [ComparedQuery(id=one, query=f"What about {one}?", doc_ids=[1, "x"], repeats=[["z"]]) for one in ("q", "p")]
     )
-    assert held(fold(plan, [batch])) == {"q": ["1", "x"]}
+    _, stored = evaluate_sides(plan, Local(lost), Local(Given([HEAD, batch])))
+    assert held(stored) == {"q": ["1", "x"]}
+    assert before.read == 2
+
+
+def test_a_baseline_is_read_once_where_the_run_breaks_nothing() -> None:
+    before = Given([rows(("q", ["A"]))])
+    evaluate_sides(plan_of(query("q", "A")), Local(Given([rows(("q", ["A"]))])), Local(before))
+    assert before.read == 1
+
+
+def test_of_a_baseline_that_is_a_pipe_nothing_is_listed(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "base.jsonl")
+    before = Given([rows(("q", ["A"])), FileRead(SourceFile(path=str(pipe), sha256=""))])
+    _, baseline = evaluate_sides(plan_of(query("q", "A")), Local(Given([rows(("q", ["x"]))])), Local(before))
+    assert (held(baseline), before.read) == ({}, 1)
 
 
 def test_nothing_is_held_where_nothing_is_judged() -> None:
@@ -121,8 +158,9 @@ def test_what_was_said_is_held_for_broken_queries_and_no_others() -> None:
 
 def test_a_baseline_holds_what_was_said_for_the_queries_that_are_broken_in_the_run() -> None:
     plan = plan_of_answers("q", "p").for_baseline(["q"])
-    side = fold(plan, [Batch("run.jsonl", 1, [said_row(plan, "q", "yes", "A"), said_row(plan, "p", "no", "A")])])
-    assert {name: one.response for name, one in side.said.items()} == {"q": "yes"}
+    rows = Batch("run.jsonl", 1, [said_row(plan, "q", "yes", "A"), said_row(plan, "p", "no", "A")])
+    listed = Local(Given([rows])).listed(plan)
+    assert {name: one.response for name, one in listed.said.items()} == {"q": "yes"}
 
 
 def test_a_contract_of_documents_only_neither_reads_nor_holds_what_was_said() -> None:

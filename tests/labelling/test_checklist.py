@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.text import visible
 from ragcontract.files.problems import Collector
-from ragcontract.labelling.checklist import _id, _Reader, checklist, read_checklist
+from ragcontract.labelling.checklist import _Reader, checklist, quoted_id, read_checklist
 from ragcontract.labelling.labels import Candidate, Labels, Question
 from tests.labelling.builders import question
 
@@ -91,7 +91,7 @@ def test_every_mistake_is_reported_with_its_line(tmp_path: Path) -> None:
     for part in (
         "is above the first question",
         "expected a line such as `- [x] ID` or `- [ ] ID`, or `## ID` above the documents of a question",
-        "expected [x] or [ ], found [y]",
+        "expected [x], [-], [?], [ ] or a grade as [2], found [y]",
         "expected an id of 1 to 2,000 characters",
         "expected an id as JSON writes it",
         "duplicate id 'q1', first at",
@@ -116,7 +116,7 @@ def test_no_question_and_no_text_can_tick_anything(text: str, tmp_path: Path) ->
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=10))
 def test_any_id_is_read_as_it_was_written_and_is_one_visible_line(name: str) -> None:
-    written = _id(name)
+    written = quoted_id(name)
     assert visible(written) == written
     problems = Collector()
     reader = _Reader("c.txt", {name: TODO}, problems)
@@ -124,3 +124,26 @@ def test_any_id_is_read_as_it_was_written_and_is_one_visible_line(name: str) -> 
     reader.line("c.txt:2", f"- [x] {written}  0.5  text".strip())
     assert reader.finish() == {name: Labels(grades={name: 1})}
     assert not problems.found()
+
+
+def test_a_cross_is_not_relevant_and_a_question_mark_stays_open(tmp_path: Path) -> None:
+    assert labels_in(tmp_path, "## q1\n- [x] a\n- [-] b\n- [?] c\n- [ ] d\n") == Labels(grades={"a": 1, "b": 0, "d": 0})
+    assert labels_in(tmp_path, "## q1\n- [-] b\n- [?] c\n- [ ] d\n") == Labels(grades={"b": 0})
+    assert labels_in(tmp_path, "## q1\n- [?] c\n- [ ] d\n") is None
+
+
+def test_a_number_is_a_grade(tmp_path: Path) -> None:
+    text = "## q1\n- [2] a\n- [0.5] b\n- [0] c\n- [1] c\n- [ ] d\n"
+    assert labels_in(tmp_path, text) == Labels(grades={"a": 2, "b": 0.5, "c": 1, "d": 0})
+    assert labels_in(tmp_path, "## q1\n- [0.5] b\n- [ ] d\n") == Labels(grades={"b": 0.5})
+
+
+def test_a_mark_replaces_what_was_decided_and_a_tick_keeps_a_higher_grade(tmp_path: Path) -> None:
+    graded = replace(TODO, relevant_doc_ids=("a", "b"), relevance={"a": 3, "b": 2, "c": 0})
+    assert labels_in(tmp_path, "## q1\n- [x] a\n- [-] b\n- [2] c\n", graded) == Labels(grades={"a": 3, "b": 0, "c": 2})
+
+
+def test_crosses_keep_a_question_that_nothing_answers(tmp_path: Path) -> None:
+    nothing = replace(TODO, relevant_doc_ids=())
+    assert labels_in(tmp_path, "## q1\n- [-] b\n", nothing) == Labels(grades={"b": 0}, unanswerable=True)
+    assert labels_in(tmp_path, "## q1\n- [x] b\n", nothing) == Labels(grades={"b": 1})

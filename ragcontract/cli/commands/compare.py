@@ -108,7 +108,7 @@ def _compared(paths: InputPaths, k: int | None, tag: str | None, *, repeats: boo
         judge=False,
         progress=progress,
     )
-    contract = pipeline.load(request, BUILT_IN)
+    contract = pipeline.load(request, BUILT_IN).without_diagnostics()
     plan = contract.plan(repeats=repeats)
     sides = [source.evaluate(plan) for source in sources]
     evaluations: list[Evaluation] = []

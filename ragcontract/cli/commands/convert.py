@@ -7,14 +7,13 @@ import click
 from msgspec.structs import replace
 
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.contract.golden_file import RELEVANT_GRADE
 from ragcontract.convert import case_files, fitz_gov, otel, score_table, spreadsheet
 from ragcontract.convert.collection import Collection, Part
 from ragcontract.convert.file_formats import CSV, FITZ_GOV, FORMATS, OTEL, OWN, TABLE, Format
 from ragcontract.convert.measured import with_scored_by
 from ragcontract.convert.pooled_labels import Companion, companion
 from ragcontract.core.errors import ExitCode, OutputError
-from ragcontract.core.golden import PLACEHOLDER
+from ragcontract.core.golden import PLACEHOLDER, RELEVANT_GRADE
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.files.opening import Progress

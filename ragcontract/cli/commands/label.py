@@ -8,7 +8,7 @@ import click
 from ragcontract.cli.console import say
 from ragcontract.cli.keyboard import Keyboard
 from ragcontract.cli.label_screen import LabelScreen
-from ragcontract.cli.label_sheet import read_sheet
+from ragcontract.cli.label_sheet import read_sheet, relevance_level
 from ragcontract.cli.options import files_option, refuse_empty, top_option
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
@@ -28,12 +28,17 @@ from ragcontract.labelling.sheet import Sheet
     "--golden",
     multiple=True,  # an unquoted glob must not silently mean its last file
     metavar="FILE",
-    help=f"The golden file to label; created if there is none. [{defaults.GOLDEN}]",
+    help=f"The golden file to label; created if there is none. With --ticked, several. [{defaults.GOLDEN}]",
 )
 @files_option("--run", f"What the retriever returned; the documents of several runs are pooled. [{defaults.RUN}]")
 @click.option("--questions", metavar="FILE", help="More questions, one per line. [those of the golden file]")
 @top_option("How many documents of each run row to ask about.")
-@click.option("--ticked", metavar="FILE", help="Read the labels from a file of `init --from-run` instead of asking.")
+@click.option(
+    "--ticked", metavar="FILE", help="Read the labels from a file of `unjudged` or `init --from-run` instead of asking."
+)
+@click.option(
+    "--config", metavar="FILE", help=f"The configuration, for its relevance_level. [{defaults.CONFIG}, if it exists]"
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -43,6 +48,7 @@ def command(
     questions: str | None,
     top: int,
     ticked: str | None,
+    config: str | None,
 ) -> int:
     """Label the documents that a run returned, as relevant or not.
 
@@ -50,15 +56,18 @@ def command(
     and asks which are relevant. Every answer is saved in the golden file at once, and only what is not decided is
     asked, so it can be interrupted at any time. Rows that are not labelled stay as they are.
     """
-    refuse_empty({"--golden": golden, "--run": run, "--questions": [questions], "--ticked": [ticked]})
-    if len(golden) > 1:
-        raise click.UsageError("--golden: labels are written to one golden file; name one")
-    path = golden[0] if golden else defaults.GOLDEN
+    refuse_empty(
+        {"--golden": golden, "--run": run, "--questions": [questions], "--ticked": [ticked], "--config": [config]}
+    )
+    level = relevance_level(config)
     if ticked is not None:
         _refuse_others(context)
-        return _from_ticked(path, ticked)
+        return _from_ticked(golden or [defaults.GOLDEN], ticked, level)
+    if len(golden) > 1:
+        raise click.UsageError("--golden: answers are written to one golden file; name one")
+    path = golden[0] if golden else defaults.GOLDEN
     asked = read_questions(questions)[0] if questions is not None else []
-    return _ask(*read_sheet(path, asked, run or [defaults.RUN], top, may_add=True))
+    return _ask(*read_sheet(path, asked, run or [defaults.RUN], top, may_add=True, level=level))
 
 
 def _refuse_others(context: click.Context) -> None:
@@ -67,15 +76,21 @@ def _refuse_others(context: click.Context) -> None:
             raise click.UsageError(f"--{name} is given, but --ticked asks nothing; leave one of them out")
 
 
-def _from_ticked(golden_path: str, ticked: str) -> int:
-    golden, found = read_golden_rows(golden_path)
+def _from_ticked(golden_paths: Sequence[str], ticked: str, level: float) -> int:
     problems = Collector()
-    problems.include(found)
-    labels = read_checklist(ticked, golden.queries, problems)
+    files: list[GoldenRows] = []
+    for path in golden_paths:
+        golden, found = read_golden_rows(path, level=level)
+        problems.include(found)
+        files.append(golden)
+    labels = read_checklist(
+        ticked, {name: query for one in files for name, query in one.queries.items()}, problems, level
+    )
     problems.found().raise_if_any()
-    golden.save(labels, {})
-    said = count(len(labels), "question")
-    say(f"labelled {said} in {golden_path}\n" if labels else f"nothing is ticked in {ticked}\n")
+    for golden in files:
+        golden.save({name: one for name, one in labels.items() if name in golden.queries}, {})
+    said = f"labelled {count(len(labels), 'question')} in {', '.join(map(visible, golden_paths))}"
+    say(f"{said}\n" if labels else f"nothing is marked in {visible(ticked)}\n")
     return ExitCode.PASS
 
 

@@ -55,7 +55,7 @@ def _findings(
 ) -> tuple[list[ReviewNote], list[str]]:
     """Read all files and return findings and warnings; raises :class:`InputError` with all problems."""
     config = read_config(config_path, BUILT_IN)
-    golden = read_golden(golden_paths, BUILT_IN, progress)
+    golden = read_golden(golden_paths, BUILT_IN, progress, level=config.config.relevance_level)
     problems = Collector()
     contract = resolve(golden, config, BUILT_IN, has_baseline=True)  # which a review does without
     problems.include(contract.problems)

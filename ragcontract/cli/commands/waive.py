@@ -74,7 +74,7 @@ def command(
 
 
 def _refuse_unknown(golden: Sequence[str], query: str) -> None:
-    found = read_golden(golden, BUILT_IN)
+    found = read_golden(golden, BUILT_IN, level=None)
     found.problems.raise_if_any()
     if query not in found.queries:
         advice = NearNames(found.queries).advice(query, "waivers name the id of a golden query")

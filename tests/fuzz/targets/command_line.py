@@ -93,7 +93,7 @@ def _expect_of_check(sandbox: Sandbox, files: Mapping[str, bytes], ended: Ended)
         expect(not fallen, "a run has fallen below itself")
 
 
-COMMANDS = ("score", "validate", "diff", "compare", "lint", "suggest", "baseline", "init")
+COMMANDS = ("score", "validate", "diff", "compare", "lint", "suggest", "baseline", "unjudged", "init")
 
 
 def _kinds_of_command(maker: Maker) -> list[str]:
@@ -121,6 +121,7 @@ def _options_of_command(maker: Maker, kinds: list[str]) -> Mapping[str, bytes]:
             for run in ("current_run.jsonl", "baseline.json")
             for more in ([], ["--format", "md"], ["--format", "json"])
         ],
+        "unjudged": [[], ["--format", "checklist"], ["--format", "jsonl"]],
         "lint": [[], ["--strict"], ["--without-run"]],
         "validate": [[], ["--without-run"], [f"--tag={maker.pick(maker.tags)}"]],
         "baseline": [

@@ -1,0 +1,35 @@
+"""Evaluates both sides: the baseline first, because what it retrieved says what of a run somebody has judged."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ragcontract.evaluation.listed_results import listed_ids
+from ragcontract.evaluation.plan import Plan
+from ragcontract.evaluation.side import Side
+from ragcontract.evaluation.source import Source
+
+
+def evaluate_sides(plan: Plan, run: Source, baseline: Source | None) -> tuple[Side, Side | None]:
+    """Return both sides; the baseline has the results of those queries that the run lists because it breaks them."""
+    if baseline is None:
+        return run.evaluate(plan), None
+    before = baseline.evaluate(plan.for_baseline())
+    now = run.evaluate(plan.against(before.pools, before.first_ids))
+    return now, before if now.problems else with_listed(before, baseline, plan, now.retrieved)
+
+
+def with_listed(side: Side, source: Source, plan: Plan, query_ids: Collection[str]) -> Side:
+    """Return a baseline with the results of some queries.
+
+    Of a stored one, they are known already. A run is read once more, unless it is a pipe, which is empty by now.
+    """
+    if not query_ids or side.problems:
+        return side
+    if side.stored is not None:
+        return replace(side, retrieved=listed_ids(side.first_ids, query_ids, plan))
+    if any(Path(file.path).is_fifo() for file in side.files):
+        return side
+    listed = source.listed(plan.for_baseline(query_ids))
+    return replace(side, retrieved=listed.retrieved, said=listed.said)

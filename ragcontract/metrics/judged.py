@@ -1,0 +1,104 @@
+"""judged@k: the share of the top k that somebody has judged; and which results nobody has.
+
+A document of a query is judged if its golden row names it (relevant, forbidden, or with any grade, 0 included), or if
+it is in the query's judged pool: what the baseline returned first when its labels were made. A list that is shorter
+than k counts as long as it is, as in ir_measures' ``Judged``; without results, nothing is unjudged, and the value is 1.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from ragcontract.core.first_ids import packed, pool_of
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Family, Metric, MetricSettings, SwitchedOn
+from ragcontract.core.run import RunRow
+from ragcontract.core.scores import Values
+
+
+class Unjudged(Struct, frozen=True, gc=False):
+    """The results of a row that nobody has judged.
+
+    ``first`` are the ranks of the first result of each such document, ``again`` those of its further results.
+    ``length`` is the number of results that were looked at. Where they are ``skipped``, these are all results.
+    """
+
+    first: tuple[int, ...]
+    again: tuple[int, ...]
+    length: int
+    skipped: bool = False
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks of all these results."""
+        return sorted(self.first + self.again)
+
+
+def judged(settings: MetricSettings) -> Iterable[Family]:
+    """Return the family: the share at each cut-off."""
+    return [Judged(settings.cutoffs)]
+
+
+class Judged:
+    """The shares at each cut-off, the largest first. They are computed with the ranking metrics, for the same queries.
+
+    They describe the labels, not the application: no drop is limited, and none is tested.
+    """
+
+    needs = frozenset({"results"})
+    from_ids = True
+    switch = SwitchedOn.ALWAYS
+
+    def __init__(self, cutoffs: Sequence[int]) -> None:
+        """Store the cut-offs."""
+        most = max(cutoffs)
+        self.metrics = [
+            Metric(
+                key=f"judged_at_{k}",
+                label=f"Judged@{k}",
+                aliases=("judged_at_k",) if k == most else (),
+                k=k,
+                diagnostic=True,
+            )
+            for k in sorted(set(cutoffs), reverse=True)
+        ]
+
+    def values(self, query: GoldenQuery, row: RunRow) -> Values:
+        """Return the values by the golden row alone, as without a baseline."""
+        cutoffs = [metric.k or 1 for metric in self.metrics]
+        return shares(unjudged_in(query, row.doc_ids, None, cutoffs[0]), cutoffs) if query.answerable else ()
+
+
+def unjudged_in(
+    query: GoldenQuery, doc_ids: Sequence[str], pool: bytes | None, k: int, *, skip: bool = False
+) -> Unjudged | None:
+    """Return the results in the top ``k`` that nobody has judged, given the packed pool of the query; None if none.
+
+    If they are to be skipped, those below the top k count as well: what is judged there moves up.
+    """
+    top = doc_ids[:k]
+    if pool is not None and packed([top]) == pool:  # the common case: the run returns what the baseline did
+        return None
+    known = pool_of(pool) if pool is not None else frozenset[str]()
+    known = known.union(query.relevant_doc_ids, query.forbidden_doc_ids, query.relevance or ())
+    unknown = [rank for rank, doc_id in enumerate(top, 1) if doc_id not in known]
+    if not unknown:
+        return None
+    if skip and len(doc_ids) > k:
+        return unjudged_in(query, doc_ids, pool, len(doc_ids), skip=True)
+    seen: set[str] = set()
+    first: list[int] = []
+    again: list[int] = []
+    for rank in unknown:
+        (again if top[rank - 1] in seen else first).append(rank)
+        seen.add(top[rank - 1])
+    return Unjudged(tuple(first), tuple(again), len(top), skip)
+
+
+def shares(unjudged: Unjudged | None, cutoffs: Sequence[int]) -> Values:
+    """Return the share of judged results at each cut-off."""
+    if unjudged is None:
+        return (1.0,) * len(cutoffs)
+    ranks = unjudged.ranks
+    return tuple([1 - bisect_right(ranks, k) / min(k, unjudged.length) for k in cutoffs])

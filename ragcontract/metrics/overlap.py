@@ -1,0 +1,112 @@
+"""How much of what is retrieved was retrieved before: what the model gets to see may change while metrics stand still.
+
+``overlap_at_k`` is the Jaccard index of the two top k, as sets of documents; ``rbo_at_k`` is rank-biased overlap,
+which weighs the first ranks more: Webber, Moffat and Zobel, *A Similarity Measure for Indefinite Rankings* (TOIS 2010),
+extrapolated from the top k (their equation 32, also for lists of different lengths) with p = 0.9. Identical lists have
+1 in both. Further results of one document do not count.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from math import fsum
+
+from ragcontract.core.first_ids import first_of, packed, unpacked
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Family, Metric, MetricSettings, SwitchedOn
+from ragcontract.core.run import RunRow
+from ragcontract.core.scores import Values
+
+P = 0.9
+REMEMBERED = 50_000  # pairs of lists, in which only matters what is where; about 10 MB
+
+Codes = tuple[int, ...]  # a list of documents, each of them a number
+
+
+def overlap(settings: MetricSettings) -> Iterable[Family]:
+    """Return the family: both metrics at each cut-off."""
+    return [Overlap(settings.cutoffs, by_document=settings.rank_by == "documents")]
+
+
+class Overlap:
+    """Both metrics at each cut-off, the largest first, for all queries that both sides have a row of.
+
+    A query for which neither side returned anything has no value.
+    """
+
+    needs = frozenset({"results"})
+    from_ids = True
+    switch = SwitchedOn.BY_BASELINE
+
+    def __init__(self, cutoffs: Sequence[int], *, by_document: bool = False) -> None:
+        """Store the cut-offs, and whether ranks count documents."""
+        self._cutoffs = tuple(sorted(set(cutoffs), reverse=True))
+        self._by_document = by_document
+        self.metrics = [
+            Metric(
+                key=f"{name}_at_{k}",
+                label=f"{label}@{k}",
+                aliases=(f"{name}_at_k",) if k == self._cutoffs[0] else (),
+                k=k,
+                diagnostic=True,
+                needs_baseline=True,
+            )
+            for k in self._cutoffs
+            for name, label in (("overlap", "Overlap"), ("rbo", "RBO"))
+        ]
+
+    def values(self, query: GoldenQuery, row: RunRow) -> Values:  # noqa: ARG002 (the seam's)
+        """Return nothing: a row alone has no overlap."""
+        return ()
+
+    def against(self, doc_ids: Sequence[str], before: bytes) -> Values:
+        """Return the values of a row, given the packed first ids of the baseline; of several rows, the means."""
+        first = first_of(doc_ids, self._cutoffs[0], by_document=self._by_document)
+        if first and packed([first]) == before:  # the common case
+            return (1.0,) * len(self.metrics)
+        found = [_values(*_coded(first, ids), self._cutoffs) for ids in unpacked(before) if first or ids]
+        if len(found) <= 1:
+            return found[0] if found else ()
+        return tuple([fsum(column) / len(found) for column in zip(*found, strict=True)])
+
+
+def _coded(now: Sequence[str], before: Sequence[str]) -> tuple[Codes, Codes]:
+    """Return both lists with numbers for documents: pairs of lists in which the same ranks agree are the same."""
+    numbers: dict[str, int] = {}
+    old = tuple([numbers.setdefault(doc_id, len(numbers)) for doc_id in before])
+    return tuple([numbers.setdefault(doc_id, len(numbers)) for doc_id in now]), old
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _values(now: Codes, before: Codes, cutoffs: tuple[int, ...]) -> Values:
+    values: list[float] = []
+    for k in cutoffs:
+        one, other = list(dict.fromkeys(now[:k])), list(dict.fromkeys(before[:k]))
+        values += (jaccard(one, other), rank_biased_overlap(one, other))
+    return tuple(values)
+
+
+def jaccard(one: Iterable[int], other: Iterable[int]) -> float:
+    """Return the share of the documents of both lists that is in both; 1 for two empty ones."""
+    first, second = set(one), set(other)
+    return len(first & second) / len(first | second) if first or second else 1.0
+
+
+def rank_biased_overlap(one: Sequence[int], other: Sequence[int], p: float = P) -> float:
+    """Return the extrapolated rank-biased overlap of two lists without duplicates, which may differ in length."""
+    shorter, longer = sorted((one, other), key=len)
+    if not shorter or one == other:
+        return float(one == other)
+    seen: set[int] = set()
+    common = common_in_shorter = 0
+    terms: list[float] = []
+    for depth in range(1, len(longer) + 1):
+        for document in {*shorter[depth - 1 : depth], longer[depth - 1]}:
+            both = depth <= len(shorter) and shorter[depth - 1] == longer[depth - 1]
+            common += both or document in seen
+            seen.add(document)
+        if depth <= len(shorter):
+            common_in_shorter = common
+        missing = common_in_shorter * max(0, depth - len(shorter)) / len(shorter)
+        terms.append((common + missing) / depth * p**depth)
+    tail = (common - common_in_shorter) / len(longer) + common_in_shorter / len(shorter)
+    return min(1.0, (1 - p) / p * fsum(terms) + tail * p ** len(longer))
