@@ -18,7 +18,7 @@ from tests.reports.page import Page
 from tests.reports.ranked import found_at, noisy
 from tests.runner import parse_annotations
 
-WHY = "MRR@5 fell by 0.10, allowed drop 0.05: over its limit, not shown to be real (p 0.24 > 0.05)"
+WHY = "MRR@5 fell by 0.10, allowed drop 0.05: over its limit, not shown to be real (p 0.18 > 0.05)"
 FEW = "MRR@5 fell by 0.07, allowed drop 0.05: over its limit, too few queries changed to tell"
 HIDDEN = re.compile(r"This pass could have hidden a drop of (0\.\d+) in (\S+?)( of \S+)? \(limit (0\.\d+)\)(.*?)\.?$")
 
@@ -49,7 +49,7 @@ def test_a_drop_that_is_forgiven_stands_with_its_reason_wherever_people_look(mad
     assert any(item.startswith(sentence) for item in Page(first_screen(made)).items)
     assert any(item.startswith(sentence) for item in Page(render(made, layout=Layout(folds=False))).items)
     assert sentence in page.render(made).decode().replace("&gt;", ">")
-    (annotation,) = [one for one in parse_annotations(of_report(made, "error", str)) if one.title]
+    (annotation,) = [one for one in parse_annotations(of_report(made, "error", str)) if one.title != "rag-contract"]
     assert (annotation.level, annotation.file, annotation.line) == ("warning", "ragcontract.yml", "7")
     assert annotation.message.startswith(sentence)
     suite, _ = ET.fromstring(b"".join(junit.render(made)))

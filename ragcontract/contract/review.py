@@ -31,10 +31,11 @@ Name = (
         "never-retrieved",
         "rank-beyond-depth",
         "small-tag",
+        "limit-needs-queries",
     ]
     | AnswerName
 )
-NOTES: frozenset[Name] = frozenset({"small-tag", "no-abstention"})
+NOTES: frozenset[Name] = frozenset({"small-tag", "limit-needs-queries", "no-abstention"})
 Queries = Mapping[str, GoldenQuery]
 Found = Iterator[tuple[GoldenQuery, str]]
 

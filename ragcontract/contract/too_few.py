@@ -1,12 +1,20 @@
 """Limits on changes that their number of queries cannot carry, one sentence for each size of limit. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
+from math import inf, isfinite
 
 from msgspec import Struct
 
+from ragcontract.contract.resolve import Contract
 from ragcontract.core.gate import Gate
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Family
 from ragcontract.core.numbers import as_written, count, percent_as_written
 from ragcontract.core.phrase import listed, render
+from ragcontract.metrics.ranking import Ranking
+from ragcontract.statistics.queries_needed import queries_needed
 
 ADVICE = "add queries, or allow more"
 
@@ -17,6 +25,42 @@ class TooFew(Struct, frozen=True, kw_only=True):
     gate: Gate
     queries: int
     needs: int
+
+
+def without_enough(contract: Contract) -> Iterator[TooFew]:
+    """Yield the limits on changes that take more queries than the golden set has for them, whatever the run.
+
+    With ``mode: strict`` every limit can be decided. The baseline of a relative limit is taken to be the best possible.
+    """
+    fail_on = contract.config.fail_on
+    if fail_on.mode == "strict":
+        return
+    needed = cache(queries_needed)
+    sizes, scales = {}, {}
+    for family in (contract.ranking, *contract.families):
+        size = _sizes(family, contract.queries.values())
+        for metric in family.metrics:
+            sizes[metric.key], scales[metric.key] = size, metric.scale.high - metric.scale.low
+    gates = [gate for gate in contract.gates if gate.compares and isfinite(scales.get(gate.quantity.key, inf))]
+    tests = len({gate.tag for gate in gates})
+    for gate in gates:
+        span, queries = scales[gate.quantity.key], sizes[gate.quantity.key][gate.tag]
+        limit = gate.limit * span if gate.relative else gate.limit
+        needs = needed(limit, fail_on.mode, alpha=fail_on.alpha, span=span, tests=tests)
+        if needs and queries < needs:
+            yield TooFew(gate=gate, queries=queries, needs=needs)
+
+
+def _sizes(family: Family, queries: Iterable[GoldenQuery]) -> Counter[str | None]:
+    """Return how many queries may have the metrics of a family, in all (None) and by tag."""
+    return Counter(tag for query in queries if _applies(family, query) for tag in (None, *query.tags))
+
+
+def _applies(family: Family, query: GoldenQuery) -> bool:
+    """Return whether a query may have a metric: it names documents, or has the field that switches the metric on."""
+    if isinstance(family, Ranking):
+        return query.answerable
+    return not isinstance(family.switch, str) or getattr(query.answer, family.switch, None) is not None
 
 
 def too_few_queries(found: Iterable[TooFew]) -> Iterator[tuple[str, str]]:

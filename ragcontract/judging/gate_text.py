@@ -79,7 +79,7 @@ def beyond(p_value: float, alpha: float | None) -> str:
 
 
 def _needs(report: GateReport, before: str) -> str:
-    return f"{before}the limit needs {count(report.needs, 'query')}" if report.needs else ""
+    return f"{before}needs {count(report.needs, 'query')}" if report.needs else ""
 
 
 def observed_and_allowed(gate: Gate, amount: float) -> tuple[str, str]:

@@ -1,38 +1,70 @@
 """How sure changes are, as the reports for people say it: bounds beside a change, what a pass may hide, p-values."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ragcontract.core import bounds
 from ragcontract.core.finding import phrase_of
-from ragcontract.core.numbers import as_written, count, digits_beside, fixed, percent, percent_as_written, signed
+from ragcontract.core.numbers import (
+    MOST_FOR_TABLES,
+    SAME,
+    as_written,
+    count,
+    digits_beside,
+    fixed,
+    percent,
+    percent_as_written,
+    signed,
+)
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.judging.gate_report import FORGIVEN, Certainty, GateReport
+from ragcontract.judging.gate_text import beyond
 from ragcontract.reports.broken import forgiven_gates
 from ragcontract.reports.limit_text import whole_of
 from ragcontract.reports.report import MetricReport, Report
+from ragcontract.statistics.significance import ALPHA
 
 OUTCOMES: dict[Certainty, str] = {
     "within": "within for sure",
     "beyond": "beyond for sure",
     "undecided": "not decided",
 }
+NO_BOUNDS = (0.0, 0.0)
+
+
+class Ends(NamedTuple):
+    """The one-sided bounds of a change, in points of its metric: it is at worst the first and at best the second."""
+
+    worst: float
+    best: float
+
+
+def ends_of(gates: Sequence[GateReport], metric: MetricReport) -> Ends | None:
+    """Return the bounds of a change as its limits have them, else those of the metric; None if nothing changed."""
+    for gate in gates:
+        if gate.bounds and any(gate.bounds):
+            least, most = gate.bounds
+            return Ends(_change(gate, most, metric), _change(gate, least, metric))
+    if metric.noise is None:
+        return None
+    low, high = metric.noise.bounds
+    return Ends(low, high) if metric.better == "higher" else Ends(high, low)
 
 
 def bound_beside(gates: Sequence[GateReport], metric: MetricReport, digits: int) -> str:
     """Return the bound of a change that says most about its limits: ``at worst -0.07`` or ``at best -0.03``.
 
-    A change within its limits may be as bad as the first; one beyond them is at least as bad as the second. Empty
-    without such limits, and if nothing changed.
+    The change may be as bad as the first. The second is for one that is over a limit and for the worse for sure. Empty
+    without limits on it, and if nothing changed.
     """
-    bounded = [gate for gate in gates if gate.bounds and any(gate.bounds)]
-    if not bounded:
+    bounded = [gate for gate in gates if gate.bounds]
+    ends = ends_of(bounded, metric) if bounded else None
+    if ends is None:
         return ""
-    over = any(gate.observed > gate.limit for gate in bounded)
-    gate, shown = bounded[0], digits
-    amount = (gate.bounds or (0.0, 0.0))[0 if over else 1]
-    for one in bounded:
-        shown = max(shown, digits_beside((one.bounds or (0.0, 0.0))[0 if over else 1], one.limit))
-    return f"at {'best' if over else 'worst'} {signed(_change(gate, amount, metric), min(shown, digits + 1))}"
+    lower = any(gate.observed - gate.limit > SAME and (gate.bounds or NO_BOUNDS)[0] > SAME for gate in bounded)
+    shown = max(digits_beside((gate.bounds or NO_BOUNDS)[0 if lower else 1], gate.limit) for gate in bounded)
+    end = ends.best if lower else ends.worst
+    return f"at {'best' if lower else 'worst'} {signed(end, max(digits, min(shown, MOST_FOR_TABLES)))}"
 
 
 def _change(gate: GateReport, amount: float, metric: MetricReport) -> float:
@@ -66,12 +98,12 @@ def _excess(gate: GateReport, report: Report) -> float:
     metric = report.metrics.get(gate.metric)
     relative = gate.kind.startswith("relative") or metric is None
     whole = 1.0 if relative or metric is None else metric.scale.high - metric.scale.low
-    return ((gate.bounds or (0.0, 0.0))[1] - gate.limit) / (whole or 1.0)
+    return ((gate.bounds or NO_BOUNDS)[1] - gate.limit) / (whole or 1.0)
 
 
 def _amounts(gate: GateReport) -> tuple[str, str]:
     """Return the upper bound of a change and its limit as text."""
-    most = (gate.bounds or (0.0, 0.0))[1]
+    most = (gate.bounds or NO_BOUNDS)[1]
     if gate.kind.startswith("relative"):
         return percent(most, digits_beside(most * 100, gate.limit * 100)), percent_as_written(gate.limit)
     return fixed(most, digits_beside(most, gate.limit)), as_written(gate.limit)
@@ -108,6 +140,30 @@ def over_and_forgiven(report: Report) -> str:
     return f"{start} and not proven" + (f", {few:,} of them with too few changed queries to tell" if few else "")
 
 
-def tests(report: Report) -> int:
-    """Return over how many limits the p-values of limits are adjusted: those of one mean count once."""
+def alpha_of(report: Report) -> float:
+    """Return the level of tests and bounds: that of the limits on changes, if there are any."""
+    return next((gate.alpha for gate in report.gates if gate.alpha), ALPHA)
+
+
+def method_note(report: Report) -> str:
+    """Return what the bounds and the p-values of changes mean."""
+    tests = tested_together(report)
+    note = f"Each bound is one-sided ({percent(1 - alpha_of(report))}), for other questions of the same kind."
+    return f"{note} p of a change with a limit is adjusted over {tests:,} such changes." if tests > 1 else note
+
+
+def tested_together(report: Report) -> int:
+    """Return over how many changes the p-values of limits are adjusted: limits on the same change count once."""
     return len({(gate.metric, gate.tag) for gate in report.gates if gate.alpha})
+
+
+def p_of(gates: Sequence[GateReport], p_value: float) -> str:
+    """Return a p-value beside the threshold that it met or missed, if a limit has one: ``p 0.19 > 0.05``."""
+    return beyond(p_value, next((gate.alpha for gate in gates if gate.alpha), None))
+
+
+def outcomes_of(gates: Sequence[GateReport]) -> str:
+    """Return whether a change is within its limits for sure, beyond one, or not decided; empty without such limits."""
+    found = {gate.certainty for gate in gates if gate.certainty}
+    order: tuple[Certainty, ...] = ("beyond", "undecided", "within")
+    return next((OUTCOMES[one] for one in order if one in found), "")

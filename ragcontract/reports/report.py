@@ -183,8 +183,8 @@ class TagReport(Struct, frozen=True, kw_only=True):
     """The means over the queries with one tag; ``metrics_shared`` and ``baseline_metrics`` are over shared queries.
 
     ``p_values`` are for drops at the largest cut-off, adjusted over all tags by the max-T method of Westfall and
-    Young (1993); one with a limit on its drop has that limit's. A metric that did not drop has none. ``shared`` counts the queries
-    that the baseline has as well; null without a baseline.
+    Young (1993); one with a limit on its drop has that limit's. A metric that did not drop has none. ``shared`` counts
+    the queries that the baseline has as well; null without a baseline.
     """
 
     queries: int

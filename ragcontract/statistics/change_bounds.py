@@ -1,5 +1,6 @@
 """One-sided confidence bounds of the change of a mean, for other queries of the same kind. Pure functions."""
 
+from collections.abc import Sequence
 from math import cbrt, fsum, isfinite, sqrt
 
 from ragcontract.statistics.change import Change
@@ -33,32 +34,36 @@ def change_bounds(change: Change, lower: float, upper: float) -> tuple[float, fl
 
 
 def _moments(change: Change) -> tuple[float, float, float]:
-    """Return the mean change, its standard error and its skewness, with the two added queries."""
+    """Return the mean change and its standard error, with the two added queries, and the skewness without them."""
     weights, changed = change.weights, [(weight, change.sign * moved) for weight, moved in change.changed.values()]
+    third = _central(changed, weights.total, weights.cubes, change.amount, 3)
+    size = change.span if isfinite(change.span) else 0.0
     if changed:
         size = sqrt(fsum(w * d * d for w, d in changed) / fsum(w for w, _ in changed))
-    else:
-        size = change.span if isfinite(change.span) else 0.0
     typical = sqrt(weights.squares / weights.count)
     changed += [(typical, size), (typical, -size)]
-    total = weights.total + 2 * typical
-    squares, cubes = weights.squares + 2 * typical**2, weights.cubes + 2 * typical**3
+    total, squares = weights.total + 2 * typical, weights.squares + 2 * typical**2
     mean = fsum(w * d for w, d in changed) / total
-    second, third = (
-        fsum(w**power * (d - mean) ** power for w, d in changed)
-        + max(whole - fsum(w**power for w, _ in changed), 0.0) * (-mean) ** power
-        for power, whole in ((2, squares), (3, cubes))
-    )
-    unchanged = max(total - fsum(w for w, _ in changed), 0.0)
-    by_weight = [
-        whole / total * (fsum(w * (d - mean) ** power for w, d in changed) + unchanged * (-mean) ** power)
-        for power, whole in ((2, squares), (3, cubes))
-    ]
-    if by_weight[0] > second:
-        second, third = by_weight
-    error = sqrt(second)
-    skewness = third / error**3 if error else 0.0
+    second = _central(changed, total, squares, mean, 2)
+    use = second[1] > second[0]
+    error = sqrt(second[use])
+    skewness = third[use] / error**3 if error else 0.0
     return mean, error / total, max(-MOST_SKEWED, min(MOST_SKEWED, skewness))
+
+
+def _central(
+    changed: Sequence[tuple[float, float]], total: float, powers: float, mean: float, power: int
+) -> tuple[float, float]:
+    """Return a central moment of the sum of weighted changes: as observed, and as if they did not depend on weights.
+
+    ``total`` and ``powers`` are the sums of the weights and of their powers, of unchanged queries too.
+    """
+    observed = fsum((w * (d - mean)) ** power for w, d in changed)
+    still = max(powers - fsum(w**power for w, _ in changed), 0.0)
+    by_weight = fsum(w * (d - mean) ** power for w, d in changed)
+    still_by_weight = max(total - fsum(w for w, _ in changed), 0.0)
+    least = (-mean) ** power
+    return observed + still * least, powers / total * (by_weight + still_by_weight * least)
 
 
 def _quantile(normal: float, skewness: float) -> float:

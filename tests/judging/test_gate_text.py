@@ -69,7 +69,7 @@ def test_a_drop_that_is_not_excluded_fails_where_that_is_asked_and_says_what_it_
     failed: dict[str, Any] = {"bounds": (-0.03, 0.08), "status": "fail", "mode": "noninferiority"}
     start = "MRR@5 fell by 0.02, at most by 0.08, allowed drop 0.05: more is not excluded"
     assert said(0.02, **failed) == start
-    assert said(0.02, needs=120, **failed) == f"{start}; the limit needs 120 queries"
+    assert said(0.02, needs=120, **failed) == f"{start}; needs 120 queries"
     assert said(0.1, **failed) == "MRR@5 fell by 0.10, allowed drop 0.05"
 
 
@@ -84,7 +84,7 @@ def test_a_drop_that_is_forgiven_says_that_it_is_over_and_not_shown_to_be_real()
     assert why_forgiven(unproven) == "over its limit, not shown to be real (p 0.19 > 0.05)"
     few = "over its limit, too few queries changed to tell"
     assert why_forgiven(result(status="too_few", p_value=0.25, alpha=0.05)) == few
-    assert why_forgiven(result(status="too_few", needs=40)) == f"{few}: the limit needs 40 queries"
+    assert why_forgiven(result(status="too_few", needs=40)) == f"{few}: needs 40 queries"
     assert why_forgiven(result(status="unproven")) == "over its limit, not shown to be real"
 
 

@@ -18,8 +18,9 @@ def test_p_values_are_adjusted_over_all_tags_and_given_for_those_that_fell() -> 
     run = {one.id: good if one.tags == ("up",) else bad for one in queries}
     before = {one.id: bad if one.tags == ("up",) else good for one in queries}
     tags = report(queries, run, before, {"k": [1, 5]}).tags
-    # By hand: 2^-6 * 3 / 1 and 2^-5 * 3 / 2, of three tests one of which found nothing.
-    assert tags["six"].p_values["mrr_at_5"] == tags["five"].p_values["mrr_at_5"] == 3 / 64
+    # Alone, 2^-6 and 2^-5; the second also counts how often the first is as extreme by chance.
+    assert 1 / 64 <= tags["six"].p_values["mrr_at_5"] < tags["five"].p_values["mrr_at_5"] < 0.12
+    assert tags["five"].p_values["mrr_at_5"] > 1 / 32
     assert tags["up"].p_values == {}
     assert {key for tag in tags.values() for key in tag.p_values} == {"mrr_at_5", "ndcg_at_5", "map_at_5"}
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragcontract.core.metric import Metric, Scale
-from ragcontract.statistics.means import Comparison, Group, Row, by_tag, compare, group, means, noise_of
+from ragcontract.statistics.means import Comparison, Group, Row, by_tag, compare, group, means
 
 METRICS = [Metric(key="mrr_at_5", label="MRR@5"), Metric(key="recall_at_5", label="Recall@5")]
 SECONDS = Metric(key="seconds", label="Seconds", better="lower", scale=Scale(0, 10))
@@ -121,30 +121,3 @@ def test_a_query_that_has_a_metric_on_one_side_only_is_not_compared() -> None:
     rows: list[Row] = [((), 1.0, (1.0,), ()), ((), 1.0, (0.5,), (0.25,)), ((), 1.0, (), (0.75,))]
     compared = compare(group(rows), METRICS[:1])["mrr_at_5"]
     assert compared == Comparison(current=0.75, current_shared=0.5, baseline=0.25)
-    assert noise_of(group(rows), METRICS[:1])["mrr_at_5"].wins == 1
-
-
-def test_only_metrics_that_changed_have_noise_and_only_those_that_are_asked_for() -> None:
-    rows = [row(0.5, before=1.0)] * 6 + [row(1.0, before=0.5), row(0.5, before=0.5), row(0.5)]
-    found = noise_of(group(rows), METRICS)
-    assert list(found) == ["mrr_at_5"]
-    noise = found["mrr_at_5"]
-    assert (noise.wins, noise.ties, noise.losses) == (1, 1, 6)
-    assert noise_of(group(rows), METRICS, [1]) == {}
-
-
-def test_where_lower_is_better_a_rise_is_a_loss_and_the_interval_is_in_the_metrics_units() -> None:
-    slower: Row = ((), 1.0, (9.0,), (1.0,))
-    rows: list[Row] = [*[slower] * 9, ((), 1.0, (2.0,), (3.0,)), ((), 1.0, (4.0,), (4.0,))]
-    noise = noise_of(group(rows), [SECONDS])["seconds"]
-    assert (noise.wins, noise.ties, noise.losses) == (1, 1, 9)
-    assert noise.p_value == 2 / 2**10  # by hand: all nine get worse, and the smallest change is either
-    assert noise.interval is not None
-    low, high = noise.interval
-    assert 1 < low < 71 / 11 < high <= 10
-    mirrored = noise_of(
-        [msgspec.structs.replace(one, now=one.before or (), before=one.now) for one in group(rows)],
-        [msgspec.structs.replace(SECONDS, better="higher")],
-    )["seconds"]
-    assert mirrored.p_value == noise.p_value
-    assert mirrored.interval == pytest.approx((-high, -low))

@@ -14,6 +14,7 @@ from ragcontract.contract.config_file import read_config
 from ragcontract.contract.golden_file import contract_warnings, read_golden
 from ragcontract.contract.resolve import resolve
 from ragcontract.contract.review import ReviewNote, read_exports, review
+from ragcontract.contract.too_few import too_few_queries, without_enough
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
 from ragcontract.core.numbers import count
@@ -32,10 +33,10 @@ from ragcontract.runs.doc_ids import doc_id_rows
 def command(golden: Sequence[str], run: Sequence[str], config: str | None, *, without_run: bool, strict: bool) -> int:
     """Review the contract itself for likely mistakes.
 
-    Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries (a
-    note), and more relevant documents than fit into the top k. For answers, finds rules that the question, the
-    reference or another rule contradicts, and texts that are found within other words. With a run, also finds relevant
-    documents that it never returns, and ranks beyond its depth. Exits 0 without --strict.
+    Finds duplicate questions, documents that are both relevant and forbidden, placeholders, tags with few queries and
+    limits that need more queries (notes), and more relevant documents than fit into the top k. For answers, finds rules
+    that the question, the reference or another rule contradicts, and texts that are found within other words. With a
+    run, also finds relevant documents that it never returns, and ranks beyond its depth. Exits 0 without --strict.
     """
     refuse_empty({"--golden": golden, "--run": run, "--config": [config]})
     refuse_run(run, without_run=without_run)
@@ -66,7 +67,10 @@ def _findings(
     found.raise_if_any()
     reviewed = {shorten(warning, bounds.MESSAGE) for warning in contract_warnings(golden.queries.values())}
     warnings = [warning for warning in found.warnings if warning not in reviewed]
-    return review(golden.queries, config.config, config.cutoffs[0], exports if run_paths else None), warnings
+    findings = review(golden.queries, config.config, config.cutoffs[0], exports if run_paths else None)
+    limits = too_few_queries(without_enough(contract))
+    notes = [ReviewNote(location=location, rule="limit-needs-queries", message=said) for location, said in limits]
+    return [*notes, *findings], warnings
 
 
 def _lines(findings: Sequence[ReviewNote]) -> Iterator[str]:

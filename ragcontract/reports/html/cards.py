@@ -8,6 +8,7 @@ from ragcontract.core import bounds
 from ragcontract.core.metric import Scale
 from ragcontract.core.numbers import count, signed
 from ragcontract.judging.gate_report import COMPARING, GateReport
+from ragcontract.reports.certainty_text import ends_of, outcomes_of, p_of, tested_together
 from ragcontract.reports.html.page_text import Badge, badge, shown
 from ragcontract.reports.html.scale import of_scale
 from ragcontract.reports.limit_text import whole_of
@@ -27,7 +28,7 @@ class Bar(Struct, frozen=True, kw_only=True):
     """The bar of a metric; positions are percentages of the metric's whole scale, the same for all metrics.
 
     ``before`` is the baseline value. ``limits`` are the worst values that are allowed. ``interval`` is where the value
-    is likely to be, which is the baseline plus the interval of the change.
+    is likely to be, which is the baseline plus the bounds of the change.
     """
 
     now: str
@@ -73,13 +74,15 @@ def cards(report: Report) -> Cards:
     broken = sum(row.status == "fail" for row in tags)
     title = count(len(tags), "more limited mean") + " of tags" + (f", {broken:,} broken" if broken else "")
     folds = [(f"{count(len(others), 'metric')} without a limit", others if limited else []), (title, tags)]
+    tests = tested_together(report)
+    among = f"(adjusted over {tests:,} limits)" if tests > 1 else ""
     return Cards(
-        open=[_card(row) for row in (limited[: len(limited) - len(tags)] if limited else others)],
-        folded=[Group(title=title, cards=list(map(_card, folded))) for title, folded in folds if folded],
+        open=[_card(row, among) for row in (limited[: len(limited) - len(tags)] if limited else others)],
+        folded=[Group(title=title, cards=[_card(row, among) for row in rows]) for title, rows in folds if rows],
     )
 
 
-def _card(row: Row) -> Card:
+def _card(row: Row, among: str) -> Card:
     return Card(
         label=shown(row.label),
         tag=None if row.tag is None else shown(row.tag, bounds.HTML_ID),
@@ -89,24 +92,24 @@ def _card(row: Row) -> Card:
         now=row.current,
         change=row.change if row.compared else "",
         bar=_bar(row),
-        facts=list(_facts(row)),
+        facts=list(_facts(row, among if any(gate.alpha for gate in row.gates) else "")),
     )
 
 
-def _facts(row: Row) -> Iterable[Fact]:
-    """Yield the limit and waivers, the interval and p-value of the change, the queries that got better and worse."""
+def _facts(row: Row, among: str) -> Iterable[Fact]:
+    """Yield the limit and waivers, the bounds and p-value of the change, the queries that got better and worse."""
     if row.limits:
         yield Fact("Limit", shown(row.limits))
     for reason in dict.fromkeys(gate.waived for gate in row.gates if gate.waived is not None):
         yield Fact("Waived", shown(reason, bounds.HTML_REASON))
     noise = row.metric.noise if row.metric else None
-    if noise:
-        low, high = (signed(end, row.digits) for end in noise.bounds)
-        yield Fact("Change", f"at least {low}, at most {high}", "(95 % each)")
+    if row.metric and (ends := ends_of(row.gates, row.metric)):
+        worst, best = (signed(end, row.digits) for end in ends)
+        outcome = outcomes_of(row.gates)
+        yield Fact("Change", f"at worst {worst}, at best {best}", outcome and f"(limit: {outcome})")
     if row.p_value is not None:
         worse = "an increase" if row.metric and row.metric.better == "lower" else "a drop"
-        among = "" if row.tag is None else ", among all tags"
-        yield Fact("Chance", f"p = {row.p_value:.2g} of {worse}{among}")
+        yield Fact("Chance", f"{p_of(row.gates, row.p_value)} for {worse}", among)
     if noise:
         yield Fact("Queries", f"{noise.wins:,} better, {noise.ties:,} the same, {noise.losses:,} worse")
     if row.direction:
@@ -123,8 +126,8 @@ def _bar(row: Row) -> Bar | None:
     now = of_scale(metric.current if metric.delta is None else metric.current_shared, metric.scale)
     if now is None:
         return None
-    before, interval = metric.baseline, metric.noise.bounds if metric.noise else None
-    ends = [of_scale(before + end, metric.scale) for end in interval] if interval and before is not None else []
+    before, bounds = metric.baseline, ends_of(row.gates, metric)
+    ends = [of_scale(before + end, metric.scale) for end in sorted(bounds)] if bounds and before is not None else []
     return Bar(
         now=now,
         before=of_scale(before, metric.scale),

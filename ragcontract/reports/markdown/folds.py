@@ -8,7 +8,9 @@ from ragcontract.core.finding import sentence
 from ragcontract.core.numbers import count, fixed, percent, signed
 from ragcontract.core.phrase import render
 from ragcontract.core.run import SourceFile
+from ragcontract.judging.gate_report import GateReport
 from ragcontract.reports.broken import FindingsByQuery, tolerated_queries, waived_gates
+from ragcontract.reports.certainty_text import alpha_of, ends_of, method_note, outcomes_of, p_of
 from ragcontract.reports.change_notes import about_baseline
 from ragcontract.reports.drift import not_compared, other_warnings
 from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, line, table, text
@@ -28,7 +30,6 @@ from ragcontract.reports.tag_table import (
 )
 
 TAG_DIGITS = 3
-ALPHA = 0.05  # for the stars in the table of tags
 INPUTS = "Inputs"
 
 
@@ -119,44 +120,50 @@ def _tags(report: Report, max_rows: int) -> list[str]:
 
     def as_table(tags: Sequence[tuple[str, TagReport]]) -> str:
         labels = [text(metric.label) for metric in metrics.values()]
-        body = [[code(name), tag_size(tag), *_tag_cells(tag, metrics)] for name, tag in tags]
+        body = [[code(name), tag_size(tag), *_tag_cells(tag, metrics, alpha_of(report))] for name, tag in tags]
         return table(["Tag", "Queries", *labels], "lr" + "r" * len(labels), body)
 
     notes = []
     if any(map(tag_changes, report.tags.values())):
         notes.append("In brackets the change since the baseline. Both are over the queries that both sides have.")
-    if any(p <= ALPHA for tag in report.tags.values() for p in tag.p_values.values()):
-        notes[0] += " With a star: a drop that chance does not explain, among all tags (max-T, 5 %)."
+    alpha = alpha_of(report)
+    if any(p <= alpha for tag in report.tags.values() for p in tag.p_values.values()):
+        notes[0] += f" With a star: a drop that is significant among all tags (p ≤ {alpha:g})."
     notes += filter(None, [tag_metrics_note(report)])
     return [fold(count(len(report.tags), "tag"), *cut(tags_worst_first(report), max_rows, "tag", as_table), *notes)]
 
 
-def _tag_cells(tag: TagReport, metrics: Iterable[str]) -> Iterable[str]:
+def _tag_cells(tag: TagReport, metrics: Iterable[str], alpha: float) -> Iterable[str]:
     changes = tag_changes(tag)
     for key in metrics:
         change = changes.get(key, 0.0)
-        star = "\\*" if tag.p_values.get(key, 1) <= ALPHA else ""
+        star = "\\*" if tag.p_values.get(key, 1) <= alpha else ""
         moved = f" ({signed(change, TAG_DIGITS)}{star})" if round(change, TAG_DIGITS) else ""
         mean = tag_mean(tag, key)
         yield ("no value" if mean is None else fixed(mean, TAG_DIGITS)) + moved
 
 
 def _noise(report: Report) -> list[str]:
+    limits: dict[str, list[GateReport]] = {key: [] for key in report.metrics}
+    for gate in report.gates:
+        if gate.tag is None and gate.metric in limits:
+            limits[gate.metric].append(gate)
     body = [
         [
             text(metric.label),
             signed(metric.delta, TAG_DIGITS),
-            f"{signed(noise.bounds[0], TAG_DIGITS)} to {signed(noise.bounds[1], TAG_DIGITS)}",
+            " to ".join(signed(end, TAG_DIGITS) for end in ends),
             f"{noise.wins:,} / {noise.ties:,} / {noise.losses:,}",
-            f"{noise.p_value:.2g}",
+            p_of(limits[key], noise.p_value).removeprefix("p "),
+            outcomes_of(limits[key]) or "no limit",
         ]
-        for metric in at_largest_k(report).values()
-        if (noise := metric.noise)
+        for key, metric in at_largest_k(report).items()
+        if (noise := metric.noise) and (ends := ends_of(limits[key], metric))
     ]
     if not body:
         return []
-    head = ["Metric", "Change", "One-sided 95 % bounds", "Better / same / worse", "p of a drop"]
-    return [fold("How sure the changes are", table(head, "lrrrr", body))]
+    head = ["Metric", "Change", "At worst to at best", "Better / same / worse", "p of a drop", "Its limit"]
+    return [fold("How sure the changes are", table(head, "lrrrrl", body), text(method_note(report)))]
 
 
 def warnings_fold(warnings: Sequence[str], max_rows: int) -> list[str]:

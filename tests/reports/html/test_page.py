@@ -38,8 +38,8 @@ def test_the_headline_the_metrics_and_the_broken_queries_are_there_without_a_scr
     ).text
     assert "Retrieval contract broken MRR@5 fell by 0.50, allowed drop 0.10; 1 of 2 queries broken" in text
     assert (
-        "MRR@5 ✕ fail before 1.00 → now 0.50 (-0.50) Limit allowed drop 0.10 Chance too few queries changed to say "
-        "Queries 0 better, 1 the same, 1 worse"
+        "MRR@5 ✕ fail before 1.00 → now 0.50 (-0.50) Limit allowed drop 0.10 Change at worst -0.84, at best +0.58 "
+        "(limit: not decided) Chance p 0.25 > 0.05 for a drop Queries 0 better, 1 the same, 1 worse"
     ) in text
     assert "What about lost?" in text
     assert "A in top 5: missing from top 5 (was rank 1)" in text
@@ -58,7 +58,7 @@ def test_bounds_are_shown_where_there_are_any() -> None:
     noise = Noise(bounds=(-0.61, -0.39), p_value=0.0123, wins=1, ties=2, losses=3)
     metrics = made.metrics | {"mrr_at_5": replace(made.metrics["mrr_at_5"], noise=noise)}
     text = parsed(replace(made, metrics=metrics)).text
-    assert "Change at least -0.61, at most -0.39 (95 % each) Chance p = 0.012 of a drop" in text
+    assert "Change at worst -0.61, at best -0.39 Chance p 0.012 for a drop" in text
     assert "Queries 1 better, 2 the same, 3 worse" in text
 
 
@@ -85,8 +85,8 @@ def test_a_smaller_cut_off_has_its_noise_as_well() -> None:
     card = text[text.index("Recall@3 ✕ fail before") :][:300]
     assert f"{noise.wins:,} better, {noise.ties:,} the same, {noise.losses:,} worse" in card
     digits = table_rows(made)[0].digits
-    assert f"at least {signed(noise.bounds[0], digits)}, at most {signed(noise.bounds[1], digits)}" in card
-    assert "Chance p = " in card
+    assert f"at worst {signed(noise.bounds[0], digits)}, at best {signed(noise.bounds[1], digits)}" in card
+    assert "Chance p " in card
 
 
 def test_what_is_waived_says_so_and_why() -> None:

@@ -60,8 +60,8 @@ def test_the_metric_table() -> None:
     metrics = Page(render(failing())).tables[0]
     assert metrics == [
         ["Metric", "Status", "Baseline → current, and limit"],
-        ["MRR@5", "❌ fail", "0.875 → 0.750 (-0.125)allowed drop 0.10"],
-        ["Recall@5", "✅ pass", "1.000 → 0.750 (-0.250)allowed drop 50% (0.500)"],
+        ["MRR@5", "❌ fail", "0.875 → 0.750 (-0.125, at worst -0.533)allowed drop 0.10"],
+        ["Recall@5", "✅ pass", "1.000 → 0.750 (-0.250, at worst -0.602)allowed drop 50% (0.500)"],
     ]
 
 
@@ -176,8 +176,8 @@ def test_the_parts_that_are_folded() -> None:
         ["policy", "1 of 2", *["0.000 (-1.000)"] * 2, "0.000 (-0.200)", *["0.000 (-1.000)"] * 3],
     ]
     assert noise[:2] == [
-        ["Metric", "Change", "95 % interval", "Better / same / worse", "p of a drop"],
-        ["MRR@5", "-1.000", "too few changed", "0 / 0 / 1", "too few changed"],
+        ["Metric", "Change", "At worst to at best", "Better / same / worse", "p of a drop", "Its limit"],
+        ["MRR@5", "-1.000", "-1.000 to +0.987", "0 / 0 / 1", "0.25", "no limit"],
     ]
     assert inputs == [
         ["", "File", ""],
