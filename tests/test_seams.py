@@ -34,10 +34,10 @@ from tests.toys import REGISTRY, MustSay
 CONFIG = """\
 k: 5
 minimums:
-  judged_at_k: 0.1
+  named_at_k: 0.1
 fail_on:
   toxicity_rise_gt: 0.5
-  judged_drop_gt: 0.5
+  named_drop_gt: 0.5
 maximums:
   toxicity: 2
 tags:
@@ -101,8 +101,8 @@ def test_a_good_run_passes_and_its_metrics_are_in_the_report(folder: Path) -> No
     report = check(folder, "good.jsonl").report
     assert report.verdict == "pass"
     assert report.metrics["toxicity"].current == 0.5
-    assert report.metrics["judged_at_5"].label == "judged@5"
-    assert report.queries[0].metrics["judged_at_5"] == 0.2
+    assert report.metrics["named_at_5"].label == "named@5"
+    assert report.queries[0].metrics["named_at_5"] == 0.2
     assert report.tags["billing"].metrics["toxicity"] == 0.5
 
 
@@ -110,8 +110,8 @@ def test_limits_go_by_the_metrics_direction_overall_and_by_tag(folder: Path) -> 
     report = check(folder, "bad.jsonl").report
     gates = {gate.id: (gate.kind, gate.status, gate.message) for gate in report.gates}
     assert gates == {
-        "minimums.judged_at_k": ("minimum", "pass", "judged@5 is 0.20, minimum 0.10"),
-        "fail_on.judged_drop_gt": ("drop", "pass", "judged@5 did not fall, allowed drop 0.50"),
+        "minimums.named_at_k": ("minimum", "pass", "named@5 is 0.20, minimum 0.10"),
+        "fail_on.named_drop_gt": ("drop", "pass", "named@5 did not fall, allowed drop 0.50"),
         "fail_on.toxicity_rise_gt": ("rise", "fail", "Toxicity rose by 3.00, allowed increase 0.50"),
         "maximums.toxicity": ("maximum", "fail", "Toxicity is 3.50, allowed 2.00"),
         "tags.billing.fail_on.toxicity_rise_gt": (
@@ -151,9 +151,9 @@ def test_the_terminal_shows_both(folder: Path) -> None:
 
 def test_the_schemas_know_both() -> None:
     config = schema_of("config", REGISTRY)["$defs"]
-    assert {"toxicity_rise_gt", "judged_drop_gt"} <= config["FailOn"]["properties"].keys()
+    assert {"toxicity_rise_gt", "named_drop_gt"} <= config["FailOn"]["properties"].keys()
     assert "toxicity" in config["Maximums"]["properties"]
-    assert "^judged_at_[1-9][0-9]*$" in config["Minimums"]["patternProperties"]
+    assert "^named_at_[1-9][0-9]*$" in config["Minimums"]["patternProperties"]
     assert "enforce_must_say" in config["PerQuery"]["properties"]
     assert "must_say" in json.dumps(config["Waiver"])
     jsonschema.validate(golden("q", "d", **SAYS), schema_of("golden", REGISTRY))
@@ -173,7 +173,7 @@ def test_suggestions_go_by_the_metrics_direction(folder: Path) -> None:
     text = render(suggestions(list(good_runs(paths, None, registry=REGISTRY))), runs=1)
     assert "  toxicity_rise_gt: " in text
     assert "\nmaximums:\n  toxicity: " in text
-    assert "  judged_at_k: " in text
+    assert "  named_at_k: " in text
 
 
 def test_a_rule_can_be_turned_off(folder: Path) -> None:
@@ -185,10 +185,10 @@ def test_a_rule_can_be_turned_off(folder: Path) -> None:
     ("written", "said"),
     {
         "minimums:\n  toxicity: 1\n": "lower is better: write maximums.toxicity",
-        "maximums:\n  judged_at_5: 1\n": "higher is better: write minimums.judged_at_5",
+        "maximums:\n  named_at_5: 1\n": "higher is better: write minimums.named_at_5",
         "fail_on:\n  toxicity_drop_gt: 1\n": "lower is better: write fail_on.toxicity_rise_gt",
         "maximums:\n  toxicity: 7\n": "expected a number from 0 to 5, found 7",
-        "minimums:\n  judged_at_7: 0.5\n": "7 is not in k; add it there, or name a cut-off that is",
+        "minimums:\n  named_at_7: 0.5\n": "7 is not in k; add it there, or name a cut-off that is",
     }.items(),
 )
 def test_a_limit_that_is_none_is_explained(written: str, said: str, folder: Path) -> None:

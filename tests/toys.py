@@ -32,8 +32,8 @@ class Toxicity:
         return Missing("has no score 'toxicity'") if value is None else (value,)
 
 
-class Judged:
-    """judged@k: the share of the top k that the golden query names, one way or the other."""
+class Named:
+    """named@k: the share of the top k that the golden query names, one way or the other."""
 
     needs = frozenset({"results"})
     from_ids = True
@@ -42,9 +42,7 @@ class Judged:
     def __init__(self, k: int) -> None:
         """Look at the top k."""
         self._k = k
-        self.metrics = (
-            Metric(key=f"judged_at_{k}", label=f"judged@{k}", aliases=("judged_at_k",), k=k, suggested=True),
-        )
+        self.metrics = (Metric(key=f"named_at_{k}", label=f"named@{k}", aliases=("named_at_k",), k=k, suggested=True),)
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values:
         """Count the named documents."""
@@ -57,9 +55,9 @@ def toxicity(_settings: MetricSettings) -> Iterable[Family]:
     return [Toxicity()]
 
 
-def judged(settings: MetricSettings) -> Iterable[Family]:
+def named(settings: MetricSettings) -> Iterable[Family]:
     """Provide the family."""
-    return [Judged(max(settings.cutoffs))]
+    return [Named(max(settings.cutoffs))]
 
 
 class MustSay(RowRule, frozen=True, kw_only=True, gc=False, tag="must_say"):
@@ -75,4 +73,4 @@ class MustSay(RowRule, frozen=True, kw_only=True, gc=False, tag="must_say"):
             yield Violation(rule="must_say", expected=(Name(self.phrase), " in the answer"), found=found)
 
 
-REGISTRY = replace(BUILT_IN, metrics=(*BUILT_IN.metrics, toxicity, judged), rules=(*BUILT_IN.rules, MustSay))
+REGISTRY = replace(BUILT_IN, metrics=(*BUILT_IN.metrics, toxicity, named), rules=(*BUILT_IN.rules, MustSay))

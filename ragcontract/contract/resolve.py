@@ -159,8 +159,7 @@ def resolve(
 
         golden = with_composite(golden, config_file)
     steep = list(_too_steep(golden.queries.values(), config))
-    settings = _settings(config_file, gain="linear" if steep else config.gain)  # so that other problems can be found
-    ranking, diagnostics, of_rows = _families(settings, registry)
+    ranking, diagnostics, of_rows = _families(_settings(config_file, "linear" if steep else config.gain), registry)
     gates = gates_within(config_file.gates, scope)
     by_ids = [metric for family in (ranking, *diagnostics) for metric in family.metrics]
     by_rows = {metric.key: metric for family in of_rows for metric in family.metrics}
@@ -170,8 +169,8 @@ def resolve(
         *unknown_tiers(all_golden, config.tiers, config_file.locations),
         *(wrong_names(golden, config_file, by_rows, by_ids) if names_metrics else ()),
     ]
-    known = {*by_rows, *(metric.key for metric in by_ids), *(key.quantity.key for key in registry.quantities)}
-    why_not = _why_not(gates, golden, known, config_file.cutoffs, has_baseline=has_baseline)
+    keys = {*by_rows, *(one.key for one in by_ids), *(one.quantity.key for one in registry.quantities)}
+    why_not = _why_not(gates, golden, keys, config_file.cutoffs, has_baseline=has_baseline)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
     named = named_metrics(golden) if names_metrics else set[str]()
     named_in_config = {*config_file.declared, *(gate.quantity.key for gate in config_file.gates)}

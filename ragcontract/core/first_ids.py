@@ -5,17 +5,31 @@ its lists, so a query whose pool is what its rows returned has one object for bo
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from ragcontract.core import bounds
+from ragcontract.core.text import encodable
 
 # Of a baseline's own results, the first k are judged by definition: nothing has to be looked up.
 EVERYTHING = b""
 
-packed = msgspec.msgpack.Encoder().encode
+_encode = msgspec.msgpack.Encoder().encode
 unpacked = msgspec.msgpack.Decoder(list[list[str]]).decode
+
+
+def packed(lists: object) -> bytes:
+    """Pack a list of ids, or lists of them; what is no text, as half of a pair of surrogates, is escaped."""
+    try:
+        return _encode(lists)
+    except UnicodeEncodeError:
+        return _encode(_escaped(lists))
+
+
+def _escaped(lists: Any) -> Any:
+    return encodable(lists) if isinstance(lists, str) else [_escaped(one) for one in lists]
 
 
 def first_of(doc_ids: Sequence[str], k: int, *, by_document: bool) -> Sequence[str]:
@@ -26,7 +40,7 @@ def first_of(doc_ids: Sequence[str], k: int, *, by_document: bool) -> Sequence[s
 def together(rows: Iterable[bytes]) -> bytes:
     """Pack the rows of one query, each packed on its own; of very many, the first ``bounds.BASELINE_ROWS``."""
     held = [Raw(row) for _, row in zip(range(bounds.BASELINE_ROWS), rows, strict=False)]
-    return packed(held)
+    return _encode(held)
 
 
 def pool_of(pool: bytes) -> frozenset[str]:

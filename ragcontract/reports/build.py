@@ -20,6 +20,7 @@ from ragcontract.judging.likely_mistakes import likely_mistakes
 from ragcontract.judging.run_notes import run_notes
 from ragcontract.reports.answer_report import answers_of
 from ragcontract.reports.drift import as_warning
+from ragcontract.reports.label_notes import label_notes
 from ragcontract.reports.overlap_report import least_overlap
 from ragcontract.reports.queries import broken_queries_of, query_reports, usual_detail
 from ragcontract.reports.report import (
@@ -52,14 +53,14 @@ def report_of(
     detail = usual_detail(evaluation)
     mistakes = list(likely_mistakes(evaluation))
     all_warnings = [*map(as_warning, mistakes), *warnings, *decision.warnings, *_about_age(evaluation, now)]
-    answers = answers_of(evaluation, decision)
+    answers, metrics = answers_of(evaluation, decision), _metrics(evaluation, decision)
     report = Report(
         tool=TOOL,
         verdict=decision.verdict,
         k=sorted(evaluation.contract.config_file.cutoffs),
         created_at=now.isoformat(timespec="seconds"),
         inputs=_inputs(evaluation, now),
-        metrics=_metrics(evaluation, decision),
+        metrics=metrics,
         gates=list(decision.gates),
         detail=detail,
         queries=list(query_reports(evaluation, decision, detail)),
@@ -78,6 +79,7 @@ def report_of(
         likely_mistakes=mistakes,
         run_notes=list(run_notes(evaluation)),
         least_overlap=UNSET if evaluation.contract.overlap is None else least_overlap(evaluation),
+        label_notes=list(label_notes(metrics, decision.gates, evaluation.contract.k)),
         source=source,
     )
     return replace(report, summary_line=summary_of(report))

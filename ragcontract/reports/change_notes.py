@@ -1,4 +1,4 @@
-"""Notes under the verdict: that the baseline was replaced, how the contract changed, whether labels may be missing.
+"""Notes under the verdict: that the baseline was replaced, and how the contract changed since it was made.
 
 A pull request that replaces the baseline, or weakens the contract, otherwise looks like one without any change.
 """
@@ -13,7 +13,6 @@ from ragcontract.core.numbers import SAME, count, digits_for, fixed
 from ragcontract.core.phrase import Name, Phrase, joined
 from ragcontract.core.text import shorten, visible
 from ragcontract.judging.gate_report import COMPARING, GateReport
-from ragcontract.reports.label_notes import label_notes
 from ragcontract.reports.limit_text import limited_by, written
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.report import Report
@@ -65,7 +64,6 @@ def change_notes(report: Report, *, replaced_here: bool | None = None) -> Iterat
     yield from replaced_notes(report, replaced_here=replaced_here)
     if (baseline := report.inputs.baseline) and baseline.contract_changes:
         yield ("Contract changed since the baseline: ", *_changes(baseline.contract_changes, report))
-    yield from label_notes(report)
 
 
 def replaced_notes(report: Report, *, replaced_here: bool | None = None) -> Iterator[Phrase]:

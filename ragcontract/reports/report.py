@@ -223,6 +223,7 @@ class Report(Struct, frozen=True, kw_only=True):
     ``likely_mistakes`` are the warnings about input that probably explain the verdict; ``run_notes`` are sentences
     about the run that explain its metrics. ``least_overlap`` has up to ten queries for which other documents, or the
     same ones in another order, were retrieved than in the baseline; it is left out without a baseline.
+    ``label_notes`` say where a drop may be missing labels.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -250,6 +251,7 @@ class Report(Struct, frozen=True, kw_only=True):
     likely_mistakes: list[Phrase] = []
     run_notes: list[str] = []
     least_overlap: list[LeastOverlap] | UnsetType = UNSET
+    label_notes: list[Phrase] = []
     source: Provenance | None = None
     summary_line: SummaryLine = field(default="", name="summary")
 

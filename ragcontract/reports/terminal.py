@@ -105,7 +105,7 @@ def verdict_text(report: Report) -> str:
     lines += [render(phrase, visible, visible) for phrase in left_open(report)]
     if note := scope_note(report, visible, visible):
         lines.append(note)
-    lines += [render(phrase, visible, visible) for phrase in change_notes(report)]
+    lines += [render(phrase, visible, visible) for phrase in (*report.label_notes, *change_notes(report))]
     return "\n".join(lines) + "\n"
 
 

@@ -94,6 +94,8 @@ def test_the_head(found: Any) -> None:
         "scope",
         "likely_mistakes",
         "run_notes",
+        "least_overlap",
+        "label_notes",
         "source",
         "summary",
     ]
@@ -135,7 +137,7 @@ def test_the_inputs(found: Any) -> None:
 
 def test_the_metrics(found: Any) -> None:
     names = ["mrr_at_5", "recall_at_5", "precision_at_5", "hitrate_at_5", "ndcg_at_5", "map_at_5"]
-    assert list(found["metrics"]) == names
+    assert list(found["metrics"]) == [*names, "judged_at_5", "overlap_at_5", "rbo_at_5"]
     # lost 1/4 (weight 2), new 1, reworded 1, silent 0; shared: lost and silent, which both were 1.
     mrr = found["metrics"]["mrr_at_5"]
     assert mrr == {
@@ -149,6 +151,8 @@ def test_the_metrics(found: Any) -> None:
         "k": 5,
         "better": "higher",
         "scale": {"low": 0.0, "high": 1.0},
+        # Its best if what nobody has judged were relevant: lost 1, new and reworded 1, silent 0.
+        "if_relevant": pytest.approx((2 + 1 + 1 + 0) / 5),
     }
     assert (mrr["noise"]["wins"], mrr["noise"]["ties"], mrr["noise"]["losses"]) == (0, 0, 2)
     assert {key: metric["status"] for key, metric in found["metrics"].items()} == {
@@ -158,6 +162,9 @@ def test_the_metrics(found: Any) -> None:
         "hitrate_at_5": "none",
         "ndcg_at_5": "none",
         "map_at_5": "none",
+        "judged_at_5": "none",
+        "overlap_at_5": "none",
+        "rbo_at_5": "none",
     }
 
 
@@ -209,6 +216,9 @@ def test_the_queries_in_the_golden_files_order(found: Any) -> None:
             "hitrate_at_5": 1.0,
             "ndcg_at_5": pytest.approx(1 / math.log2(5) / (1 + 1 / math.log2(3))),
             "map_at_5": 0.125,
+            "judged_at_5": 0.25,
+            "overlap_at_5": pytest.approx(1 / 3),
+            "rbo_at_5": lost["metrics"]["rbo_at_5"],
         },
         "baseline_metrics": {
             "mrr_at_5": 1.0,
@@ -217,6 +227,9 @@ def test_the_queries_in_the_golden_files_order(found: Any) -> None:
             "hitrate_at_5": 1.0,
             "ndcg_at_5": 1.0,
             "map_at_5": 1.0,
+            "judged_at_5": 1.0,
+            "overlap_at_5": None,
+            "rbo_at_5": None,
         },
         "ranks": {"A": 4, "B": None},
         "baseline_ranks": {"A": 1, "B": 2},
@@ -381,6 +394,7 @@ def test_the_scores_of_one_run() -> None:
         "hitrate_at_5": 1.0,
         "ndcg_at_5": pytest.approx(1 / math.log2(3)),
         "map_at_5": 0.5,
+        "judged_at_5": 0.5,
     }
     assert json.loads(render_score(made)) == {
         "k": [5],

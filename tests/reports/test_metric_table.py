@@ -175,7 +175,7 @@ def test_of_smaller_cut_offs_only_what_is_limited_is_shown() -> None:
     assert [row.label for row in table_rows(made)] == [*labels, "MRR@3"]
     assert row(made, "MRR@3").limits == row(made, "MAP@5").limits == "minimum 0.10"
     assert [row.label for row in table_rows(report([query("q", "A")], {"q": ["A"]}, config={"k": [1, 5]}))] == labels
-    assert len(made.metrics) == 18
+    assert len(made.metrics) == 18 + 3
 
 
 NOW_MS, BEFORE_MS = (

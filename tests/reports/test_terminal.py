@@ -41,6 +41,8 @@ def test_a_whole_check() -> None:
         "The run has at most 2 results a query, so Recall@5 is Recall@2; export at least 5, or lower k.\n"
         "\n"
         "FAIL  MRR@5 fell by 0.50, allowed drop 0.10; 2 of 3 queries broken, all new\n"
+        "50% of the top 5 are documents that nobody has judged; the drop may be missing labels "
+        "(MRR@5 is 0.50, at most 1.00 if they were relevant): rag-contract unjudged lists what to judge first\n"
     )
 
 

@@ -122,6 +122,7 @@ def _page(report: Report) -> Page:
         drift=[
             *map(sentence, report.likely_mistakes),
             *map(sentence, left_open(report)),
+            *map(sentence, report.label_notes),
             *map(sentence, change_notes(report)),
             *map(with_code, drift_phrases(report)),
         ],

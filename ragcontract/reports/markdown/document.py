@@ -113,6 +113,7 @@ def _titled(about: str, name: str) -> str:
 def _notes(report: Report, *, replaced_here: bool | None) -> list[str]:
     notes = list(likely_mistakes(report, code, line))
     notes += [say(phrase, code, inline) for phrase in left_open(report)]
+    notes += [say(phrase, code, line) for phrase in report.label_notes]
     notes += [say(phrase, code, inline) for phrase in change_notes(report, replaced_here=replaced_here)]
     notes += drift(report, code)
     return ["\n".join(f"- {note}" for note in notes)] if notes else []
