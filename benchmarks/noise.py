@@ -1,131 +1,129 @@
 """How often each mode of `fail_on` cries wolf, and how often it finds a real drop: `python -m benchmarks.noise`.
 
-Draws pairs of runs from a model of a retriever, judges each pair by every contract, and writes the shares that fail
-into docs/choosing-limits.md. The model: one relevant document a query, at rank 1 to 5 or missing, as often as ``RANKS``
-says. In a run of an index that is as good but not the same, a share of the queries (``CHURN``) has its rank sampled
-again. A real drop is queries that, on top of that, lose their document altogether, so many that HitRate@5 falls by
-``DROPS`` on average. The limits of `rag-contract suggest` are made from three good runs. All is seeded.
+Draws good runs and another one from a model of a retriever (`benchmarks/retriever.py`, in which one query in ten gets
+another rank in each run), judges it by every contract, and writes the shares that fail into docs/choosing-limits.md. A
+real drop is queries that lose their document, so many that HitRate@5 falls by ``DROPS`` on average. Limits are guessed,
+and measured from one good run, or are those of `rag-contract suggest`: for `mode: strict` from three good runs, which
+are also the baseline, for `mode: significant` from one. All is seeded.
 """
 
-import random
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
-from math import sqrt
+from math import fsum
 from multiprocessing import Pool
-from pathlib import Path
+from random import Random
 
 from msgspec import Struct
 
+from benchmarks import tables
+from benchmarks.retriever import GATED, NOISES, Columns, Retriever, suggestions
 from ragcontract.core.numbers import SAME
-from ragcontract.statistics.detectable import Detectable, detectable, round_up
 from ragcontract.statistics.significance import ALPHA, assess
 from tests.statistics.paired_runs import change_of
 
-PAGE = Path(__file__).parent.parent / "docs" / "choosing-limits.md"
-BEGIN, END = "<!-- begin: noise -->\n", "<!-- end -->"
-RANKS = (0.60, 0.12, 0.06, 0.04, 0.03)  # of rank 1 to 5; the rest is missing
-K = len(RANKS)
-CHURN = 0.1
-QUERIES = (30, 100, 300, 1000, 5000)
+QUERIES = (30, 100, 300, 1000)
 DROPS = (0.0, 0.05, 0.10)
-LIMITS = (0.02, 0.05, None)
-GATED = ("mrr", "hitrate")  # of one relevant document
-PAIRS = 1000
+TRIALS = 1000
+MOST_VALUES = 300_000  # of the queries of all trials of a case
 
 
 class Contract(Struct, frozen=True, kw_only=True):
-    """A mode and a limit, which both gated metrics have; without a limit, those that are suggested for the mode."""
+    """A mode, a limit that both gated metrics have (without one, those suggested), and the runs of the baseline."""
 
     mode: str
-    limit: float | None
+    limit: float | None = None
+    runs: int = 1
 
     @property
     def label(self) -> str:
         """As in a table's head."""
-        return f"`{self.mode}`, " + ("suggested" if self.limit is None else f"limit {self.limit:.2f}")
-
-    def limit_on(self, suggested: Detectable) -> float:
-        """Return the limit on one metric."""
-        if self.limit is not None:
-            return self.limit
-        return suggested.change_limit if self.mode == "significant" else round_up(suggested.noise)
+        limit = "suggested" if self.limit is None else f"limit {self.limit:.2f}"
+        return f"`{self.mode}`, {limit}" + (f", {self.runs} good runs" if self.runs > 1 else "")
 
 
-CONTRACTS = [Contract(mode=mode, limit=limit) for mode, limit in product(("strict", "significant"), LIMITS)]
-Columns = list[list[float]]  # of one run: a column for each gated metric
+CONTRACTS = (
+    Contract(mode="strict", limit=0.02),
+    Contract(mode="strict", limit=0.05),
+    Contract(mode="strict", runs=3),
+    Contract(mode="significant", limit=0.02),
+    Contract(mode="significant", limit=0.02, runs=3),
+    Contract(mode="significant"),
+    Contract(mode="noninferiority", limit=0.05),
+    Contract(mode="noninferiority", limit=0.10),
+)
 
 
-def runs(queries: int, drop: float, dice: random.Random) -> Iterator[Columns]:
-    """Draw three good runs and one that lost ``drop`` of HitRate on average, by the values of the gated metrics."""
-    ranks = [*range(1, K + 1), 0]
-    shares = [*RANKS, 1 - sum(RANKS)]
-    usual = dice.choices(ranks, shares, k=queries)
-    yield _values(usual)
-    for lost in (0.0, 0.0, drop / sum(RANKS)):
-        anew = dice.choices(ranks, shares, k=queries)
-        run = [new if dice.random() < CHURN else old for old, new in zip(usual, anew, strict=True)]
-        yield _values([0 if dice.random() < lost else rank for rank in run])
+class Compared(Struct, frozen=True, kw_only=True):
+    """A run against the mean of good runs: what is suggested for each gated metric, the drop, and how sure it is."""
 
+    limits: list[float | None]
+    drops: list[float]
+    proven: list[bool]
+    at_most: list[float]
 
-def _values(ranks: Sequence[int]) -> Columns:
-    return [[1 / rank if rank else 0.0 for rank in ranks], [float(rank > 0) for rank in ranks]]
-
-
-def verdicts(good: Sequence[Columns], now: Columns) -> dict[str, bool]:
-    """Return whether each contract fails, on any gated metric: ``now`` against the first of the ``good`` runs."""
-    before, weights = good[0], [1.0] * len(now[0])
-    changes = [change_of(old, new) for old, new in zip(before, now, strict=True)]
-    drops = [(sum(old) - sum(new)) / len(old) for old, new in zip(before, now, strict=True)]
-    suggested = [detectable(columns, weights) for columns in zip(*good, strict=True)]
-    counts = [one.p_value is not None and one.p_value <= ALPHA for one in assess(changes, ALPHA)]
-    return {
-        contract.label: any(
-            drop > contract.limit_on(limits) + SAME and (sure_enough or contract.mode == "strict")
-            for drop, limits, sure_enough in zip(drops, suggested, counts, strict=True)
+    @classmethod
+    def of(cls, good: Sequence[Columns], now: Columns) -> "Compared":
+        """Compare a run with the mean of the ``good`` runs."""
+        queries = len(now[0])
+        before = [[fsum(values) / len(good) for values in zip(*runs, strict=True)] for runs in zip(*good, strict=True)]
+        pairs = list(zip(before, now, strict=True))
+        results = assess([change_of(old, new) for old, new in pairs])
+        return cls(
+            limits=[one.limit for one in suggestions(good, [1.0] * queries)],
+            drops=[(fsum(old) - fsum(new)) / queries for old, new in pairs],
+            proven=[one.p_value is not None and one.p_value <= ALPHA for one in results],
+            at_most=[one.bounds[1] for one in results],
         )
-        for contract in CONTRACTS
-    }
+
+    def fails(self, contract: Contract) -> bool:
+        """Return whether any gated metric breaks its limit in the contract's mode."""
+        broken = []
+        for suggested, drop, proven, at_most in zip(self.limits, self.drops, self.proven, self.at_most, strict=True):
+            limit = suggested if contract.limit is None else contract.limit
+            if limit is not None:
+                over, excluded = drop > limit + SAME, at_most <= limit + SAME
+                fails = {"strict": over, "significant": over and proven, "noninferiority": over or not excluded}
+                broken.append(fails[contract.mode])
+        return any(broken)
 
 
-def share_of_failures(case: tuple[float, int]) -> dict[str, float]:
+def fails(good: Sequence[Columns], now: Columns) -> list[bool]:
+    """Return whether each contract fails; its baseline is the mean of the first of the ``good`` runs."""
+    compared = {runs: Compared.of(good[:runs], now) for runs in {contract.runs for contract in CONTRACTS}}
+    return [compared[contract.runs].fails(contract) for contract in CONTRACTS]
+
+
+def shares(case: tuple[float, int]) -> list[str]:
     """Return how often each contract fails for so many queries and such a real drop."""
     drop, queries = case
-    dice = random.Random(f"{queries} {drop}")
-    total = dict.fromkeys((contract.label for contract in CONTRACTS), 0)
-    for _ in range(PAIRS):
-        *good, now = runs(queries, drop, dice)
-        for label, fails in verdicts(good, now).items():
-            total[label] += fails
-    return {label: failures / PAIRS for label, failures in total.items()}
+    dice = Random(f"{queries} {drop}")
+    trials = min(TRIALS, MOST_VALUES // queries)
+    total = [0] * len(CONTRACTS)
+    for _ in range(trials):
+        retriever = Retriever(queries, NOISES[0], dice)
+        good = [retriever.run() for _ in range(3)]
+        now = retriever.run(retriever.losing(drop, GATED.index("HitRate@5")))
+        total = [before + failed for before, failed in zip(total, fails(good, now), strict=True)]
+    return [f"{failed / trials:.0%}" for failed in total]
 
 
-def table() -> Iterator[str]:
-    """Yield the lines of the table, one for each number of queries and real drop."""
+def table() -> str:
+    """Return the table, with a row for each number of queries and real drop."""
     cases = list(product(DROPS, QUERIES))
     with Pool(2) as pool:
-        shares = dict(zip(cases, pool.map(share_of_failures, cases, chunksize=1), strict=True))
-    labels = [contract.label for contract in CONTRACTS]
-    yield "| real drop | queries | " + " | ".join(labels) + " |"
-    yield "| --- | ---: |" + " ---: |" * len(labels)
-    for drop, queries in cases:
-        cells = [f"{shares[drop, queries][label]:.0%}" for label in labels]
-        yield f"| {f'{drop:.2f}' if drop else 'none'} | {queries:,} | " + " | ".join(cells) + " |"
-    worst = 1.96 * sqrt(0.25 / PAIRS)
-    yield ""
-    yield f"Each number is the share of {PAIRS:,} simulated checks that fail, give or take {worst:.0%} at most."
-
-
-def main() -> None:
-    """Write the table into the page."""
-    text = "\n".join(table()) + "\n"
-    page = PAGE.read_text(encoding="utf-8")
-    before, begin, rest = page.partition(BEGIN)
-    if not begin:
-        sys.exit(f"{PAGE.name} has no {BEGIN.strip()}")
-    PAGE.write_text(before + BEGIN + text + END + rest.partition(END)[2], encoding="utf-8")
-    print(text)
+        cells = pool.map(shares, cases, chunksize=1)
+    head = ("real drop", "queries", *(contract.label for contract in CONTRACTS))
+    body = [
+        [f"{drop:.2f}" if drop else "none", f"{queries:,}", *of_case]
+        for (drop, queries), of_case in zip(cases, cells, strict=True)
+    ]
+    fewest = min(TRIALS, MOST_VALUES // max(QUERIES))
+    few = f"{fewest:,} of {max(QUERIES):,} queries"
+    return (
+        f"{tables.rows(head, body, 1)}\nEach number is the share of {TRIALS:,} simulated checks ({few}) that fail, "
+        f"{tables.precision(TRIALS)} at most ({tables.precision(fewest).removeprefix('give or take ')}).\n"
+    )
 
 
 if __name__ == "__main__":
-    main()
+    tables.write("noise", table())

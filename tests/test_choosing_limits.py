@@ -1,5 +1,6 @@
-"""The page about limits says what the code does; its table is made by ``python -m benchmarks.noise``."""
+"""The page about limits says what the code does; its tables are made by commands in benchmarks/."""
 
+import gzip
 import random
 import re
 from pathlib import Path
@@ -7,16 +8,27 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks import noise
+from benchmarks import noise, other_topics, promises, rebuilt_index, retriever, tables
 from ragcontract.statistics.significance import ALPHA
 from scripts import docs
 from tests.process import rag_contract, spawn
 
-PAGE = noise.PAGE.read_text(encoding="utf-8")
+PAGE = tables.PAGE.read_text(encoding="utf-8")
+
+
+def body_of(name: str) -> list[list[str]]:
+    """Return the cells of a table of the page, without its head."""
+    lines = [line for line in tables.table(PAGE, name).splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def percent(cell: str) -> float:
+    """Return the number of a cell in percent."""
+    return float(cell.removesuffix("%"))
 
 
 def test_what_the_page_shows_of_the_example_is_what_is_printed(tmp_path: Path) -> None:
-    examples, run = docs.ROOT / "examples", tmp_path / "run.jsonl"
+    examples, run = docs.ROOT / "examples", tmp_path / "good-1.jsonl"
     golden = ("--golden", str(examples / "golden.jsonl"))
     assert spawn("record", f"{examples / 'search.py'}:full", *golden, "--out", str(run), cwd=tmp_path).code == 0
     printed = rag_contract("suggest", *golden, "--run", str(run)).out.splitlines()
@@ -26,25 +38,73 @@ def test_what_the_page_shows_of_the_example_is_what_is_printed(tmp_path: Path) -
     assert set(shown) <= {line.strip() for line in printed}
 
 
-def test_the_table_has_every_case_and_contract() -> None:
-    table = PAGE.partition(noise.BEGIN)[2].partition(noise.END)[0]
-    assert table.count("\n| ") == len(noise.QUERIES) * len(noise.DROPS) + 1
-    assert all(contract.label in table for contract in noise.CONTRACTS)
+@pytest.mark.parametrize("name", ["noise", "promises", "rebuilt-index", "other-topics"])
+def test_the_page_names_the_command_that_makes_each_table(name: str) -> None:
+    assert body_of(name)
+    assert f"`python -m benchmarks.{name.replace('-', '_')}" in PAGE
+
+
+def test_the_table_of_modes_has_every_case_and_contract() -> None:
+    assert len(body_of("noise")) == len(noise.QUERIES) * len(noise.DROPS)
+    assert all(contract.label in tables.table(PAGE, "noise") for contract in noise.CONTRACTS)
+
+
+def test_every_promise_on_the_page_is_kept() -> None:
+    rows = body_of("promises")
+    assert [(row[0], row[1], row[2]) for row in rows] == [(a, str(b), str(c)) for a, b, c in promises.CASES]
+    assert max(percent(row[3]) for row in rows) <= 6
+    assert min(percent(row[4]) for row in rows) >= 78
+    assert min(percent(row[5]) for row in rows) >= 93
+    assert max(percent(row[2]) for row in body_of("rebuilt-index")) <= 6
+    assert min(percent(row[1]) for row in body_of("other-topics")) >= 93
 
 
 def test_the_modes_on_the_page_are_those_of_the_benchmark() -> None:
-    example = next(iter(re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)))
+    example = next(one for one in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL) if "alpha" in one)
     fail_on = yaml.safe_load(example)["fail_on"]
     assert fail_on["mode"] in {contract.mode for contract in noise.CONTRACTS}
     assert fail_on["alpha"] == ALPHA
 
 
-@pytest.mark.parametrize("drop", noise.DROPS)
-def test_the_model_drops_by_what_it_should(drop: float) -> None:
-    dice = random.Random(1)
-    *good, now = noise.runs(20_000, drop, dice)
-    hit_rates = [sum(columns[noise.GATED.index("hitrate")]) / 20_000 for columns in (good[0], now)]
-    assert hit_rates[0] - hit_rates[1] == pytest.approx(drop, abs=0.008)
-    assert not any(noise.verdicts(good, good[0]).values())
-    if drop > max(limit or 0 for limit in noise.LIMITS):
-        assert all(noise.verdicts(good, now).values())
+@pytest.mark.parametrize("kind", retriever.NOISES)
+def test_the_model_drops_by_what_it_should(kind: str) -> None:
+    made = retriever.Retriever(20_000, kind, random.Random(1))
+    good, equally_good, worse = made.run(), made.run(), made.run(made.losing(0.1))
+    assert next(retriever.drops([good], equally_good, made.weights)) == pytest.approx(0, abs=0.008)
+    assert next(retriever.drops([good], worse, made.weights)) == pytest.approx(0.1, abs=0.008)
+
+
+def test_an_identical_run_fails_in_no_mode_and_a_large_drop_in_all() -> None:
+    made = retriever.Retriever(1_000, retriever.NOISES[0], random.Random(1))
+    good = [made.run()] * 3
+    assert not any(noise.fails(good, good[0]))
+    assert all(noise.fails(good, made.run(made.losing(0.3))))
+
+
+def test_promises_are_counted_from_a_few_trials() -> None:
+    assert len(promises.table(trials=2).splitlines()) == len(promises.CASES) + 4
+
+
+def test_a_small_collection_is_indexed_rebuilt_and_measured(tmp_path: Path) -> None:
+    subjects = ["wing lift", "heat flow", "shock wave", "drag force"]
+    texts = [f"{subject} of number {'abc'[turn]}x" for turn in range(3) for subject in subjects] * 5
+    documents = [f"<doc>\n<docno>{n}</docno>\n<text>{text}</text>\n</doc>\n" for n, text in enumerate(texts, start=1)]
+    (tmp_path / "cran.all.1400.xml").write_text("".join(documents))
+    topics = [
+        f"<top>\n<num> {7 * n}</num>\n<title>\nwhat {subject} ?\n</title>\n" for n, subject in enumerate(subjects)
+    ]
+    (tmp_path / "cran.qry.xml").write_text("".join(topics))
+    (tmp_path / "cranqrel.trec.txt").write_text("1 0 1 1\n2 0 2 1\n2 0 6 1\n3 0 3 1\n4 0 4 1\n")
+    printed = rebuilt_index.table(tmp_path, rebuilt=6, baselines=2)
+    assert printed.count("\n| 4 | ") == 9
+    assert "Measured on 6 rebuilt indexes" in printed
+
+
+def test_topics_are_divided_and_the_minimum_of_one_half_is_compared_with_the_other(tmp_path: Path) -> None:
+    topics = range(12)
+    (tmp_path / "qrels").write_text("".join(f"{topic} 0 d{topic} 1\n{topic} 0 x 0\n" for topic in topics))
+    with gzip.open(tmp_path / "one.gz", "wt") as run:
+        run.writelines(f"{topic} Q0 d{topic} 1 2.5 tag\n{topic} Q0 x 2 1.5 tag\n" for topic in topics)
+    printed = other_topics.table(tmp_path, tmp_path / "qrels", halves=3)
+    assert "| MRR@10 | 100% | 100% |" in printed
+    assert "1 runs of 12 topics" in printed

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -169,8 +170,9 @@ def test_what_nobody_registered_is_in_no_schema() -> None:
 
 
 def test_suggestions_go_by_the_metrics_direction(folder: Path) -> None:
-    paths = InputPaths(golden=[str(folder / "golden.jsonl")], run=[str(folder / "good.jsonl")])
-    text = render(suggestions(list(good_runs(paths, None, registry=REGISTRY))), runs=1)
+    again = shutil.copy(folder / "good.jsonl", folder / "again.jsonl")
+    paths = InputPaths(golden=[str(folder / "golden.jsonl")], run=[str(folder / "good.jsonl"), str(again)])
+    text = render(suggestions(list(good_runs(paths, None, registry=REGISTRY))), files=paths.run)
     assert "  toxicity_rise_gt: " in text
     assert "\nmaximums:\n  toxicity: " in text
     assert "  named_at_k: " in text

@@ -141,8 +141,11 @@ class Sources(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def sources_of(paths: InputPaths, engine: str = "local") -> Iterator[Sources]:
-    """Open the run and the baseline, locally (with a progress bar for large files) or on Spark."""
+def sources_of(paths: InputPaths, engine: str = "local", *, good_runs: bool = False) -> Iterator[Sources]:
+    """Open the run and the baseline, locally (with a progress bar for large files) or on Spark.
+
+    With ``good_runs``, run files that each have all queries are several runs.
+    """
     if engine == "spark":
         from ragcontract.cluster.session import on_spark  # needs the extra spark
 
@@ -151,10 +154,16 @@ def sources_of(paths: InputPaths, engine: str = "local") -> Iterator[Sources]:
         return
     with progress_over(paths.large) as progress:
         yield Sources(
-            run=Local(open_run(paths.run, progress)),
+            run=_good_runs(paths.run, progress) if good_runs else Local(open_run(paths.run, progress)),
             baseline=Local(open_baseline(paths.baseline, progress)) if paths.baseline else None,
             progress=progress,
         )
+
+
+def _good_runs(run: Sequence[str], progress: Progress) -> Source:
+    from ragcontract.evaluation.good_runs import GoodRuns  # only for baselines
+
+    return GoodRuns(open_run(run, progress))
 
 
 def refuse_run(run: Sequence[str], *, without_run: bool) -> None:

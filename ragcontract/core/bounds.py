@@ -102,6 +102,7 @@ LINT_SUGGESTED = 5  # findings; those for which `lint` suggests a spelling; the 
 ACCEPTED = 20  # records; accepted regressions in a baseline; the oldest are left out
 BROKEN_LISTED = 20  # queries; those that a new baseline breaks, and the waivers for them; the others are counted
 CHANGED_ITEMS = 100  # items; contract changes of each kind in a baseline that replaced one; the others are counted
+GOOD_RUNS = 100  # runs; the good runs of a baseline; exit code 2
 COMPARED_RUNS = 20  # runs; the runs that `compare` reads; exit code 2
 DISAGREEMENTS = 50  # queries; the queries that `compare` lists; the others are counted
 RUN_LABEL = 60  # characters; the name of a run in `compare`; cut, with an ellipsis

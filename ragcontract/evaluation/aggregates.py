@@ -32,12 +32,15 @@ class FamilyGroups(Struct, frozen=True, kw_only=True):
         return self.groups if tag is None else self.tags.get(tag, [])
 
     def changes(self, tag: str | None, keys: Collection[str]) -> dict[str, Change]:
-        """Return the changes of some metrics over the queries with a tag, or over all queries for None."""
-        metrics = {column: metric for column, metric in enumerate(self.metrics) if metric.key in keys}
-        if not metrics:
+        """Return the changes of some metrics over the queries with a tag, or over all queries for None.
+
+        Diagnostic metrics are not compared.
+        """
+        wanted = {column: one for column, one in enumerate(self.metrics) if one.key in keys and not one.diagnostic}
+        if not wanted:
             return {}
         queries = self.changed if tag is None else self.changed_tags.get(tag, [])
-        return dict(changed_queries.changes(metrics, queries, self.of(tag), identical=not self.changed))
+        return dict(changed_queries.changes(wanted, queries, self.of(tag), identical=not self.changed))
 
 
 class Aggregates(Struct, frozen=True, kw_only=True):

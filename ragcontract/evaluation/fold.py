@@ -227,6 +227,7 @@ class _Builder:
             violations=self._violations,
             files=tuple(self.files),
             versions=stored.versions if stored else versions_of(self._versions),
+            runs=stored.runs if stored else 1,
             missing=missing,
             lacking=self._gaps.lacking(),
             undeclared=self._gaps.undeclared(),

@@ -28,12 +28,13 @@ class Side(Struct, frozen=True, kw_only=True):
     without a latency. ``modes`` and ``labels`` count the rows by expected and actual mode and label; a stored baseline
     has none. ``depth`` is None if there are no rows. ``distances`` says whether the scores look like
     distances. ``unseen_ids`` are the relevant ids that never occur, which are only searched for on this machine.
-    ``rows`` counts the rows of each query if any has several and they have no order. ``changed`` are queries for which
-    a stored baseline has a different question, ``expected`` has what its queries expected where that differs from the
-    golden file, ``stored`` is the head of that baseline, and ``incomparable`` are its metrics that were computed in
-    another way. ``doc_ids`` has the document ids of each row if the plan requests them. A baseline has
-    the ``first_ids`` of its rows and the judged ``pools`` of its queries, see :mod:`ragcontract.core.first_ids`.
-    ``retrieved`` has the top k of the queries that the run breaks; ``said`` has what was said for them, in part.
+    ``rows`` counts the rows of each query if any has several and they have no order; ``runs`` are the good runs whose
+    means the values are. ``changed`` are queries for which a stored baseline has a different question, ``expected`` has
+    what its queries expected where that differs from the golden file, ``stored`` is the head of that baseline, and
+    ``incomparable`` are its metrics that were computed in another way. ``doc_ids`` has the document ids of each row if
+    the plan requests them. A baseline has the ``first_ids`` of its rows and the judged ``pools`` of its queries, see
+    :mod:`ragcontract.core.first_ids`. ``retrieved`` has the top k of the queries that the run breaks; ``said`` has what
+    was said for them, in part.
     """
 
     scores: dict[str, QueryScore]
@@ -47,6 +48,7 @@ class Side(Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...] = ()
     more_unknown: int = 0
     rows: dict[str, int] = {}
+    runs: int = 1
     latency: Latency | None = None
     unmeasured: int = 0
     modes: Confusion = {}

@@ -178,6 +178,7 @@ def _baseline_input(baseline: Side, evaluation: Evaluation, now: datetime) -> Ba
     return BaselineInput(
         files=_files(baseline.files),
         queries=baseline.queries,
+        runs=baseline.runs,
         versions=baseline.versions,
         created_at=stored.created_at if stored else None,
         k=stored.k if stored else None,

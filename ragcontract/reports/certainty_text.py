@@ -111,12 +111,12 @@ def _amounts(gate: GateReport) -> tuple[str, str]:
 
 def left_open(report: Report) -> Iterator[Phrase]:
     """Yield what a verdict does not settle: changes over their limits that do not fail, and what a pass may hide."""
-    yield from _forgiven(report)
+    yield from forgiven_notes(report)
     if hidden := could_hide(report):
         yield hidden
 
 
-def _forgiven(report: Report) -> Iterator[Phrase]:
+def forgiven_notes(report: Report) -> Iterator[Phrase]:
     """Yield the changes over their limits that do not fail, each with the reason; of many the first, and a count."""
     found = forgiven_gates(report)
     for finding in found[: bounds.NAMES]:

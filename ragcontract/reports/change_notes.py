@@ -15,6 +15,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.judging.gate_report import COMPARING, GateReport
 from ragcontract.reports.limit_text import limited_by, written
 from ragcontract.reports.metric_table import at_largest_k
+from ragcontract.reports.repeats_note import fewer_runs
 from ragcontract.reports.report import Report
 from ragcontract.reports.report_inputs import BaselineInput
 from ragcontract.runs.past import Replaced
@@ -84,13 +85,17 @@ def replaced_notes(report: Report, *, replaced_here: bool | None = None) -> Iter
         return
     when = "in this pull request" if replaced_here else f"on {_day(baseline.created_at or '')}"
     means = "".join(_means(baseline, replaced, report))
-    yield (f"The baseline was replaced {when}{means}{_reason(baseline, replaced)}",)
+    runs = fewer_runs(replaced.runs, baseline.runs)
+    fewer = f"; {runs}" if runs else ""
+    yield (f"The baseline was replaced {when}{means}{fewer}{_reason(baseline, replaced)}",)
     if replaced.contract_changes:
         yield ("Contract changed with that baseline: ", *_changes(replaced.contract_changes, report))
 
 
 def about_baseline(baseline: BaselineInput) -> Iterator[str]:
     """Yield what is not under the verdict, for the list of inputs."""
+    if baseline.runs > 1:
+        yield f"the mean of {baseline.runs} good runs"
     if baseline.replaces:
         yield f"replaced the one of {_day(baseline.replaces.created_at)}"
     if baseline.contract_changes is None:

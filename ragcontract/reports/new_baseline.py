@@ -63,6 +63,7 @@ def _head(
         fingerprints={metric.key: metric.fingerprint for metric in contract.metrics if metric.fingerprint},
         contract=past_contract(contract.config_file),
         replaces=replaces,
+        runs=evaluation.run.runs,
         queries=[],
     )
 
@@ -86,6 +87,7 @@ def replaced_by(evaluation: Evaluation, accepted: Sequence[Accepted] = ()) -> Re
         sha256=baseline.files[0].sha256,
         created_at=baseline.stored.created_at,
         shared=len(baseline.scores),
+        runs=baseline.runs,
         metrics={key: compared[key].baseline for key in _stored(evaluation)},
         metrics_shared={key: compared[key].current_shared for key in _stored(evaluation)},
         accepted=list(accepted[-1:]) != baseline.stored.accepted[-1:] and bool(accepted),

@@ -1,4 +1,4 @@
-"""The note on repeated exports in reports for people."""
+"""The note in reports for people on means over several exports, or several good runs."""
 
 from ragcontract.core.numbers import fixed
 from ragcontract.reports.metric_table import at_largest_k
@@ -7,8 +7,25 @@ from ragcontract.reports.report import Report
 DIGITS = 4
 
 
+def fewer_runs(before: int, now: int) -> str | None:
+    """Say that a baseline is of fewer good runs than the one before; None if it is not.
+
+    Limits from the variation between runs are made for as many runs as there were.
+    """
+    if now >= before:
+        return None
+    is_now = f"is the mean of {now}" if now > 1 else "is a single run"
+    return f"the older one was the mean of {before} good runs, and this one {is_now}"
+
+
 def repeats_note(report: Report) -> str | None:
-    """Say of how many exports the numbers are means, and how far one export's means differ."""
+    """Say of how many exports or good runs the numbers are means, and how far one export's means differ."""
+    baseline = report.inputs.baseline
+    runs = f"The baseline is the mean of {baseline.runs} good runs." if baseline and baseline.runs > 1 else None
+    return " ".join(filter(None, [runs, _of_exports(report)])) or None
+
+
+def _of_exports(report: Report) -> str | None:
     repeats = report.repeats
     if repeats is None:
         return None

@@ -56,6 +56,7 @@ class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     files: list[SourceFile]
     queries: Count
+    runs: Annotated[int, Meta(ge=1, description="How many good runs it is the mean of; left out for one.")] = 1
     versions: dict[str, list[str]]
     created_at: str | None
     k: list[int] | None

@@ -1,6 +1,6 @@
 """The output of ``baseline --update``: what the new baseline accepts, the verdict, and what was written."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -12,6 +12,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.new_baseline import waived_changes
 from ragcontract.reports.rank_changes import rank_changes
+from ragcontract.reports.repeats_note import fewer_runs
 from ragcontract.reports.report import Report
 from ragcontract.reports.terminal import changes, check_text, lists, sizes
 from ragcontract.runs.stored import BaselineFile
@@ -29,6 +30,7 @@ def update_text(
     parts += [
         check_text(_without_past(report)).rstrip("\n"),
         _outcome(report, len(new.queries), visible(out), reason, written=written),
+        *_fewer_runs(stored, new, written=written),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -55,6 +57,12 @@ def _golden_changes(stored: BaselineFile, new: BaselineFile, apart: set[str]) ->
     if apart or stored.golden_sha256 == new.golden_sha256 or stored.created_by != new.created_by:
         return []
     return ["The golden set has other rules, weights, tags or grades than the baseline's."]
+
+
+def _fewer_runs(stored: BaselineFile, new: BaselineFile, *, written: bool) -> Iterable[str]:
+    """Yield that the new baseline is of fewer good runs, so that nobody loses them by accident."""
+    if written and (why := fewer_runs(stored.runs, new.runs)):
+        yield f"Fewer good runs: {why}"
 
 
 def _outcome(report: Report, queries: int, out: str, reason: str | None, *, written: bool) -> str:

@@ -77,8 +77,8 @@ class Replaced(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``metrics`` are its means and ``metrics_shared`` those of this baseline, both over the ``shared`` queries, scored
     with the golden files and the configuration at that time. ``accepted`` says that this needed a reason, the last one
-    of the baseline. ``contract_changes`` has at most 100 items of each kind, and is omitted if the older baseline did
-    not remember its contract.
+    of the baseline. ``runs`` are the good runs that it was the mean of. ``contract_changes`` has at most 100 items of
+    each kind, and is omitted if the older baseline did not remember its contract.
     """
 
     sha256: Annotated[str, Meta(description="Digest of its file.")]
@@ -87,6 +87,7 @@ class Replaced(Struct, frozen=True, kw_only=True, omit_defaults=True):
     metrics: Means
     metrics_shared: Means
     accepted: bool = False
+    runs: int = 1
     contract_changes: list[ContractChange] | None = None
 
 

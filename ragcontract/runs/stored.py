@@ -50,7 +50,7 @@ class ComparedQuery(Struct, frozen=True, kw_only=True, gc=False):
     id: Id
     query: str
     doc_ids: Annotated[list[Id], Meta(description="Everything the run row returned, best first.")]
-    repeats: Annotated[list[list[Id]], Meta(description="The same of further rows, where there were several.")] = []
+    repeats: Annotated[list[list[Id]], Meta(description="The same of further rows or runs, if any.")] = []
     pool: Annotated[
         list[Id] | None,
         Meta(description="The documents that were judged for the labels, where these are not its first k results."),
@@ -102,6 +102,7 @@ class StoredHead(Struct, frozen=True, kw_only=True, omit_defaults=True):
         PastContract | None, Meta(description="The configuration at that time; older baselines do not have it.")
     ] = None
     replaces: Annotated[Replaced | None, Meta(description="The baseline that was replaced by this one.")] = None
+    runs: Annotated[int, Meta(ge=1, description="How many good runs it is the mean of; left out for one.")] = 1
 
 
 class BaselineFile(StoredHead, frozen=True, kw_only=True, omit_defaults=True):

@@ -127,6 +127,14 @@ def compared_runs(lab: Lab, size: int) -> bool:
     return accepted(compared(lab, *[[run()]] * size), f"found {size}")
 
 
+def good_runs(lab: Lab, size: int) -> bool:
+    write_jsonl(lab.folder / "golden.jsonl", [golden()])
+    for number in range(size):
+        write_jsonl(lab.folder / f"good-{number}.jsonl", [run()])
+    ended = rag_contract("baseline", "--run", "good-*.jsonl", "--force")
+    return accepted(ended, "good runs")
+
+
 def disagreements(lab: Lab, size: int) -> bool:
     ids = [f"q{number}" for number in range(size)]
     write_jsonl(lab.folder / "golden.jsonl", map(golden, ids))
@@ -261,6 +269,7 @@ CASES: Cases = {
     "SUMMARY_LINE": Case(summary_line),
     "TERMINAL_RESULT": Case(terminal_result),
     "COMPARED_RUNS": Case(compared_runs),
+    "GOOD_RUNS": Case(good_runs),
     "DISAGREEMENTS": Case(disagreements),
     "RUN_LABEL": Case(run_label),
     "CELL": Case(lambda _, size: next(iter(aligned([["c" * size]]))) == "c" * size),

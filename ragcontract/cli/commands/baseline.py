@@ -14,10 +14,10 @@ from ragcontract.cli.options import (
     GOLDEN,
     NO_ANSWERS,
     REPEATS,
-    RUN,
     SCORES,
     K,
     clock,
+    files_option,
     find_paths,
     out_option,
     refuse_outputs,
@@ -28,6 +28,7 @@ from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import visible
+from ragcontract.evaluation.good_runs import GoodRuns
 from ragcontract.evaluation.source import Local
 from ragcontract.files.writing import goes_to_stdout, write_files
 from ragcontract.reports.already_broken import already_broken_text
@@ -40,6 +41,7 @@ from ragcontract.reports.new_baseline import (
     replaced_by,
     waived_changes,
 )
+from ragcontract.reports.repeats_note import fewer_runs
 from ragcontract.reports.update import update_text
 from ragcontract.runs.past import Replaced
 from ragcontract.runs.readers import is_run, open_run, open_stored
@@ -54,7 +56,11 @@ def _reason(_context: click.Context, _option: click.Parameter, value: str | None
 
 @click.command("baseline")
 @GOLDEN
-@RUN
+@files_option(
+    "--run",
+    "What the retriever returned. Files that each have all queries are several good runs, and the baseline has their "
+    f"means; files without a common query form one run. [{defaults.RUN}]",
+)
 @SCORES
 @CONFIG
 @K
@@ -84,7 +90,7 @@ def command(
     force: bool,
     no_answers: bool,
 ) -> int:
-    """Store a known-good run as the baseline.
+    """Store a known-good run, or several, as the baseline.
 
     The run must cover the whole golden set. The file is written completely or not at all, and an existing one only
     with --update or --force. With --update, a run that breaks the contract is refused (exit code 1), and a baseline
@@ -105,19 +111,25 @@ def command(
         raise OutputError(
             [f"{out}: exists; judge the run against it with --update, or replace it without a verdict with --force"]
         )
-    with sources_of(paths) as sources:
+    with sources_of(paths, good_runs=not repeats) as sources:
         request = sources.request(paths, k=k, repeats=repeats)
         request = replace(request, gates=False, store=True, no_answers=no_answers)
         outcome = pipeline.check(request, now=clock())
+    _refuse_scores(outcome, paths)
     warn(outcome.report.warnings)
     replaces = _replaced(paths, out, k=k, repeats=repeats) if exists else None
     write_files({out: render(outcome.evaluation, clock(), replaces)})
-    say(_stored_text(outcome, paths, out), err=goes_to_stdout(out))
+    say(_stored_text(outcome, paths, out, replaces), err=goes_to_stdout(out))
     return ExitCode.PASS
 
 
-def _stored_text(outcome: pipeline.Outcome, paths: InputPaths, out: str) -> str:
-    """Return what was stored where, and what is already broken in it."""
+def _refuse_scores(outcome: pipeline.Outcome, paths: InputPaths) -> None:
+    if paths.scores and outcome.evaluation.run.runs > 1:
+        raise click.UsageError("--scores is about one run; give one --run, or export the scores in the rows of each")
+
+
+def _stored_text(outcome: pipeline.Outcome, paths: InputPaths, out: str, replaces: Replaced | None) -> str:
+    """Return what was stored where, whether it has fewer runs than before, and what is already broken in it."""
     contract = outcome.evaluation.contract
     queries = count(len(contract.queries), "query")
     known = already_broken_text(
@@ -126,12 +138,15 @@ def _stored_text(outcome: pipeline.Outcome, paths: InputPaths, out: str) -> str:
         config=paths.config or defaults.CONFIG,
         today=clock().date(),
     )
-    return f"baseline of {queries} in {visible(out)}\n{known}"
+    runs = outcome.evaluation.run.runs
+    of = f"{queries}, the mean of {runs} good runs," if runs > 1 else queries
+    fewer = fewer_runs(replaces.runs, runs) if replaces else None
+    return f"baseline of {of} in {visible(out)}\n" + (f"Fewer good runs: {fewer}\n" if fewer else "") + known
 
 
 def _replaced(paths: InputPaths, old: str, *, k: int | None, repeats: bool) -> Replaced | None:
     """Return what is remembered of the baseline in ``old``, or None if that is none, or one that cannot be compared."""
-    with suppress(InputError), sources_of(paths) as sources:
+    with suppress(InputError), sources_of(paths, good_runs=not repeats) as sources:
         request = replace(sources.request(paths, k=k, repeats=repeats), judge=False)
         outcome = pipeline.check(replace(request, baseline=Local(open_stored(old))), now=clock())
         return replaced_by(outcome.evaluation)
@@ -147,10 +162,11 @@ def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason
         raise InputError([f"{out}: there is no baseline to update; leave --update out to make one"])
     now = clock()
     with progress_over([*paths.large, out]) as progress:
+        run_files = Local(open_run(paths.run, progress))
         request = pipeline.Request(
             golden=paths.golden,
             config=paths.config,
-            run=Local(open_run(paths.run, progress)),
+            run=run_files if repeats else GoodRuns(run_files.reader),
             baseline=Local(open_stored(out, progress)),
             scores=paths.scores,
             k=k,
@@ -160,6 +176,7 @@ def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason
             progress=progress,
         )
         outcome = pipeline.check(request, now=now)
+    _refuse_scores(outcome, paths)
     report, evaluation = outcome.report, outcome.evaluation
     stored = read_stored(out, evaluation.baseline.files[0] if evaluation.baseline else None)
     broken = report.verdict == "fail" or bool(waived_changes(report))

@@ -1,6 +1,7 @@
 """``rag-contract suggest``: proposes limits from known-good runs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import click
 
@@ -13,7 +14,8 @@ from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.metric import Direction, Metric
-from ragcontract.core.numbers import count, fixed
+from ragcontract.core.numbers import as_written, count, fixed
+from ragcontract.core.text import visible
 from ragcontract.evaluation.source import Local
 from ragcontract.files.patterns import existing_files
 from ragcontract.judging.evaluated import Evaluation
@@ -21,9 +23,10 @@ from ragcontract.judging.label_fit import label_advice
 from ragcontract.registry import Registry
 from ragcontract.reports.terminal import aligned
 from ragcontract.runs.readers import open_run
-from ragcontract.statistics.detectable import Detectable, detectable, round_up
+from ragcontract.statistics.significance import ALPHA, fewest_changed
+from ragcontract.statistics.suggested_limits import Suggested, round_up, suggested
 
-Suggestions = Mapping[Metric, Detectable]
+Suggestions = Mapping[Metric, Suggested]
 BOUNDS: dict[str, Direction] = {"minimums": "higher", "maximums": "lower"}
 NO_CONFIG = ConfigFile()
 
@@ -46,13 +49,13 @@ def command(
 ) -> int:
     """Propose limits from known-good runs.
 
-    Shows how much each metric varies by chance and which drop this golden set can detect, and prints a configuration to
-    start from. Several runs of one retriever show how much its own results vary.
+    Prints a configuration to start from, and what it promises. Several runs of the same retriever show how much its own
+    results vary: give three or more, if they do.
     """
     paths = find_paths(golden, run, config, scores=scores)
     evaluations = list(good_runs(paths, k, repeats=repeats))
     found = suggestions(evaluations)
-    say(render(found, runs=len(evaluations), config_file=evaluations[0].contract.config_file))
+    say(render(found, files=paths.run, config_file=evaluations[0].contract.config_file))
     if advice := list(label_advice(evaluations)):
         say("\n" + "\n".join(advice) + "\n")
     return ExitCode.PASS
@@ -97,10 +100,10 @@ def good_runs(
     warn(list(warnings))
 
 
-def suggestions(evaluations: Sequence[Evaluation]) -> dict[Metric, Detectable]:
-    """Return what changes of each metric are detectable; raises InputError if no query has relevant documents."""
+def suggestions(evaluations: Sequence[Evaluation]) -> dict[Metric, Suggested]:
+    """Return what the runs suggest for each metric; raises InputError if no query has relevant documents."""
     first = evaluations[0].contract
-    found: dict[Metric, Detectable] = {}
+    columns: dict[Metric, tuple[list[list[float]], list[float]]] = {}
     for number, family in enumerate((first.ranking, *first.families)):
         rows = zip(*[one.run.values(number, first.queries) for one in evaluations], strict=True)
         measured = [
@@ -108,45 +111,81 @@ def suggestions(evaluations: Sequence[Evaluation]) -> dict[Metric, Detectable]:
             for query, row in zip(first.queries.values(), rows, strict=True)
             if all(row)
         ]
+        weights = [weight for weight, _ in measured]
         for column, metric in enumerate(family.metrics if measured else ()):
-            columns = [[row[run][column] for _, row in measured] for run in range(len(evaluations))]
-            found[metric] = detectable(columns, [weight for weight, _ in measured], metric)
-    if not found:
+            runs = [[row[run][column] for _, row in measured] for run in range(len(evaluations))]
+            columns[metric] = runs, weights
+    if not columns:
         raise InputError([f"{first.golden.files[0].path}: no golden query has relevant documents, so there is no mean"])
-    return found
+    limits = len(_limited(columns))
+    return {metric: suggested(*given, metric, limits=limits) for metric, given in columns.items()}
 
 
-def render(found: Suggestions, *, runs: int, config_file: ConfigFile = NO_CONFIG) -> str:
-    """Render the table, its explanation, and a configuration to start from, or to add to the existing one."""
-    cutoffs = sorted({metric.k for metric in found if metric.k is not None}, reverse=True)
-    largest = {metric: one for metric, one in found.items() if metric.k in {None, *cutoffs[:1]}}
-    parts = [_table(found), _explained(largest, runs), _config(largest, cutoffs, config_file)]
+def _limited(metrics: Iterable[Metric]) -> list[Metric]:
+    """Return the metrics that get limits: those at the largest cut-off, and those without one."""
+    metrics = list(metrics)
+    largest = max((metric.k for metric in metrics if metric.k is not None), default=None)
+    return [metric for metric in metrics if metric.suggested and metric.k in {None, largest}]
+
+
+def render(found: Suggestions, *, files: Sequence[str], config_file: ConfigFile = NO_CONFIG) -> str:
+    """Render the table, what the limits promise, and a configuration to start from, or to add to the existing one.
+
+    ``files`` are the run files as they were given.
+    """
+    limited = {metric: found[metric] for metric in _limited(found)}
+    parts = [_table(found), _explained(limited, files), _config(found, limited, config_file)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
 def _table(found: Suggestions) -> Iterator[str]:
-    cells = [["", "mean", "other queries", "noise up to", "found 4 times in 5"]]
+    cells = [["", "mean", "from run to run", "other questions"]]
     for metric, one in found.items():
-        spread = f"{fixed(one.other_queries, 4)} or {'more' if metric.better == 'higher' else 'less'}"
-        cells.append([metric.label, fixed(one.mean, 4), spread, fixed(one.noise, 4), fixed(one.found, 4)])
+        deviation = "unknown" if one.deviation is None else f"± {fixed(one.deviation, 4)}"
+        bound = f"{as_written(one.bound)} or {'more' if metric.better == 'higher' else 'less'}"
+        cells.append([metric.label, fixed(one.mean, 4), deviation, bound])
     yield from aligned(cells)
 
 
-def _explained(found: Suggestions, runs: int) -> Iterator[str]:
-    for metric, one in found.items():
-        change = "drop" if metric.better == "higher" else "rise"
-        noise = f"{metric.label}: with {count(one.queries, 'query')} a {change} under {round_up(one.noise)} is noise"
-        if one.can_be_found:
-            yield f"{noise}; one of {round_up(one.found)} is found 4 times in 5"
+def _explained(limited: Suggestions, files: Sequence[str]) -> Iterator[str]:
+    """Yield what the limits promise, and what to store as the baseline for them."""
+    one = next(iter(limited.values()), None)
+    if one and one.runs == 1:
+        yield "One run cannot show how much the retriever's own results vary. So the limits are for mode: significant,"
+        yield "in which a change must also be shown to be real. If results vary, give three or more good runs."
+        yield from _of_one_run(limited)
+    elif one:
+        yield f"With these {one.runs} runs as the baseline, at most 1 in 20 equally good runs breaks any of the limits:"
+        yield from _of_several(limited)
+    store = " ".join(f"--run {visible(shlex.quote(file))}" for file in files)
+    yield f"Store the baseline: rag-contract baseline {store}"
+
+
+def _of_one_run(limited: Suggestions) -> Iterator[str]:
+    fewest = fewest_changed(ALPHA)
+    for metric, one in limited.items():
+        change, queries = _change(metric), count(one.queries, "query")
+        if one.limit is None:
+            yield f"{metric.label}: {queries} cannot carry a limit on a {change}; add queries"
         else:
-            yield f"{noise}; no {change} is sure to be found, so add queries"
-    if runs == 1:
-        yield "One run cannot show how much the retriever's own results vary; if they do, give several good runs."
+            yield f"{metric.label}: {change} of {one.limit}, or {fewest} of {queries}; fewer cannot be shown to be real"
 
 
-def _config(found: Suggestions, k: Sequence[int], config_file: ConfigFile) -> Iterator[str]:
+def _of_several(limited: Suggestions) -> Iterator[str]:
+    for metric, one in limited.items():
+        change = _change(metric)
+        if one.limit is None or one.found is None:
+            of = f"{count(one.runs, 'run')} of {count(one.queries, 'query')}"
+            yield f"{metric.label}: {of} cannot tell a {change} from chance; give more good runs, or add queries"
+        elif one.deviation:
+            yield f"{metric.label}: {change} of {one.limit}; a real one of {round_up(one.found)} breaks it 4 times in 5"
+        else:
+            yield f"{metric.label}: {change} of {one.limit}, the loss of one query, because these runs do not differ"
+
+
+def _config(found: Suggestions, limited: Suggestions, config_file: ConfigFile) -> Iterator[str]:
     """Yield the configuration; pasted at the end of the existing one, it repeats no key without saying so."""
-    limited = {metric: one for metric, one in found.items() if metric.suggested}
+    k = sorted({metric.k for metric in found if metric.k is not None}, reverse=True)
     has_k = not k or (config_file.locations.of("k") and config_file.config.cutoffs == tuple(k))
     keys = {"k": not has_k, "fail_on": True} | {name: any(_of(limited, better)) for name, better in BOUNDS.items()}
     there = [f"{name} ({where})" for name in keys if keys[name] and (where := config_file.locations.of(name))]
@@ -154,19 +193,22 @@ def _config(found: Suggestions, k: Sequence[int], config_file: ConfigFile) -> It
         yield f"# exists already, so change it there: {', '.join(there)}"
     if not has_k:
         yield f"k: {k[0] if len(k) == 1 else list(k)}"
-    yield "fail_on:  # two metrics are enough to start with: every further limit makes the others less sensitive"
-    yield "  mode: significant  # limits from three fifths of the noise, because a test tells the rest from chance"
+    several = any(one.runs > 1 for one in found.values())
+    yield "fail_on:"
+    yield f"  mode: {'strict' if several else 'significant'}"
     for metric, one in limited.items():
-        name = _name(metric).removesuffix("_at_k")
-        change = "drop" if metric.better == "higher" else "rise"
-        if 0 < one.change_limit < metric.scale.high - metric.scale.low:
-            yield f"  {name}_{change}_gt: {one.change_limit}  # with mode: strict, {round_up(one.noise)}"
+        if one.limit is not None:
+            yield f"  {_name(metric).removesuffix('_at_k')}_{_change(metric)}_gt: {one.limit}"
     for section, better in BOUNDS.items():
         bounds = [f"  {_name(metric)}: {one.bound}" for metric, one in _of(limited, better)]
         yield from [f"{section}:", *bounds] if bounds else []
 
 
-def _of(found: Suggestions, better: Direction) -> list[tuple[Metric, Detectable]]:
+def _change(metric: Metric) -> str:
+    return "drop" if metric.better == "higher" else "rise"
+
+
+def _of(found: Suggestions, better: Direction) -> list[tuple[Metric, Suggested]]:
     return [(metric, one) for metric, one in found.items() if metric.better == better]
 
 

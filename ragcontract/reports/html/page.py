@@ -17,7 +17,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.judging.decision import Verdict
-from ragcontract.reports.certainty_text import left_open
+from ragcontract.reports.certainty_text import could_hide, forgiven_notes
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import drift_phrases
 from ragcontract.reports.headline import headline_phrase, shared_note, subject
@@ -50,6 +50,7 @@ class Page(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     title: str
     headline: Sequence[Part]
+    hidden: Sequence[Part]
     scope: Sequence[Part]
     about: str
     drift: Sequence[Sequence[Part]]
@@ -117,11 +118,12 @@ def _page(report: Report) -> Page:
         verdict=report.verdict,
         title=_title(report, ENDS[report.verdict]),
         headline=sentence(headline_phrase(report), bounds.HTML_NOTE),
+        hidden=sentence(could_hide(report) or ()),
         scope=sentence(scope_phrase(report)),
         about=_about(report),
         drift=[
             *map(sentence, report.likely_mistakes),
-            *map(sentence, left_open(report)),
+            *map(sentence, forgiven_notes(report)),
             *map(sentence, report.label_notes),
             *map(sentence, change_notes(report)),
             *map(with_code, drift_phrases(report)),

@@ -9,7 +9,7 @@ from ragcontract.core.numbers import count
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, sizes_since
-from ragcontract.reports.certainty_text import left_open
+from ragcontract.reports.certainty_text import could_hide, forgiven_notes
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import drift, likely_mistakes
 from ragcontract.reports.headline import VERDICTS, headline, subject
@@ -74,6 +74,7 @@ def render(
         f"### {icon} {_titled(subject(report), name)} {verdict}: {headline(report, code, inline)}",
         *([remark.markdown] if remark.markdown else []),
         *([note] if (note := scope_note(report, code, inline)) else []),
+        *([say(hidden, code, inline)] if (hidden := could_hide(report)) else []),
         *_notes(report, replaced_here=replaced_here),
         *metric_tables(report, layout.rows, folds=layout.folds),
         *_broken_queries(report, layout.rows),
@@ -112,7 +113,7 @@ def _titled(about: str, name: str) -> str:
 
 def _notes(report: Report, *, replaced_here: bool | None) -> list[str]:
     notes = list(likely_mistakes(report, code, line))
-    notes += [say(phrase, code, inline) for phrase in left_open(report)]
+    notes += [say(phrase, code, inline) for phrase in forgiven_notes(report)]
     notes += [say(phrase, code, line) for phrase in report.label_notes]
     notes += [say(phrase, code, inline) for phrase in change_notes(report, replaced_here=replaced_here)]
     notes += drift(report, code)

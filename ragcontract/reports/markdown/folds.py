@@ -151,8 +151,7 @@ def _noise(report: Report) -> list[str]:
     body = [
         [
             text(metric.label),
-            signed(metric.delta, TAG_DIGITS),
-            " to ".join(signed(end, TAG_DIGITS) for end in ends),
+            f"{signed(metric.delta, TAG_DIGITS)}<br>{' to '.join(signed(end, TAG_DIGITS) for end in ends)}",
             f"{noise.wins:,} / {noise.ties:,} / {noise.losses:,}",
             p_of(limits[key], noise.p_value).removeprefix("p "),
             outcomes_of(limits[key]) or "no limit",
@@ -162,8 +161,8 @@ def _noise(report: Report) -> list[str]:
     ]
     if not body:
         return []
-    head = ["Metric", "Change", "At worst to at best", "Better / same / worse", "p of a drop", "Its limit"]
-    return [fold("How sure the changes are", table(head, "lrrrrl", body), text(method_note(report)))]
+    head = ["Metric", "Change, at worst to at best", "Better / same / worse", "p of a drop", "Its limit"]
+    return [fold("How sure the changes are", table(head, "lrrrl", body), text(method_note(report)))]
 
 
 def warnings_fold(warnings: Sequence[str], max_rows: int) -> list[str]:

@@ -15,7 +15,7 @@ STATUS = {
     "pass": "✅ pass",
     "fail": "❌ fail",
     "unproven": "⚠️ over, not proven",
-    "too_few": "⚠️ over, too few changed to tell",
+    "too_few": "⚠️ over, too few changed",
     "waived": "☑️ waived",
     "skipped": "⏭️ skipped",
     "none": "no limit",

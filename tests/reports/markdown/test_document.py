@@ -176,8 +176,8 @@ def test_the_parts_that_are_folded() -> None:
         ["policy", "1 of 2", *["0.000 (-1.000)"] * 2, "0.000 (-0.200)", *["0.000 (-1.000)"] * 3],
     ]
     assert noise[:2] == [
-        ["Metric", "Change", "At worst to at best", "Better / same / worse", "p of a drop", "Its limit"],
-        ["MRR@5", "-1.000", "-1.000 to +0.987", "0 / 0 / 1", "0.25", "no limit"],
+        ["Metric", "Change, at worst to at best", "Better / same / worse", "p of a drop", "Its limit"],
+        ["MRR@5", "-1.000-1.000 to +0.987", "0 / 0 / 1", "0.25", "no limit"],
     ]
     assert inputs == [
         ["", "File", ""],
