@@ -29,7 +29,7 @@ K = 10
 GATE = "ndcg"
 LIMIT = 0.05
 QUERIES = 50
-DRAWS = 3  # of each pair
+DRAWS = 2  # of each pair
 MODES = ("strict", "significant", "noninferiority")
 STEPS = {  # true drops, up to each; pairs beyond the last are left out, as are those that are better by as much
     "none: better by over 0.05": -0.05,

@@ -15,8 +15,7 @@ Run = Mapping[str, Sequence[str]]
 def write_set(folder: Path, golden: Sequence[Row], baseline: Run) -> None:
     """Write the golden queries and a baseline, which is a run."""
     write_lines(folder, "golden", golden)
-    rows = [{"query_id": query, "results": _results(documents)} for query, documents in baseline.items()]
-    write_lines(folder, "baseline", rows)
+    write_lines(folder, "baseline", run_rows(baseline))
 
 
 def judged(folder: Path, run: Run, **config: Any) -> Report:
@@ -30,5 +29,9 @@ def judged(folder: Path, run: Run, **config: Any) -> Report:
     )
 
 
-def _results(documents: Sequence[str]) -> list[dict[str, str]]:
-    return [{"doc_id": document} for document in documents]
+def run_rows(run: Run) -> list[Row]:
+    """Return the rows of a run."""
+    return [
+        {"query_id": query, "results": [{"doc_id": document} for document in documents]}
+        for query, documents in run.items()
+    ]

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from benchmarks import excluded_drops
-from benchmarks.excluded_drops import MODES, Drawn
+from benchmarks.excluded_drops import DRAWS, MODES, Drawn
 from benchmarks.missing_labels import true_means
 from tests.benchmarks import real_runs
 
@@ -38,9 +38,5 @@ def test_a_change_that_loses_everything_passes_in_no_mode_and_the_same_run_in_al
     worse = means["first"]["ndcg"] - means["late"]["ndcg"]
     lost = excluded_drops.drawn(robust, {("first", "late"): worse}, ("first", "late"))
     same = excluded_drops.drawn(robust, {("first", "first"): 0.0}, ("first", "first"))
-    assert [(one.drop, one.passes, one.excludes) for one in lost] == [
-        (worse, frozenset(), False)
-    ] * excluded_drops.DRAWS
-    assert [(one.passes, one.excludes, one.bound) for one in same] == [
-        (frozenset(MODES), True, 0.0)
-    ] * excluded_drops.DRAWS
+    assert [(one.drop, one.passes, one.excludes) for one in lost] == [(worse, frozenset(), False)] * DRAWS
+    assert [(one.passes, one.excludes, one.bound) for one in same] == [(frozenset(MODES), True, 0.0)] * DRAWS

@@ -1,13 +1,16 @@
 from pathlib import Path
 
 from benchmarks import missing_labels
-from benchmarks.missing_labels import COUNT, WAYS, Checked
+from benchmarks.missing_labels import COUNT, JUDGED_FIRST, WAYS, Checked
+from benchmarks.small_checks import write_set
+from benchmarks.stages import write_config
 from tests.benchmarks import real_runs
 
 
 def found(no_worse: set[str], count: set[str], skip: set[str], *, judged: float, said: bool) -> Checked:
     red = {way: frozenset(count if way == COUNT else skip) for way in WAYS}
-    return Checked(no_worse=frozenset(no_worse), red=red, judged=judged, said=said)
+    left = {number: frozenset(count) for number in JUDGED_FIRST}
+    return Checked(no_worse=frozenset(no_worse), red=red, left=left, judged=judged, said=said)
 
 
 def test_the_table_counts_red_metrics_of_pairs_that_are_no_worse() -> None:
@@ -15,17 +18,17 @@ def test_the_table_counts_red_metrics_of_pairs_that_are_no_worse() -> None:
     pairs = [
         found(every, every, {"recall"}, judged=0.4, said=True),
         found({"mrr"}, {"mrr", "ndcg"}, {"ndcg"}, judged=0.6, said=False),
-        found(set(), every, every, judged=0.0, said=True),
+        found({"ndcg"}, set(), {"mrr"}, judged=0.8, said=True),
     ]
     lines = "".join(missing_labels.content(pairs)).splitlines()
     assert lines[2:5] == [
-        "| MRR@10 | 2 | 2 | 0 | 0 | 0 |",
-        "| nDCG@10 | 1 | 1 | 0 | 0 | 0 |",
-        "| Recall@10 | 1 | 1 | 1 | 1 | 1 |",
+        "| MRR@10 | 2 | 2 | 0 | 0 | 0 | 2 | 2 |",
+        "| nDCG@10 | 2 | 1 | 0 | 0 | 0 | 1 | 1 |",
+        "| Recall@10 | 1 | 1 | 1 | 1 | 1 | 1 | 1 |",
     ]
     assert lines[6] == (
-        "Of the top 10 of the change, 50% were judged on average. Of the 2 pairs that are red with `count`, the report "
-        "of 1 says that labels may be missing."
+        "Of the top 10 of the change, 40% are documents that nobody has judged, on average. Of 2 pairs that are red "
+        "with `count`, the report of 1 says that labels may be missing."
     )
 
 
@@ -34,13 +37,24 @@ def test_labels_are_what_the_baseline_has_found() -> None:
     assert missing_labels.golden_of(robust, robust.systems["first"])[7]["relevance"] == {"a": 1, "b": 2}
 
 
-def test_a_system_that_finds_other_documents_is_red_where_they_count_and_not_where_they_are_skipped(
-    tmp_path: Path,
-) -> None:
+def test_a_system_that_finds_other_documents_is_red_until_they_are_skipped_or_judged(tmp_path: Path) -> None:
     robust = real_runs.robust()
     means = missing_labels.true_means(robust, tmp_path)
-    # Both find two of four relevant documents, but the second one's are of lower grades.
-    assert means["first"]["mrr"] == means["second"]["mrr"] == 1
-    other = missing_labels.checked(robust, means, ("first", "second"))
-    assert (other.no_worse, other.judged, other.said) == ({"mrr", "recall"}, 0, True)
-    assert other.red[COUNT] == {"mrr", "ndcg", "recall"}
+    assert means["first"]["recall"] == means["second"]["recall"]
+    other = missing_labels.checked(robust, ("first", "second"), frozenset({"mrr", "recall"}))
+    assert (other.no_worse, other.said) == (frozenset({"mrr", "recall"}), True)
+    assert other.judged == 0
+    assert other.red[COUNT] == frozenset({"mrr", "ndcg", "recall"})
+    fifty, two_hundred = (other.left[number] for number in JUDGED_FIRST)
+    assert fifty == other.red[COUNT]
+    assert two_hundred < fifty
+
+
+def test_the_pairs_to_judge_are_those_that_the_command_lists(tmp_path: Path) -> None:
+    robust = real_runs.robust()
+    baseline, change = robust.systems["first"], robust.systems["second"]
+    write_set(tmp_path, missing_labels.golden_of(robust, baseline), baseline)
+    write_config(tmp_path, fail_on=missing_labels.LIMITS)
+    listed = missing_labels.first_to_judge(tmp_path, change, 7)
+    assert len(set(listed)) == 7
+    assert all(document in change[topic] and document not in baseline[topic] for topic, document in listed)
