@@ -9,7 +9,7 @@ from ragcontract.core.numbers import count
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, sizes_since
-from ragcontract.reports.certainty_text import could_hide, forgiven_notes
+from ragcontract.reports.certainty_text import could_hide, not_proven_notes
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import drift, likely_mistakes
 from ragcontract.reports.headline import VERDICTS, headline, subject
@@ -115,7 +115,7 @@ def _titled(about: str, name: str) -> str:
 
 def _notes(report: Report, *, replaced_here: bool | None) -> list[str]:
     notes = list(likely_mistakes(report, code, line))
-    notes += [say(phrase, code, line) for phrase in (*forgiven_notes(report), *report.label_notes)]
+    notes += [say(phrase, code, line) for phrase in (*not_proven_notes(report), *report.label_notes)]
     notes += [say(phrase, code, inline) for phrase in change_notes(report, replaced_here=replaced_here)]
     notes += drift(report, code)
     return ["\n".join(f"- {note}" for note in notes)] if notes else []
