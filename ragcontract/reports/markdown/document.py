@@ -18,9 +18,9 @@ from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, line, table, text
 from ragcontract.reports.markdown.metrics import metric_tables
 from ragcontract.reports.markdown.outcomes_folds import outcomes_folds
+from ragcontract.reports.markdown.overlap_fold import overlap_fold
 from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.markdown.retrieved import retrieved_fold
-from ragcontract.reports.markdown.underneath_fold import underneath_fold
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
 from ragcontract.reports.scope_note import scope_note
 
@@ -84,7 +84,7 @@ def render(
         parts += outcomes_folds(report)
         parts += answers_fold(report, layout.retrieved)
         parts += retrieved_fold(report, layout.retrieved)
-        parts += underneath_fold(report, layout.rows)
+        parts += overlap_fold(report, layout.rows)
         parts += folds(report, layout.rows)
     if layout.folds and layout.inputs:
         parts.append(inputs_fold(report))
