@@ -140,6 +140,7 @@ CONFIGS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "a smaller alpha": ({}, {"fail_on": {"alpha": 0.01}}, "weaker: fail_on.alpha 0.05 → 0.01"),
     "missing queries": ({}, {"missing_queries": "zero"}, "weaker: missing_queries error → zero"),
+    "unjudged documents": ({}, {"unjudged": "skip"}, "weaker: unjudged count → skip"),
     "ranks of documents": ({}, {"rank_by": "documents"}, "changed: rank_by results → documents"),
     "a waiver": (
         {},

@@ -9,6 +9,7 @@ from tests.process import rag_contract
 
 def test_the_run_of_many_rows_a_query_is_longer_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "REPEATED", 20)
+    monkeypatch.chdir(tmp_path)  # where the reports are written
     made = answers.repeated(tmp_path)
     commands = answers.repeated_commands(made, Path(sys.executable).parent, {})
     sizes = []

@@ -84,8 +84,8 @@ def render(
         parts += outcomes_folds(report)
         parts += answers_fold(report, layout.retrieved)
         parts += retrieved_fold(report, layout.retrieved)
-        parts += overlap_fold(report, layout.rows)
         parts += folds(report, layout.rows)
+        parts += overlap_fold(report, layout.rows)
     if layout.folds and layout.inputs:
         parts.append(inputs_fold(report))
     return "\n\n".join(parts) + "\n"

@@ -167,7 +167,8 @@ def test_the_parts_that_are_folded() -> None:
         "Inputs",
     ]
     assert page.items[0] == "Also changed since the baseline: embedding model e5@1 → e5@2"
-    _, _, worse, tags, noise, inputs = page.tables
+    _, _, worse, tags, noise, overlap, inputs = page.tables
+    assert overlap == [["Least overlap", "Overlap", "RBO"], ["refund_policy", "0.00", "0.00"]]
     assert worse == [
         ["Query", "Documents, rank before → now"],
         ["What about refund_policy?refund_policy", "D 1 → missing"],
@@ -260,7 +261,7 @@ def test_tables_are_cut_and_the_rest_is_counted(max_rows: int, shown: int) -> No
     made = report(queries, now, before, warnings=["w"] * 4)
     page = Page(render(made, layout=Layout(rows=max_rows)))
     rows = [len(table) - 1 for table in page.tables]
-    assert rows == ([6, shown, shown, shown, 6, 4] if shown else [6, 6, 4])
+    assert rows == ([6, shown, shown, shown, 6, shown, 4] if shown else [6, 6, 4])
     rest = 4 - shown
     counted = re.findall(r"(\w+) more ?(broken|quer|tag|)", page.text)
     assert counted == [(str(rest), noun) for noun in ("broken", "quer", "", "tag", "")] * (rest > 0)
@@ -311,8 +312,8 @@ UNUSABLE = Page(render_error(unusable("plain", "plain", warnings=("plain",)), na
 
 
 def test_a_plain_report_has_every_part() -> None:
-    assert PLAIN.tags.count("table") == PLAIN.tags.count("/table") == 8 + 1
-    assert PLAIN.tags.count("details") == PLAIN.tags.count("/details") == 6 + 1
+    assert PLAIN.tags.count("table") == PLAIN.tags.count("/table") == 8 + 2
+    assert PLAIN.tags.count("details") == PLAIN.tags.count("/details") == 6 + 2
     assert {"a", "img", "script", "input"} & set(PLAIN.tags) == set()
     assert PLAIN.links() == UNUSABLE.links() == []
 
@@ -334,7 +335,7 @@ def check(value: str) -> None:
     assert page.links() == []
     written = visible(value)
     assert f"❌ Retrieval contract {shorten(written, 100)} broken: " in page.text.replace("\n", "")
-    broken, worse, _, tags, _, inputs = page.tables[2:]
+    broken, worse, _, tags, _, _, inputs = page.tables[2:]
     identifier, older = shorten(written, 80), shorten(written + "0", 80)
     path = visible(encodable(value))
     assert broken[1][0].strip(" ") == worse[1][0].strip(" ") == shorten(written, 60).strip(" ")
@@ -379,10 +380,10 @@ DOWNLOADED = downloaded("plain")
 
 def test_a_plain_report_of_somebody_else_has_every_part() -> None:
     ours = Page(render(EVERYTHING))
-    assert len(DOWNLOADED.tables) == len(ours.tables) == 11
+    assert len(DOWNLOADED.tables) == len(ours.tables) == 12
     assert len(DOWNLOADED.retrieved) == len(ours.retrieved) == 8
     assert len(DOWNLOADED.answered) == len(ours.answered) == 8
-    assert DOWNLOADED.tags.count("details") == 11
+    assert DOWNLOADED.tags.count("details") == 12
     assert DOWNLOADED.links() == []
     cells = {cell for table in DOWNLOADED.tables for row in table for cell in row}
     assert {"plainMRR@10", "plainp95 latency", "plainminimums.map_at_k"} <= cells
