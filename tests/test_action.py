@@ -37,7 +37,7 @@ def test_no_inputs_are_needed_in_a_repository_laid_out_like_the_readme(runner: R
         "verdict": "pass",
         "summary": "Retrieval contract holds: nothing broken in 2 queries; no gates are set",
         "metrics": '{"mrr_at_5":1.0,"recall_at_5":1.0,"precision_at_5":0.2,"hitrate_at_5":1.0,'
-        '"ndcg_at_5":1.0,"map_at_5":1.0}',
+        '"ndcg_at_5":1.0,"map_at_5":1.0,"judged_at_5":1.0}',
         "mrr": "1.0",
         "recall": "1.0",
         "precision": "0.2",
@@ -85,7 +85,7 @@ def test_of_several_cut_offs_the_outputs_are_those_of_the_largest(runner: Runner
     metrics = json.loads(outputs["metrics"])
     report = json.loads((runner.workspace / "report.json").read_text())["metrics"]
     assert metrics == {key: metric["current"] for key, metric in report.items()}
-    assert len(metrics) == 3 * 6
+    assert len(metrics) == 3 * 7  # the ranking metrics and judged@k
     assert (metrics["precision_at_10"], metrics["precision_at_1"]) == (0.1, 1.0)
 
 

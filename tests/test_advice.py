@@ -91,7 +91,7 @@ def test_limits_are_set_before_the_baseline_is_stored_so_that_no_report_calls_th
     path: Path, start: str
 ) -> None:
     steps = path.read_text().partition(start)[2].partition("\n## ")[0]
-    assert 0 < steps.index("rag-contract suggest") < steps.index("`rag-contract baseline")
+    assert 0 < steps.index("rag-contract suggest") < steps.index("rag-contract baseline")
 
 
 EXPORTERS = sorted((ROOT / "examples").rglob("*export*.py"))

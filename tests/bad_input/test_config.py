@@ -43,7 +43,7 @@ CONFIGS: dict[str, tuple[str, list[str]]] = {
     "a gain that is none": ("gain: log", ['1: gain: expected "exponential" or "linear", found "log"']),
     "a mode that is none": (
         "fail_on:\n  mode: lenient",
-        ['2: fail_on.mode: expected "significant" or "strict", found "lenient"'],
+        ['2: fail_on.mode: expected "noninferiority" or "significant" or "strict", found "lenient"'],
     ),
     "an alpha of 0": (
         "fail_on:\n  alpha: 0",

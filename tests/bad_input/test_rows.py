@@ -211,6 +211,7 @@ def test_a_run_row_that_is_no_json_object_is_refused(
     assert errors(refused(tmp_path)) == [f"current_run.jsonl:2: {expected}"]
 
 
+AGREE = "leave relevant_doc_ids out, or name the same documents in both"
 GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "an id that is null": ({"id": None}, [f"id: {ID}, found null"]),
     "an empty id": ({"id": ""}, [f'id: {ID}, found "" (text)']),
@@ -308,11 +309,11 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a grade for an empty id": ({"relevance": {"": 1}}, ["relevance: has an empty key"]),
     "grades that disagree": (
         {"relevance": {"doc1": 0}},
-        ["relevance: disagrees with relevant_doc_ids: 'doc1' is only in relevant_doc_ids"],
+        [f"relevance: disagrees with relevant_doc_ids: 'doc1' is only in relevant_doc_ids; {AGREE}"],
     ),
     "grades that disagree the other way": (
         {"relevance": {"doc1": 1, "doc2": 2}},
-        ["relevance: disagrees with relevant_doc_ids: 'doc2' is of grade 1 or more only in relevance"],
+        [f"relevance: disagrees with relevant_doc_ids: 'doc2' is of grade 1 or more only in relevance; {AGREE}"],
     ),
 }
 

@@ -180,7 +180,8 @@ class Maker:
         """Return a number, mostly a short one, at times one of the bounds."""
         if self.chance(0.1):
             return self.random.choice((low, high))
-        return round(low + self.random.random() * min(high - low, 1000.0), self.random.choice((1, 2, 12)))
+        drawn = low + self.random.random() * min(high - low, 1000.0)
+        return max(low, round(drawn, self.random.choice((1, 2, 12))))
 
     def anything(self, depth: int = 2) -> Any:
         """Return a JSON value of any type."""
