@@ -62,11 +62,11 @@ def why_not_proven(report: GateReport) -> str:
     if report.status == "too_few":
         return f"over its limit, too few queries changed to tell{_needs(report, ': ')}"
     p_value = report.p_value
-    shown = "" if p_value is None else f" ({beyond(p_value, report.alpha or None)})"
+    shown = "" if p_value is None else f" ({p_beside_threshold(p_value, report.alpha or None)})"
     return f"over its limit, not shown to be real{shown}"
 
 
-def beyond(p_value: float, alpha: float | None) -> str:
+def p_beside_threshold(p_value: float, alpha: float | None) -> str:
     """Return a p-value beside the threshold that it met or missed: ``p 0.19 > 0.05``, ``p 0.012 ≤ 0.05``."""
     if alpha is None:
         return f"p {p_value:.2g}"

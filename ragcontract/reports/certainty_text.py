@@ -18,7 +18,7 @@ from ragcontract.core.numbers import (
 )
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.judging.gate_report import NOT_PROVEN, Certainty, GateReport
-from ragcontract.judging.gate_text import beyond
+from ragcontract.judging.gate_text import p_beside_threshold
 from ragcontract.reports.broken import not_proven_gates
 from ragcontract.reports.limit_text import whole_of
 from ragcontract.reports.report import MetricReport, Report
@@ -159,7 +159,7 @@ def tested_together(report: Report) -> int:
 
 def p_of(gates: Sequence[GateReport], p_value: float) -> str:
     """Return a p-value beside the threshold that it met or missed, if a limit has one: ``p 0.19 > 0.05``."""
-    return beyond(p_value, next((gate.alpha for gate in gates if gate.alpha), None))
+    return p_beside_threshold(p_value, next((gate.alpha for gate in gates if gate.alpha), None))
 
 
 def outcomes_of(gates: Sequence[GateReport]) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from ragcontract.core.gate import FailMode, Gate, Quantity
 from ragcontract.judging.gate_report import GateReport
-from ragcontract.judging.gate_text import beyond, found_and_allowed, why_not_proven
+from ragcontract.judging.gate_text import found_and_allowed, p_beside_threshold, why_not_proven
 
 MRR = Quantity(key="mrr_at_5", label="MRR@5")
 TOXICITY = Quantity(key="toxicity", label="toxicity", better="lower")
@@ -102,4 +102,4 @@ def test_a_drop_over_its_limit_that_does_not_fail_says_that_it_is_not_shown_to_b
     ],
 )
 def test_a_p_value_stands_on_the_right_side_of_its_threshold(p_value: float, alpha: float | None, text: str) -> None:
-    assert beyond(p_value, alpha) == text
+    assert p_beside_threshold(p_value, alpha) == text
