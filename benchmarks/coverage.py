@@ -9,23 +9,21 @@ query are left out: they have no bounds but 0. All is seeded.
 """
 
 import random
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import log2
 from multiprocessing import Pool
-from pathlib import Path
 
 from msgspec import Struct
 
+from benchmarks import tables
 from ragcontract.core.numbers import SAME
 from ragcontract.statistics.change_bounds import change_bounds
 from ragcontract.statistics.normal import exceeded_by
 from ragcontract.statistics.significance import ALPHA
 from tests.statistics.paired_runs import change_of
 
-PAGE = Path(__file__).parent.parent / "docs" / "choosing-limits.md"
-BEGIN, END = "<!-- begin: coverage -->\n", "<!-- end -->"
+PART = "coverage"
 RANKS = (0.60, 0.12, 0.06, 0.04, 0.03)  # of rank 1 to 5; the rest is missing
 FOUND = 0.8
 MOST_RELEVANT = 4
@@ -77,12 +75,12 @@ def pair(case: Case, dice: random.Random) -> tuple[list[float], list[float], flo
     else:
         values = VALUES[case.metric]
         shares = [*RANKS, 1 - sum(RANKS)]
-        places = dice.choices(range(len(values)), shares, k=case.queries)
+        before = dice.choices(range(len(values)), shares, k=case.queries)
         others = dice.choices(range(len(values)), shares, k=case.queries)
         rows = []
-        for old, new in zip(places, others, strict=True):
-            place = new if dice.random() < case.churn else old
-            rows.append((values[old], 0.0 if dice.random() < case.lost else values[place]))
+        for old, new in zip(before, others, strict=True):
+            current = new if dice.random() < case.churn else old
+            rows.append((values[old], 0.0 if dice.random() < case.lost else values[current]))
         mean = sum(share * value for share, value in zip(shares, values, strict=True))
     return [before for before, _ in rows], [now for _, now in rows], case.lost * mean
 
@@ -160,13 +158,7 @@ def main() -> None:
     """Write the table into the page."""
     with Pool(2) as pool:
         found = pool.map(measured, cases(), chunksize=4)
-    text = "\n".join(table(found)) + "\n"
-    page = PAGE.read_text(encoding="utf-8")
-    before, begin, rest = page.partition(BEGIN)
-    if not begin:
-        sys.exit(f"{PAGE.name} has no {BEGIN.strip()}")
-    PAGE.write_text(before + BEGIN + text + END + rest.partition(END)[2], encoding="utf-8")
-    print(text)
+    tables.write(PART, "\n".join(table(found)) + "\n")
 
 
 if __name__ == "__main__":

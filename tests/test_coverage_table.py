@@ -2,10 +2,9 @@
 
 import re
 
-from benchmarks import coverage
+from benchmarks import coverage, tables
 
-PAGE = coverage.PAGE.read_text(encoding="utf-8")
-TABLE = PAGE.partition(coverage.BEGIN)[2].partition(coverage.END)[0]
+TABLE = tables.table(tables.PAGE.read_text(encoding="utf-8"), coverage.PART)
 
 
 def test_the_table_has_every_number_of_queries_and_kind_of_weights() -> None:

@@ -42,7 +42,7 @@ def under_the_verdict(made: Report) -> list[str]:
 
 
 @pytest.mark.parametrize(("made", "sentence"), [(noisy(), WHY), (few(), FEW)], ids=["unproven", "too few"])
-def test_a_drop_that_is_forgiven_stands_with_its_reason_wherever_people_look(made: Report, sentence: str) -> None:
+def test_a_drop_that_is_not_proven_stands_with_its_reason_wherever_people_look(made: Report, sentence: str) -> None:
     assert made.verdict == "pass"
     (finding,) = made.findings
     assert (finding.kind, finding.status, finding.location) == ("gate", made.gates[0].status, "ragcontract.yml:7")
@@ -71,7 +71,7 @@ def test_the_tables_have_a_word_of_their_own_for_it() -> None:
         assert f"! {shown}" in page.render(made).decode()
 
 
-def test_the_headline_counts_what_is_forgiven() -> None:
+def test_the_headline_counts_what_is_not_proven() -> None:
     start = "nothing broken in 40 queries and 1 gate; 1 drop is over its limit"
     assert headline(noisy()) == f"{start} and not proven"
     assert headline(few()) == f"{start}, and too few queries changed to tell"

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from ragcontract.contract.declared import Metrics, metrics_record
 from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
-from ragcontract.core.gate import Fraction, LimitKey
+from ragcontract.core.gate import FailMode, Fraction, LimitKey
 from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import Id, Rank, Tag
 from ragcontract.core.metric import Gain, RankBy, Unjudged
@@ -35,7 +35,7 @@ class FailOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Limits on how far metrics may get worse, and how sure that has to be."""
 
     mode: Annotated[
-        Literal["strict", "significant", "noninferiority"],
+        FailMode,
         Meta(
             description="Whether every change over its limit fails, only a significant one, or every change that may "
             "be over it."

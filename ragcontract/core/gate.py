@@ -29,6 +29,7 @@ MoreMilliseconds = Annotated[
 
 Kind = Literal["minimum", "maximum", "drop", "rise"]
 Unit = Literal["points", "ms"]
+FailMode = Literal["strict", "significant", "noninferiority"]
 
 
 class Measured(Protocol):

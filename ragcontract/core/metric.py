@@ -66,10 +66,9 @@ class Metric(Struct, frozen=True, kw_only=True):
     names in the configuration; suggestions and drop limits use the first one. ``k`` is the cut-off, if there is one.
     ``suggested`` says whether ``rag-contract suggest`` proposes limits for it. A ``diagnostic`` metric describes the
     labels or the change, not how good the application is: it has a minimum, but no limit on drops, and no test of them.
-    One that ``needs_baseline`` compares a run with it, so that the baseline itself has no value.
-    ``asks`` is what a golden query has that
-    the metric applies to, where that is more than the field that switches it on. If the ``fingerprint`` of the baseline
-    differs, its values were computed in another way and are not compared.
+    One that ``needs_baseline`` compares a run with it, so that the baseline itself has no value. ``asks`` is what a
+    golden query has that the metric applies to, where that is more than the field that switches it on. If the
+    ``fingerprint`` of the baseline differs, its values were computed in another way and are not compared.
     """
 
     key: str

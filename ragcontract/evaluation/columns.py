@@ -22,8 +22,8 @@ class ValuesByQuery(Protocol):
         """Return the values of each row of a query."""
 
 
-class OfScores:
-    """The values that are stored with the ranks: the shares of judged results."""
+class JudgedShares:
+    """The shares of judged results, which are stored with the ranks."""
 
     def __init__(self, scores: Mapping[str, QueryScore]) -> None:
         """Read these scores."""

@@ -6,7 +6,7 @@ from ragcontract.core.first_ids import EVERYTHING, FirstIds, encode, first_of, p
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_ids
 from ragcontract.core.scores import QueryScore
-from ragcontract.evaluation.columns import OfScores, SharedColumn, ValuesByQuery
+from ragcontract.evaluation.columns import JudgedShares, SharedColumn, ValuesByQuery
 from ragcontract.evaluation.plan import Plan
 from ragcontract.runs.stored import ComparedQuery, StoredHead
 
@@ -86,4 +86,4 @@ class Diagnostics:
 
 def columns_of(plan: Plan, scores: dict[str, QueryScore], overlap: ValuesByQuery) -> tuple[ValuesByQuery, ...]:
     """Return the values of the plan's diagnostic families: the overlap, and what is stored with the scores."""
-    return tuple(overlap if family is plan.overlap else OfScores(scores) for family in plan.diagnostics)
+    return tuple(overlap if family is plan.overlap else JudgedShares(scores) for family in plan.diagnostics)

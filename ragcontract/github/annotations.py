@@ -8,7 +8,7 @@ from ragcontract.core.errors import RagContractError
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render
 from ragcontract.github.commands import Level, annotation
-from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_queries, forgiven_gates, since
+from ragcontract.reports.broken import FindingsByQuery, broken_gates, broken_queries, not_proven_gates, since
 from ragcontract.reports.report import QueryReport, Report
 
 # The runner shows ten annotations of each level per step and silently drops the rest. Delivery can add six warnings.
@@ -23,7 +23,7 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
     Changes over their limits that do not fail come first among the warnings, at their config lines as well.
     ``in_repository`` converts a location of the report to one relative to the repository.
     """
-    failed, forgiven, findings = broken_gates(report), forgiven_gates(report), FindingsByQuery(report)
+    failed, not_proven, findings = broken_gates(report), not_proven_gates(report), FindingsByQuery(report)
     broken = broken_queries(report)
     # Generators, because there can be many thousands and each location searches the disk for its repository.
     gates = (_of_gate(finding, level, in_repository) for finding in failed)
@@ -31,10 +31,10 @@ def of_report(report: Report, level: Level, in_repository: InRepository) -> str:
         _of_query(query, findings.failing(query.id), since(report, query), level, in_repository) for query in broken
     )
     warnings = chain(
-        (_of_gate(finding, "warning", in_repository) for finding in forgiven),
+        (_of_gate(finding, "warning", in_repository) for finding in not_proven),
         (annotation("warning", message) for message in report.warnings),
     )
-    reasons, warned = len(failed) + len(broken), len(forgiven) + len(report.warnings)
+    reasons, warned = len(failed) + len(broken), len(not_proven) + len(report.warnings)
     if level == "warning":
         return "".join(_capped(chain(gates, queries, warnings), reasons + warned, "warning"))
     return "".join([*_capped(chain(gates, queries), reasons, level), *_capped(warnings, warned, "warning")])

@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from ragcontract.core.finding import Finding
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.judging.carried import too_few_warnings
-from ragcontract.judging.change_tests import ChangeTests, change_tests
+from ragcontract.judging.change_limits import too_few_warnings
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.findings import findings_of
 from ragcontract.judging.gate_report import GateReport
@@ -24,6 +23,7 @@ from ragcontract.judging.policy import (
     waive_gates,
     waiver_warnings,
 )
+from ragcontract.judging.tested_changes import ChangeTests, change_tests
 from ragcontract.judging.violations import Violations, violations_of
 
 Verdict = Literal["pass", "fail"]
@@ -76,7 +76,7 @@ def decide(evaluation: Evaluation, today: date) -> Decision:
         findings=tuple(findings_of(evaluation, gates, violations)),
         warnings=(
             *(waiver_warnings(contract, used | used_by_gates, today) if contract.judged else ()),
-            *too_few_warnings(evaluation, gates),
+            *too_few_warnings(contract.gates, gates, tests),
         ),
     )
 

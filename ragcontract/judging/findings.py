@@ -14,8 +14,8 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.scores import QueryScore, RanksById, ranks_by_id
 from ragcontract.core.text import encodable
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.gate_report import FORGIVEN, GateReport, GateStatus
-from ragcontract.judging.gate_text import observed_and_allowed, why_forgiven
+from ragcontract.judging.gate_report import NOT_PROVEN, GateReport, GateStatus
+from ragcontract.judging.gate_text import observed_and_allowed, why_not_proven
 from ragcontract.judging.outcomes import fails
 from ragcontract.judging.violations import Violations
 from ragcontract.rules.causes import by_cause
@@ -55,8 +55,8 @@ def _of_gate(gate: Gate, report: GateReport, evaluation: Evaluation) -> Finding:
 
 def _why(report: GateReport) -> str:
     """Return why a gate that is broken does not fail the check."""
-    if report.status in FORGIVEN:
-        return why_forgiven(report)
+    if report.status in NOT_PROVEN:
+        return why_not_proven(report)
     return "" if report.waived is None else f"waived {report.waived}"
 
 

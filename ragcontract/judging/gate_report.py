@@ -21,8 +21,9 @@ GateKind = Literal[
 GateStatus = Literal["pass", "fail", "unproven", "too_few", "waived", "skipped"]
 Status = Literal["pass", "fail", "unproven", "too_few", "waived", "skipped", "none"]
 WORST_FIRST: tuple[Status, ...] = ("fail", "too_few", "unproven", "waived", "skipped", "pass")
-# Statuses of a change that is over its limit and does not fail the check, because it is not shown to be real.
-FORGIVEN: frozenset[GateStatus] = frozenset({"unproven", "too_few"})
+# Over its limit without failing the check, because the change is not shown to be real.
+NOT_PROVEN: frozenset[GateStatus] = frozenset({"unproven", "too_few"})
+NOT_HELD: frozenset[GateStatus] = NOT_PROVEN | {"fail"}
 Certainty = Literal["within", "beyond", "undecided"]
 # The names of limits in report.json: (absolute, relative).
 NAMES: dict[tuple[Unit, Kind], tuple[GateKind, GateKind]] = {

@@ -1,10 +1,9 @@
-"""What people read about the result of a gate: what was observed, what is allowed, why a change is forgiven."""
+"""What people read about the result of a gate: what was observed, what is allowed, why what is over does not fail."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
-from ragcontract.core.gate import Gate
+from ragcontract.core.gate import FailMode, Gate
 from ragcontract.core.numbers import (
     MOST_FOR_TABLES,
     SAME,
@@ -21,11 +20,10 @@ from ragcontract.core.numbers import (
 )
 from ragcontract.judging.gate_report import GateReport
 
-Mode = Literal["strict", "significant", "noninferiority"]
 SIGNIFICANT_DIGITS = range(2, 8)
 
 
-def found_and_allowed(gate: Gate, report: GateReport, mode: Mode) -> tuple[str, str]:
+def found_and_allowed(gate: Gate, report: GateReport, mode: FailMode) -> tuple[str, str]:
     """Return the texts for observed and allowed: ``MRR@5 fell by 0.02, at most by 0.07`` and ``allowed drop 0.05``.
 
     A change within its limit has its upper bound beside it, unless no query changed. Where the mode asks whether a
@@ -49,7 +47,7 @@ def _at_most(gate: Gate, amount: float, most: float) -> str:
     return f", at most by {size}" if amount > SAME else f", or {worse} by at most {size}"
 
 
-def _answer(report: GateReport, mode: Mode, *, over: bool) -> str:
+def _answer(report: GateReport, mode: FailMode, *, over: bool) -> str:
     if report.status != "fail":
         return ""
     if mode == "significant" and report.p_value is not None:
@@ -59,16 +57,16 @@ def _answer(report: GateReport, mode: Mode, *, over: bool) -> str:
     return ""
 
 
-def why_forgiven(report: GateReport) -> str:
+def why_not_proven(report: GateReport) -> str:
     """Return why a change over its limit does not fail: that it is not shown to be real, or cannot be."""
     if report.status == "too_few":
         return f"over its limit, too few queries changed to tell{_needs(report, ': ')}"
     p_value = report.p_value
-    shown = "" if p_value is None else f" ({beyond(p_value, report.alpha or None)})"
+    shown = "" if p_value is None else f" ({p_beside_threshold(p_value, report.alpha or None)})"
     return f"over its limit, not shown to be real{shown}"
 
 
-def beyond(p_value: float, alpha: float | None) -> str:
+def p_beside_threshold(p_value: float, alpha: float | None) -> str:
     """Return a p-value beside the threshold that it met or missed: ``p 0.19 > 0.05``, ``p 0.012 ≤ 0.05``."""
     if alpha is None:
         return f"p {p_value:.2g}"

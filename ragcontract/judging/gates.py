@@ -9,12 +9,12 @@ from ragcontract.core import bounds
 from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import SAME
 from ragcontract.core.text import shorten, visible
-from ragcontract.judging.change_tests import ChangeTests
+from ragcontract.judging.change_limits import with_test
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gate_report import NAMES, GateReport
 from ragcontract.judging.gate_text import found_and_allowed
-from ragcontract.judging.judged_changes import judged_change
 from ragcontract.judging.outcomes import Outcomes, outcomes_of
+from ragcontract.judging.tested_changes import ChangeTests
 
 
 class Observed(Struct, frozen=True, kw_only=True):
@@ -132,9 +132,6 @@ def is_over(gate: Gate, amount: float) -> bool:
 def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) -> GateReport:
     """Return the result of a gate; ``tests`` has those of all limits on changes of metrics."""
     amount = seen.amount or 0.0
-    result = tests.of(gate) if tests else None
-    question = tests.question if tests else None
-    change = judged_change(gate, amount, seen.before or 0.0, result, question) if question and result else None
     report = GateReport(
         id=gate.id,
         location=gate.location,
@@ -144,17 +141,14 @@ def report_gate(gate: Gate, seen: Observed, tests: ChangeTests | None = None) ->
         kind=NAMES[gate.quantity.unit, gate.kind][gate.relative],
         limit=gate.limit,
         observed=amount,
-        status=change.status if change else "fail" if is_over(gate, amount) else "pass",
+        status="fail" if is_over(gate, amount) else "pass",
         message="",
-        p_value=change.p_value if change else None,
         label=gate.quantity.label,
         unit=gate.quantity.unit,
         now=seen.now,
         before=seen.before,
-        bounds=change.bounds if change else UNSET,
-        certainty=change.certainty if change else UNSET,
-        alpha=change.alpha if change else UNSET,
-        needs=UNSET if change is None or change.needs is None else change.needs,
     )
-    mode = question.mode if question else "strict"
+    if tests:
+        report = with_test(gate, report, tests)
+    mode = tests.mode if tests else "strict"
     return replace(report, message=", ".join(found_and_allowed(gate, report, mode)))

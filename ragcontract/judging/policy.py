@@ -16,7 +16,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.rule import Violation
-from ragcontract.judging.gate_report import FORGIVEN, GateReport
+from ragcontract.judging.gate_report import NOT_HELD, GateReport
 from ragcontract.judging.outcomes import fails, tier_of
 from ragcontract.judging.violations import Violations
 
@@ -133,8 +133,7 @@ def waive_gates(
     waivers = _Waivers(contract.config.waivers, today)
     marked = []
     for gate in gates:
-        broken = gate.status == "fail" or gate.status in FORGIVEN
-        why = waivers.reason([("gate", gate.id, None)]) if broken else None
+        why = waivers.reason([("gate", gate.id, None)]) if gate.status in NOT_HELD else None
         marked.append(replace(gate, status="waived", waived=why) if why and gate.status == "fail" else gate)
     return tuple(marked), waivers.used()
 

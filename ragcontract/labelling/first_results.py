@@ -1,18 +1,13 @@
-"""The results of a run that count for what is judged and measured, and which of them somebody has judged."""
+"""The results of a run that count for what is judged and measured."""
 
 from collections.abc import Sequence
 from itertools import islice
 
 from ragcontract.core import bounds
-from ragcontract.core.first_ids import FirstIds, first_of, pool_of
+from ragcontract.core.first_ids import FirstIds, first_of
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.judging.evaluated import Evaluation
-
-
-def judged_of(query: GoldenQuery, pool: bytes | None) -> set[str]:
-    """Return the documents of a query that somebody has judged, given its packed pool."""
-    known = {*query.relevant_doc_ids, *query.forbidden_doc_ids, *(query.relevance or ())}
-    return known | pool_of(pool) if pool else known
+from ragcontract.metrics.judged import judged_documents
 
 
 class FirstResults:
@@ -37,7 +32,7 @@ class FirstResults:
 
     def _until_k_judged(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Sequence[str]:
         """Return the results down to the k-th that is judged, and at least k."""
-        judged, k = judged_of(query, self._pools.get(query.id)), self._ranking.k
+        judged, k = judged_documents(query, self._pools.get(query.id)), self._ranking.k
         ranks = (rank for rank, doc_id in enumerate(doc_ids, start=1) if doc_id in judged)
         return doc_ids[: max(k, next(islice(ranks, k - 1, None), len(doc_ids)))]
 

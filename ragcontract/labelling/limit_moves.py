@@ -16,12 +16,11 @@ from ragcontract.core.metric import Metric
 from ragcontract.core.numbers import SAME
 from ragcontract.core.scores import Values
 from ragcontract.judging.evaluated import Evaluation
-from ragcontract.judging.gate_report import GateReport
+from ragcontract.judging.gate_report import NOT_HELD, GateReport
 from ragcontract.statistics.repeats import averaged_values
 
 Lists = Sequence[Sequence[str]]  # the first k documents of each row of a query
 Scorer = Callable[[GoldenQuery, Sequence[str], bytes | None], Values]
-OVER = ("fail", "unproven", "too_few")
 
 
 class Limit(Struct, frozen=True, kw_only=True):
@@ -96,7 +95,7 @@ def _limit(gate: Gate, report: GateReport, column: int, total: float, evaluation
     margin = limit - observed if gate.compares else observed - limit
     if evaluation.contract.config.fail_on.mode == "noninferiority" and report.bounds is not UNSET:
         margin = min(margin, limit - report.bounds[1] * unit)
-    is_over = report.status in OVER and margin < -SAME
+    is_over = report.status in NOT_HELD and margin < -SAME
     return Limit(
         id=gate.id,
         label=gate.quantity.label,

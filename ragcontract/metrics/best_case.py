@@ -50,4 +50,4 @@ def _ndcgs(found: Found, unjudged: Sequence[int], k: int) -> Iterable[float]:
     for more, rank in enumerate((0, *unjudged)):
         total += ideal[0] / log2(rank + 1) if rank else 0.0
         best = [ideal[0]] * more + [*ideal[: max(0, k - more)]]
-        yield total / sum([gain / log2(place + 1) for place, gain in enumerate(best[:k], 1)])
+        yield total / sum([gain / log2(rank + 1) for rank, gain in enumerate(best[:k], 1)])

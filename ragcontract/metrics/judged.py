@@ -80,8 +80,7 @@ def unjudged_in(
     top = doc_ids[:k]
     if pool is not None and packed([top]) == pool:  # the common case: the run returns what the baseline did
         return None
-    known = pool_of(pool) if pool is not None else frozenset[str]()
-    known = known.union(query.relevant_doc_ids, query.forbidden_doc_ids, query.relevance or ())
+    known = judged_documents(query, pool)
     unknown = [rank for rank, doc_id in enumerate(top, 1) if doc_id not in known]
     if not unknown:
         return None
@@ -94,6 +93,12 @@ def unjudged_in(
         (again if top[rank - 1] in seen else first).append(rank)
         seen.add(top[rank - 1])
     return Unjudged(tuple(first), tuple(again), len(top), skip)
+
+
+def judged_documents(query: GoldenQuery, pool: bytes | None) -> frozenset[str]:
+    """Return the documents of a query that somebody has judged, given its packed pool, if there is one."""
+    known = pool_of(pool) if pool else frozenset[str]()
+    return known.union(query.relevant_doc_ids, query.forbidden_doc_ids, query.relevance or ())
 
 
 def shares(unjudged: Unjudged | None, cutoffs: Sequence[int]) -> Values:

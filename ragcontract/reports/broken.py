@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ragcontract.core.finding import Finding
 from ragcontract.core.scores import RanksById
-from ragcontract.judging.gate_report import FORGIVEN
+from ragcontract.judging.gate_report import NOT_PROVEN
 from ragcontract.reports.report import QueryReport, Report
 
 FAILING = frozenset({"fail", "counted"})  # what fails by itself, or counts in a pass rate that may
@@ -37,9 +37,9 @@ def waived_gates(report: Report) -> list[Finding]:
     return [finding for finding in report.findings if finding.kind == "gate" and finding.status == "waived"]
 
 
-def forgiven_gates(report: Report) -> list[Finding]:
+def not_proven_gates(report: Report) -> list[Finding]:
     """Return the findings of changes over their limits that do not fail because they are not shown to be real."""
-    return [finding for finding in report.findings if finding.kind == "gate" and finding.status in FORGIVEN]
+    return [finding for finding in report.findings if finding.kind == "gate" and finding.status in NOT_PROVEN]
 
 
 class FindingsByQuery:

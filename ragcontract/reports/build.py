@@ -11,13 +11,13 @@ from ragcontract.core.run import SourceFile
 from ragcontract.core.text import encodable
 from ragcontract.core.version import __version__
 from ragcontract.evaluation.side import Side
-from ragcontract.judging.change_tests import noise_of_metrics, p_values_of_tags
 from ragcontract.judging.contract_changes import contract_changes
 from ragcontract.judging.decision import Decision
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gate_report import worst
 from ragcontract.judging.likely_mistakes import likely_mistakes
 from ragcontract.judging.run_notes import run_notes
+from ragcontract.judging.tested_changes import noise_of_metrics, p_values_of_tags
 from ragcontract.reports.answer_report import answers_of
 from ragcontract.reports.drift import as_warning
 from ragcontract.reports.label_notes import label_notes

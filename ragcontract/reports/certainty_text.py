@@ -17,9 +17,9 @@ from ragcontract.core.numbers import (
     signed,
 )
 from ragcontract.core.phrase import Name, Phrase
-from ragcontract.judging.gate_report import FORGIVEN, Certainty, GateReport
-from ragcontract.judging.gate_text import beyond
-from ragcontract.reports.broken import forgiven_gates
+from ragcontract.judging.gate_report import NOT_PROVEN, Certainty, GateReport
+from ragcontract.judging.gate_text import p_beside_threshold
+from ragcontract.reports.broken import not_proven_gates
 from ragcontract.reports.limit_text import whole_of
 from ragcontract.reports.report import MetricReport, Report
 from ragcontract.statistics.significance import ALPHA
@@ -111,23 +111,23 @@ def _amounts(gate: GateReport) -> tuple[str, str]:
 
 def left_open(report: Report) -> Iterator[Phrase]:
     """Yield what a verdict does not settle: changes over their limits that do not fail, and what a pass may hide."""
-    yield from forgiven_notes(report)
+    yield from not_proven_notes(report)
     if hidden := could_hide(report):
         yield hidden
 
 
-def forgiven_notes(report: Report) -> Iterator[Phrase]:
+def not_proven_notes(report: Report) -> Iterator[Phrase]:
     """Yield the changes over their limits that do not fail, each with the reason; of many the first, and a count."""
-    found = forgiven_gates(report)
+    found = not_proven_gates(report)
     for finding in found[: bounds.NAMES]:
         yield (*phrase_of(finding), f": {finding.why}")
     if (more := len(found) - bounds.NAMES) > 0:
         yield (f"{count(more, 'more change')} over {'its limit' if more == 1 else 'their limits'} and not proven",)
 
 
-def over_and_forgiven(report: Report) -> str:
+def over_and_not_proven(report: Report) -> str:
     """Return how many changes are over their limits and do not fail, for the headline; empty if none are."""
-    found = [gate for gate in report.gates if gate.status in FORGIVEN]
+    found = [gate for gate in report.gates if gate.status in NOT_PROVEN]
     if not found:
         return ""
     few = sum(gate.status == "too_few" for gate in found)
@@ -159,7 +159,7 @@ def tested_together(report: Report) -> int:
 
 def p_of(gates: Sequence[GateReport], p_value: float) -> str:
     """Return a p-value beside the threshold that it met or missed, if a limit has one: ``p 0.19 > 0.05``."""
-    return beyond(p_value, next((gate.alpha for gate in gates if gate.alpha), None))
+    return p_beside_threshold(p_value, next((gate.alpha for gate in gates if gate.alpha), None))
 
 
 def outcomes_of(gates: Sequence[GateReport]) -> str:

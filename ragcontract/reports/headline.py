@@ -10,7 +10,7 @@ from ragcontract.core.numbers import count, fixed
 from ragcontract.core.phrase import Name, Phrase, Quote, joined, listed, render
 from ragcontract.judging.gate_report import GateReport
 from ragcontract.reports.broken import IN_BASELINE, broken_gates, sizes_since
-from ragcontract.reports.certainty_text import over_and_forgiven
+from ragcontract.reports.certainty_text import over_and_not_proven
 from ragcontract.reports.drift import not_compared
 from ragcontract.reports.limit_text import limited_by
 from ragcontract.reports.metric_table import differs, table_rows
@@ -31,7 +31,7 @@ def headline_phrase(report: Report) -> Phrase:
     queries = count(report.inputs.golden.queries, "query")
     if report.verdict == "pass":
         limits = f" and {count(len(report.gates), 'gate')}" if report.gates else "; no gates are set"
-        rest = f"{tolerated(report)}{over_and_forgiven(report)}"
+        rest = f"{tolerated(report)}{over_and_not_proven(report)}"
         if counted := sum(query.status == "counted" for query in report.queries):
             gates_hold = f"nothing broken in {count(len(report.gates), 'gate')}"
             return (f"{gates_hold}; {counted:,} of {queries} broken, which the pass rate allows{rest}",)
@@ -45,7 +45,7 @@ def headline_phrase(report: Report) -> Phrase:
         phrase.append(f"{'; ' if gates else ''}{broken.queries:,} of {queries} broken{_in_answers(broken)}{sizes}")
     if skipped := [tier.name for tier in report.tiers or [] if tier.status == "skipped"]:
         phrase += ["; ", *_tiers(skipped), " skipped"]
-    return (*phrase, f"{tolerated(report)}{over_and_forgiven(report)}")
+    return (*phrase, f"{tolerated(report)}{over_and_not_proven(report)}")
 
 
 def subject(report: Report | ErrorReport) -> str:

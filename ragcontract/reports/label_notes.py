@@ -8,13 +8,12 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import fixed, percent
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten, visible
-from ragcontract.judging.gate_report import COMPARING, GateReport
+from ragcontract.judging.gate_report import COMPARING, NOT_HELD, GateReport
 from ragcontract.reports.report import MetricReport
 
 ALL = 0.005  # the share of unjudged documents up to which all are judged, when rounded to percent
 BEST = 2  # metrics whose best values the note has
 DIGITS = 2
-LIMITED = {"fail", "unproven", "too_few"}
 COMMAND = "rag-contract unjudged"
 
 
@@ -35,7 +34,7 @@ def label_notes(metrics: Mapping[str, MetricReport], gates: Iterable[GateReport]
 def _may_be_labels(gate: GateReport, metrics: Mapping[str, MetricReport]) -> bool:
     """Return whether a limit on a drop is about a metric that labels could raise, and does not hold for sure."""
     metric = metrics.get(gate.metric)
-    undecided = gate.status in LIMITED or (gate.status == "pass" and gate.certainty == "undecided")
+    undecided = gate.status in NOT_HELD or (gate.status == "pass" and gate.certainty == "undecided")
     return gate.kind in COMPARING and undecided and metric is not None and metric.if_relevant is not UNSET
 
 

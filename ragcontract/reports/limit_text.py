@@ -14,7 +14,7 @@ from ragcontract.core.numbers import (
     ms_as_written,
     percent_as_written,
 )
-from ragcontract.judging.gate_report import COMPARING, FORGIVEN, GateReport, GateStatus
+from ragcontract.judging.gate_report import COMPARING, NOT_HELD, GateReport, GateStatus
 from ragcontract.reports.report import MetricReport
 
 # What is said of a limit beside others of the same mean that hold.
@@ -76,7 +76,7 @@ def table_digits(rows: Iterable[tuple[MetricReport, Sequence[GateReport]]]) -> i
     steps: list[tuple[float, float]] = []
     for metric, gates in rows:
         for gate in gates:
-            (broken if gate.status == "fail" or gate.status in FORGIVEN else other).append(_digits_beside(gate, metric))
+            (broken if gate.status in NOT_HELD else other).append(_digits_beside(gate, metric))
         other.append(digits_for([(metric.delta or 0.0, 0.0)]))
     for metric, _ in limited or rows:
         if metric.baseline is not None and metric.current_shared is not None:

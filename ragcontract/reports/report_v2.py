@@ -16,8 +16,8 @@ from ragcontract.core.rule import Violation
 from ragcontract.core.run import Json
 from ragcontract.core.text import shorten
 from ragcontract.files.json_document import document
-from ragcontract.judging.gate_report import FORGIVEN, GateReport, GateStatus
-from ragcontract.judging.gate_text import why_forgiven
+from ragcontract.judging.gate_report import NOT_PROVEN, GateReport, GateStatus
+from ragcontract.judging.gate_text import why_not_proven
 from ragcontract.judging.policy import QueryStatus
 from ragcontract.reports.cases import Case
 from ragcontract.reports.report import ErrorReport, Report
@@ -149,7 +149,7 @@ def _item(title: str, label: Label, message: str, location: str = "") -> Item:
 
 def _with_reason(gate: GateReport) -> str:
     """Return the message of a gate; of a change that is over its limit and does not fail, also why not."""
-    return f"{gate.message}: {why_forgiven(gate)}" if gate.status in FORGIVEN else gate.message
+    return f"{gate.message}: {why_not_proven(gate)}" if gate.status in NOT_PROVEN else gate.message
 
 
 def _item_of_case(case: Case) -> Item:

@@ -59,17 +59,17 @@ def rounded(tests: Sequence[SignFlips]) -> tuple[list[Rounded], int]:
     It depends on the queries' contributions alone and not on their order.
     """
     vectors: dict[int, list[tuple[int, float]]] = {}
-    for place, test in enumerate(tests):
+    for number, test in enumerate(tests):
         for query, size in test.contributions.items():
-            vectors.setdefault(query, []).append((place, size))
+            vectors.setdefault(query, []).append((number, size))
     ordered = sorted(vectors.values(), key=lambda vector: (-max(abs(size) for _, size in vector), vector))
     most = _number_of_signs(tests)
     dice = random.Random(SEED)  # noqa: S311
     parts: list[dict[int, list[float]]] = [{} for _ in tests]
     for index, vector in enumerate(ordered):
         opposite = index >= most and dice.getrandbits(1)
-        for place, size in vector:
-            parts[place].setdefault(index % most, []).append(-size if opposite else size)
+        for number, size in vector:
+            parts[number].setdefault(index % most, []).append(-size if opposite else size)
     contributions = [{sign: fsum(sizes) for sign, sizes in part.items()} for part in parts]
     return [Rounded.of(one) for one in contributions], min(most, len(ordered))
 
@@ -91,5 +91,5 @@ def sampled_signs(number: int, batches: int) -> Iterator[list[int]]:
 def _signs(dice: random.Random) -> Iterator[int]:
     while True:
         bits = dice.getrandbits(FIELD * SAMPLES)
-        for place in range(FIELD):
-            yield bits >> place & ONES
+        for bit in range(FIELD):
+            yield bits >> bit & ONES

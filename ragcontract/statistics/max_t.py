@@ -60,11 +60,11 @@ def _results(tests: Sequence[SignFlips], alpha: float) -> AdjustedTests:
     tally = _Tally(tests, exact)
     queries = sorted({number for test in tests for number in test.contributions})
     if len(queries) <= EXACT_UP_TO and len(tests) << len(queries) <= RESULTS:
-        tally.add(lambda place: _all_statistics(tests[place], queries))
+        tally.add(lambda position: _all_statistics(tests[position], queries))
         return tally.results(alpha, observed=0)
     plan, signs = rounded(tests)
     for batch in sampled_signs(signs, max(1, min(BATCHES, RESULTS // (len(tests) * SAMPLES)))):
-        tally.add(lambda place, batch=batch: plan[place].statistics(batch))  # type: ignore[misc]
+        tally.add(lambda position, batch=batch: plan[position].statistics(batch))  # type: ignore[misc]
         if tally.settled(above=max(CLEARLY_NOTHING, 2 * alpha)):
             break
     # The observed assignment counts as a sample: Phipson and Smyth, "Permutation P-values Should Never Be Zero", 2010.
@@ -87,24 +87,24 @@ class _Tally:
         self._hits = [0.0] * len(tests)
         self._hits_at_best = [0.0] * len(tests)
         self._largest: list[float] = []
-        # The place that each test would have if all its queries had got worse.
+        # The position that each test would have if all its queries had got worse.
         rising = [-seen for seen in self._observed]
         self._would_be = [bisect_left(rising, -test.largest_statistic - TIE) for test in tests]
         self._there: dict[int, list[int]] = {}
-        for place, would_be in enumerate(self._would_be):
-            self._there.setdefault(would_be, []).append(place)
+        for position, would_be in enumerate(self._would_be):
+            self._there.setdefault(would_be, []).append(position)
 
     def add(self, statistics: Callable[[int], list[float]]) -> None:
-        """Count one batch of samples; ``statistics`` returns those of the test at a place."""
+        """Count one batch of samples; ``statistics`` returns those of the test at a position."""
         largest: list[float] = []
-        for place in reversed(range(len(self._tests))):
-            values = statistics(place)
+        for position in reversed(range(len(self._tests))):
+            values = statistics(position)
             largest = list(map(max, largest, values)) if largest else values
-            test, seen = self._tests[place], self._observed[place]
-            if self._exact[place] is None:
-                self._own[place] += _hits(values, seen, mid_p=test.mid_p)
-            self._hits[place] += _hits(largest, seen, mid_p=test.mid_p)
-            for other in self._there.get(place, ()):
+            test, seen = self._tests[position], self._observed[position]
+            if self._exact[position] is None:
+                self._own[position] += _hits(values, seen, mid_p=test.mid_p)
+            self._hits[position] += _hits(largest, seen, mid_p=test.mid_p)
+            for other in self._there.get(position, ()):
                 best = self._tests[other]
                 self._hits_at_best[other] += _hits(largest, best.largest_statistic, mid_p=best.mid_p)
         self._largest += largest
@@ -124,15 +124,15 @@ class _Tally:
     def _adjusted(self, observed: int) -> Iterator[Adjusted]:
         samples = len(self._largest) + observed
         highest = [0.0]  # of the adjusted p-values of the first tests
-        for place, test in enumerate(self._tests):
-            exact = self._exact[place]
-            sampled = [(hits + observed) / samples for hits in (self._own[place], self._hits[place])]
-            if observed and self._certain[place]:
+        for position, test in enumerate(self._tests):
+            exact = self._exact[position]
+            sampled = [(hits + observed) / samples for hits in (self._own[position], self._hits[position])]
+            if observed and self._certain[position]:
                 sampled = [SMALLEST_SAMPLED] * 2
             own = sampled[0] if exact is None else exact
             highest.append(max(highest[-1], own, sampled[1]))
-            at_best = (self._hits_at_best[place] + observed) / samples
-            smallest = max(highest[self._would_be[place]], test.smallest_p_value, at_best)
+            at_best = (self._hits_at_best[position] + observed) / samples
+            smallest = max(highest[self._would_be[position]], test.smallest_p_value, at_best)
             yield Adjusted(own, highest[-1], smallest)
 
 

@@ -33,7 +33,7 @@ class Noise(Struct, frozen=True, kw_only=True):
     losses: int
 
 
-class Assessed(Struct, frozen=True, kw_only=True):
+class ChangeTest(Struct, frozen=True, kw_only=True):
     """The test and the bounds of a change for the worse.
 
     ``bounds`` are positive for the worse. ``p_value`` is None if no query changed. The change ``could_be`` significant
@@ -48,7 +48,7 @@ class Assessed(Struct, frozen=True, kw_only=True):
     span: float
 
 
-def assess(changes: Sequence[Change], alpha: float = ALPHA, *, together: bool = True) -> list[Assessed]:
+def assess(changes: Sequence[Change], alpha: float = ALPHA, *, together: bool = True) -> list[ChangeTest]:
     """Test changes of the same runs ``together``, or each as if it were the only one; return the results in order.
 
     Together, lower bounds and p-values are adjusted to the number of changes. Where bound and test disagree about 0,
@@ -66,7 +66,7 @@ def assess(changes: Sequence[Change], alpha: float = ALPHA, *, together: bool = 
         p_value = None if result is None else result.p_value if together else result.own
         could_be = result is not None and result.smallest <= alpha
         found.append(
-            Assessed(
+            ChangeTest(
                 bounds=_bounds(change, (lower, usual), significant=p_value is not None and p_value <= alpha),
                 p_value=p_value,
                 could_be=could_be,
@@ -82,7 +82,7 @@ def _bounds(change: Change, quantiles: tuple[float, float], *, significant: bool
     return (max(low, 0.0), max(high, 0.0)) if significant else (min(low, 0.0), high)
 
 
-def noise(change: Change, result: Assessed) -> Noise | None:
+def noise(change: Change, result: ChangeTest) -> Noise | None:
     """Return what reports say of a change and its test; None if no query changed."""
     if result.p_value is None:
         return None

@@ -1,7 +1,8 @@
 """Quantiles of Student's t distribution, for any positive number of degrees of freedom. Pure functions."""
 
 from math import cos, exp, inf, lgamma, pi, sqrt, tan
-from statistics import NormalDist
+
+from ragcontract.statistics.normal import exceeded_by
 
 INTERVALS = 100  # of Simpson's rule
 HALVINGS = 45
@@ -17,7 +18,7 @@ def t_quantile(tail: float, freedom: float) -> float:
     tails from 0.005.
     """
     freedom = max(freedom, 1.0)
-    z = -NormalDist().inv_cdf(tail)
+    z = exceeded_by(tail)
     if freedom >= NEARLY_NORMAL:
         return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
     low, high = 0.0, pi / 2

@@ -12,11 +12,11 @@ from operator import mul
 from msgspec import Struct
 
 from ragcontract.core.metric import Metric, Scale
+from ragcontract.statistics.normal import exceeded_by
 from ragcontract.statistics.significance import ALPHA, fewest_changed
 from ragcontract.statistics.student_t import t_quantile
 
-# Quantiles of the normal distribution: what chance exceeds once in twenty times, and falls short of 4 times in 5.
-Z_ALPHA, Z_POWER = 1.6448536269514722, 0.8416212335729143
+Z_ALPHA, Z_POWER = exceeded_by(ALPHA), exceeded_by(0.2)  # a break by chance, and a real change that breaks no limit
 DIGITS = 2
 LARGE = 1000  # queries, from which minimums have three decimals
 ROUNDING = 1e-9

@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from ragcontract.core.errors import InputError
-from ragcontract.judging.change_tests import noise_of_metrics
 from ragcontract.judging.decision import Decision, decide
 from ragcontract.judging.evaluated import Evaluation
+from ragcontract.judging.tested_changes import noise_of_metrics
 from ragcontract.judging.unjudgeable import unjudgeable
 from tests.records import NOW, Config, Docs, evaluate, query, report_on
 

@@ -1,18 +1,20 @@
-"""What is said about the result of a gate: how sure a change is, and why one over its limit is forgiven."""
+"""What is said about the result of a gate: how sure a change is, and why one over its limit does not fail."""
 
 from typing import Any
 
 import pytest
 
-from ragcontract.core.gate import Gate, Quantity
+from ragcontract.core.gate import FailMode, Gate, Quantity
 from ragcontract.judging.gate_report import GateReport
-from ragcontract.judging.gate_text import Mode, beyond, found_and_allowed, why_forgiven
+from ragcontract.judging.gate_text import found_and_allowed, p_beside_threshold, why_not_proven
 
 MRR = Quantity(key="mrr_at_5", label="MRR@5")
 TOXICITY = Quantity(key="toxicity", label="toxicity", better="lower")
 
 
-def said(observed: float, *, mode: Mode = "strict", relative: bool = False, rise: bool = False, **fields: Any) -> str:
+def said(
+    observed: float, *, mode: FailMode = "strict", relative: bool = False, rise: bool = False, **fields: Any
+) -> str:
     """Return what is said of a change where 0.05 are allowed."""
     gate = Gate(
         id="limit",
@@ -79,13 +81,13 @@ def test_only_where_significance_decides_a_broken_limit_says_that_the_drop_is_si
     assert said(0.1, mode="strict", **failed) == "MRR@5 fell by 0.10, allowed drop 0.05"
 
 
-def test_a_drop_that_is_forgiven_says_that_it_is_over_and_not_shown_to_be_real() -> None:
+def test_a_drop_over_its_limit_that_does_not_fail_says_that_it_is_not_shown_to_be_real() -> None:
     unproven = result(status="unproven", p_value=0.19, alpha=0.05)
-    assert why_forgiven(unproven) == "over its limit, not shown to be real (p 0.19 > 0.05)"
+    assert why_not_proven(unproven) == "over its limit, not shown to be real (p 0.19 > 0.05)"
     few = "over its limit, too few queries changed to tell"
-    assert why_forgiven(result(status="too_few", p_value=0.25, alpha=0.05)) == few
-    assert why_forgiven(result(status="too_few", needs=40)) == f"{few}: needs 40 queries"
-    assert why_forgiven(result(status="unproven")) == "over its limit, not shown to be real"
+    assert why_not_proven(result(status="too_few", p_value=0.25, alpha=0.05)) == few
+    assert why_not_proven(result(status="too_few", needs=40)) == f"{few}: needs 40 queries"
+    assert why_not_proven(result(status="unproven")) == "over its limit, not shown to be real"
 
 
 @pytest.mark.parametrize(
@@ -100,4 +102,4 @@ def test_a_drop_that_is_forgiven_says_that_it_is_over_and_not_shown_to_be_real()
     ],
 )
 def test_a_p_value_stands_on_the_right_side_of_its_threshold(p_value: float, alpha: float | None, text: str) -> None:
-    assert beyond(p_value, alpha) == text
+    assert p_beside_threshold(p_value, alpha) == text

@@ -8,7 +8,7 @@ import pytest
 
 from ragcontract.core.finding import Finding, sentence
 from ragcontract.core.phrase import render
-from ragcontract.reports.broken import FindingsByQuery, broken_gates, forgiven_gates, waived_gates
+from ragcontract.reports.broken import FindingsByQuery, broken_gates, not_proven_gates, waived_gates
 from tests.records import NOW, query, report
 
 
@@ -221,7 +221,7 @@ def test_a_change_that_is_not_proven_is_a_finding_that_does_not_fail_and_one_tha
     noisy |= {one.id: before[one.id] for one in asked[9:]}
     unproven = report(asked, noisy, before, config)
     assert (unproven.verdict, unproven.gates[0].status) == ("pass", "unproven")
-    assert forgiven_gates(unproven) == unproven.findings
+    assert not_proven_gates(unproven) == unproven.findings
     assert (broken_gates(unproven), waived_gates(unproven)) == ([], [])
     assert unproven.findings[0].why.startswith("over its limit, not shown to be real (p 0.")
     (finding,) = report(asked, {one.id: ["x", "A"] for one in asked}, before, config).findings

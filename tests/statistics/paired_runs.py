@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ragcontract.core.metric import Direction, Scale
 from ragcontract.core.numbers import SAME
 from ragcontract.statistics.change import UNIT, Change, Weights
-from ragcontract.statistics.significance import ALPHA, Assessed, assess
+from ragcontract.statistics.significance import ALPHA, ChangeTest, assess
 
 
 def change_of(
@@ -27,7 +27,7 @@ def change_of(
     return Change(changed=changed, weights=all_weights, better=better, scale=scale, identical=not changed)
 
 
-def paired(before: Sequence[float], now: Sequence[float], weights: Sequence[float] = ()) -> Assessed:
+def paired(before: Sequence[float], now: Sequence[float], weights: Sequence[float] = ()) -> ChangeTest:
     """Compare two runs query by query; values must be from 0 to 1, and weights above 0."""
     (found,) = assess([change_of(before, now, weights)], ALPHA)
     return found

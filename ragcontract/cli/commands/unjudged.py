@@ -30,9 +30,9 @@ from ragcontract.core.run import row_type
 from ragcontract.core.text import visible
 from ragcontract.labelling.first_results import FirstResults
 from ragcontract.labelling.labels import Candidate
-from ragcontract.labelling.open_pairs import OpenPair, OpenPairs, open_pairs
-from ragcontract.labelling.pair_list import json_lines, lines_to_tick, summary, table
 from ragcontract.labelling.pool import candidates_of
+from ragcontract.labelling.unjudged_pairs import UnjudgedPair, UnjudgedPairs, unjudged_pairs
+from ragcontract.labelling.unjudged_text import json_lines, lines_to_tick, summary, table
 from ragcontract.reports.terminal import aligned
 
 TOP_PAIRS = 20
@@ -80,7 +80,7 @@ def command(
     with sources_of(paths) as sources:
         request = sources.request(paths, k=k, repeats=repeats, tags=tags)
         outcome = pipeline.check(replace(request, awaits_baseline=True), now=clock())
-        found = open_pairs(outcome.evaluation, outcome.decision.gates, _first_ids(outcome), top)
+        found = unjudged_pairs(outcome.evaluation, outcome.decision.gates, _first_ids(outcome), top)
         texts = _texts(outcome, found.pairs)
     warn(outcome.report.warnings)
     _print(found, outcome, texts, paths, form)
@@ -98,7 +98,7 @@ def _first_ids(outcome: pipeline.Outcome) -> Mapping[str, bytes]:
     return found.result()
 
 
-def _texts(outcome: pipeline.Outcome, pairs: Sequence[OpenPair]) -> dict[tuple[str, str], Candidate]:
+def _texts(outcome: pipeline.Outcome, pairs: Sequence[UnjudgedPair]) -> dict[tuple[str, str], Candidate]:
     """Return scores and texts of the documents that are listed, as the run has them."""
     wanted: dict[str, set[str]] = {}
     for pair in pairs:
@@ -114,7 +114,7 @@ def _texts(outcome: pipeline.Outcome, pairs: Sequence[OpenPair]) -> dict[tuple[s
 
 
 def _print(
-    found: OpenPairs,
+    found: UnjudgedPairs,
     outcome: pipeline.Outcome,
     texts: Mapping[tuple[str, str], Candidate],
     paths: InputPaths,

@@ -11,10 +11,10 @@ from ragcontract.reports.change_notes import about_baseline
 from ragcontract.reports.drift import not_compared, other_warnings
 from ragcontract.reports.html.page_text import Part, code, sentence, shown
 from ragcontract.reports.overlap_report import LeastOverlap
+from ragcontract.reports.overlap_section import DIGITS, overlap_section
 from ragcontract.reports.report import Report
 from ragcontract.reports.report_inputs import BaselineInput
 from ragcontract.reports.score_reasons import REASONS, score_reasons
-from ragcontract.reports.underneath import DIGITS, underneath
 from ragcontract.runs.stored import Accepted
 
 DIGEST = 12  # characters that are enough to recognise a file
@@ -35,9 +35,9 @@ def folds(report: Report) -> list[Fold]:
     found = []
     if reasons := score_reasons(report):
         found.append(_fold(REASONS, [sentence(phrase, bounds.HTML_REASON) for phrase in reasons]))
-    if under := underneath(report):
-        least = [_least(one) for one in under.least]
-        found.append(_fold(under.title, [*([Part(shown(fact))] for fact in under.facts), *least]))
+    if overlap := overlap_section(report):
+        least = [_least(one) for one in overlap.least]
+        found.append(_fold(overlap.title, [*([Part(shown(fact))] for fact in overlap.facts), *least]))
     if baseline:
         for name, ids in not_compared(baseline).items():
             found.append(_fold(f"{len(ids):,} {name}", [[Part(shown(query_id, bounds.HTML_ID))] for query_id in ids]))

@@ -17,7 +17,7 @@ from msgspec import Struct
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.judging.decision import Verdict
-from ragcontract.reports.certainty_text import could_hide, forgiven_notes
+from ragcontract.reports.certainty_text import could_hide, not_proven_notes
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import drift_phrases
 from ragcontract.reports.headline import headline_phrase, shared_note, subject
@@ -123,7 +123,7 @@ def _page(report: Report) -> Page:
         about=_about(report),
         drift=[
             *map(sentence, report.likely_mistakes),
-            *map(sentence, forgiven_notes(report)),
+            *map(sentence, not_proven_notes(report)),
             *map(sentence, report.label_notes),
             *map(sentence, change_notes(report)),
             *map(with_code, drift_phrases(report)),

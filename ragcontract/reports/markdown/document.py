@@ -9,7 +9,7 @@ from ragcontract.core.numbers import count
 from ragcontract.core.phrase import render as say
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.broken import FindingsByQuery, broken_queries, since, sizes_since
-from ragcontract.reports.certainty_text import could_hide, forgiven_notes
+from ragcontract.reports.certainty_text import could_hide, not_proven_notes
 from ragcontract.reports.change_notes import change_notes
 from ragcontract.reports.drift import drift, likely_mistakes
 from ragcontract.reports.headline import VERDICTS, headline, subject
@@ -18,9 +18,9 @@ from ragcontract.reports.markdown.folds import folds, inputs_fold, warnings_fold
 from ragcontract.reports.markdown.gfm import bullets, code, cut, inline, line, table, text
 from ragcontract.reports.markdown.metrics import metric_tables
 from ragcontract.reports.markdown.outcomes_folds import outcomes_folds
+from ragcontract.reports.markdown.overlap_fold import overlap_fold
 from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.markdown.retrieved import retrieved_fold
-from ragcontract.reports.markdown.underneath_fold import underneath_fold
 from ragcontract.reports.report import ErrorReport, QueryReport, Report
 from ragcontract.reports.scope_note import scope_note
 
@@ -85,7 +85,7 @@ def render(
         parts += answers_fold(report, layout.retrieved)
         parts += retrieved_fold(report, layout.retrieved)
         parts += folds(report, layout.rows)
-        parts += underneath_fold(report, layout.rows)
+        parts += overlap_fold(report, layout.rows)
     if layout.folds and layout.inputs:
         parts.append(inputs_fold(report))
     return "\n\n".join(parts) + "\n"
@@ -115,7 +115,7 @@ def _titled(about: str, name: str) -> str:
 
 def _notes(report: Report, *, replaced_here: bool | None) -> list[str]:
     notes = list(likely_mistakes(report, code, line))
-    notes += [say(phrase, code, line) for phrase in (*forgiven_notes(report), *report.label_notes)]
+    notes += [say(phrase, code, line) for phrase in (*not_proven_notes(report), *report.label_notes)]
     notes += [say(phrase, code, inline) for phrase in change_notes(report, replaced_here=replaced_here)]
     notes += drift(report, code)
     return ["\n".join(f"- {note}" for note in notes)] if notes else []

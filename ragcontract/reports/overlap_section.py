@@ -1,4 +1,4 @@
-"""What changed underneath the metrics, and what labels could still change, for a folded section of the reports."""
+"""The folded section on overlap: what else is retrieved than for the baseline, and what labels could still change."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from ragcontract.reports.report import Report
 DIGITS = 2
 
 
-class Underneath(Struct, frozen=True, kw_only=True):
+class OverlapSection(Struct, frozen=True, kw_only=True):
     """The title, sentences without names from files, and the queries with the least overlap."""
 
     title: str
@@ -21,11 +21,11 @@ class Underneath(Struct, frozen=True, kw_only=True):
     least: list[LeastOverlap]
 
 
-def underneath(report: Report) -> Underneath | None:
+def overlap_section(report: Report) -> OverlapSection | None:
     """Return the section; None without a baseline, and if the run returned the same in the same order."""
     if not report.least_overlap:
         return None
-    return Underneath(
+    return OverlapSection(
         title="Overlap with the baseline, and what nobody has judged",
         facts=[f"{', '.join(_diagnostics(report))}.", *_best(report)],
         least=report.least_overlap,

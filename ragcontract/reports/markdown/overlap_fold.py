@@ -1,14 +1,14 @@
-"""The folded section on what changed underneath the metrics, in the Markdown report."""
+"""The folded section on overlap in the Markdown report."""
 
 from ragcontract.core.numbers import fixed
 from ragcontract.reports.markdown.gfm import code, fold, line, table
+from ragcontract.reports.overlap_section import DIGITS, overlap_section
 from ragcontract.reports.report import Report
-from ragcontract.reports.underneath import DIGITS, underneath
 
 
-def underneath_fold(report: Report, max_rows: int) -> list[str]:
+def overlap_fold(report: Report, max_rows: int) -> list[str]:
     """Return the section, if there is one; its queries are those with the least overlap."""
-    found = underneath(report)
+    found = overlap_section(report)
     if found is None:
         return []
     rows = [[code(one.id), fixed(one.overlap, DIGITS), fixed(one.rbo, DIGITS)] for one in found.least[:max_rows]]

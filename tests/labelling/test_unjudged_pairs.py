@@ -16,27 +16,27 @@ from ragcontract.judging.decision import decide
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.labelling.first_results import FirstResults
 from ragcontract.labelling.limit_moves import Effects
-from ragcontract.labelling.open_pairs import OpenPair, OpenPairs, least, open_pairs, rises
+from ragcontract.labelling.unjudged_pairs import UnjudgedPair, UnjudgedPairs, least, rises, unjudged_pairs
 from tests.records import NOW, evaluate, query
 
 Docs = Mapping[str, Sequence[str]]
 CLOSE = 1e-9
 
 
-def found(evaluation: Evaluation, run: Docs, top: int = 10_000) -> OpenPairs:
+def found(evaluation: Evaluation, run: Docs, top: int = 10_000) -> UnjudgedPairs:
     first = FirstResults(evaluation)
     for query_id, doc_ids in run.items():
         first.note(query_id, list(doc_ids))
-    return open_pairs(evaluation, decide(evaluation, NOW.date()).gates, first.result(), top)
+    return unjudged_pairs(evaluation, decide(evaluation, NOW.date()).gates, first.result(), top)
 
 
 def pairs(
     queries: Sequence[GoldenQuery], run: Docs, baseline: Docs | None = None, config: Mapping[str, Any] | None = None
-) -> list[OpenPair]:
+) -> list[UnjudgedPair]:
     return found(evaluate(queries, run, baseline, config), run).pairs
 
 
-def named(listed: Sequence[OpenPair]) -> list[str]:
+def named(listed: Sequence[UnjudgedPair]) -> list[str]:
     return [f"{pair.query_id} {pair.doc_id}" for pair in listed]
 
 

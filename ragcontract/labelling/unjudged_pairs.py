@@ -19,12 +19,12 @@ from ragcontract.core.numbers import SAME
 from ragcontract.core.scores import Values
 from ragcontract.judging.evaluated import Evaluation
 from ragcontract.judging.gate_report import GateReport
-from ragcontract.labelling.chances import Chances
-from ragcontract.labelling.first_results import judged_of
 from ragcontract.labelling.limit_moves import Effects, Limit, Lists, changes, limits_of
+from ragcontract.labelling.relevance_chances import RelevanceChances
+from ragcontract.metrics.judged import judged_documents
 
 
-class OpenPair(Struct, frozen=True, kw_only=True, gc=False):
+class UnjudgedPair(Struct, frozen=True, kw_only=True, gc=False):
     """A query and a document that nobody has judged, at its best ranks in the run and in the baseline.
 
     ``limit`` is the limit, or else the metric, that it moves most if the document is relevant, and ``move`` how far, in
@@ -54,13 +54,13 @@ class Outlook(Struct, frozen=True, kw_only=True):
     least: int | None
 
 
-class OpenPairs(Struct, frozen=True, kw_only=True):
+class UnjudgedPairs(Struct, frozen=True, kw_only=True):
     """The first pairs to judge, the number of all of them, and what they can do for each broken limit.
 
     ``documents`` counts the documents in the top k of the ``queries`` with relevant documents, judged or not.
     """
 
-    pairs: list[OpenPair]
+    pairs: list[UnjudgedPair]
     total: int
     of_run: int
     documents: int
@@ -69,13 +69,13 @@ class OpenPairs(Struct, frozen=True, kw_only=True):
     outlooks: list[Outlook]
 
 
-def open_pairs(
+def unjudged_pairs(
     evaluation: Evaluation, reports: Sequence[GateReport], first_ids: Mapping[str, bytes], top: int
-) -> OpenPairs:
+) -> UnjudgedPairs:
     """Return what to judge first, given the packed results of each query of the run, as far as they count."""
     found = _Search(evaluation, limits_of(evaluation, reports), first_ids)
     keyed = nsmallest(top, found.keyed(), key=lambda one: one[0])
-    return OpenPairs(
+    return UnjudgedPairs(
         pairs=[pair for _, pair in keyed],
         total=found.total,
         of_run=found.of_run,
@@ -102,29 +102,27 @@ class _Search:
         self._before = baseline.first_ids if baseline else {}
         self._pools = baseline.pools if baseline else {}
         self._shared = any(limit.compares for limit in limits)
-        self._chances, self._overall = Chances(), 1.0
+        self._chances = RelevanceChances()
         self.total = self.of_run = self.documents = self.queries = 0
 
-    def keyed(self) -> Iterator[tuple[Key, OpenPair]]:
+    def keyed(self) -> Iterator[tuple[Key, UnjudgedPair]]:
         """Yield all pairs with what they are ordered by: shares, moves, the golden order, ranks."""
-        chances = self._chances
         for query in self._queries.values():
             if query.answerable:
-                judged = judged_of(query, self._pools.get(query.id))
+                judged = judged_documents(query, self._pools.get(query.id))
                 rows = _lists(self._first_ids, query.id)
-                chances.note([row[: self._k] for row in rows], judged, query.relevant_doc_ids)
-        self._overall = chances.overall()
+                self._chances.note([row[: self._k] for row in rows], judged, query.relevant_doc_ids)
         for number, query in enumerate(self._queries.values()):
             if query.answerable:
                 for position, (order, pair) in enumerate(self._of(query)):
                     yield (*order, number, position), pair
 
-    def _of(self, query: GoldenQuery) -> Iterator[tuple[tuple[float, float], OpenPair]]:
+    def _of(self, query: GoldenQuery) -> Iterator[tuple[tuple[float, float], UnjudgedPair]]:
         rows, before = _lists(self._first_ids, query.id), _lists(self._before, query.id)
         ranks, ranks_before = _ranks(rows, self._k), _ranks(before, self._k)
         self.queries += 1
         self.documents += len(ranks)
-        judged = judged_of(query, self._pools.get(query.id))
+        judged = judged_documents(query, self._pools.get(query.id))
         unjudged = [doc_id for doc_id in {**ranks, **ranks_before} if doc_id not in judged]
         if not unjudged:
             return
@@ -138,13 +136,13 @@ class _Search:
         relevant = sum(doc_id != PLACEHOLDER for doc_id in query.relevant_doc_ids)
         for number, doc_id in enumerate(unjudged):
             rank, rank_before = ranks.get(doc_id), ranks_before.get(doc_id)
-            chance = self._chances.of(rank or rank_before or 1, len(judged), relevant, self._overall)
+            chance = self._chances.of(rank or rank_before or 1, len(judged), relevant)
             moves = self._moves(query, both, [doc_id], now) if number < bounds.UNJUDGED else nowhere
             (first, second), limit, move = self._most(moves)
             share = move / limit.lacking if limit.lacking else 0.0
             yield (
                 (first * chance, second * chance),
-                OpenPair(
+                UnjudgedPair(
                     query_id=query.id,
                     doc_id=doc_id,
                     rank=rank,

@@ -11,7 +11,7 @@ from ragcontract.core.numbers import SAME, count, percent, signed
 from ragcontract.core.text import shorten, visible
 from ragcontract.labelling.checklist import OPEN, item, quoted_id
 from ragcontract.labelling.labels import Candidate
-from ragcontract.labelling.open_pairs import OpenPair, OpenPairs, Outlook
+from ragcontract.labelling.unjudged_pairs import Outlook, UnjudgedPair, UnjudgedPairs
 
 MOVE_DIGITS = 4
 HEAD = """\
@@ -39,7 +39,7 @@ class PairLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     chance: float
 
 
-def table(found: OpenPairs, texts: Texts) -> list[list[str]]:
+def table(found: UnjudgedPairs, texts: Texts) -> list[list[str]]:
     """Return the cells of a table; the texts of documents are a column if the run has any."""
     has_texts = any(candidate.text for candidate in texts.values())
     cells = [["query", "document", "rank", "if relevant", "chance", *(["text"] if has_texts else [])]]
@@ -58,11 +58,11 @@ def table(found: OpenPairs, texts: Texts) -> list[list[str]]:
     return cells
 
 
-def _rank(pair: OpenPair) -> str:
+def _rank(pair: UnjudgedPair) -> str:
     return f"{pair.rank:,}" if pair.rank is not None else f"baseline {pair.baseline_rank:,}"
 
 
-def _effect(pair: OpenPair) -> str:
+def _effect(pair: UnjudgedPair) -> str:
     if abs(pair.move) <= SAME:
         return "-"
     share = f", {percent(pair.share, 0)} of what it lacks" if pair.share else ""
@@ -73,11 +73,11 @@ def _text(candidate: Candidate | None, length: int) -> str:
     return visible(shorten(candidate.text, length)) if candidate else ""
 
 
-def lines_to_tick(found: OpenPairs, queries: Queries, texts: Texts, golden: str) -> Iterator[str]:
+def lines_to_tick(found: UnjudgedPairs, queries: Queries, texts: Texts, golden: str) -> Iterator[str]:
     """Yield a file to tick: the pairs by question, in the order of the first pair of each; the summary is a comment."""
     yield HEAD
     yield THEN.format(golden=golden)
-    by_query: dict[str, list[OpenPair]] = {}
+    by_query: dict[str, list[UnjudgedPair]] = {}
     for pair in found.pairs:
         by_query.setdefault(pair.query_id, []).append(pair)
     for query_id, pairs in by_query.items():
@@ -91,7 +91,7 @@ def lines_to_tick(found: OpenPairs, queries: Queries, texts: Texts, golden: str)
     yield from (f"# {line}\n" for line in summary(found))
 
 
-def json_lines(found: OpenPairs, queries: Queries, texts: Texts) -> Iterator[str]:
+def json_lines(found: UnjudgedPairs, queries: Queries, texts: Texts) -> Iterator[str]:
     """Yield a line of JSON for each pair."""
     for pair in found.pairs:
         candidate = texts.get((pair.query_id, pair.doc_id))
@@ -111,7 +111,7 @@ def json_lines(found: OpenPairs, queries: Queries, texts: Texts) -> Iterator[str
         yield msgspec.json.encode(line).decode() + "\n"
 
 
-def summary(found: OpenPairs) -> list[str]:
+def summary(found: UnjudgedPairs) -> list[str]:
     """Return how many documents are open, and what they can do for the broken limits, a sentence each."""
     lines = [_size(found)]
     if not found.total:
@@ -124,7 +124,7 @@ def summary(found: OpenPairs) -> list[str]:
     return lines
 
 
-def _size(found: OpenPairs) -> str:
+def _size(found: UnjudgedPairs) -> str:
     where = f"in the top {found.k} of {count(found.queries, 'query')} with relevant documents"
     if not found.total:
         return f"Nothing to judge: every document {where} is judged."

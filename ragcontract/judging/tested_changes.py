@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from ragcontract.contract.resolve import Contract
-from ragcontract.core.gate import Gate
+from ragcontract.core.gate import FailMode, Gate
 from ragcontract.evaluation.aggregates import Aggregates
-from ragcontract.judging.judged_changes import Question
 from ragcontract.statistics.max_t import adjust
 from ragcontract.statistics.sign_flips import SignFlips
-from ragcontract.statistics.significance import Assessed, Noise, assess, noise
+from ragcontract.statistics.significance import ChangeTest, Noise, assess, noise
 
 Limited = tuple[str, str | None]  # the key of a metric, and the tag of the queries; None for all
 
@@ -18,13 +17,16 @@ Limited = tuple[str, str | None]  # the key of a metric, and the tag of the quer
 class ChangeTests(Struct, frozen=True, kw_only=True):
     """The results of all limits on a change of a metric; limits on the same metric and queries have one.
 
-    ``question`` has the number of sets of queries that are limited: all queries, and those with each tag.
+    ``mode`` and ``alpha`` are those of ``fail_on``. ``sets`` is the number of sets of queries that are limited: all
+    queries, and those with each tag.
     """
 
-    results: Mapping[Limited, Assessed] = {}
-    question: Question
+    results: Mapping[Limited, ChangeTest] = {}
+    mode: FailMode
+    alpha: float
+    sets: int = 1
 
-    def of(self, gate: Gate) -> Assessed | None:
+    def of(self, gate: Gate) -> ChangeTest | None:
         """Return the result of a limit; None if it is not on the change of a metric."""
         return self.results.get((gate.quantity.key, gate.tag)) if is_tested(gate) else None
 
@@ -45,8 +47,12 @@ def change_tests(contract: Contract, aggregates: Aggregates) -> ChangeTests:
         (key, tag): change for tag, keys in wanted.items() for key, change in aggregates.changes(tag, keys).items()
     }
     results = assess(list(changes.values()), fail_on.alpha)
-    question = Question(mode=fail_on.mode, alpha=fail_on.alpha, sets=max(1, len(wanted)))
-    return ChangeTests(results=dict(zip(changes, results, strict=True)), question=question)
+    return ChangeTests(
+        results=dict(zip(changes, results, strict=True)),
+        mode=fail_on.mode,
+        alpha=fail_on.alpha,
+        sets=max(1, len(wanted)),
+    )
 
 
 def noise_of_metrics(aggregates: Aggregates, tests: ChangeTests) -> dict[str, Noise]:
@@ -54,7 +60,7 @@ def noise_of_metrics(aggregates: Aggregates, tests: ChangeTests) -> dict[str, No
     keys = [metric.key for family in aggregates.families for metric in family.metrics]
     changes = {key: change for key, change in aggregates.changes(None, keys).items() if change.changed}
     others = [key for key in changes if (key, None) not in tests.results]
-    results = assess([changes[key] for key in others], tests.question.alpha, together=False)
+    results = assess([changes[key] for key in others], tests.alpha, together=False)
     alone = dict(zip(others, results, strict=True))
     found = {key: noise(change, alone.get(key) or tests.results[key, None]) for key, change in changes.items()}
     return {key: one for key, one in found.items() if one}
@@ -70,7 +76,7 @@ def p_values_of_tags(aggregates: Aggregates, tests: ChangeTests, keys: Sequence[
     for key in keys:
         changes = {tag: of[key] for tag, of in by_tag.items() if key in of and of[key].changed}
         flips = {tag: SignFlips.of(change) for tag, change in changes.items()}
-        adjusted = adjust(list(flips.values()), tests.question.alpha).tests
+        adjusted = adjust(list(flips.values()), tests.alpha).tests
         for (tag, one), result in zip(flips.items(), adjusted, strict=True):
             limited = tests.results.get((key, tag))
             if one.statistic > 0:
