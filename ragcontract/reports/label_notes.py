@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import UNSET
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import fixed, percent
+from ragcontract.core.numbers import SAME, fixed, percent
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten, visible
 from ragcontract.judging.gate_report import COMPARING, NOT_HELD, GateReport
@@ -23,18 +23,24 @@ def label_notes(metrics: Mapping[str, MetricReport], gates: Iterable[GateReport]
     ``k`` is the largest cut-off.
     """
     judged = metrics.get(f"judged_at_{k}")
-    dropped = [metrics[gate.metric] for gate in gates if _may_be_labels(gate, metrics)]
+    open_gates = [gate for gate in gates if _may_be_labels(gate, metrics)]
+    dropped = [metrics[gate.metric] for gate in open_gates]
     if judged is None or judged.current is None or judged.current >= 1 - ALL or not dropped:
         return
     start = f"{percent(1 - judged.current, 0)} of the top {k} are documents that nobody has judged; "
-    start += "the drop may be missing labels"
+    fell = any(gate.observed > SAME for gate in open_gates)  # mode: noninferiority may fail without a drop
+    start += "the drop may be missing labels" if fell else "labels may be missing"
     yield (f"{start}{_at_most(dropped)}: ", Name(COMMAND), " lists what to judge first")
 
 
 def _may_be_labels(gate: GateReport, metrics: Mapping[str, MetricReport]) -> bool:
-    """Return whether a limit on a drop is about a metric that labels could raise, and does not hold for sure."""
+    """Return whether a limit on a drop is about a metric that labels could raise, and does not hold for sure.
+
+    A limit that holds is only worth a note if the metric fell.
+    """
     metric = metrics.get(gate.metric)
-    undecided = gate.status in NOT_HELD or (gate.status == "pass" and gate.certainty == "undecided")
+    fell = gate.observed > SAME
+    undecided = gate.status in NOT_HELD or (fell and gate.status == "pass" and gate.certainty == "undecided")
     return gate.kind in COMPARING and undecided and metric is not None and metric.if_relevant is not UNSET
 
 

@@ -44,6 +44,24 @@ def test_nothing_is_said_where_labels_do_not_matter(run: dict[str, list[str]], c
     assert notes(of(run, **config)) == []
 
 
+FOUR = [query(name, name.upper()) for name in ("a", "b", "c", "d")]
+LOW = {one.id: ["x", "y", one.id.upper()] for one in FOUR}
+HIGHER = LOW | {"a": ["new", "A", "x"], "c": ["x", "y", "z", "C"]}
+
+
+def test_a_metric_that_rose_has_no_drop_that_may_be_missing_labels() -> None:
+    made = report(FOUR, HIGHER, LOW, config={"fail_on": {"mrr_drop_gt": 0.01}})
+    assert [gate.certainty for gate in made.gates] == ["undecided"]
+    assert notes(made) == []
+
+
+def test_a_rise_that_fails_because_a_drop_is_not_excluded_is_not_called_one() -> None:
+    made = report(FOUR, HIGHER, LOW, config={"fail_on": {"mrr_drop_gt": 0.01, "mode": "noninferiority"}})
+    (note,) = notes(made)
+    assert "labels may be missing (MRR@5 is" in note
+    assert "the drop" not in note
+
+
 def test_the_best_case_is_a_mean_over_all_queries_by_weight() -> None:
     made = report([query("q1", "A", weight=3.0), query("q2", "B")], UNSEEN, BEFORE)
     assert made.metrics["mrr_at_5"].current == pytest.approx((3 * 0.5 + 1) / 4)
