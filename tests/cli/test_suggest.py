@@ -125,6 +125,7 @@ def test_a_drop_that_no_run_can_reach_is_no_limit(found: list[str]) -> None:
     assert yaml.safe_load(configuration(ended.out))["fail_on"] == {
         "mode": "strict" if len(found) > 1 else "significant"
     }
+    assert "1 in 20" not in ended.out  # there is no limit that this could be promised of
 
 
 def test_where_queries_are_too_few_for_a_limit_it_says_so() -> None:

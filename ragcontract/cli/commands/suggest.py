@@ -155,7 +155,9 @@ def _explained(limited: Suggestions, files: Sequence[str]) -> Iterator[str]:
         yield "in which a change must also be shown to be real. If results vary, give three or more good runs."
         yield from _of_one_run(limited)
     elif one:
-        yield f"With these {one.runs} runs as the baseline, at most 1 in 20 equally good runs breaks any of the limits:"
+        if any(of.limit is not None for of in limited.values()):
+            runs = f"With these {one.runs} runs as the baseline"
+            yield f"{runs}, at most 1 in 20 equally good runs breaks any of the limits:"
         yield from _of_several(limited)
     store = " ".join(f"--run {visible(shlex.quote(file))}" for file in files)
     yield f"Store the baseline: rag-contract baseline {store}"
