@@ -48,7 +48,8 @@ def adjust(tests: Sequence[SignFlips], alpha: float) -> AdjustedTests:
 
 
 def _order(test: SignFlips) -> tuple[float, bool, list[float]]:
-    return -round(test.statistic / TIE), not test.mid_p, sorted(test.contributions.values())
+    """Return what tests are ordered by: the largest first, of equal ones those whose ties count whole."""
+    return -round(test.statistic / TIE), test.mid_p, sorted(test.contributions.values())
 
 
 def _results(tests: Sequence[SignFlips], alpha: float) -> AdjustedTests:

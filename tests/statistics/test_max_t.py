@@ -21,7 +21,7 @@ def reference(tests: Sequence[SignFlips]) -> list[float]:
     queries = sorted({number for test in tests for number in test.contributions})
     norms = [sqrt(fsum(size * size for size in test.contributions.values())) for test in tests]
     seen = [fsum(test.contributions.values()) / norm for test, norm in zip(tests, norms, strict=True)]
-    ordered = sorted(range(len(tests)), key=lambda place: (-round(seen[place], 9), not tests[place].mid_p))
+    ordered = sorted(range(len(tests)), key=lambda place: (-round(seen[place], 9), tests[place].mid_p))
     adjusted, highest = [0.0] * len(tests), 0.0
     assignments = [dict(zip(queries, signs, strict=True)) for signs in product((1, -1), repeat=len(queries))]
     for step, place in enumerate(ordered):
