@@ -36,6 +36,26 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"relevant_doc_ids": []},
         "1 query relabelled with fewer relevant documents (q1: 1 → 0 documents)",
     ),
+    "fewer judged": (
+        {"relevance": {"doc1": 1, "b": 0, "c": 0}},
+        {"relevance": {"doc1": 1, "c": 0}},
+        "fewer judged documents for 1 query (q1: 3 → 2 documents)",
+    ),
+    "none judged but relevant": (
+        {"relevance": {"doc1": 1, "b": 0}},
+        {},
+        "fewer judged documents for 1 query (q1: 2 → 1 documents)",
+    ),
+    "other judged": (
+        {"relevance": {"doc1": 1, "b": 0}},
+        {"relevance": {"doc1": 1, "c": 0, "d": 0}},
+        "other judged documents for 1 query (q1: 2 → 3 documents)",
+    ),
+    "judged and now relevant": (
+        {"relevance": {"doc1": 1, "b": 0}, "relevant_doc_ids": ["doc1"]},
+        {"relevance": {"doc1": 1, "b": 1}, "relevant_doc_ids": ["doc1", "b"]},
+        "1 query relabelled (q1: 1 → 2 documents)",
+    ),
     "must_include_any": (
         {"relevant_doc_ids": ["doc1", "b"]},
         {"relevant_doc_ids": ["doc1", "b"], "must_include_any": True},
@@ -240,10 +260,13 @@ def test_a_limit_under_its_other_key_is_the_same_limit(
 
 
 def test_grades_that_say_no_more_than_the_relevant_documents_are_no_change() -> None:
-    graded = golden("q1", "doc1", "b", relevance={"doc1": 2, "b": 1, "c": 0})
-    write_jsonl(Path("golden.jsonl"), [graded, golden("q2", "doc2")])
+    graded = golden("q1", "doc1", "b", relevance={"doc1": 2, "b": 1})
+    write_jsonl(Path("golden.jsonl"), [graded, golden("q2", "doc2", relevance={"doc2": 1})])
     assert rag_contract("baseline", "--force").code == 0
-    again = [golden("q1", "doc1", "b", relevance={"b": 1, "doc1": 2}), golden("q2", "doc2", relevance={"doc2": 1})]
+    again = [
+        golden("q1", "doc1", "b", relevance={"b": 1, "doc1": 2}),
+        golden("q2", "doc2", relevance={"doc2": 1, "c": 0}),
+    ]
     write_jsonl(Path("golden.jsonl"), again)
     assert [note for note in notes_everywhere() if "since" in note] == []
     write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1", "b"), again[1]])

@@ -57,6 +57,21 @@ def test_a_check_compares_with_the_mean_and_says_so_everywhere() -> None:
     assert said in rag_contract("diff", "--run", "a.jsonl").out
 
 
+def test_ranks_before_are_those_of_the_worst_good_run_and_said_to_be() -> None:
+    write_jsonl(Path("b.jsonl"), [run("q1", *"vwxyz", "doc1"), *[run(query_id) for query_id in QUERIES[1:]]])
+    rag_contract("baseline", "--run", "a.jsonl", "b.jsonl")
+    write_jsonl(Path("now.jsonl"), [run("q1", *"vwxy", "doc1"), run("q2", "x"), *[run(one) for one in QUERIES[2:]]])
+    rag_contract("check", "--run", "now.jsonl", "--report-md", "report.md", "--report-html", "report.html")
+    written = Path("report.md").read_text()
+    assert "MRR@5 0.5000 → 0.2000; its rank in the worst of the good runs, and now: `doc1` 6 → 5" in written
+    assert "Before is the first of the good runs." in written
+    assert "Before is the first of the good runs." in Path("report.html").read_text()
+    assert "its rows" not in written
+    assert "; its rank in the worst of the good runs, and now:\n    doc1: 6 -> 5" in (
+        rag_contract("diff", "--run", "now.jsonl").out
+    )
+
+
 def test_files_without_a_common_query_are_parts_of_one_run() -> None:
     ended = rag_contract("baseline", "--run", "part1.jsonl", "part2.jsonl")
     assert ended.out.startswith("baseline of 4 queries in baseline.json\n")

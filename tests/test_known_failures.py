@@ -38,7 +38,7 @@ def test_the_command_baseline_says_what_is_already_broken_and_how_to_live_with_i
     first, second, third, *rest = ended.out.splitlines()
     assert first == "baseline of 3 queries in baseline.json"
     assert second == "2 queries are already broken in it: q3, q2"
-    assert third.startswith("Each check fails for this.")
+    assert third.startswith("A check fails if its run breaks this too.")
     assert rest[1:3] == ["per_query:", "  fail_on: new"]
     assert rag_contract("check").code == 1
 

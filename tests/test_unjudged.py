@@ -55,7 +55,7 @@ def test_from_a_red_check_over_ticked_documents_to_a_green_one() -> None:
     assert rag_contract("check").code == 1
     file = unjudged("--format", "checklist").out
     assert file.count("- [?] new") == 4
-    assert "# Nobody has judged 4 of the 12 documents (33%) in the top 5 of 4 queries with relevant documents." in file
+    assert "# Nobody has judged 4 of the 12 documents in the top 5 of 4 queries with relevant documents." in file
     assert "# MRR@5 fell by 0.50, allowed drop 0.05: at least 4 of these must be relevant to bring it within" in file
     Path("ticked.txt").write_text(file.replace("[?] new", "[x] new"))
     assert rag_contract("label", "--ticked", "ticked.txt").out == "labelled 4 questions in golden.jsonl\n"
@@ -151,8 +151,18 @@ def test_golden_files_and_config_are_named_where_they_are_not_the_default() -> N
 def test_without_a_baseline_everything_without_a_label_is_open() -> None:
     Path("baseline.json").unlink()
     out = unjudged().out
-    assert "Nobody has judged 8 of the 12 documents (67%)" in out
+    assert "Nobody has judged 8 of the 12 documents in the top" in out
     assert "No limit on a ranking metric is broken" in out
+
+
+def test_no_document_is_shown_as_relevant_for_certain_before_it_is_judged() -> None:
+    contract(*[golden(f"q{number}", "a", "b", "c") for number in range(30)])
+    returned(*[run(f"q{number}", *(("new",) if number == 1 else ()), "a", "b", "c") for number in range(30)])
+    Path("baseline.json").unlink()
+    Path("ragcontract.yml").unlink()
+    cells = unjudged().out.splitlines()[1].split()
+    assert cells[:3] == ["q1", "new", "1"]
+    assert cells[-1] == "99%"
 
 
 def test_rows_of_repeats_are_averaged() -> None:

@@ -13,6 +13,7 @@ Weaker = Literal[
     "references_changed",
     "rules_removed",
     "relabelled_with_fewer",
+    "judged_fewer",
     "must_include_any_added",
     "rank_raised",
     "forbidden_fewer",
@@ -26,6 +27,7 @@ Weaker = Literal[
 ]
 Changed = Literal[
     "relabelled",
+    "judged_changed",
     "rules_changed",
     "forbidden_changed",
     "weights_changed",
@@ -61,7 +63,7 @@ EFFECT: dict[ChangeKind, Effect] = {
 class ChangedItem(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """A query, a limit, a setting or a waiver that changed; null stands for a value that it does not have.
 
-    Of a query, the values are what changed: a rank, a weight, the number of its relevant or forbidden documents.
+    Of a query, the values are what changed: a rank, a weight, how many documents are relevant, judged or forbidden.
     """
 
     id: str

@@ -115,6 +115,9 @@ def _of_query(query_id: str, before: Expected, now: Expected) -> Iterator[Step]:
         fewer = _size(now.relevant) < _size(before.relevant)
         counts = ChangedItem(id=query_id, before=_size(before.relevant), after=_size(now.relevant))
         yield Step("relabelled_with_fewer" if fewer else "relabelled", counts)
+    elif before.judged and before.judged != now.judged:
+        judged = ChangedItem(id=query_id, before=before.judged.count, after=_size(now.judged or now.relevant))
+        yield Step("judged_fewer" if _size(now.judged) < before.judged.count else "judged_changed", judged)
     if before.severity != now.severity:
         yield Step("severity_lowered" if now.severity == "warn" else "severity_raised", item)
     if before.weight != now.weight:

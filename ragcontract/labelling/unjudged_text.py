@@ -14,6 +14,7 @@ from ragcontract.labelling.labels import Candidate
 from ragcontract.labelling.unjudged_pairs import Outlook, UnjudgedPair, UnjudgedPairs
 
 MOVE_DIGITS = 4
+NEARLY_CERTAIN = 0.99
 HEAD = """\
 # Documents that nobody has judged, those that can change the verdict first. Between the brackets, write
 # x if a document answers its question, - if it does not, or a grade such as 2. Those with ? stay open.
@@ -51,7 +52,7 @@ def table(found: UnjudgedPairs, texts: Texts) -> list[list[str]]:
                 visible(shorten(pair.doc_id, bounds.TERMINAL_RESULT)),
                 _rank(pair),
                 _effect(pair),
-                percent(pair.chance, 0),
+                _chance(pair),
                 *([text] if has_texts else []),
             ]
         )
@@ -67,6 +68,11 @@ def _effect(pair: UnjudgedPair) -> str:
         return "-"
     share = f", {percent(pair.share, 0)} of what it lacks" if pair.share else ""
     return f"{pair.label} {signed(pair.move, MOVE_DIGITS)}{share}"
+
+
+def _chance(pair: UnjudgedPair) -> str:
+    """Return the chance as text, never 100 %: an estimate decides about no document."""
+    return percent(min(pair.chance, NEARLY_CERTAIN), 0)
 
 
 def _text(candidate: Candidate | None, length: int) -> str:
@@ -128,8 +134,7 @@ def _size(found: UnjudgedPairs) -> str:
     where = f"in the top {found.k} of {count(found.queries, 'query')} with relevant documents"
     if not found.total:
         return f"Nothing to judge: every document {where} is judged."
-    share = f" ({percent(found.of_run / found.documents, 0)})" if found.documents else ""
-    size = f"Nobody has judged {found.of_run:,} of the {count(found.documents, 'document')}{share} {where}"
+    size = f"Nobody has judged {found.of_run:,} of the {count(found.documents, 'document')} {where}"
     before = found.total - found.of_run
     return f"{size}, and {before:,} more that the baseline has there." if before else f"{size}."
 

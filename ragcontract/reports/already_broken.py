@@ -29,7 +29,7 @@ def already_broken_text(report: Report, *, only_new: Collection[str], config: st
     if not failing:
         return "\n".join([*lines, "A check shows this and fails only for what is new."]) + "\n"
     lines += [
-        f"Each check fails for this. To fail only for what is new, write into {visible(config)}:",
+        f"A check fails if its run breaks this too. To fail only for what is new, write into {visible(config)}:",
         "",
         "per_query:",
         "  fail_on: new",

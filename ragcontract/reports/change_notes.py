@@ -29,6 +29,7 @@ SAID: dict[ChangeKind, tuple[str, str]] = {
     "references_changed": ("query", "reference changed for {}"),
     "rules_removed": ("rule", "{} removed"),
     "relabelled_with_fewer": ("query", "{} relabelled with fewer relevant documents"),
+    "judged_fewer": ("query", "fewer judged documents for {}"),
     "must_include_any_added": ("query", "must_include_any added to {}"),
     "rank_raised": ("query", "must_rank_at_most raised for {}"),
     "forbidden_fewer": ("query", "fewer forbidden documents for {}"),
@@ -38,6 +39,7 @@ SAID: dict[ChangeKind, tuple[str, str]] = {
     "waivers_added": ("waiver", "{} added"),
     "waivers_extended": ("waiver", "{} extended"),
     "relabelled": ("query", "{} relabelled"),
+    "judged_changed": ("query", "other judged documents for {}"),
     "rules_changed": ("rule", "{} changed"),
     "forbidden_changed": ("query", "other forbidden documents for {}"),
     "weights_changed": ("query", "weight changed for {}"),
@@ -185,7 +187,7 @@ def _values(kind: ChangeKind, item: ChangedItem) -> str:
         return f" {before}"
     if before == after or item.after is None:
         return ""
-    return f": {before} → {after}" + (" documents" if kind.startswith(("relabelled", "forbidden")) else "")
+    return f": {before} → {after}" + (" documents" if kind.startswith(("relabelled", "judged", "forbidden")) else "")
 
 
 def _bare(change: ContractChange, gates: Gates) -> Iterator[str | Name]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from msgspec import UNSET
+from msgspec import UnsetType
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import fixed, percent
+from ragcontract.core.numbers import SAME, fixed, percent
 from ragcontract.core.phrase import Name, Phrase
 from ragcontract.core.text import shorten, visible
 from ragcontract.judging.gate_report import COMPARING, NOT_HELD, GateReport
@@ -18,31 +18,59 @@ COMMAND = "rag-contract unjudged"
 
 
 def label_notes(metrics: Mapping[str, MetricReport], gates: Iterable[GateReport], k: int) -> Iterator[Phrase]:
-    """Yield the note, if a limit on the drop of a ranking metric does not hold for sure and not all is judged.
+    """Yield the note, if a limit on the drop of a ranking metric does not hold for sure and labels could raise it.
 
-    ``k`` is the largest cut-off.
+    It is about the drops over their limits, else about those that may be. Where relevant documents could not bring any
+    of them within its limit, the note is about a part of the drop. ``k`` is the largest cut-off.
     """
     judged = metrics.get(f"judged_at_{k}")
-    dropped = [metrics[gate.metric] for gate in gates if _may_be_labels(gate, metrics)]
+    unsure = [gate for gate in gates if _is_unsure(gate)]
+    over = [gate for gate in unsure if gate.status in NOT_HELD]
+    dropped = [gate for gate in over or unsure if _could_rise(metrics.get(gate.metric))]
     if judged is None or judged.current is None or judged.current >= 1 - ALL or not dropped:
         return
-    start = f"{percent(1 - judged.current, 0)} of the top {k} are documents that nobody has judged; "
-    start += "the drop may be missing labels"
-    yield (f"{start}{_at_most(dropped)}: ", Name(COMMAND), " lists what to judge first")
+    share = percent(1 - judged.current, 0)
+    part = "" if any(_is_enough(gate, metrics[gate.metric]) for gate in dropped) else "part of "
+    start = f"{share} of the top {k} are documents that nobody has judged; {part}the drop may be missing labels"
+    of_all = [metrics[gate.metric] for gate in dropped if gate.tag is None]
+    yield (f"{start}{_at_most(of_all)}: ", Name(COMMAND), " lists what to judge first")
 
 
-def _may_be_labels(gate: GateReport, metrics: Mapping[str, MetricReport]) -> bool:
-    """Return whether a limit on a drop is about a metric that labels could raise, and does not hold for sure."""
-    metric = metrics.get(gate.metric)
+def _is_unsure(gate: GateReport) -> bool:
+    """Return whether a gate limits a change, the change is for the worse, and it is not within the limit for sure."""
     undecided = gate.status in NOT_HELD or (gate.status == "pass" and gate.certainty == "undecided")
-    return gate.kind in COMPARING and undecided and metric is not None and metric.if_relevant is not UNSET
+    return gate.kind in COMPARING and undecided and gate.observed > SAME
+
+
+def _could_rise(metric: MetricReport | None) -> bool:
+    """Return whether labels could raise a metric by what is shown."""
+    return metric is not None and _gain(metric) > 0 and fixed(_best(metric), DIGITS) != fixed(metric.current, DIGITS)
+
+
+def _is_enough(gate: GateReport, metric: MetricReport) -> bool:
+    """Return whether the metric is within its limit in the best case; True for a tag, whose best case is unknown."""
+    gain = _gain(metric)
+    if gate.kind.startswith("relative"):
+        gain /= (metric.baseline or 0.0) - metric.scale.low or 1.0
+    return gate.tag is not None or gate.observed - gain <= gate.limit + SAME
+
+
+def _gain(metric: MetricReport) -> float:
+    """Return how much higher the metric could be; 0 where everything is judged."""
+    return (_best(metric) or 0.0) - (metric.current or 0.0)
+
+
+def _best(metric: MetricReport) -> float | None:
+    return metric.current if isinstance(metric.if_relevant, UnsetType) else metric.if_relevant
 
 
 def _at_most(metrics: Sequence[MetricReport]) -> str:
     """Return what the metrics would be at most, as `` (MRR@5 is 0.62, at most 0.81 if they were relevant)``."""
-    named = list(dict.fromkeys((metric.label, metric.current, metric.if_relevant) for metric in metrics))[:BEST]
+    named = list(dict.fromkeys((metric.label, metric.current, _best(metric)) for metric in metrics))[:BEST]
+    if not named:
+        return ""
     said = [
-        f"{shorten(visible(label), bounds.NAME)} is {fixed(now, DIGITS)}, at most {fixed(best or None, DIGITS)}"
+        f"{shorten(visible(label), bounds.NAME)} is {fixed(now, DIGITS)}, at most {fixed(best, DIGITS)}"
         for label, now, best in named
     ]
     return f" ({'; '.join(said)} if they were relevant)"

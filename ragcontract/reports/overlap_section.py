@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from msgspec import UNSET, Struct, UnsetType
 
 from ragcontract.core import bounds
-from ragcontract.core.numbers import SAME, fixed
+from ragcontract.core.numbers import fixed
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.overlap_report import LeastOverlap
-from ragcontract.reports.report import Report
+from ragcontract.reports.report import MetricReport, Report
 
 DIGITS = 2
 
@@ -43,10 +43,16 @@ def _best(report: Report) -> Iterator[str]:
     found = [
         f"{_label(metric.label)} {fixed(metric.current, DIGITS)}, at most {fixed(_number(metric.if_relevant), DIGITS)}"
         for metric in report.metrics.values()
-        if metric.k == max(report.k) and (_number(metric.if_relevant) or 0.0) - (metric.current or 0.0) > SAME
+        if metric.k == max(report.k) and _could_rise(metric)
     ]
     if found:
         yield f"If the documents that nobody has judged were relevant: {'; '.join(found)}."
+
+
+def _could_rise(metric: MetricReport) -> bool:
+    """Return whether the best case is another number as it is shown."""
+    best = _number(metric.if_relevant)
+    return best is not None and fixed(best, DIGITS) != fixed(metric.current, DIGITS)
 
 
 def _number(value: float | UnsetType) -> float | None:

@@ -18,6 +18,25 @@ def fewer_runs(before: int, now: int) -> str | None:
     return f"the older one was the mean of {before} good runs, and this one {is_now}"
 
 
+def worst_ranks(report: Report) -> str:
+    """Return what the ranks of a query with several rows are, for the text before them."""
+    if _against_good_runs(report):
+        return "its rank in the worst of the good runs, and now"
+    return "the worst ranks of its rows"
+
+
+def row_shown(report: Report) -> str:
+    """Return which of a query's rows is shown, where there are several."""
+    if _against_good_runs(report):
+        return "Before is the first of the good runs."
+    return "Of several rows, the first that breaks a rule is shown, and the first of the baseline."
+
+
+def _against_good_runs(report: Report) -> bool:
+    """Return whether only the baseline has several rows of a query: those of its good runs."""
+    return report.inputs.baseline is not None and report.inputs.baseline.runs > 1 and report.repeats is None
+
+
 def repeats_note(report: Report) -> str | None:
     """Say of how many exports or good runs the numbers are means, and how far one export's means differ."""
     baseline = report.inputs.baseline

@@ -8,8 +8,6 @@ from ragcontract.core import bounds
 from ragcontract.reports.broken import broken_queries, not_failing_queries
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
 
-OF_SEVERAL_ROWS = "Of several rows, the first that breaks a rule is shown, and the first of the baseline."
-
 
 class Pair(Struct, frozen=True):
     """The results of both sides at one ``rank``; None where a side has none."""

@@ -20,7 +20,7 @@ from ragcontract.reports.headline import headline, shared_note
 from ragcontract.reports.metric_table import table_rows
 from ragcontract.reports.outcome_tables import CORNER, minimum, mode_matrix, rate, tiers_of
 from ragcontract.reports.rank_changes import RankChange, RankChanges, metric_step, rank, rank_changes
-from ragcontract.reports.repeats_note import repeats_note
+from ragcontract.reports.repeats_note import repeats_note, worst_ranks
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
 from ragcontract.reports.said_rows import shown_answer
 from ragcontract.reports.scope_note import scope_note
@@ -208,7 +208,7 @@ def _moved(item: RankChange, report: Report) -> str:
         for step in item.steps
     ]
     if item.metric:
-        ranks = "; the worst ranks of its rows:" if steps else ""
+        ranks = f"; {worst_ranks(report)}:" if steps else ""
         steps.insert(0, f"    {metric_step(item, report, '->')}{ranks}")
     title = f"  {_bold(visible(item.query.id))}  {shorten(visible(item.query.query), bounds.TERMINAL_QUESTION)}"
     return "\n".join([title, *steps, *(f"    {line}" for line in _retrieved(item.query, report))])

@@ -1,7 +1,7 @@
 """What a baseline remembers of the contract at that time, and of the baseline that it replaced. It has no texts."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, TypeAlias
 
@@ -37,12 +37,14 @@ class Documents(Struct, frozen=True, gc=False, array_like=True):
 class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """What a golden query expected; defaults are left out.
 
-    ``tags``, ``tier`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1
-    for every relevant document are left out. ``references`` has a digest of each field that metrics compare the answer
-    with.
+    ``tags``, ``tier`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1 for every
+    relevant document are left out. ``judged`` are all documents with a grade, if one of them has grade 0: without their
+    labels, `unjudged: skip` would leave them out of the metrics. ``references`` has a digest of each field that metrics
+    compare the answer with.
     """
 
     relevant: Documents | None = None
+    judged: Documents | None = None
     forbidden: Documents | None = None
     must_rank_at_most: Rank | None = None
     must_include_any: bool = False
@@ -97,6 +99,7 @@ def expected_of(query: GoldenQuery) -> Expected:
     """Return what is remembered of a golden query."""
     return Expected(
         relevant=_documents(query.relevant_doc_ids),
+        judged=_judged(query.relevance or {}),
         forbidden=_documents(query.forbidden_doc_ids) if query.forbidden_doc_ids else None,
         must_rank_at_most=query.must_rank_at_most,
         must_include_any=query.must_include_any,
@@ -146,6 +149,10 @@ def _text(value: str | None) -> str:
 
 def _documents(doc_ids: tuple[str, ...]) -> Documents | None:
     return Documents(len(doc_ids), digest(sorted(doc_ids))) if doc_ids else None
+
+
+def _judged(relevance: Mapping[str, float]) -> Documents | None:
+    return _documents(tuple(relevance)) if 0 in relevance.values() else None
 
 
 def _references(answer: ExpectedAnswer) -> dict[str, str]:

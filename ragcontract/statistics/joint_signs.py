@@ -9,7 +9,7 @@ statistic is divided by what this makes of its spread, so its variance remains e
 import random
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from math import fsum, sqrt
 
@@ -70,8 +70,13 @@ def rounded(tests: Sequence[SignFlips]) -> tuple[list[Rounded], int]:
         opposite = index >= most and dice.getrandbits(1)
         for number, size in vector:
             parts[number].setdefault(index % most, []).append(-size if opposite else size)
-    contributions = [{sign: fsum(sizes) for sign, sizes in part.items()} for part in parts]
-    return [Rounded.of(one) for one in contributions], min(most, len(ordered))
+    return [Rounded.of(_sums(part)) for part in parts], min(most, len(ordered))
+
+
+def _sums(part: Mapping[int, Sequence[float]]) -> dict[int, float]:
+    """Return the contributions of one test by sign; where all that share a sign cancel out, they have one direction."""
+    sums = {sign: fsum(sizes) for sign, sizes in part.items()}
+    return sums if any(sums.values()) else {sign: fsum(map(abs, sizes)) for sign, sizes in part.items()}
 
 
 def _number_of_signs(tests: Sequence[SignFlips]) -> int:

@@ -159,7 +159,9 @@ def test_many_counts_stay_on_the_cluster_and_the_report_is_the_same(spark: Spark
     plan = plan_of(read_golden([str(golden_path)], BUILT_IN).queries.values(), {"k": 3})
     rows = write_parquet(tmp_path / "logs", once(seed=1))
     little, much = (OnSpark(spark, [rows], few=few).evaluate(plan) for few in (FEW, 0))
-    assert little == much
+    assert replace(little, columns=()) == replace(much, columns=())
+    for family in range(1 + len(little.columns)):
+        assert little.values(family, plan.golden) == much.values(family, plan.golden)
     assert little.latency
     assert len(little.unknown) == 5
     assert (little.problems.problems, bool(little.problems.warnings)) == ((), True)

@@ -124,6 +124,15 @@ def test_very_many_changes_share_signs_and_keep_their_spread() -> None:
         assert fsum((value - mean) ** 2 for value in values) / len(values) == pytest.approx(1, abs=0.18)
 
 
+def test_changes_that_share_a_sign_and_cancel_out_keep_their_spread() -> None:
+    everything = SignFlips({n: 1 - n / 10_000 for n in range(2 * joint_signs.SIGNS)})
+    tags = [SignFlips({n: 0.5, n + joint_signs.SIGNS: -0.5}) for n in range(20)]
+    plan, signs = joint_signs.rounded([everything, *tags])
+    (batch,) = joint_signs.sampled_signs(signs, 1)
+    assert {round(abs(value), 6) for one in plan[1:] for value in one.statistics(batch)} == {1.0}
+    assert all(one.p_value > ALPHA for one in adjust([everything, *tags], ALPHA).tests[1:])
+
+
 def test_the_more_tests_there_are_the_fewer_signs_and_samples_they_get() -> None:
     dice = random.Random(5)
     few, many = ([noisy(dice, 1_500, 0.5) for _ in range(number)] for number in (2, 40))

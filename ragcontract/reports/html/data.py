@@ -17,9 +17,10 @@ from ragcontract.reports.broken import FindingsByQuery, why_and_since, worst_fir
 from ragcontract.reports.html.page_text import STATUS, lines, shown
 from ragcontract.reports.metric_table import main_metric
 from ragcontract.reports.rank_changes import rank_changes
+from ragcontract.reports.repeats_note import row_shown
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
 from ragcontract.reports.said_rows import SaidRow, said_rows
-from ragcontract.reports.side_by_side import OF_SEVERAL_ROWS, about, top
+from ragcontract.reports.side_by_side import about, top
 
 DIGITS = 4
 BROKEN_FIRST = {"fail": 0, "counted": 0, "warn": 1, "skipped": 1, "waived": 1, "known": 1}
@@ -101,7 +102,7 @@ def _row(  # noqa: PLR0917 (called once, for each query)
     if said := said_rows(query):
         row["g"] = [_said(one, compared=query.baseline_said is not None) for one in said]
     if query.repeated and query.retrieved is not None:
-        row["a"] = OF_SEVERAL_ROWS
+        row["a"] = row_shown(report)
     if query.weight != 1:
         row["w"] = query.weight
     if change:

@@ -7,9 +7,9 @@ from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.markdown.gfm import fold, inline, table
 from ragcontract.reports.markdown.query_cell import query_heading
+from ragcontract.reports.repeats_note import row_shown
 from ragcontract.reports.report import QueryReport, Report
 from ragcontract.reports.said_rows import CONTEXTS, CONVERSATION, queries_with_texts, said_rows
-from ragcontract.reports.side_by_side import OF_SEVERAL_ROWS
 
 
 def answers_fold(report: Report, max_queries: int) -> list[str]:
@@ -19,7 +19,7 @@ def answers_fold(report: Report, max_queries: int) -> list[str]:
     if not queries:
         return []
     compared = any(query.baseline_said is not None for query in queries)
-    notes = [OF_SEVERAL_ROWS] if any(query.repeated for query in queries) else []
+    notes = [row_shown(report)] if any(query.repeated for query in queries) else []
     rest = len(listed) - len(queries)
     return [
         fold(

@@ -17,6 +17,7 @@ from ragcontract.reports.markdown.gfm import bullets, code, cut, fold, inline, l
 from ragcontract.reports.markdown.query_cell import query_cell
 from ragcontract.reports.metric_table import at_largest_k
 from ragcontract.reports.rank_changes import RankChange, metric_step, rank, rank_changes
+from ragcontract.reports.repeats_note import worst_ranks
 from ragcontract.reports.report import QueryReport, Report, TagReport
 from ragcontract.reports.report_inputs import BaselineInput, GoldenInput, RunInput
 from ragcontract.reports.score_reasons import REASONS, score_reasons
@@ -109,7 +110,7 @@ def _moved(item: RankChange, report: Report) -> list[str]:
     more = [f"{len(steps) - bounds.CHANGED_DOCS} more"] if len(steps) > bounds.CHANGED_DOCS else []
     shown = ", ".join(steps[: bounds.CHANGED_DOCS] + more)
     if item.metric:
-        shown = text(metric_step(item, report, "→")) + (f"; the worst ranks of its rows: {shown}" if shown else "")
+        shown = text(metric_step(item, report, "→")) + (f"; {worst_ranks(report)}: {shown}" if shown else "")
     return [query_cell(item.query), shown]
 
 

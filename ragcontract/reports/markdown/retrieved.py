@@ -6,8 +6,9 @@ from ragcontract.core import bounds
 from ragcontract.core.numbers import count
 from ragcontract.reports.markdown.gfm import breaking_code, fold, inline, table
 from ragcontract.reports.markdown.query_cell import query_heading
+from ragcontract.reports.repeats_note import row_shown
 from ragcontract.reports.report import QueryReport, Report, RetrievedReport
-from ragcontract.reports.side_by_side import OF_SEVERAL_ROWS, about, listed_queries, pairs, top
+from ragcontract.reports.side_by_side import about, listed_queries, pairs, top
 
 MARKS = {"relevant": "✅ ", "forbidden": "⛔ ", None: ""}
 LEGEND = "✅ relevant, ⛔ forbidden."
@@ -31,7 +32,7 @@ def fold_of(report: Report, queries: Sequence[QueryReport], of: int) -> list[str
         return []
     compared = any(query.baseline_retrieved is not None for query in queries)
     notes = [LEGEND + (WITH_DETAILS if any(map(_has_details, queries)) else "")]
-    notes += [OF_SEVERAL_ROWS] if any(query.repeated for query in queries) else []
+    notes += [row_shown(report)] if any(query.repeated for query in queries) else []
     rest = [f"… and {count(of - len(queries), 'more broken query')}."] if of > len(queries) else []
     return [
         fold(

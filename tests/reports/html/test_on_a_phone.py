@@ -80,3 +80,14 @@ def test_bars_of_all_metrics_are_equally_wide(browser: Browser, tmp_path: Path) 
             )
             == 1
         )
+
+
+@pytest.mark.parametrize("width", [900, 1200])
+def test_the_name_of_a_tag_is_whole_beside_a_long_status(browser: Browser, tmp_path: Path, width: int) -> None:
+    limits = {"fail_on": {"mode": "significant"}, "tags": {"billing": {"fail_on": {"mrr_drop_gt": 0.05}}}}
+    made = report([query("q", "A", tags=("billing",))], {"q": ["x"]}, {"q": ["A"]}, limits)
+    assert made.gates[0].status == "too_few"
+    browser.resize(width, 900)
+    show(browser, tmp_path, made)
+    height, line = "document.querySelector('.card .of').getBoundingClientRect().height", 30
+    assert browser.js(height) < line
