@@ -18,9 +18,10 @@ from ragcontract.statistics.significance import ChangeTest
 def with_test(gate: Gate, report: GateReport, tests: ChangeTests) -> GateReport:
     """Return the result of a gate as the test of its change decides it; as it is if nothing is tested for it.
 
-    ``strict`` fails where the change is over the limit; ``significant`` only if it is significant as well; and
-    ``noninferiority`` unless the upper bound is within the limit (Schuirmann, *A Comparison of the Two One-Sided Tests
-    Procedure and the Power Approach*, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987)).
+    The given ``report`` has the status of ``strict``, which fails where the change is over the limit. ``significant``
+    fails only if it is significant as well, and ``noninferiority`` unless the upper bound is within the limit
+    (Schuirmann, *A Comparison of the Two One-Sided Tests Procedure and the Power Approach*, Journal of Pharmacokinetics
+    and Biopharmaceutics 15 (1987)).
     """
     test = tests.of(gate)
     if test is None:
@@ -33,7 +34,7 @@ def with_test(gate: Gate, report: GateReport, tests: ChangeTests) -> GateReport:
     needs = _needs(gate.limit * whole, test, tests)
     return replace(
         report,
-        status=_status(test, tests, over=report.observed - gate.limit > SAME, certainty=certainty),
+        status=_status(test, tests, over=report.status == "fail", certainty=certainty),
         bounds=(low, high),
         certainty=certainty,
         p_value=test.p_value,

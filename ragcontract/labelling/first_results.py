@@ -25,9 +25,8 @@ class FirstResults:
         """Add a row; of a query that is not golden, nothing."""
         query = self._queries.get(query_id)
         if query is not None:
-            first = first_of(
-                doc_ids, bounds.RANK if self._skips else self._ranking.k, by_document=self._ranking.by_document
-            )
+            k = bounds.RANK if self._skips else self._ranking.k
+            first = first_of(doc_ids, k, by_document=self._ranking.by_document)
             self._found.note([(query, self._until_k_judged(query, first) if self._skips else first)])
 
     def _until_k_judged(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Sequence[str]:

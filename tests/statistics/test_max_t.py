@@ -21,22 +21,22 @@ def reference(tests: Sequence[SignFlips]) -> list[float]:
     queries = sorted({number for test in tests for number in test.contributions})
     norms = [sqrt(fsum(size * size for size in test.contributions.values())) for test in tests]
     seen = [fsum(test.contributions.values()) / norm for test, norm in zip(tests, norms, strict=True)]
-    ordered = sorted(range(len(tests)), key=lambda place: (-round(seen[place], 9), tests[place].mid_p))
+    ordered = sorted(range(len(tests)), key=lambda position: (-round(seen[position], 9), tests[position].mid_p))
     adjusted, highest = [0.0] * len(tests), 0.0
     assignments = [dict(zip(queries, signs, strict=True)) for signs in product((1, -1), repeat=len(queries))]
-    for step, place in enumerate(ordered):
+    for step, position in enumerate(ordered):
         hits = 0.0
         for signs in assignments:
             largest = max(
                 fsum(signs[number] * size for number, size in tests[other].contributions.items()) / norms[other]
                 for other in ordered[step:]
             )
-            tie = abs(largest - seen[place]) < 1e-9
-            hits += (0.5 if tests[place].mid_p else 1.0) if tie else largest > seen[place]
-        own = tests[place].exact_p_value
+            tie = abs(largest - seen[position]) < 1e-9
+            hits += (0.5 if tests[position].mid_p else 1.0) if tie else largest > seen[position]
+        own = tests[position].exact_p_value
         assert own is not None
         highest = max(highest, own, hits / len(assignments))
-        adjusted[place] = highest
+        adjusted[position] = highest
     return adjusted
 
 
@@ -103,12 +103,12 @@ def test_nothing_to_test() -> None:
 def test_metrics_that_agree_cost_less_than_ones_that_do_not() -> None:
     dice = random.Random(3)
     one = noisy(dice, 80, 0.65)
-    alike = SignFlips({number: size * (1 + dice.random() / 10) for number, size in one.contributions.items()})
-    apart = SignFlips({number + 80: size for number, size in alike.contributions.items()})
-    own, with_alike, with_apart = (
-        adjust(tests, ALPHA).tests[0].p_value for tests in ([one], [one, alike], [one, apart])
+    similar = SignFlips({number: size * (1 + dice.random() / 10) for number, size in one.contributions.items()})
+    apart = SignFlips({number + 80: size for number, size in similar.contributions.items()})
+    own, with_similar, with_apart = (
+        adjust(tests, ALPHA).tests[0].p_value for tests in ([one], [one, similar], [one, apart])
     )
-    assert own <= with_alike < with_apart <= 2 * own + 0.01
+    assert own <= with_similar < with_apart <= 2 * own + 0.01
 
 
 def test_very_many_changes_share_signs_and_keep_their_spread() -> None:
