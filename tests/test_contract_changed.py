@@ -262,7 +262,10 @@ def test_grades_that_say_no_more_than_the_relevant_documents_are_no_change() -> 
     graded = golden("q1", "doc1", "b", relevance={"doc1": 2, "b": 1})
     write_jsonl(Path("golden.jsonl"), [graded, golden("q2", "doc2", relevance={"doc2": 1})])
     assert rag_contract("baseline", "--force").code == 0
-    again = [golden("q1", "doc1", "b", relevance={"b": 1, "doc1": 2}), golden("q2", "doc2", relevance={"doc2": 1, "c": 0})]
+    again = [
+        golden("q1", "doc1", "b", relevance={"b": 1, "doc1": 2}),
+        golden("q2", "doc2", relevance={"doc2": 1, "c": 0}),
+    ]
     write_jsonl(Path("golden.jsonl"), again)
     assert [note for note in notes_everywhere() if "since" in note] == []
     write_jsonl(Path("golden.jsonl"), [golden("q1", "doc1", "b"), again[1]])

@@ -63,7 +63,8 @@ EFFECT: dict[ChangeKind, Effect] = {
 class ChangedItem(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """A query, a limit, a setting or a waiver that changed; null stands for a value that it does not have.
 
-    Of a query, the values are what changed: a rank, a weight, the number of its relevant, judged or forbidden documents.
+    Of a query, the values are what changed: a rank, a weight, the number of its relevant, judged or forbidden
+    documents.
     """
 
     id: str

@@ -39,8 +39,8 @@ class Expected(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
 
     ``tags``, ``tier`` and ``grades`` are digests, each of ``rules`` a type and a digest. Grades that are 1
     for every relevant document are left out. ``judged`` are all documents with a grade, if one of them has grade 0:
-    without their labels, `unjudged: skip` would leave them out of the metrics. ``references`` has a digest of each field that metrics compare the answer
-    with.
+    without their labels, `unjudged: skip` would leave them out of the metrics. ``references`` has a digest of each
+    field that metrics compare the answer with.
     """
 
     relevant: Documents | None = None
