@@ -18,7 +18,7 @@ from ragcontract.core.scores import Values
 
 P = 0.9
 REMEMBERED = 50_000  # pairs of lists, in which only matters what is where; about 10 MB at k = 10
-LONGEST = 50  # documents; pairs of longer lists rarely repeat, and are not remembered
+SHORT = 50  # documents in a list; pairs of longer ones rarely repeat, and are not remembered
 
 Codes = tuple[int, ...]  # a list of documents, each of them a number
 
@@ -65,7 +65,7 @@ class Overlap:
         first = first_of(doc_ids, k, by_document=self._by_document)
         if first and packed([first]) == before:  # the common case
             return (1.0,) * len(self.metrics)
-        values = remembered if k <= LONGEST else _values
+        values = remembered if k <= SHORT else _values
         found = [values(*_coded(first, ids), self._cutoffs) for ids in unpacked(before) if first or ids]
         if len(found) <= 1:
             return found[0] if found else ()
