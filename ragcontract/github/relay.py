@@ -148,13 +148,13 @@ def _refuse_unwritten(report: Report, path: Path) -> None:
     """Raise :class:`InputError` for what fits the schema, comes from no check, and takes long to render."""
     ids = [query.id for query in report.queries]
     phrases = (phrase for one in report.findings for phrase in (one.expected, one.found, one.found_now, *one.details))
-    notes = (*report.likely_mistakes, *((note,) for note in report.run_notes))
+    notes = (*report.likely_mistakes, *((note,) for note in report.run_notes), *report.label_notes)
     too_long = f"a sentence has more than {bounds.REPORT_SENTENCE:,} characters"
     problems = {
         "queries: an id occurs twice": len(set(ids)) < len(ids),
         "k: a cut-off occurs twice": len(set(report.k)) < len(report.k),
         f"findings: {too_long}": any(map(_is_too_long, phrases)),
-        f"likely_mistakes, run_notes: {too_long}": any(map(_is_too_long, notes)),
+        f"likely_mistakes, run_notes, label_notes: {too_long}": any(map(_is_too_long, notes)),
     }
     if found := [f"{path}: {problem}" for problem, is_there in problems.items() if is_there]:
         raise InputError(found)

@@ -17,7 +17,8 @@ from ragcontract.core.run import RunRow
 from ragcontract.core.scores import Values
 
 P = 0.9
-REMEMBERED = 50_000  # pairs of lists, in which only matters what is where; about 10 MB
+REMEMBERED = 50_000  # pairs of lists, in which only matters what is where; about 10 MB at k = 10
+SHORT = 50  # documents in a list; pairs of longer ones rarely repeat, and are not remembered
 
 Codes = tuple[int, ...]  # a list of documents, each of them a number
 
@@ -64,7 +65,8 @@ class Overlap:
         first = first_of(doc_ids, k, by_document=self._by_document)
         if first and packed([first]) == before:  # the common case
             return (1.0,) * len(self.metrics)
-        found = [_values(*_coded(first, ids), self._cutoffs) for ids in unpacked(before) if first or ids]
+        values = remembered if k <= SHORT else _values
+        found = [values(*_coded(first, ids), self._cutoffs) for ids in unpacked(before) if first or ids]
         if len(found) <= 1:
             return found[0] if found else ()
         return tuple([fsum(column) / len(found) for column in zip(*found, strict=True)])
@@ -77,13 +79,15 @@ def _coded(now: Sequence[str], before: Sequence[str]) -> tuple[Codes, Codes]:
     return tuple([numbers.setdefault(doc_id, len(numbers)) for doc_id in now]), old
 
 
-@lru_cache(maxsize=REMEMBERED)
 def _values(now: Codes, before: Codes, cutoffs: tuple[int, ...]) -> Values:
     values: list[float] = []
     for k in cutoffs:
         one, other = list(dict.fromkeys(now[:k])), list(dict.fromkeys(before[:k]))
         values += (jaccard(one, other), rank_biased_overlap(one, other))
     return tuple(values)
+
+
+remembered = lru_cache(maxsize=REMEMBERED)(_values)
 
 
 def jaccard(one: Iterable[int], other: Iterable[int]) -> float:

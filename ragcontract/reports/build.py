@@ -79,7 +79,11 @@ def report_of(
         likely_mistakes=mistakes,
         run_notes=list(run_notes(evaluation)),
         least_overlap=UNSET if evaluation.contract.overlap is None else least_overlap(evaluation),
-        label_notes=list(label_notes(metrics, decision.gates, evaluation.contract.k)),
+        label_notes=list(
+            label_notes(
+                metrics, decision.gates, evaluation.contract.k, skips=evaluation.contract.config.unjudged == "skip"
+            )
+        ),
         source=source,
     )
     return replace(report, summary_line=summary_of(report))

@@ -1,8 +1,8 @@
-"""A note under the verdict where a drop may be missing labels: what nobody has judged counts as not relevant."""
+"""A note under the verdict where labels may be missing: what nobody has judged is not relevant, or left out."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import SAME, fixed, percent
@@ -14,26 +14,43 @@ from ragcontract.reports.report import MetricReport
 ALL = 0.005  # the share of unjudged documents up to which all are judged, when rounded to percent
 BEST = 2  # metrics whose best values the note has
 DIGITS = 2
+LIMIT = "minimums.judged_at_k"
 COMMAND = "rag-contract unjudged"
 
 
-def label_notes(metrics: Mapping[str, MetricReport], gates: Iterable[GateReport], k: int) -> Iterator[Phrase]:
+def label_notes(
+    metrics: Mapping[str, MetricReport], gates: Sequence[GateReport], k: int, *, skips: bool = False
+) -> Iterator[Phrase]:
     """Yield the note, if a limit on the drop of a ranking metric does not hold for sure and labels could raise it.
 
     It is about the drops over their limits, else about those that may be. Where relevant documents could not bring any
-    of them within its limit, the note is about a part of the drop. ``k`` is the largest cut-off.
+    of them within its limit, the note is about a part of the drop. ``k`` is the largest cut-off. If the configuration
+    ``skips`` what nobody has judged, limits on ranking metrics say nothing of it, so there is a note as well, unless
+    something limits how much that may be.
     """
     judged = metrics.get(f"judged_at_{k}")
+    if judged is None or judged.current is None or judged.current >= 1 - ALL:
+        return
+    share = f"{percent(1 - judged.current, 0)} of the top {k} are documents that nobody has judged"
     unsure = [gate for gate in gates if _is_unsure(gate)]
     over = [gate for gate in unsure if gate.status in NOT_HELD]
-    dropped = [gate for gate in over or unsure if _could_rise(metrics.get(gate.metric))]
-    if judged is None or judged.current is None or judged.current >= 1 - ALL or not dropped:
-        return
-    share = percent(1 - judged.current, 0)
-    part = "" if any(_is_enough(gate, metrics[gate.metric]) for gate in dropped) else "part of "
-    start = f"{share} of the top {k} are documents that nobody has judged; {part}the drop may be missing labels"
-    of_all = [metrics[gate.metric] for gate in dropped if gate.tag is None]
-    yield (f"{start}{_at_most(of_all)}: ", Name(COMMAND), " lists what to judge first")
+    if dropped := [gate for gate in over or unsure if _could_rise(metrics.get(gate.metric))]:
+        part = "" if any(_is_enough(gate, metrics[gate.metric]) for gate in dropped) else "part of "
+        of_all = [metrics[gate.metric] for gate in dropped if gate.tag is None]
+        start = f"{share}; {part}the drop may be missing labels{_at_most(of_all)}: "
+        yield (start, Name(COMMAND), " lists what to judge first")
+    elif skips and _without_limit(metrics, gates):
+        left_out = f"{share}, and ranking metrics leave them out (unjudged: skip); limit "
+        yield (left_out, Name(LIMIT), ", or judge them: ", Name(COMMAND), " lists them")
+
+
+def _without_limit(metrics: Mapping[str, MetricReport], gates: Iterable[GateReport]) -> bool:
+    """Return whether a ranking metric has a limit that leaves documents out, and nothing limits their share."""
+    limited = {gate.metric: metrics[gate.metric] for gate in gates if gate.metric in metrics}
+    return not any(key.startswith("judged_at_") for key in limited) and any(
+        metric.k is not None and metric.diagnostic is UNSET and metric.if_relevant is UNSET
+        for metric in limited.values()
+    )
 
 
 def _is_unsure(gate: GateReport) -> bool:

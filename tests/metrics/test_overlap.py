@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ragcontract.core.first_ids import packed
 from ragcontract.core.metric import MetricSettings
 from ragcontract.core.run import RunRow
-from ragcontract.metrics.overlap import Overlap, jaccard, overlap, rank_biased_overlap
+from ragcontract.metrics.overlap import SHORT, Overlap, jaccard, overlap, rank_biased_overlap, remembered
 from tests.records import query
 
 LISTS = st.lists(st.integers(0, 9), unique=True, max_size=8)
@@ -80,6 +80,14 @@ def test_further_results_of_a_document_do_not_count() -> None:
 
 def test_of_several_rows_of_the_baseline_the_mean_counts() -> None:
     assert Overlap([1]).against(["A"], packed([["A"], ["x"]])) == (0.5, 0.5)
+
+
+def test_pairs_of_long_lists_are_not_remembered() -> None:
+    remembered.cache_clear()
+    for k in (SHORT, 10_000):
+        ids = [str(number) for number in range(k)]
+        assert Overlap([k]).against(ids[::-1], packed([ids]))[0] == 1
+    assert remembered.cache_info().currsize == 1
 
 
 def test_nothing_has_no_overlap_with_nothing() -> None:

@@ -37,8 +37,13 @@ def test_a_drop_over_its_limit_may_be_missing_labels() -> None:
         (SEEN, {"fail_on": {"mrr_drop_gt": 0.1}}),  # everything is judged
         (UNSEEN, {"fail_on": {"mrr_drop_gt": 0.5}}),  # the limit holds
         (UNSEEN, {"minimums": {"mrr_at_k": 0.9}}),  # no drop is limited
-        (UNSEEN, {"fail_on": {"mrr_drop_gt": 0.1}, "unjudged": "skip"}),  # what nobody judged is left out
         ({"q1": ["x", "A", "new"], "q2": ["B", "y"]}, {"fail_on": {"mrr_drop_gt": 0.1}}),  # below what decides MRR
+        (SEEN, {"fail_on": {"mrr_drop_gt": 0.1}, "unjudged": "skip"}),
+        (UNSEEN, {"fail_on": {"mrr_drop_gt": 0.1}, "minimums": {"judged_at_k": 0.7}, "unjudged": "skip"}),  # limited
+        (
+            UNSEEN,
+            {"minimums": {"overlap_at_k": 0.1}, "unjudged": "skip"},
+        ),  # no metric with documents left out is limited
     ],
 )
 def test_nothing_is_said_where_labels_do_not_matter(run: dict[str, list[str]], config: dict[str, Any]) -> None:
@@ -93,6 +98,17 @@ def test_a_tag_has_no_best_case_of_its_own() -> None:
     )
     (note,) = notes(made)
     assert note.startswith("25% of the top 5 are documents that nobody has judged; the drop may be missing labels: ")
+
+
+@pytest.mark.parametrize("limits", [{"fail_on": {"mrr_drop_gt": 0.1}}, {"minimums": {"mrr_at_k": 0.9}}])
+def test_what_a_pass_leaves_out_is_said_where_nothing_limits_it(limits: dict[str, Any]) -> None:
+    made = of(UNSEEN, unjudged="skip", **limits)
+    assert made.verdict == "pass"
+    (note,) = notes(made)
+    assert note == (
+        "25% of the top 5 are documents that nobody has judged, and ranking metrics leave them out (unjudged: skip); "
+        "limit minimums.judged_at_k, or judge them: rag-contract unjudged lists them"
+    )
 
 
 def test_the_best_case_is_a_mean_over_all_queries_by_weight() -> None:
