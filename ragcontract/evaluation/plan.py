@@ -215,6 +215,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         context = self._context(values, without_answers(query, row))
         violations = self._violated(self._rules(query), query, row, context)
         score, overlap = self.ranking.score(query, ()), self.overlap_with_baseline(query, ())
+        score = replace(score, judged=(0.0,) * len(score.judged))  # a row that is missing is not an empty one
         return RowOutcome(score=score, values=tuple(values), violations=violations, overlap=overlap)
 
     def _rules(self, query: GoldenQuery) -> list[RowRule]:

@@ -71,11 +71,18 @@ def _needs(limit: float, test: ChangeTest, tests: ChangeTests) -> int | None:
 
 
 def too_few_warnings(gates: Sequence[Gate], reports: Sequence[GateReport], tests: ChangeTests) -> Iterator[str]:
-    """Yield a warning for each size of limit that its queries cannot carry; ``reports`` are those of the gates."""
+    """Yield a warning for each size of limit that its queries cannot carry; ``reports`` are those of the gates.
+
+    There is none where this run's change is decided nonetheless: it is proven, or within the limit for sure.
+    """
     found = [
         TooFew(gate=gate, queries=test.queries, needs=report.needs)
         for gate, report in zip(gates, reports, strict=True)
-        if report.needs and (test := tests.of(gate))
+        if report.needs and not _is_decided(report, tests) and (test := tests.of(gate))
     ]
     for location, message in too_few_queries(found):
         yield f"{location}: {message}"
+
+
+def _is_decided(report: GateReport, tests: ChangeTests) -> bool:
+    return report.certainty != "undecided" or (tests.mode == "significant" and report.status == "fail")
