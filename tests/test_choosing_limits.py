@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks import noise, other_topics, promises, rebuilt_index, retriever, tables
+from benchmarks import coverage, noise, other_topics, promises, rebuilt_index, retriever, tables
 from benchmarks.robust03 import Robust
 from ragcontract.statistics.significance import ALPHA
 from scripts import docs
@@ -57,6 +57,18 @@ def test_every_promise_on_the_page_is_kept() -> None:
     assert min(percent(row[5]) for row in rows) >= 93
     assert max(percent(row[2]) for row in body_of("rebuilt-index")) <= 6
     assert min(percent(row[1]) for row in body_of("other-topics")) >= 93
+
+
+def test_bounds_hold_as_often_as_the_page_says_with_any_weights() -> None:
+    rows = body_of("coverage")
+    assert [(row[0], row[1]) for row in rows] == [(str(n), name) for n in coverage.QUERIES for name in coverage.WEIGHTS]
+    by_density = [[(int(row[0]), percent(cell.split()[0])) for row in rows if (cell := row[at])] for at in range(2, 8)]
+    lower_few, upper_few, lower_some, upper_some, lower_many, upper_many = by_density
+    for held in (lower_many, upper_many):
+        assert {queries for queries, _ in held} == {100, 500}
+        assert all(abs(share - 95) <= 2 for _, share in held)
+    # Of few changes, no bound can hold in exactly 95 %: it holds more often, or hardly less.
+    assert min(share for cells in (lower_few, upper_few, lower_some, upper_some) for _, share in cells) >= 94
 
 
 def test_the_modes_on_the_page_are_those_of_the_benchmark() -> None:
