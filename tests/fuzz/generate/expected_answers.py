@@ -6,6 +6,7 @@ oddness of the case. :mod:`.said` makes the answers.
 
 import json
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from tests.fuzz.generate.values import Maker
@@ -121,7 +122,7 @@ def _tool(maker: Maker) -> Fields:
 
 
 def _json_schema(maker: Maker) -> Fields:
-    return {"schema": maker.pick(NO_SCHEMAS if maker.chance(maker.oddness / 3) else SCHEMAS)}
+    return {"schema": deepcopy(maker.pick(NO_SCHEMAS if maker.chance(maker.oddness / 3) else SCHEMAS))}
 
 
 def _counts(maker: Maker) -> Fields:

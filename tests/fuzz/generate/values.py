@@ -181,7 +181,7 @@ class Maker:
         if self.chance(0.1):
             return self.random.choice((low, high))
         drawn = low + self.random.random() * min(high - low, 1000.0)
-        return max(low, round(drawn, self.random.choice((1, 2, 12))))
+        return max(float(low), round(drawn, self.random.choice((1, 2, 12))))
 
     def anything(self, depth: int = 2) -> Any:
         """Return a JSON value of any type."""
