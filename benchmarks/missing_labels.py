@@ -24,7 +24,7 @@ from benchmarks import tables
 from benchmarks.robust03 import Robust, System, from_command_line
 from benchmarks.small_checks import Run, judged, run_rows, write_set
 from benchmarks.stages import Row, write_lines
-from ragcontract.cli.commands import unjudged
+from ragcontract.cli.main import main as rag_contract
 from ragcontract.core.numbers import SAME
 from ragcontract.reports.api_report import Report
 
@@ -141,7 +141,7 @@ def first_to_judge(folder: Path, run: Run, count: int) -> list[tuple[str, str]]:
     names = {"golden": "golden.jsonl", "run": "run.jsonl", "baseline": "baseline.jsonl", "config": "ragcontract.yml"}
     options = [part for name, file in names.items() for part in (f"--{name}", str(folder / file))]
     with redirect_stdout(StringIO()) as printed, redirect_stderr(StringIO()):
-        unjudged.command.main([*options, "--top", str(count), "--format", "jsonl"], standalone_mode=False)
+        rag_contract(["unjudged", *options, "--top", str(count), "--format", "jsonl"])
     lines = [json.loads(line) for line in printed.getvalue().splitlines()]
     return [(line["query_id"], line["doc_id"]) for line in lines]
 
