@@ -112,8 +112,7 @@ def content(sets: Sequence[Drawn]) -> Iterator[str]:
 def main() -> None:
     """Check all pairs, and write the part of the page."""
     robust = from_command_line(sys.argv[1:], "benchmarks.excluded_drops", K)
-    with TemporaryDirectory() as folder:
-        means = true_means(robust, Path(folder))
+    means = true_means(robust)
     all_drops = {
         (before, after): means[before][GATE] - means[after][GATE] for before, after in permutations(robust.systems, 2)
     }

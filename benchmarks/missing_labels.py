@@ -88,15 +88,17 @@ def cut(system: System, results: int) -> dict[str, Sequence[str]]:
     return {topic: ranking[:results] for topic, ranking in system.items()}
 
 
-def true_means(robust: Robust, folder: Path) -> dict[str, dict[str, float]]:
+def true_means(robust: Robust) -> dict[str, dict[str, float]]:
     """Return the gated means of every system under all judgments, by system and gate."""
     golden = [golden_row(topic, robust.relevant(topic)) for topic in robust.topics]
     found = {}
-    for name, system in robust.systems.items():
-        run = cut(system, K)
-        write_set(folder, golden, run)
-        metrics = judged(folder, run, k=K).metrics
-        found[name] = {gate: metrics[f"{gate}_at_{K}"].current or 0.0 for gate in GATES}
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        for system, results in robust.systems.items():
+            run = cut(results, K)
+            write_set(folder, golden, run)
+            metrics = judged(folder, run, k=K).metrics
+            found[system] = {gate: metrics[f"{gate}_at_{K}"].current or 0.0 for gate in GATES}
     return found
 
 
@@ -168,8 +170,7 @@ def content(pairs: Sequence[Checked]) -> Iterator[str]:
 def main() -> None:
     """Check all pairs in which the change is no worse in some metric, and write the part of the page."""
     robust = from_command_line(sys.argv[1:], "benchmarks.missing_labels", DEPTH)
-    with TemporaryDirectory() as folder:
-        means = true_means(robust, Path(folder))
+    means = true_means(robust)
     found = {
         (before, after): frozenset(gate for gate in GATES if means[after][gate] >= means[before][gate] - SAME)
         for before, after in permutations(robust.systems, 2)

@@ -5,7 +5,7 @@ got worse. Three kinds of such changes are drawn:
 
 - a model: one relevant document a query, at rank 1 to 5 or missing, as often as ``RANKS`` says. In an index that is as
   good but not the same, a share of the queries (``CHURN``) gets another rank by chance,
-- the same model with every query ranked anew: two unrelated systems that are equally good,
+- the same model with every query ranked again: two unrelated systems that are equally good,
 - real ones: two systems of :mod:`benchmarks.robust03`; for each query, a coin decides which of them is before and which
   after the change, so that neither is better.
 
@@ -53,8 +53,8 @@ def of_model(churn: float, dice: random.Random) -> Change:
     """Draw one relevant document a query, at a rank that changes for a share ``churn`` of the queries."""
     ranks, shares = [*range(1, len(RANKS) + 1), 0], [*RANKS, 1 - sum(RANKS)]
     before = dice.choices(ranks, shares, k=TAGS * QUERIES)
-    anew = dice.choices(ranks, shares, k=TAGS * QUERIES)
-    after = [new if dice.random() < churn else old for old, new in zip(before, anew, strict=True)]
+    again = dice.choices(ranks, shares, k=TAGS * QUERIES)
+    after = [new if dice.random() < churn else old for old, new in zip(before, again, strict=True)]
     return Change(
         relevant={f"q{number}": {"relevant": 1} for number in range(len(before))},
         baseline={f"q{number}": _ranked(rank) for number, rank in enumerate(before)},

@@ -2,7 +2,6 @@
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.contract.complaints import complaints
@@ -19,6 +18,7 @@ from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, Switch
 from ragcontract.core.rule import Plugin, RankRule, RowRule, Rule, RuleSettings, names_of
 from ragcontract.evaluation.plan import Plan
 from ragcontract.files.problems import Collector, Problems
+from ragcontract.metrics.families import Families
 from ragcontract.metrics.judged import Judged
 from ragcontract.metrics.overlap import Overlap
 from ragcontract.metrics.ranking import Ranking
@@ -29,7 +29,7 @@ DIAGNOSTICS = (Judged, Overlap)  # families that are not computed from single ro
 NO_BASELINE = "there is no baseline; make one with `rag-contract baseline`, or leave the limit out"
 
 
-class Contract(Struct, frozen=True, kw_only=True):
+class Contract(Families, frozen=True, kw_only=True):
     """Everything that a run is judged by. ``rules`` are the enforced rule classes.
 
     Violations of the rules named in ``only_new`` count only if the baseline does not have them already. With a
@@ -41,9 +41,6 @@ class Contract(Struct, frozen=True, kw_only=True):
 
     golden: Golden
     config_file: ConfigFile
-    ranking: Ranking
-    families: tuple[Family, ...]
-    diagnostics: tuple[Family, ...] = ()
     rules: tuple[type[Rule], ...]
     only_new: frozenset[str] = frozenset()
     gates: tuple[Gate, ...]
@@ -80,16 +77,6 @@ class Contract(Struct, frozen=True, kw_only=True):
     def metrics(self) -> list[Metric]:
         """All metrics, family by family."""
         return [metric for family in self.every_family for metric in family.metrics]
-
-    @property
-    def every_family(self) -> tuple[Family, ...]:
-        """The ranking metrics, those of rows, and those that describe labels and changes."""
-        return self.ranking, *self.families, *self.diagnostics
-
-    @property
-    def overlap(self) -> Overlap | None:
-        """The family that compares what was retrieved with the baseline; None without one."""
-        return next((family for family in self.diagnostics if isinstance(family, Overlap)), None)
 
     def without_diagnostics(self) -> "Contract":
         """Return the contract without the metrics that describe labels and changes."""

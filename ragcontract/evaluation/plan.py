@@ -16,8 +16,7 @@ from ragcontract.core.run import SAID, RunRow, row_type
 from ragcontract.core.said import unsaid
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.listed_violations import listed_first
-from ragcontract.metrics.overlap import Overlap
-from ragcontract.metrics.ranking import Ranking
+from ragcontract.metrics.families import Families
 from ragcontract.runs.past import digest_with
 
 if TYPE_CHECKING:
@@ -42,26 +41,22 @@ class RowOutcome(BesideRanks, frozen=True, kw_only=True, gc=False):
     overlap: Values = ()
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class Plan(Families, frozen=True, kw_only=True):
     """The metrics, rules and options for the evaluation of rows.
 
-    ``ranking`` is the family whose ranks are stored for rules; ``families`` are the others, and ``diagnostics`` those
-    that are not computed from single rows alone. ``row_rules`` are the rule classes in use that need the row, and
-    ``rank_rules`` those that need its ranks: they say which rows break the contract, so that their results can be
-    listed. With ``turns``, some queries are conversations. ``pools`` are the judged pools that a baseline brings for a
-    run, and ``first_ids`` the first ids of its rows, by query id. ``listed`` are the queries whose results are read
-    from a baseline once more. Rows may lack ``results`` unless ``results_required``. With ``repeats``, a query may have
-    several rows; with ``keep_ids``, the document ids of all rows are stored. Without ``texts``, nothing that the
-    application said or saw is held for reports. ``given`` is what scores files have for the run. With ``tags``, means
-    are computed for these tags only, and rows for the golden queries that are ``not_judged`` are skipped. A run is
-    scored as if nothing was retrieved for a golden query without a row (whether that is allowed,
-    ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may be new.
+    ``row_rules`` are the rule classes in use that need the row, and ``rank_rules`` those that need its ranks: they say
+    which rows break the contract, so that their results can be listed. With ``turns``, some queries are conversations.
+    ``pools`` are the judged pools that a baseline brings for a run, and ``first_ids`` the first ids of its rows, by
+    query id. ``listed`` are the queries whose results are read from a baseline once more. Rows may lack ``results``
+    unless ``results_required``. With ``repeats``, a query may have several rows; with ``keep_ids``, the document ids of
+    all rows are stored. Without ``texts``, nothing that the application said or saw is held for reports. ``given`` is
+    what scores files have for the run. With ``tags``, means are computed for these tags only, and rows for the golden
+    queries that are ``not_judged`` are skipped. A run is scored as if nothing was retrieved for a golden query without
+    a row (whether that is allowed, ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may
+    be new.
     """
 
     golden: dict[str, GoldenQuery]
-    ranking: Ranking
-    families: tuple[Family, ...] = ()
-    diagnostics: tuple[Family, ...] = ()
     row_rules: tuple[type[RowRule], ...] = ()
     rank_rules: tuple[type[RankRule], ...] = ()
     pools: Mapping[str, bytes] = {}
@@ -82,16 +77,6 @@ class Plan(Struct, frozen=True, kw_only=True):
     def k(self) -> int:
         """The largest cut-off."""
         return self.ranking.k
-
-    @property
-    def every_family(self) -> tuple[Family, ...]:
-        """All families, in the order in which sides have their values."""
-        return self.ranking, *self.families, *self.diagnostics
-
-    @property
-    def overlap(self) -> Overlap | None:
-        """The family that compares what was retrieved with the baseline, if there is one."""
-        return next((family for family in self.diagnostics if isinstance(family, Overlap)), None)
 
     def overlap_with_baseline(self, query: GoldenQuery, doc_ids: Sequence[str]) -> Values:
         """Return the overlap of a row with the baseline; empty if there is nothing to compare it with."""

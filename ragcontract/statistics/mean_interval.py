@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from math import fsum, isfinite, sqrt
 
 from ragcontract.core.metric import Scale
+from ragcontract.statistics.normal import exceeded_by
 
-Z_95 = 1.959963984540054  # the normal distribution's 97.5 % quantile
+Z_95 = exceeded_by(0.025)
 Counted = tuple[float, float, int]  # weight and value of a query, and the number of queries like it
 
 

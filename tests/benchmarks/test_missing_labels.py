@@ -37,9 +37,9 @@ def test_labels_are_what_the_baseline_has_found() -> None:
     assert missing_labels.golden_of(robust, robust.systems["first"])[7]["relevance"] == {"a": 1, "b": 2}
 
 
-def test_a_system_that_finds_other_documents_is_red_until_they_are_skipped_or_judged(tmp_path: Path) -> None:
+def test_a_system_that_finds_other_documents_is_red_until_they_are_skipped_or_judged() -> None:
     robust = real_runs.robust()
-    means = missing_labels.true_means(robust, tmp_path)
+    means = missing_labels.true_means(robust)
     assert means["first"]["recall"] == means["second"]["recall"]
     other = missing_labels.checked(robust, ("first", "second"), frozenset({"mrr", "recall"}))
     assert (other.no_worse, other.said) == (frozenset({"mrr", "recall"}), True)
