@@ -14,7 +14,7 @@ Task = Literal["attribution", "confirmation", "criteria", "claims"]
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """One thing to judge: its name in the judgments file (``claim:3``), its text, and why it is asked, if it was flagged."""
+    """One thing to judge: its name in the judgments file (``claim:3``), its text, and why it was flagged, if it was."""
 
     name: str
     text: str
