@@ -256,3 +256,9 @@ TRACE_CONNECTIONS = 64  # connections; those to the receiver of spans at the sam
 TRACE_SECONDS = 10  # s; a request with spans, and the time between two; the connection is closed
 TRACE_WAIT = 600  # s; waiting for the spans of a call; exit code 2
 CONVERTED_SPANS = 1_000_000  # spans; those that `convert` reads; exit code 2
+
+# Judges
+JUDGE_MODEL = 200  # characters; the name of a model, as a judge's endpoint answers it; cut, with an ellipsis
+JUDGE_BUDGET = 10**12  # ; `--max-calls`, `--max-tokens` and `--max-usd` of a judge, and prices; exit code 2
+JUDGE_CONTEXT = 10_000_000  # tokens; `--max-context` of a judge; exit code 2
+JUDGE_DEADLINE = 7 * 86_400  # s; `--deadline` of a judge; exit code 2
