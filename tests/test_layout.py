@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("github",),
     ("reports",),
     ("convert",),
-    ("record",),
+    ("record", "judge"),
     ("labelling",),
     ("cluster",),
     ("judging",),

@@ -1,39 +1,17 @@
-"""What the parts of a judge hand to each other: what is asked of a model, what it replies, what is made of it.
+"""What the parts of a judge hand to each other: what is asked of a model, and what it replies.
 
-A *case* is one task for one query. The protocol makes an :class:`Ask` of it, a :class:`Model` sends that and returns
-its :class:`Reply`, and the protocol reads judgments from the reply. A model knows nothing of tasks, the protocol
-nothing of endpoints.
+A *case* is one task for one query (:mod:`ragcontract.runs.judged_texts`). The protocol makes asks of it, a
+:class:`Model` sends each and returns its :class:`Reply`, and the protocol reads judgments from the replies. A model
+knows nothing of tasks, the protocol nothing of endpoints.
 """
 
-from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Mapping, MutableSequence
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
-Task = Literal["attribution", "confirmation", "criteria", "claims"]
-
-
-class Item(Struct, frozen=True, kw_only=True):
-    """One thing to judge: its name in the judgments file (``claim:3``), its text, and why it is asked, if it was flagged."""
-
-    name: str
-    text: str
-    why: str = ""
-
-
-class Case(Struct, frozen=True, kw_only=True):
-    """One task for one query: the items to judge, and the texts to judge them by.
-
-    ``contexts`` are the retrieved texts, best first. ``response`` and ``reference`` are None where the task has none.
-    """
-
-    task: Task
-    query_id: str
-    question: str
-    items: tuple[Item, ...]
-    contexts: tuple[str, ...] = ()
-    response: str | None = None
-    reference: str | None = None
+from ragcontract.runs.judged_texts import Confirm
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -53,14 +31,12 @@ class Ask(Struct, frozen=True, kw_only=True):
 class Reply(Struct, frozen=True, kw_only=True):
     """What a model replied, whole or ``cut`` off at its limit; the model and the tokens are as its endpoint says.
 
-    ``dropped`` are the parameters that the endpoint does not take, sorted, without which this was asked: with them and
-    the model as answered, a fingerprint says what replied. ``retried`` is how often the call was sent again before.
+    ``retried`` is how often the call was sent again before there was this reply.
     """
 
     text: str
     cut: bool = False
     model: str = ""
-    dropped: tuple[str, ...] = ()
     tokens_in: int = 0
     tokens_out: int = 0
     retried: int = 0
@@ -80,19 +56,50 @@ class NoReply(Exception):  # noqa: N818 (it is what happened, not a fault in how
 
 
 class Model(Protocol):
-    """A model behind an endpoint. Threads share it.
-
-    Keys have the name and the host, which are known before anything is asked: a key with what an endpoint turned out
-    not to take would be another one at the start of the next run, and everything would be asked again.
-    """
+    """A model behind an endpoint. Threads share it."""
 
     @property
     def name(self) -> str:
-        """The model as the user names it."""
+        """The model as it is asked for: part of keys, which must be known before the first reply."""
 
     @property
     def host(self) -> str:
-        """The host of its endpoint, with the port if it is not the usual one."""
+        """The host of its endpoint, with the port unless it is the usual one: part of keys, too."""
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The parameters that it does not take, as far as is known, sorted: part of fingerprints."""
 
     def ask(self, ask: Ask) -> Reply:
         """Send what is asked and return the reply; raises NoReply."""
+
+
+class Dice(Protocol):
+    """Where nonces, and the places and words of controls, come from: ``random.SystemRandom()``, or a seeded one.
+
+    Whoever writes a text that is judged must not be able to guess them. Of equal dice, a case makes equal asks of equal
+    replies: with dice seeded by a secret of its own and the case, a session that was stopped can go on within a case.
+    """
+
+    def randrange(self, stop: int, /) -> int:
+        """Return a number from 0 to below ``stop``."""
+
+    def getrandbits(self, bits: int, /) -> int:
+        """Return a number of so many random bits."""
+
+    def shuffle(self, items: MutableSequence[Any], /) -> None:
+        """Shuffle a list."""
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """How a case is judged: so many votes, an odd number, and whether all items need them or only failures.
+
+    ``max_tokens`` limits each reply.
+    """
+
+    votes: int = 3
+    confirm: Confirm = "failures"
+    max_tokens: int = 2048
+
+
+Clock: TypeAlias = Callable[[], datetime]  # now, in UTC
