@@ -31,12 +31,14 @@ class Ask(Struct, frozen=True, kw_only=True):
 class Reply(Struct, frozen=True, kw_only=True):
     """What a model replied, whole or ``cut`` off at its limit; the model and the tokens are as its endpoint says.
 
-    ``retried`` is how often the call was sent again before there was this reply.
+    ``dropped`` are the parameters that the endpoint does not take, sorted, without which this was asked: with them and
+    the model as answered, a fingerprint says what replied. ``retried`` is how often the call was sent again before.
     """
 
     text: str
     cut: bool = False
     model: str = ""
+    dropped: tuple[str, ...] = ()
     tokens_in: int = 0
     tokens_out: int = 0
     retried: int = 0
@@ -56,19 +58,19 @@ class NoReply(Exception):  # noqa: N818 (it is what happened, not a fault in how
 
 
 class Model(Protocol):
-    """A model behind an endpoint. Threads share it."""
+    """A model behind an endpoint. Threads share it.
+
+    Keys have the name and the host, which are known before anything is asked: a key with what an endpoint turned out
+    not to take would be another one at the start of the next run, and everything would be asked again.
+    """
 
     @property
     def name(self) -> str:
-        """The model as it is asked for: part of keys, which must be known before the first reply."""
+        """The model as the user names it."""
 
     @property
     def host(self) -> str:
-        """The host of its endpoint, with the port unless it is the usual one: part of keys, too."""
-
-    @property
-    def dropped(self) -> tuple[str, ...]:
-        """The parameters that it does not take, as far as is known, sorted: part of fingerprints."""
+        """The host of its endpoint, with the port if it is not the usual one."""
 
     def ask(self, ask: Ask) -> Reply:
         """Send what is asked and return the reply; raises NoReply."""
