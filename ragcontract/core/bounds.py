@@ -257,8 +257,24 @@ TRACE_SECONDS = 10  # s; a request with spans, and the time between two; the con
 TRACE_WAIT = 600  # s; waiting for the spans of a call; exit code 2
 CONVERTED_SPANS = 1_000_000  # spans; those that `convert` reads; exit code 2
 
-# Judges
-JUDGE_MODEL = 200  # characters; the name of a model, as a judge's endpoint answers it; cut, with an ellipsis
+# Calls of a judge
 JUDGE_BUDGET = 10**12  # ; `--max-calls`, `--max-tokens` and `--max-usd` of a judge, and prices; exit code 2
 JUDGE_CONTEXT = 10_000_000  # tokens; `--max-context` of a judge; exit code 2
 JUDGE_DEADLINE = 7 * 86_400  # s; `--deadline` of a judge; exit code 2
+
+# Judgments
+JUDGED_TEXT = 4_000_000  # characters; all data of one call to a judge; unjudged
+ITEMS_A_CALL = 20  # items; one call to a judge, beside its controls; the others are asked in further calls
+REPLY = 1 << 20  # characters; a judge's reply; invalid
+EVIDENCE = 2_000  # characters; the quote in a judge's reply; invalid
+JUDGED_BECAUSE = 1_000  # characters; a judge's reason; cut, with an ellipsis
+EVIDENCE_LEAST = 8  # characters; a quote that is not the whole of its text, at least; invalid
+CONTROL = 300  # characters; the passage that a judge must find again in a text; cut after a word
+VOTES = 15  # votes; one item; exit code 2
+REFERENCE_CLAIMS = 100  # claims; those that a judge splits a reference into; invalid
+JUDGE_NAME = 300  # characters; a model or a host, in judgments; cut when written, exit code 2 when read
+FINGERPRINT = 1_000  # characters; the fingerprint of a judge; cut when written, exit code 2 when read
+JUDGMENTS = 1_000_000  # judgments; all judgments files of a check; exit code 2
+CALIBRATION = 1 << 20  # bytes; judge-calibration.json; exit code 2
+LABELS = 1_000_000  # labels; a count in judge-calibration.json; exit code 2
+JUDGED_TOKENS = 10**12  # tokens; those that a judgment has used; exit code 2

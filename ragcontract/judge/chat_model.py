@@ -5,7 +5,7 @@ refused is left out from then on, one thing at a time, and each reply says what 
 """
 
 import threading
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -36,10 +36,10 @@ class Dialect(Protocol):
     # that name it in a refusal.
     optional: Mapping[str, Sequence[str]]
 
-    def in_use(self, dropped: Set[str]) -> list[str]:
+    def in_use(self, dropped: frozenset[str]) -> list[str]:
         """Return what is sent of ``optional`` without what is dropped."""
 
-    def body(self, model: str, ask: Ask, dropped: Set[str]) -> dict[str, Any]:
+    def body(self, model: str, ask: Ask, dropped: frozenset[str]) -> dict[str, Any]:
         """Return what is sent; raises NoReply if it is too long."""
 
     def said(self, content: Any, ask: Ask) -> Said:
@@ -113,6 +113,7 @@ class ChatModel:
                     tokens_in=estimated_tokens(ask),
                     most_out=ask.max_tokens,
                     bill=self._dialect.tokens,
+                    again=retried > 0,
                 )
             except Refused as refused:
                 blamed = self._blamed(refused, dropped)
@@ -129,14 +130,14 @@ class ChatModel:
         return Reply(
             text=said.text,
             cut=said.cut,
-            model=shorten(visible(said.model), bounds.JUDGE_MODEL),
+            model=shorten(visible(said.model), bounds.JUDGE_NAME),
             dropped=tuple(sorted(dropped)),
             tokens_in=tokens_in,
             tokens_out=tokens_out,
             retried=retried + again,
         )
 
-    def _blamed(self, refused: Refused, dropped: Set[str]) -> str | None:
+    def _blamed(self, refused: Refused, dropped: frozenset[str]) -> str | None:
         """Return what to leave out after a refusal; None if it is not about parameters, or if none is left."""
         if refused.status not in MAY_BE_PARAMETERS:
             return None

@@ -1,39 +1,17 @@
-"""What the parts of a judge hand to each other: what is asked of a model, what it replies, what is made of it.
+"""What the parts of a judge hand to each other: what is asked of a model, and what it replies.
 
-A *case* is one task for one query. The protocol makes an :class:`Ask` of it, a :class:`Model` sends that and returns
-its :class:`Reply`, and the protocol reads judgments from the reply. A model knows nothing of tasks, the protocol
-nothing of endpoints.
+A *case* is one task for one query (:mod:`ragcontract.runs.judged_texts`). The protocol makes asks of it, a
+:class:`Model` sends each and returns its :class:`Reply`, and the protocol reads judgments from the replies. A model
+knows nothing of tasks, the protocol nothing of endpoints.
 """
 
-from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Mapping, MutableSequence
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
-Task = Literal["attribution", "confirmation", "criteria", "claims"]
-
-
-class Item(Struct, frozen=True, kw_only=True):
-    """One thing to judge: its name in the judgments file (``claim:3``), its text, and why it was flagged, if it was."""
-
-    name: str
-    text: str
-    why: str = ""
-
-
-class Case(Struct, frozen=True, kw_only=True):
-    """One task for one query: the items to judge, and the texts to judge them by.
-
-    ``contexts`` are the retrieved texts, best first. ``response`` and ``reference`` are None where the task has none.
-    """
-
-    task: Task
-    query_id: str
-    question: str
-    items: tuple[Item, ...]
-    contexts: tuple[str, ...] = ()
-    response: str | None = None
-    reference: str | None = None
+from ragcontract.runs.judged_texts import Confirm
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -96,3 +74,34 @@ class Model(Protocol):
 
     def ask(self, ask: Ask) -> Reply:
         """Send what is asked and return the reply; raises NoReply."""
+
+
+class Dice(Protocol):
+    """Where nonces, and the places and words of controls, come from: ``random.SystemRandom()``, or a seeded one.
+
+    Whoever writes a text that is judged must not be able to guess them. Of equal dice, a case makes equal asks of equal
+    replies: with dice seeded by a secret of its own and the case, a session that was stopped can go on within a case.
+    """
+
+    def randrange(self, stop: int, /) -> int:
+        """Return a number from 0 to below ``stop``."""
+
+    def getrandbits(self, bits: int, /) -> int:
+        """Return a number of so many random bits."""
+
+    def shuffle(self, items: MutableSequence[Any], /) -> None:
+        """Shuffle a list."""
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """How a case is judged: so many votes, an odd number, and whether all items need them or only failures.
+
+    ``max_tokens`` limits each reply.
+    """
+
+    votes: int = 3
+    confirm: Confirm = "failures"
+    max_tokens: int = 2048
+
+
+Clock: TypeAlias = Callable[[], datetime]  # now, in UTC

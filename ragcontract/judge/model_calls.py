@@ -1,4 +1,4 @@
-"""Calls to a judge's endpoint: sent again where that may help, fewer at a time where there are too many, and counted."""
+"""Calls to a judge's endpoint: sent again where that may help, fewer at a time after a 429, and counted."""
 
 import json
 from collections.abc import Callable
@@ -92,11 +92,13 @@ class ModelCalls:
         """Close the connections."""
         self._session.close()
 
-    def post(self, path: str, body: Any, *, tokens_in: int, most_out: int, bill: Billing) -> tuple[Any, int]:
+    def post(
+        self, path: str, body: Any, *, tokens_in: int, most_out: int, bill: Billing, again: bool = False
+    ) -> tuple[Any, int]:
         """Return the decoded JSON of a successful answer, and how often the call was sent again; raises NoReply.
 
         Raises :class:`Refused` if the endpoint does not take what is sent. ``tokens_in`` is an estimate; ``bill``
-        finds in an answer the tokens in and out that it names.
+        finds in an answer the tokens in and out that it names. With ``again``, it counts as sent again.
         """
         if self.endpoint.lacks_key:
             replays = "`check --judgments` replays the judgments that there are without one"
@@ -105,9 +107,11 @@ class ModelCalls:
         call = Call(method="POST", url=self.endpoint.url + path, headers=self._headers(), json=body)
         retried = 0
         while True:
-            with self.throttle.turn(self._spending.wait) as started:
-                with self._spending.call(tokens_in, most_out, again=retried > 0) as open_bill:
-                    done = self._attempt(call, open_bill, bill, started)
+            with (
+                self.throttle.turn(self._spending.wait) as started,
+                self._spending.call(tokens_in, most_out, again=again or retried > 0) as open_bill,
+            ):
+                done = self._attempt(call, open_bill, bill, started)
             if not isinstance(done, _Failure):
                 self.throttle.succeeded()
                 return done, retried

@@ -4,7 +4,7 @@ https://docs.ollama.com/api/chat. Without that length, Ollama cuts what is longe
 nothing; its count of tokens is made after the cut. So the length is always sent, and what does not fit is not asked.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragcontract.judge.chat_model import Said, estimated_tokens, text_in, whole_number
@@ -26,11 +26,11 @@ class OllamaChat:
         """Store the limit."""
         self._max_context = max_context
 
-    def in_use(self, dropped: Set[str]) -> list[str]:
+    def in_use(self, dropped: frozenset[str]) -> list[str]:
         """Return the form in which the reply's format is sent."""
         return [name for name in self.optional if name not in dropped][:1]
 
-    def body(self, model: str, ask: Ask, dropped: Set[str]) -> dict[str, Any]:
+    def body(self, model: str, ask: Ask, dropped: frozenset[str]) -> dict[str, Any]:
         """Return what is sent; raises NoReply if it is too long."""
         length = context_length(ask)
         if length > self._max_context:
@@ -42,13 +42,14 @@ class OllamaChat:
             "num_ctx": length,
             "num_predict": ask.max_tokens,
         }
+        sent = self.in_use(dropped)
         formats: dict[str, Any] = {"json_schema": ask.schema, "json_object": "json"}
         return {
             "model": model,
             "messages": [{"role": "system", "content": ask.system}, {"role": "user", "content": ask.user}],
             "stream": False,
-            **{"format": formats[name] for name in self.in_use(dropped)},
             "options": options,
+            **({"format": formats[sent[0]]} if sent else {}),
         }
 
     def said(self, content: Any, ask: Ask) -> Said:

@@ -3,7 +3,7 @@
 https://platform.openai.com/docs/api-reference/chat/create
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragcontract.judge.chat_model import Said, text_in, whole_number
@@ -26,12 +26,12 @@ class OpenAIChat:
         **dict.fromkeys(LENGTHS, LENGTHS),
     }
 
-    def in_use(self, dropped: Set[str]) -> list[str]:
+    def in_use(self, dropped: frozenset[str]) -> list[str]:
         """Return what is sent of ``optional`` without what is dropped."""
         sent = {_first(FORMATS, dropped), _first(LENGTHS, dropped), *({"temperature", "seed"} - dropped)}
         return [name for name in self.optional if name in sent]
 
-    def body(self, model: str, ask: Ask, dropped: Set[str]) -> dict[str, Any]:
+    def body(self, model: str, ask: Ask, dropped: frozenset[str]) -> dict[str, Any]:
         """Return what is sent."""
         body: dict[str, Any] = {
             "model": model,
@@ -68,5 +68,5 @@ class OpenAIChat:
         return None if ins is None or outs is None else (ins, outs)
 
 
-def _first(names: Sequence[str], dropped: Set[str]) -> str | None:
+def _first(names: Sequence[str], dropped: frozenset[str]) -> str | None:
     return next((name for name in names if name not in dropped), None)

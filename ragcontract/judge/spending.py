@@ -1,4 +1,4 @@
-"""What calls of a judge cost, and the limits on that: calls, tokens, money, time. Nothing is begun that could exceed one."""
+"""What calls of a judge cost, and limits on calls, tokens, money, time: nothing is begun that could exceed one."""
 
 import math
 import threading
