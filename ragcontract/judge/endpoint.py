@@ -116,4 +116,5 @@ def _key_problems(name: str, key: str) -> list[str]:
 def _host(url: str) -> str:
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
+    host = f"[{host}]" if ":" in host else host
     return host if parts.port in {None, DEFAULT_PORTS[parts.scheme]} else f"{host}:{parts.port}"
