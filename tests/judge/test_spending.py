@@ -50,7 +50,12 @@ def test_calls_under_way_are_waited_for_if_they_may_turn_out_to_cost_less() -> N
     entered = threading.Event()
     with ExitStack() as under_way:
         first = under_way.enter_context(spending.call(10, 100, again=False))
-        thread = threading.Thread(target=lambda: (spend(spending), entered.set()))
+
+        def another() -> None:
+            spend(spending)
+            entered.set()
+
+        thread = threading.Thread(target=another)
         thread.start()
         assert not entered.wait(0.05)
         first.is_for(5, 0)
