@@ -6,13 +6,13 @@ which nothing counts. What is missing then is missing: no verdict is made up.
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten
 from ragcontract.judge.calls import Call, Vote, call_on, read_reply, sent_contexts
 from ragcontract.judge.evidence import Evidence
-from ragcontract.judge.identity import asked_judge, fingerprint
+from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.interface import Clock, Dice, Model, NoReply, Settings
 from ragcontract.judge.reply_json import ReplyFault
 from ragcontract.judge.usage import Usage
@@ -39,10 +39,19 @@ def judge_case(case: Case, model: Model, settings: Settings, dice: Dice, clock: 
     else:
         found = _Judging(case, model, settings, dice).found()
     judge = asked_judge(case.task, settings, model)
-    keys = keys_of(case, judge)
+    at = clock()
     return [
-        _judgment(case, judge, number, key, found, clock())
-        for number, key in zip(range(len(case.items)), keys, strict=True)
+        Judgment(
+            key=key,
+            task=case.task,
+            query_id=case.query_id,
+            item=case.items[number].name,
+            status=found.decisions[number].status,
+            judge=judge,
+            at=at,
+            **_said(found, number, judge),
+        )
+        for number, key in enumerate(keys_of(case, judge))
     ]
 
 
@@ -54,27 +63,21 @@ class _Found(NamedTuple):
     decisions: Sequence[Decision]
 
 
-def _judgment(case: Case, judge: Judge, number: int, key: str, found: _Found, at: datetime) -> Judgment:
-    used, decision = found.usage.of(number), found.decisions[number]
-    vote = decision.vote
-    return Judgment(
-        key=key,
-        task=case.task,
-        query_id=case.query_id,
-        item=case.items[number].name,
-        verdict=None if vote is None else vote.verdict,
-        quote=None if vote is None else vote.quote,
-        context=None if vote is None else vote.context,
-        reason=decision.reason if vote is None else vote.reason,
-        votes=tuple(one.verdict if isinstance(one, Vote) else None for one in found.votes.get(number, ())),
-        status=decision.status,
-        model=shorten(" + ".join(sorted(used.models)), bounds.JUDGE_NAME),
-        fingerprint=fingerprint(judge, used.models, used.dropped),
-        judge=judge,
-        at=at,
-        tokens_in=used.tokens_in,
-        tokens_out=used.tokens_out,
-    )
+def _said(found: _Found, number: int, judge: Judge) -> dict[str, Any]:
+    """Return the fields of a judgment that come from replies."""
+    used, vote = found.usage.of(number), found.decisions[number].vote
+    of_vote = vote or Vote(verdict=False)
+    return {
+        "verdict": None if vote is None else vote.verdict,
+        "quote": of_vote.quote,
+        "context": of_vote.context,
+        "reason": found.decisions[number].reason if vote is None else vote.reason,
+        "votes": tuple(one.verdict if isinstance(one, Vote) else None for one in found.votes.get(number, ())),
+        "model": shorten(" + ".join(sorted(used.models)), bounds.JUDGE_NAME),
+        "fingerprint": fingerprint(judge, used.models, used.dropped),
+        "tokens_in": used.tokens_in,
+        "tokens_out": used.tokens_out,
+    }
 
 
 def _known(case: Case) -> str:
