@@ -50,7 +50,7 @@ class Case(Struct, frozen=True, kw_only=True):
 class Judge(Struct, frozen=True, kw_only=True):
     """Who is asked, and how, as far as that is known before the first reply.
 
-    ``instructions`` is a digest of all that a task has beside its data: rules, schema of the reply, temperatures, seeds.
+    ``instructions`` is a digest of all that a task has beside its data: rules, the schema of the reply, temperatures.
     """
 
     protocol: Annotated[int, Meta(ge=1, description="The version of the protocol.")]
