@@ -4,6 +4,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from msgspec import Struct
@@ -16,7 +17,9 @@ ORDERS = re.compile(
     re.IGNORECASE,
 )
 AGAINST = re.compile(r"false|not supported|unsupported|\bno\b|asserts_unsupported|fail", re.IGNORECASE)
+DENIAL = re.compile(r"\b(no|not|nothing|never|unknown|whether)\b", re.IGNORECASE)
 WORD = re.compile(r"\w+")
+ABOUT_RESPONSES = frozenset(WORD.findall("the response names mentions says that has in it word words is a to"))
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -27,9 +30,20 @@ class Asked(Struct, frozen=True, kw_only=True):
     data: Mapping[str, Any]
 
     @property
+    def task(self) -> str:
+        """The name of the items: claims, flagged or criteria; empty where a reference is to be split."""
+        return next((name for name in ("claims", "flagged", "criteria") if name in self.data), "")
+
+    @property
+    def response(self) -> str:
+        """The response, which not all tasks have."""
+        return self.data.get("response") or ""
+
+    @property
     def sources(self) -> list[Mapping[str, Any]]:
-        """Where a quote may come from, each with ``id`` and ``text``: the contexts, or the response."""
-        return list(self.data.get("contexts") or ()) or [{"id": None, "text": self.data.get("response") or ""}]
+        """Where a quote of a positive verdict is from, each with ``id`` and ``text``."""
+        in_response: list[Mapping[str, Any]] = [{"id": None, "text": self.response}]
+        return in_response if self.task == "criteria" else list(self.data.get("contexts") or ()) or in_response
 
     @property
     def said(self) -> str:
@@ -37,31 +51,41 @@ class Asked(Struct, frozen=True, kw_only=True):
         return "\n".join(_texts(self.data))
 
 
+class Opinion(Struct, frozen=True, kw_only=True):
+    """What is thought of one item; ``denied`` is of flagged ones that the response says not to be so."""
+
+    yes: bool
+    quote: str | None = None
+    context: int | None = None
+    denied: bool = False
+
+
 Answer = Callable[[Asked], str]
+NO = Opinion(yes=False)
 
 
 def asked(number: int, messages: Sequence[Mapping[str, str]]) -> Asked:
     """Read the user's message: a JSON object whose names all begin with one nonce."""
     try:
         found = json.loads(messages[-1]["content"])
-    except ValueError:
+    except ValueError:  # cut off
         found = {}
     return Asked(number=number, data={name.rpartition("_")[2]: value for name, value in found.items()})
 
 
 def honest(one: Asked) -> str:
     """Judge by words: a claim is supported by a context with all of its words."""
-    return _verdicts(one, lambda text: _evidence(text, one))
+    return _reply(one, lambda text: _honestly(text, one))
 
 
 def always_yes(one: Asked) -> str:
     """Find everything supported."""
-    return _verdicts(one, lambda _: (True, *_first_words(one)))
+    return _reply(one, lambda _: _yes(one))
 
 
 def lazy(one: Asked) -> str:
     """Find nothing supported."""
-    return _verdicts(one, lambda _: (False, None, None))
+    return _reply(one, lambda _: NO)
 
 
 def injected(one: Asked) -> str:
@@ -79,13 +103,13 @@ def flaky(seed: int, wrong: float = 0.3) -> Answer:
     def answer(one: Asked) -> str:
         chance = random.Random(f"{seed} {one.number}")
 
-        def judged(text: str) -> tuple[bool, str | None, int | None]:
-            supported, quote, context = _evidence(text, one)
+        def judged(text: str) -> Opinion:
+            opinion = _honestly(text, one)
             if chance.random() >= wrong:
-                return supported, quote, context
-            return (False, None, None) if supported else (True, *_first_words(one))
+                return opinion
+            return NO if opinion.yes else _yes(one)
 
-        return _verdicts(one, judged)
+        return _reply(one, judged)
 
     return answer
 
@@ -117,40 +141,53 @@ CHARACTERS: Mapping[str, Answer] = {
 }
 
 
-def _verdicts(one: Asked, judge: Callable[[str], tuple[bool, str | None, int | None]]) -> str:
+def _reply(one: Asked, judge: Callable[[str], Opinion]) -> str:
     """Answer each item in the form that its task wants."""
-    if "reference" in one.data and not {"claims", "flagged", "criteria"} & set(one.data):
-        return json.dumps({"claims": [text for text in SENTENCE.split(one.data["reference"]) if text]})
-    for name in ("claims", "flagged", "criteria"):
-        if name in one.data:
-            return json.dumps({"verdicts": [_verdict(name, item, *judge(item["text"])) for item in one.data[name]]})
-    return "{}"
+    if not one.task:
+        sentences = [text for text in SENTENCE.split(one.data.get("reference") or "") if text]
+        return json.dumps({"claims": [{"quote": text, "text": text} for text in sentences]})
+    return json.dumps(
+        {"verdicts": [_verdict(one.task, item["id"], judge(item["text"])) for item in one.data[one.task]]}
+    )
 
 
-def _verdict(name: str, item: Mapping[str, Any], yes: bool, quote: str | None, context: int | None) -> dict[str, Any]:
-    reason = "Its words are there." if yes else "Its words are not there."
-    known = {"id": item["id"], "quote": quote, "context": context, "reason": reason}
-    if name == "claims":
-        return {**known, "supported": yes}
-    if name == "flagged":
-        return {**known, "verdict": "supported_by_context" if yes else "asserts_unsupported"}
-    return {"id": item["id"], "quote": quote, "reason": reason, "met": yes}
+def _verdict(task: str, at: int, found: Opinion) -> dict[str, Any]:
+    reason = "Its words are there." if found.yes else "Its words are not there."
+    verdict: dict[str, Any] = {"id": at, "quote": found.quote, "context": found.context, "reason": reason}
+    if task == "claims":
+        return {**verdict, "supported": found.yes}
+    if task == "flagged":
+        against = "denies_or_reports_absence" if found.denied else "asserts_unsupported"
+        return {**verdict, "verdict": "supported_by_context" if found.yes else against}
+    del verdict["context"]
+    return {**verdict, "met": found.yes}
 
 
-def _evidence(text: str, one: Asked) -> tuple[bool, str | None, int | None]:
-    """Return whether a text's words are all in one context (or, of a criterion, in the response), and where."""
-    wanted = _words(text)
+def _honestly(text: str, one: Asked) -> Opinion:
+    if one.task == "flagged":
+        sentence = next((said for said in SENTENCE.split(one.response) if text in said), text)
+        if DENIAL.search(sentence):
+            return Opinion(yes=False, denied=True, quote=sentence)
+        found = _evidence(_words(text), one)
+        return found if found.yes else Opinion(yes=False, quote=sentence)
+    if one.task == "criteria":
+        _, _, words = text.rpartition(":")
+        return _evidence(_words(words) - ABOUT_RESPONSES, one)
+    return _evidence(_words(text), one)
+
+
+def _evidence(wanted: AbstractSet[str], one: Asked) -> Opinion:
+    """Return whether words are all in one source, and where."""
     for source in one.sources:
         if wanted and wanted <= _words(source["text"]):
-            sentences = SENTENCE.split(source["text"])
-            best = max(sentences, key=lambda sentence: len(wanted & _words(sentence)))
-            return True, best if len(best) >= 8 else source["text"], source["id"]
-    return False, None, None
+            best = max(SENTENCE.split(source["text"]), key=lambda sentence: len(wanted & _words(sentence)))
+            return Opinion(yes=True, quote=best if len(best) >= 8 else source["text"], context=source["id"])
+    return NO
 
 
-def _first_words(one: Asked) -> tuple[str | None, int | None]:
+def _yes(one: Asked) -> Opinion:
     source = one.sources[0]
-    return source["text"][:200] or None, source["id"]
+    return Opinion(yes=True, quote=source["text"][:200] or None, context=source["id"])
 
 
 def _words(text: str) -> set[str]:

@@ -82,6 +82,10 @@ class ChatModel:
             finally:
                 self._is_known = True
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._calls.close()
+
     def _asked(self, ask: Ask) -> Reply:
         reply = self._once(ask)
         if not reply.cut:

@@ -12,8 +12,8 @@ from ragcontract.core import bounds
 from ragcontract.core.text import shorten
 from ragcontract.judge.calls import Call, Vote, call_on, read_reply, sent_contexts
 from ragcontract.judge.evidence import Evidence
-from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.interface import Clock, Dice, Model, NoReply, Settings
+from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.reply_json import ReplyFault
 from ragcontract.judge.usage import Usage
 from ragcontract.judge.voting import Decision, NoVote, Withheld, decided
