@@ -34,6 +34,7 @@ COMMANDS = (
     "init",
     "label",
     "record",
+    "judge",
     "check",
     "baseline",
     "waive",

@@ -16,10 +16,10 @@ from ragcontract.judge.interface import Clock, Settings
 from ragcontract.judge.journal_key import journal_key
 from ragcontract.judge.judge_case import utc_now
 from ragcontract.judge.judging_session import Expected, Judged, Lacking, Progress, Session, expected, lacking
-from ragcontract.judge.judgment_cache import MAX_AGE_DAYS, Cache, by_place
+from ragcontract.judge.judgment_cache import USUAL_DAYS, Cache, by_place
 from ragcontract.judge.judgment_journal import JudgmentJournal, open_journal, path_beside
 from ragcontract.judge.model_calls import CallLimits, ModelCalls
-from ragcontract.judge.ollama import MAX_CONTEXT, OllamaChat
+from ragcontract.judge.ollama import USUAL_CONTEXT, OllamaChat
 from ragcontract.judge.openai_chat import OpenAIChat
 from ragcontract.judge.spending import Budget, Spending, Spent
 from ragcontract.runs.judged_texts import Case
@@ -35,8 +35,8 @@ class JudgingSettings(Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     budget: Budget = Budget()
     limits: CallLimits = CallLimits()
-    max_age_days: float = MAX_AGE_DAYS
-    max_context: int = MAX_CONTEXT
+    max_age_days: float = USUAL_DAYS
+    max_context: int = USUAL_CONTEXT
     refresh: bool = False
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Clock = utc_now

@@ -8,7 +8,7 @@ from msgspec import Struct
 from ragcontract.core.ids import as_id
 from ragcontract.runs.judgments import Judgment
 
-MAX_AGE_DAYS = 7
+USUAL_DAYS = 7
 
 Place = tuple[str, str]  # the id of a query, and a key
 
@@ -28,7 +28,7 @@ class Cache(Struct, frozen=True, kw_only=True):
     now: datetime
     stored: Mapping[Place, Judgment] = {}
     unfinished: Mapping[Place, Judgment] = {}
-    max_age_days: float = MAX_AGE_DAYS
+    max_age_days: float = USUAL_DAYS
     refresh: bool = False
 
     def get(self, place: Place) -> Judgment | None:

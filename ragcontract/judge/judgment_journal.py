@@ -153,7 +153,7 @@ class RememberingModel:
 
     def ask(self, ask: Ask) -> Reply:
         """Return the reply, which the journal has then; raises NoReply."""
-        asked = self._digest(ask)
+        asked = digest_of(self.name, self.host, ask)
         reply = self._journal.reply_to(asked)
         if reply is None:
             try:
@@ -165,9 +165,10 @@ class RememberingModel:
             self._journal.add_reply(asked, reply)
         return reply
 
-    def _digest(self, ask: Ask) -> str:
-        whole = msgspec.json.encode([self.name, self.host, ask], order="deterministic")
-        return hashlib.sha256(whole).hexdigest()
+
+def digest_of(model: str, host: str, ask: Ask) -> str:
+    """Return what a reply is found by."""
+    return hashlib.sha256(msgspec.json.encode([model, host, ask], order="deterministic")).hexdigest()
 
 
 def _proof(key: bytes, header: _Header) -> str:

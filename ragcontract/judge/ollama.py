@@ -12,7 +12,7 @@ from ragcontract.judge.interface import Ask, NoReply
 
 STEP = 1_024  # tokens; lengths are multiples, so that a model is loaded anew for few of them
 AROUND = 64  # tokens; what a template puts around two messages
-MAX_CONTEXT = 32_768
+USUAL_CONTEXT = 32_768
 FORMATS = {"json_schema": ("format", "schema", "grammar"), "json_object": ("format", "grammar")}
 
 
@@ -22,7 +22,7 @@ class OllamaChat:
     path = "/api/chat"
     optional: Mapping[str, Sequence[str]] = FORMATS
 
-    def __init__(self, max_context: int = MAX_CONTEXT) -> None:
+    def __init__(self, max_context: int = USUAL_CONTEXT) -> None:
         """Store the limit."""
         self._max_context = max_context
 
