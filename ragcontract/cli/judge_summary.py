@@ -18,13 +18,14 @@ MEANING = {
 }
 
 
-def say_cost(spent: Spent, cached: int) -> None:
+def say_cost(spent: Spent, cached: int | None = None) -> None:
     """Say what calls have cost."""
     sent_again = f" ({spent.retried:,} sent again)" if spent.retried else ""
     tokens = f"{spent.tokens_in:,} tokens in, {spent.tokens_out:,} out"
     estimated = f" (estimated for {count(spent.estimated, 'call')})" if spent.estimated else ""
     usd = "" if spent.usd is None else f", {spent.usd:,.4f} USD"
-    say(f"{count(spent.calls, 'call')}{sent_again}, {cached:,} cached, {tokens}{estimated}{usd}\n")
+    known = "" if cached is None else f", {cached:,} cached"
+    say(f"{count(spent.calls, 'call')}{sent_again}{known}, {tokens}{estimated}{usd}\n")
 
 
 def finished(outcome: JudgingOutcome, path: str) -> int:

@@ -34,6 +34,7 @@ COMMANDS = (
     "init",
     "label",
     "record",
+    "claims",
     "judge",
     "check",
     "baseline",

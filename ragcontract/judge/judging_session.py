@@ -90,25 +90,30 @@ class Expected(Struct, frozen=True, kw_only=True):
 
 def expected(to_ask: Lacking, model: Model, settings: Settings, estimate: Callable[[Ask], int]) -> Expected:
     """Return what the first calls on each case would cost; nothing is asked."""
-    counting = _CountingModel(model, estimate)
+    counting = CountingModel(model.name, model.host, estimate)
     dice = random.SystemRandom()
     for case in to_ask.cases:
         judge_case(case, counting, settings, dice)
-    return Expected(calls=counting.calls, tokens_in=counting.tokens_in, most_out=counting.most_out)
+    return counting.expected
 
 
-class _CountingModel:
+class CountingModel:
     """Notes what it is asked, and does not reply."""
 
-    def __init__(self, model: Model, estimate: Callable[[Ask], int]) -> None:
-        self.name, self.host = model.name, model.host
+    def __init__(self, name: str, host: str, estimate: Callable[[Ask], int]) -> None:
+        """Be called so; ``estimate`` returns the tokens that are sent."""
+        self.name, self.host = name, host
         self._estimate = estimate
-        self.calls = self.tokens_in = self.most_out = 0
+        self.expected = Expected(calls=0, tokens_in=0, most_out=0)
 
     def ask(self, ask: Ask) -> Reply:
-        self.calls += 1
-        self.tokens_in += self._estimate(ask)
-        self.most_out += ask.max_tokens
+        """Count; raises NoReply."""
+        before = self.expected
+        self.expected = Expected(
+            calls=before.calls + 1,
+            tokens_in=before.tokens_in + self._estimate(ask),
+            most_out=before.most_out + ask.max_tokens,
+        )
         raise NoReply("dry_run", "nothing is asked", final=True)
 
 
