@@ -12,8 +12,8 @@ from ragcontract.core import bounds
 from ragcontract.core.text import shorten
 from ragcontract.judge.calls import Call, Vote, call_on, read_reply, sent_contexts
 from ragcontract.judge.evidence import Evidence
-from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.interface import Clock, Dice, Model, NoReply, Settings
+from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.reply_json import ReplyFault
 from ragcontract.judge.usage import Usage
 from ragcontract.judge.voting import Decision, NoVote, Withheld, decided
@@ -65,13 +65,12 @@ class _Found(NamedTuple):
 
 def _said(found: _Found, number: int, judge: Judge) -> dict[str, Any]:
     """Return the fields of a judgment that come from replies."""
-    used, vote = found.usage.of(number), found.decisions[number].vote
-    of_vote = vote or Vote(verdict=False)
+    used, decision = found.usage.of(number), found.decisions[number]
+    vote = decision.vote
+    proven = {} if vote is None else {name: getattr(vote, name) for name in vote.__struct_fields__}
     return {
-        "verdict": None if vote is None else vote.verdict,
-        "quote": of_vote.quote,
-        "context": of_vote.context,
-        "reason": found.decisions[number].reason if vote is None else vote.reason,
+        "reason": decision.reason,
+        **proven,
         "votes": tuple(one.verdict if isinstance(one, Vote) else None for one in found.votes.get(number, ())),
         "model": shorten(" + ".join(sorted(used.models)), bounds.JUDGE_NAME),
         "fingerprint": fingerprint(judge, used.models, used.dropped),
