@@ -45,10 +45,14 @@ class Calibration(Struct, frozen=True, kw_only=True):
     ] = None
 
 
+class _Head(Struct, frozen=True, kw_only=True):
+    format_version: int
+
+
 class CalibrationFile(Struct, frozen=True, kw_only=True):
     """The whole file: one calibration for each task that was labelled."""
 
-    format_version: int = FORMAT_VERSION
+    format_version: int
     calibrations: Annotated[tuple[Calibration, ...], Meta(min_length=1)]
 
     def of(self, task: Task) -> Calibration | None:
@@ -67,14 +71,17 @@ def read_calibration(path: str) -> CalibrationFile:
         data, _ = read_within(bounds.CALIBRATION, path)
     except READ_ERRORS as error:
         raise InputError([f"{path}: {read_problem(error)}"]) from error
+    if not data.strip():
+        raise InputError([f"{path}: is empty; {REMAKE}"])
     try:
         check_nesting(data)
+        version = msgspec.json.decode(data, type=_Head).format_version
+        if version != FORMAT_VERSION:
+            what = f"has format version {version}, and this rag-contract reads version {FORMAT_VERSION}"
+            raise InputError([f"{path}: {what}; {REMAKE}"])
         file = msgspec.json.decode(data, type=CalibrationFile)
     except UNDECODABLE as error:
         raise InputError(list(_problems(data, path, error))) from error
-    if file.format_version != FORMAT_VERSION:
-        what = f"has format version {file.format_version}, and this rag-contract reads version {FORMAT_VERSION}"
-        raise InputError([f"{path}: {what}; {REMAKE}"])
     tasks = [one.task for one in file.calibrations]
     if twice := sorted({task for task in tasks if tasks.count(task) > 1}):
         raise InputError([f"{path}: has two calibrations for {task!r}; {REMAKE}" for task in twice])
