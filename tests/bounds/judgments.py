@@ -11,7 +11,7 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.judge.controls import controls_of
 from ragcontract.judge.evidence import Evidence
-from ragcontract.judge.interface import Settings
+from ragcontract.judge.interface import Reply, Settings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.reply_json import ReplyFault, object_of
@@ -21,7 +21,7 @@ from ragcontract.runs.judgments import lines_of, read_judgments
 from ragcontract.statistics.judge_trust import calibrated
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.builders import write_jsonl
-from tests.judge.judges import Model, Reply, as_reply, case, changed, honest, honestly, read
+from tests.judge.judges import Model, as_reply, case, changed, honest, honestly, read
 from tests.runs.judgment_lines import AT, JUDGE, judgment
 
 
