@@ -65,13 +65,12 @@ class _Found(NamedTuple):
 
 def _said(found: _Found, number: int, judge: Judge) -> dict[str, Any]:
     """Return the fields of a judgment that come from replies."""
-    used, vote = found.usage.of(number), found.decisions[number].vote
-    of_vote = vote or Vote(verdict=False)
+    used, decision = found.usage.of(number), found.decisions[number]
+    vote = decision.vote
+    proven = {} if vote is None else {name: getattr(vote, name) for name in vote.__struct_fields__}
     return {
-        "verdict": None if vote is None else vote.verdict,
-        "quote": of_vote.quote,
-        "context": of_vote.context,
-        "reason": found.decisions[number].reason if vote is None else vote.reason,
+        "reason": decision.reason,
+        **proven,
         "votes": tuple(one.verdict if isinstance(one, Vote) else None for one in found.votes.get(number, ())),
         "model": shorten(" + ".join(sorted(used.models)), bounds.JUDGE_NAME),
         "fingerprint": fingerprint(judge, used.models, used.dropped),

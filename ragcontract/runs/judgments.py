@@ -1,7 +1,6 @@
 """Judgments files: what a judge said of single items, one judgment a line. ``judge`` writes them, ``check`` replays."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -9,6 +8,7 @@ from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.ids import Id, TextId, as_id
+from ragcontract.core.moment import Moment
 from ragcontract.core.run import SourceFile
 from ragcontract.core.text import printable_json
 from ragcontract.files.events import Batch, FileRead
@@ -57,7 +57,7 @@ class Judgment(Struct, frozen=True, kw_only=True, gc=False):
         str, Meta(max_length=bounds.FINGERPRINT, description="What a calibration must have been made with.")
     ]
     judge: Annotated[Judge, Meta(description="Who was asked, and how.")]
-    at: Annotated[datetime, Meta(tz=True, title="a time as 2026-01-31T12:00:00Z", description="When.")]
+    at: Annotated[Moment, Meta(description="When.")]
     tokens_in: Annotated[Tokens, Meta(description="Its share of the tokens that were sent.")] = 0
     tokens_out: Annotated[Tokens, Meta(description="Its share of the tokens that came back.")] = 0
 
@@ -125,6 +125,11 @@ def _faults(judgment: Judgment) -> Iterator[tuple[str, str]]:
     for field, one in (("verdict", verdict), *((f"votes[{at}]", vote) for at, vote in enumerate(judgment.votes))):
         if one is not None and isinstance(one, bool) == words:
             yield field, f"expected {expected}, because the task is {judgment.task!r}, found {_shown(one)}"
+    if judgment.status == "ok" and verdict is not None:
+        # Without a vote, only what needs no judge can be known: what was not retrieved, or not answered, fails.
+        voted = verdict in judgment.votes if judgment.votes else is_failure(verdict)
+        if not voted:
+            yield "votes", f"expected votes for the verdict {_shown(verdict)}, found none"
     if judgment.status == "ok" and verdict is not None and not is_failure(verdict):
         if not judgment.quote:
             yield "quote", "expected the words that prove the verdict, found none"
