@@ -42,8 +42,9 @@ class Asked(Struct, frozen=True, kw_only=True):
     @property
     def sources(self) -> list[Mapping[str, Any]]:
         """Where a quote of a positive verdict is from, each with ``id`` and ``text``."""
-        in_response: list[Mapping[str, Any]] = [{"id": None, "text": self.response}]
-        return in_response if self.task == "criteria" else list(self.data.get("contexts") or ()) or in_response
+        if self.task == "criteria":
+            return [{"id": None, "text": self.response}]
+        return list(self.data.get("contexts") or ())
 
     @property
     def said(self) -> str:
@@ -186,7 +187,7 @@ def _evidence(wanted: AbstractSet[str], one: Asked) -> Opinion:
 
 
 def _yes(one: Asked) -> Opinion:
-    source = one.sources[0]
+    source: Mapping[str, Any] = next(iter(one.sources), {"id": None, "text": one.response})
     return Opinion(yes=True, quote=source["text"][:200] or None, context=source["id"])
 
 

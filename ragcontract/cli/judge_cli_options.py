@@ -1,6 +1,7 @@
 """The options of commands that ask a judge."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, get_args
@@ -12,6 +13,7 @@ from ragcontract.cli.options import Command, Decorate
 from ragcontract.core.errors import InputError
 from ragcontract.judge.endpoint import OLLAMA_PORT, URL, Api, Endpoint, find_endpoint
 from ragcontract.judge.judge_options import JudgeOptions
+from ragcontract.judge.judging_run import JudgingSettings
 from ragcontract.judge.judging_session import Progress
 from ragcontract.runs.judged_texts import Confirm
 
@@ -84,11 +86,24 @@ def given_judge(given: Mapping[str, Any]) -> tuple[JudgeOptions, Endpoint]:
     return options, endpoint
 
 
+def judging_settings(options: JudgeOptions, endpoint: Endpoint, path: str) -> JudgingSettings:
+    """Return how cases are judged, with what is kept beside a path."""
+    return JudgingSettings(
+        path=path,
+        model=options.model,
+        endpoint=endpoint,
+        settings=options.settings,
+        budget=options.budget,
+        limits=options.limits,
+        max_age_days=options.max_age_days,
+        max_context=options.max_context,
+        refresh=options.refresh,
+    )
+
+
 @contextmanager
 def progress_shown() -> Iterator[Callable[[Progress], None]]:
     """Show a bar on a terminal; nothing in a pipe."""
-    import sys
-
     stream = sys.stderr
     if stream is None or not stream.isatty():
         yield lambda _: None

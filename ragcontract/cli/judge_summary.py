@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 
-from ragcontract.cli.console import say
+from ragcontract.cli.console import say, warn
 from ragcontract.core.errors import ExitCode, InputError
-from ragcontract.core.numbers import count
+from ragcontract.core.numbers import count, fixed, percent
 from ragcontract.core.text import visible
+from ragcontract.judge.calibration_run import CalibrationOutcome
 from ragcontract.judge.judging_run import JudgingOutcome
-from ragcontract.judge.judging_session import Expected, Lacking
+from ragcontract.judge.judging_session import Expected, Judged, Lacking
 from ragcontract.judge.spending import Budget, Spent
+from ragcontract.runs.calibration import Calibration, write_calibration
+from ragcontract.statistics.judge_trust import why_not
 
 REPLAYS = "`check --judgments` replays the judgments that there are"
 MEANING = {
@@ -41,16 +44,48 @@ def finished(outcome: JudgingOutcome, path: str) -> int:
         )
         raise judged.error
     if judged.unjudged:
-        raise InputError(_lacking(outcome, path))
+        what = f"{path}: {judged.unjudged:,} of {count(wanted, 'item')}"
+        problems = _lacking(judged, what)
+        raise InputError([f"{problems[0]}; {REPLAYS}", *problems[1:]])
     say(f"judged {count(wanted, 'item')} in {visible(path)}\n")
     return ExitCode.PASS
 
 
-def _lacking(outcome: JudgingOutcome, path: str) -> list[str]:
+def calibrated(outcome: CalibrationOutcome, path: str) -> int:
+    """Write a calibration, and say what it is worth; raises InputError if there is none, or KeyboardInterrupt."""
+    last = outcome.passes[-1]
+    say_cost(outcome.spent)
+    if isinstance(last.error, KeyboardInterrupt):
+        say("interrupted; the same command goes on\n", err=True)
+        raise last.error
+    if outcome.file is None:
+        raise InputError(_lacking(last, f"{path}: is not written: {last.unjudged:,} of {len(last.wanted):,} labels"))
+    write_calibration(path, outcome.file)
+    for one in outcome.file.calibrations:
+        say(_worth(one))
+        reasons = why_not(one, one.task, fingerprints=[one.fingerprint], now=one.at)
+        warn([f"{one.task}: gates on this judge would not count: {reason}" for reason in reasons])
+    say(f"wrote {visible(path)}\n")
+    return ExitCode.PASS
+
+
+def _worth(one: Calibration) -> str:
+    """Return what a calibration says, as a line."""
+    kappa = "no kappa" if one.kappa is None else f"kappa {fixed(one.kappa, 2)} (at least {fixed(one.kappa_low, 2)})"
+    rates = [
+        f"{said} {percent(rate)} (at least {percent(low)})"
+        for said, rate, low in (("yes", one.tpr, one.tpr_low), ("no", one.tnr, one.tnr_low))
+        if rate is not None and low is not None
+    ]
+    again = "" if one.self_agreement is None else f", agrees with itself on {percent(one.self_agreement)}"
+    lacks = f", {one.unjudged:,} without a verdict" if one.unjudged else ""
+    right = f"; right where people say {' and '.join(rates)}" if rates else ""
+    return f"{one.task}: {count(one.n, 'label')}{lacks}, {kappa}{right}{again}\n"
+
+
+def _lacking(judged: Judged, what: str) -> list[str]:
     """Return why verdicts lack, as sentences."""
-    judged = outcome.judged
-    wanted = count(len(judged.wanted), "item")
-    problems = [f"{path}: {judged.unjudged:,} of {wanted} have no verdict; the same command asks again; {REPLAYS}"]
+    problems = [f"{what} have no verdict; the same command asks again"]
     if judged.over is not None:
         problems.append(f"{judged.over.kind}: {judged.over}")
     for status, number in judged.statuses.items():

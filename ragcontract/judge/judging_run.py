@@ -76,29 +76,43 @@ def judge_cases(
     try:
         cache = _cache(judging, journal)
         to_ask = lacking(cases, model, judging.settings, cache)
-        stop = stop or Stop()
-        session = Session(
-            model,
-            judging.settings,
-            journal,
-            spending,
-            concurrency=judging.limits.concurrency,
-            stop=stop,
-            watch=watch,
-            clock=judging.clock,
-        )
-        with by_signals(stop):
-            judged = session.run(to_ask)
+        judged = judge_lacking(to_ask, judging, model, journal, spending, stop=stop or Stop(), watch=watch)
         content = cache.merged(to_ask.wanted, judged.new)
         if content or path.exists():
             write_judgments(judging.path, content)
         is_all = not judged.missing and not judged.statuses.get("failed")
-        if isinstance(judged.error, RagContractError):
-            raise judged.error
         return JudgingOutcome(judged=judged, spent=spending.spent)
     finally:
         model.close()
         journal.close(remove=is_all)
+
+
+def judge_lacking(
+    to_ask: Lacking,
+    judging: JudgingSettings,
+    model: ChatModel,
+    journal: JudgmentJournal,
+    spending: Spending,
+    *,
+    stop: Stop,
+    watch: Callable[[Progress], object] = lambda _: None,
+) -> Judged:
+    """Judge what is lacking, and keep it in the journal; raises OutputError if that fails."""
+    session = Session(
+        model,
+        judging.settings,
+        journal,
+        spending,
+        concurrency=judging.limits.concurrency,
+        stop=stop,
+        watch=watch,
+        clock=judging.clock,
+    )
+    with by_signals(stop):
+        judged = session.run(to_ask)
+    if isinstance(judged.error, RagContractError):
+        raise judged.error
+    return judged
 
 
 def dry_run(cases: Sequence[Case], judging: JudgingSettings) -> tuple[Lacking, Expected]:

@@ -36,12 +36,14 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 class Judged(Struct, frozen=True, kw_only=True):
-    """What came of a judging: ``new`` judgments, and of the wanted ones, how many there are of each status.
+    """What came of a judging: the judgments ``found`` of those wanted, of which some are ``new``.
 
-    ``cached`` were reused; ``missing`` were not even asked. ``error`` is why it ended early, an exception to raise.
+    ``cached`` counts those that were reused, ``statuses`` all that were found, and ``missing`` what was not even asked;
+    ``reasons`` has one for each status. ``error`` is why it ended early, an exception to raise.
     """
 
     wanted: tuple[Place, ...]
+    found: Mapping[Place, Judgment]
     new: tuple[Judgment, ...]
     cached: int
     statuses: Mapping[str, int]
@@ -228,6 +230,7 @@ def _judged(to_ask: Lacking, new: Sequence[Judgment], over: NoReply | None, erro
     reasons: dict[str, str] = {one.status: one.reason for one in reversed(list(found.values())) if one.status != "ok"}
     return Judged(
         wanted=to_ask.wanted,
+        found=found,
         new=tuple(new),
         cached=len(to_ask.cached),
         statuses=statuses,

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.judge_cli_options import given_judge, judge_options
+from ragcontract.cli.judge_cli_options import given_judge, judge_options, judging_settings
 from ragcontract.cli.judge_summary import say_cost
 from ragcontract.cli.options import refuse_empty
 from ragcontract.contract import defaults
@@ -17,7 +17,6 @@ from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
 from ragcontract.http.stopping import Stop
 from ragcontract.judge.claims_run import Splits, expected_splits, split_all, to_split
-from ragcontract.judge.judging_run import JudgingSettings
 from ragcontract.labelling.golden_rows import read_golden_rows
 
 
@@ -51,15 +50,7 @@ def command(*, golden: Sequence[str], dry_run: bool, **given: Any) -> int:
     if not queries:
         say(f"{visible(path)}: no reference without reference_claims\n")
         return ExitCode.PASS
-    judging = JudgingSettings(
-        path="",
-        model=options.model,
-        endpoint=endpoint,
-        settings=options.settings,
-        budget=options.budget,
-        limits=options.limits,
-        max_context=options.max_context,
-    )
+    judging = judging_settings(options, endpoint, path)
     if dry_run:
         expected = expected_splits(queries, judging)
         tokens = f"about {expected.tokens_in:,} tokens in, at most {expected.most_out:,} out"

@@ -8,15 +8,30 @@ import click
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, warn
-from ragcontract.cli.judge_cli_options import given_judge, judge_options, progress_shown
-from ragcontract.cli.judge_summary import finished, nothing_to_judge, say_expected
-from ragcontract.cli.options import CONFIG, GOLDEN, RUN, K, find_paths, out_option, refuse_outputs
+from ragcontract.cli.judge_cli_options import given_judge, judge_options, judging_settings, progress_shown
+from ragcontract.cli.judge_summary import calibrated, finished, nothing_to_judge, say_expected
+from ragcontract.cli.options import (
+    CONFIG,
+    GOLDEN,
+    RUN,
+    K,
+    files_option,
+    find_paths,
+    out_option,
+    refuse_empty,
+    refuse_outputs,
+)
 from ragcontract.contract.config_file import read_config
-from ragcontract.core.errors import ExitCode
+from ragcontract.core.errors import ExitCode, OutputError
+from ragcontract.files.patterns import existing_files
+from ragcontract.files.writing import check_outputs
 from ragcontract.judge.attribution_cases import read_cases
-from ragcontract.judge.judging_run import JudgingSettings, dry_run, judge_cases
+from ragcontract.judge.calibration_run import PASSES, calibrate
+from ragcontract.judge.judging_run import dry_run as dry_run_of
+from ragcontract.judge.judging_run import judge_cases
+from ragcontract.judge.labelled_items import read_labels
 
-JUDGMENTS = "judgments.jsonl"
+JUDGMENTS, LABELS, CALIBRATION = "judgments.jsonl", "labels.jsonl", "judge-calibration.json"
 
 
 @click.group("judge", invoke_without_command=True)
@@ -57,20 +72,40 @@ def _judge(
     warn(found.warnings)
     if not found.cases:
         raise nothing_to_judge(paths.golden)
-    judging = JudgingSettings(
-        path=judgments,
-        model=options.model,
-        endpoint=endpoint,
-        settings=options.settings,
-        budget=options.budget,
-        limits=options.limits,
-        max_age_days=options.max_age_days,
-        max_context=options.max_context,
-        refresh=options.refresh,
-    )
+    judging = judging_settings(options, endpoint, judgments)
     if given["dry_run"]:
-        say_expected(*dry_run(found.cases, judging), options.budget, options.votes)
+        say_expected(*dry_run_of(found.cases, judging), options.budget, options.votes)
         return ExitCode.PASS
     with progress_shown() as watch:
         outcome = judge_cases(found.cases, judging, watch=watch)
     return finished(outcome, judgments)
+
+
+@command.command("calibrate")
+@files_option("--labels", "What people say of single items; several files and globs. [labels.jsonl]")
+@out_option("--out", CALIBRATION, "Where to write the calibration.")
+@judge_options(votes=True)
+@click.option("--passes", type=click.IntRange(1, PASSES), default=PASSES, help="Judge once, or twice to compare. [2]")
+def calibrate_command(*, labels: Sequence[str], out: str, passes: int, dry_run: bool, **given: Any) -> int:
+    """Measure how often the judge agrees with people.
+
+    The labels are judged as `judge` judges anything, twice, and what comes out is compared with what people say. Gates
+    on judgments count only with such a calibration of the same judge. Judgments are not reused.
+
+    Exits 0 if the calibration is written, 2 if not, 130 if it was interrupted, never 1.
+    """
+    gc.enable()
+    options, endpoint = given_judge(given)
+    refuse_empty({"--labels": labels, "--out": [out]})
+    named = labels or [LABELS]
+    if problems := check_outputs([out], existing_files(named)[0]):
+        raise OutputError(problems)
+    labelled = read_labels(named)
+    judging = judging_settings(options, endpoint, out)
+    if dry_run:
+        to_ask, expected = dry_run_of(labelled.cases, judging)
+        say_expected(to_ask, expected, options.budget, options.votes)
+        return ExitCode.PASS
+    with progress_shown() as watch:
+        outcome = calibrate(labelled, judging, passes=passes, watch=watch)
+    return calibrated(outcome, out)
