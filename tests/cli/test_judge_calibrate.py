@@ -75,7 +75,7 @@ def test_a_judge_that_fails_its_controls_has_no_verdicts(tmp_path: Path) -> None
 
 def test_one_pass_says_nothing_of_self_agreement(tmp_path: Path) -> None:
     with JudgeServer() as server:
-        calibrate(labels(tmp_path, 3), server, "--passes", "1")
+        calibrate(labels(tmp_path, 3), server, "--once")
     assert (written(tmp_path)["self_agreement"], len(server.asked)) == (None, 3)
 
 
