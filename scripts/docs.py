@@ -23,6 +23,7 @@ from ragcontract.schemas import schema_of
 from scripts import answers_page
 from scripts.components import components
 from scripts.limits import groups
+from tests.judge.injections import table as injections
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -239,6 +240,7 @@ PAGES: dict[str, Render] = {
         }
     ),
     "docs/recipes.md": parts({name: _file(name) for name in RECIPES}),
+    "docs/judge.md": parts({"injections": injections}),
     "docs/limits.md": parts({"limits": _limits}),
     "docs/record.md": parts({"returned": _returned}),
     "docs/security.md": parts({"components": _components}),

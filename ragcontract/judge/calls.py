@@ -11,7 +11,7 @@ from ragcontract.core.text import printable_json, shorten
 from ragcontract.judge.controls import Controls, controls_of
 from ragcontract.judge.evidence import Evidence
 from ragcontract.judge.interface import Ask, Dice, Reply, Settings
-from ragcontract.judge.reply_json import ReplyFault, listed, object_of
+from ragcontract.judge.reply_json import ReplyFault, listed, object_of, writable
 from ragcontract.judge.tasks import NONCE, VERDICT_TASKS, Instructions, VerdictTask
 from ragcontract.runs.judged_texts import Case, Verdict, is_failure
 
@@ -148,9 +148,9 @@ def _vote(found: dict[str, Any], task: VerdictTask, evidence: Evidence) -> Vote 
         return wrong
     return Vote(
         verdict=verdict,
-        quote=None if wrong else quote,
+        quote=None if wrong else writable(quote),
         context=None if wrong else source,
-        reason=shorten(reason, bounds.JUDGED_BECAUSE),
+        reason=shorten(writable(reason), bounds.JUDGED_BECAUSE),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.runs.judged_texts import Confirm
 
 
@@ -102,6 +103,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     votes: int = 3
     confirm: Confirm = "failures"
     max_tokens: int = 2048
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a number of votes that can be a draw, or is out of bounds."""
+        if not 1 <= self.votes <= bounds.VOTES or not self.votes % 2:
+            raise ValueError(f"votes: expected an odd number from 1 to {bounds.VOTES}, found {self.votes}")
 
 
 Clock: TypeAlias = Callable[[], datetime]  # now, in UTC

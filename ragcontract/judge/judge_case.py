@@ -14,7 +14,7 @@ from ragcontract.judge.calls import Call, Vote, call_on, read_reply, sent_contex
 from ragcontract.judge.evidence import Evidence
 from ragcontract.judge.interface import Clock, Dice, Model, NoReply, Settings
 from ragcontract.judge.judge_identity import asked_judge, fingerprint
-from ragcontract.judge.reply_json import ReplyFault
+from ragcontract.judge.reply_json import ReplyFault, writable
 from ragcontract.judge.usage import Usage
 from ragcontract.judge.voting import Decision, NoVote, Withheld, decided
 from ragcontract.runs.judged_texts import Case, Judge, keys_of
@@ -134,7 +134,7 @@ class _Judging:
         try:
             reply = self._model.ask(call.ask)
         except NoReply as error:
-            return _withheld(numbers, "failed", shorten(f"{error.kind}: {error}", bounds.JUDGED_BECAUSE))
+            return _withheld(numbers, "failed", shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE))
         self._usage.add(numbers, reply)
         try:
             read = read_reply(call, reply, self._evidence)

@@ -50,6 +50,11 @@ def listed(value: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return items
 
 
+def writable(text: str) -> str:
+    """Return a text of a reply as it can be written: JSON can escape halves of characters, which no file can have."""
+    return text.encode(errors="replace").decode()
+
+
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):

@@ -10,7 +10,7 @@ from ragcontract.core.text import shorten
 from ragcontract.judge.calls import ask_of
 from ragcontract.judge.evidence import Evidence
 from ragcontract.judge.interface import Dice, Model, NoReply, Reply, Settings
-from ragcontract.judge.reply_json import ReplyFault, listed, object_of
+from ragcontract.judge.reply_json import ReplyFault, listed, object_of, writable
 from ragcontract.judge.tasks import CLAIMS
 
 TRIES = 2
@@ -41,7 +41,7 @@ def split_reference(question: str, reference: str, model: Model, settings: Setti
             replies.append(model.ask(ask))
             return _split("ok", replies, claims=_claims(replies[-1], evidence))
         except NoReply as error:
-            return _split("failed", replies, reason=shorten(f"{error.kind}: {error}", bounds.JUDGED_BECAUSE))
+            return _split("failed", replies, reason=shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE))
         except ReplyFault as error:
             fault = f"The last reply {error}."
     return _split("unsure", replies, reason=fault)
@@ -58,7 +58,7 @@ def _claims(reply: Reply, evidence: Evidence) -> tuple[str, ...]:
             raise ReplyFault(f"had a claim that was refused because {wrong}")
         if (same := normalised(text)) in found:
             raise ReplyFault("had a claim twice")
-        found[same] = text.strip()
+        found[same] = writable(text.strip())
     if not 1 <= len(found) <= bounds.REFERENCE_CLAIMS:
         raise ReplyFault(f"had {len(found)} claims; expected 1 to {bounds.REFERENCE_CLAIMS}")
     return tuple(found.values())

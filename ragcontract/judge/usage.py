@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from ragcontract.core import bounds
 from ragcontract.judge.interface import Reply
+from ragcontract.judge.reply_json import writable
 
 
 class ItemUsage(Struct, kw_only=True):
@@ -31,11 +33,16 @@ class Usage:
         """Add a reply; the shares of its tokens add up to them."""
         for at, number in enumerate(numbers):
             item = self.of(number)
-            item.models |= {reply.model} - {""}
+            item.models |= {writable(reply.model)} - {""}
             item.dropped |= set(reply.dropped)
-            item.tokens_in += _share(reply.tokens_in, at, len(numbers))
-            item.tokens_out += _share(reply.tokens_out, at, len(numbers))
+            item.tokens_in = _more(item.tokens_in, _share(reply.tokens_in, at, len(numbers)))
+            item.tokens_out = _more(item.tokens_out, _share(reply.tokens_out, at, len(numbers)))
 
 
 def _share(total: int, at: int, of: int) -> int:
     return total * (at + 1) // of - total * at // of
+
+
+def _more(tokens: int, more: int) -> int:
+    """Add tokens, whatever an endpoint says that they were."""
+    return min(max(0, tokens + more), bounds.JUDGED_TOKENS)

@@ -12,7 +12,7 @@ from ragcontract.runs.judged_texts import Task
 from ragcontract.statistics.agreement import cohen_kappa, wilson
 
 # What a judged gate needs, to count. With 100 labels, half of them yes, a judge that is right nine times of ten always
-# gets through, and one that is right three times of four one time in eight.
+# gets through, and one that is right seven times of ten hardly ever: docs/judge.md has the odds.
 ENOUGH_LABELS, ENOUGH_OF_EACH = 50, 10
 GOOD_KAPPA, GOOD_LOW = 0.6, 0.4
 TOLERATED_UNJUDGED = 0.05

@@ -2,6 +2,7 @@
 
 import json
 import random
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -73,6 +74,8 @@ def passage(_: Lab, size: int) -> bool:
 
 
 def votes(lab: Lab, size: int) -> bool:
+    with suppress(ValueError):  # an even number is refused, too
+        assert Settings(votes=size).votes <= bounds.VOTES
     return all_of(_read(lab, votes=[True] * size), _read(lab, judge={**_fields(JUDGE), "votes": size}))
 
 

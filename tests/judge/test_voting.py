@@ -60,8 +60,6 @@ def decision(votes: str, number: int, confirm: Any) -> Any:
         ("nfu", 3, "failures", "failed"),
         ("nuc", 3, "failures", "compromised"),
         ("ncf", 3, "failures", "failed"),
-        # An even number can be a draw.
-        ("ny", 2, "failures", "unsure"),
     ],
 )
 def test_votes_decide(votes: str, number: int, confirm: str, expected: Any) -> None:
@@ -87,3 +85,9 @@ def test_what_is_decided_early_is_what_all_votes_decide() -> None:
         )
         yes, no = votes.count("y"), votes.count("n")
         assert early == (True if yes > 2 else False if no > 2 else "unsure")
+
+
+@pytest.mark.parametrize("votes", [0, 2, -1, 17])
+def test_a_number_of_votes_that_can_be_a_draw_is_refused(votes: int) -> None:
+    with pytest.raises(ValueError, match="an odd number from 1 to 15"):
+        Settings(votes=votes)
