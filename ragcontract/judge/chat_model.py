@@ -4,6 +4,7 @@ Endpoints differ in how they hold a model to a schema, and newer models refuse p
 refused is left out from then on, one thing at a time, and each reply says what that was.
 """
 
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -15,8 +16,10 @@ from ragcontract.core import bounds
 from ragcontract.core.text import shorten, visible
 from ragcontract.judge.interface import Ask, NoReply, Reply
 from ragcontract.judge.model_calls import ModelCalls, Refused
+from ragcontract.judge.reply_json import writable
 
 MAY_BE_PARAMETERS = {400, 422}
+LETTERS, LETTERS_A_TOKEN = re.compile(r"[A-Za-z ]+"), 3  # letters a token, at least
 TIMES_CUT = 2  # what a reply that was cut may be longer, when it is asked for once more
 
 
@@ -132,9 +135,9 @@ class ChatModel:
         said = self._dialect.said(content, ask)
         tokens_in, tokens_out = self._dialect.tokens(content) or (0, 0)
         return Reply(
-            text=said.text,
+            text=writable(said.text),
             cut=said.cut,
-            model=shorten(visible(said.model), bounds.JUDGE_NAME),
+            model=shorten(visible(writable(said.model)), bounds.JUDGE_NAME),
             dropped=tuple(sorted(dropped)),
             tokens_in=tokens_in,
             tokens_out=tokens_out,
@@ -164,8 +167,8 @@ def estimated_tokens(ask: Ask) -> int:
     long must be known beforehand, since some endpoints cut it without a word.
     """
     text = ask.system + ask.user
-    words = sum(one.isascii() and (one.isalpha() or one == " ") for one in text)
-    return -(-words // 3) + len(text) - words
+    others = len(LETTERS.sub("", text))
+    return -(-(len(text) - others) // LETTERS_A_TOKEN) + others
 
 
 def whole_number(value: Any) -> int | None:

@@ -6,6 +6,7 @@ A case that was under way is asked the same again, up to the reply that is missi
 
 import hashlib
 import hmac
+import json
 import os
 import random
 import secrets
@@ -168,7 +169,9 @@ class RememberingModel:
 
 def digest_of(model: str, host: str, ask: Ask) -> str:
     """Return what a reply is found by."""
-    return hashlib.sha256(msgspec.json.encode([model, host, ask], order="deterministic")).hexdigest()
+    # Escapes stand for all that is not ASCII, lone surrogates too.
+    whole = json.dumps([model, host, msgspec.structs.asdict(ask)], sort_keys=True)
+    return hashlib.sha256(whole.encode()).hexdigest()
 
 
 def _proof(key: bytes, header: _Header) -> str:
