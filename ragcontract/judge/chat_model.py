@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten, visible
+from ragcontract.http.refusals import reason_in
 from ragcontract.judge.interface import Ask, NoReply, Reply
 from ragcontract.judge.model_calls import ModelCalls, Refused
 from ragcontract.judge.reply_json import writable
@@ -182,3 +183,9 @@ def text_in(value: Any) -> str:
     if isinstance(value, list):
         return "".join(text_in(part.get("text")) for part in value if isinstance(part, dict))
     return value if isinstance(value, str) else ""
+
+
+def no_message(content: Mapping[str, Any], otherwise: str) -> NoReply:
+    """Return why an answer has no message: the reason that it gives, as some servers do with a status of success."""
+    reason = shorten(visible(writable(reason_in(content))), bounds.SERVICE_REASON)
+    return NoReply("no_message", f"the answer has no message, but says: {reason}" if reason else otherwise)

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ragcontract.core.errors import RagContractError
-from ragcontract.http.stopping import Stop, by_signals
+from ragcontract.http.stopping import Stop
 from ragcontract.judge.chat_model import ChatModel, Dialect, estimated_tokens
 from ragcontract.judge.endpoint import Endpoint
 from ragcontract.judge.interface import Clock, Settings
@@ -108,8 +108,7 @@ def judge_lacking(
         watch=watch,
         clock=judging.clock,
     )
-    with by_signals(stop):
-        judged = session.run(to_ask)
+    judged = session.run(to_ask)
     if isinstance(judged.error, RagContractError):
         raise judged.error
     return judged

@@ -1,12 +1,8 @@
 """Judges many cases: what is known is not asked again, several are asked at a time, and what comes is kept at once."""
 
 import random
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from queue import Empty, SimpleQueue
-from time import monotonic
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -21,10 +17,9 @@ from ragcontract.judge.judge_identity import keys_of
 from ragcontract.judge.judgment_cache import Cache, Place, place_of
 from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel
 from ragcontract.judge.spending import Spending
+from ragcontract.judge.worker_threads import in_threads
 from ragcontract.runs.judged_texts import Case
 from ragcontract.runs.judgments import Judgment
-
-TICK = 0.2  # s; how often somebody who asks to stop is heard
 
 
 class Progress(Struct, frozen=True, kw_only=True):
@@ -140,41 +135,31 @@ class Session:
         self._journal = journal
         self._spending = spending
         self._concurrency = concurrency
-        self._stop = stop
         self._watch = watch
         self._clock = clock
-        self._lock = threading.Lock()
-        self._done: SimpleQueue[list[Judgment] | BaseException | None] = SimpleQueue()
+        self._stop = stop
         self._failed_in_a_row = 0
 
     def run(self, to_ask: Lacking) -> Judged:
         """Ask until all cases are judged, or until somebody asks to stop, or nothing more may be asked."""
-        cases = iter(to_ask.cases)
-        threads = [
-            threading.Thread(target=self._work, args=(cases,), name=f"judging-{number}", daemon=True)
-            for number in range(min(self._concurrency, len(to_ask.cases)))
-        ]
-        self._stop.on_asking(lambda: self._done.put([]))
-        for thread in threads:
-            thread.start()
-        new, error = self._collected(len(threads), len(to_ask.cases))
+        new: list[Judgment] = []
+        error: BaseException | None = None
+        done = unjudged = 0
+        coming = in_threads(
+            to_ask.cases, self._case, at_once=self._concurrency, spending=self._spending, stop=self._stop
+        )
+        try:
+            for judgments in coming:
+                new += judgments
+                done += 1
+                unjudged += not all(one.status == "ok" for one in judgments)
+                self._mind_failures(judgments)
+                self._watch(Progress(done=done, total=len(to_ask.cases), unjudged=unjudged))
+        except RagContractError as raised:
+            error = raised
         if self._stop.asked:
             error = error or KeyboardInterrupt()
         return _judged(to_ask, new, self._spending.over, error)
-
-    def _work(self, cases: Iterator[Case]) -> None:
-        try:
-            while self._spending.over is None:
-                with self._lock:
-                    case = next(cases, None)
-                if case is None:
-                    break
-                self._done.put(self._case(case))
-        except BaseException as error:  # noqa: BLE001 (raised again when the others have ended)
-            self._spending.stop(NoReply("error", "a case could not be judged", final=True))
-            self._done.put(error)
-        finally:
-            self._done.put(None)
 
     def _case(self, case: Case) -> list[Judgment]:
         """Judge a case; of one that was only begun when all was stopped, keep what has a verdict."""
@@ -185,29 +170,6 @@ class Session:
         if kept:
             self._journal.add(kept)
         return kept
-
-    def _collected(self, threads: int, total: int) -> tuple[list[Judgment], BaseException | None]:
-        new: list[Judgment] = []
-        done = unjudged = 0
-        error: BaseException | None = None
-        end_by: float | None = None
-        while threads and (end_by is None or monotonic() < end_by):
-            if self._stop.asked and end_by is None:
-                self._spending.stop(NoReply("stopped", "somebody asked to stop", final=True))
-                end_by = monotonic() + bounds.WIND_UP
-            with suppress(Empty):
-                match self._done.get(timeout=TICK):
-                    case None:
-                        threads -= 1
-                    case BaseException() as raised:
-                        error = error or raised
-                    case judgments:
-                        new += judgments
-                        done += bool(judgments)
-                        unjudged += any(one.status != "ok" for one in judgments)
-                        self._mind_failures(judgments)
-            self._watch(Progress(done=done, total=total, unjudged=unjudged))
-        return new, error
 
     def _mind_failures(self, judgments: Sequence[Judgment]) -> None:
         """Stop all if case after case gets no reply: the endpoint is out of order."""
@@ -223,8 +185,6 @@ class Session:
 
 
 def _judged(to_ask: Lacking, new: Sequence[Judgment], over: NoReply | None, error: BaseException | None) -> Judged:
-    if error is not None and not isinstance(error, KeyboardInterrupt | RagContractError):
-        raise error  # a bug; the journal has what came
     found = {place_of(one): one for one in [*to_ask.cached, *new]}
     statuses: Counter[str] = Counter(found[place].status for place in to_ask.wanted if place in found)
     reasons: dict[str, str] = {one.status: one.reason for one in reversed(list(found.values())) if one.status != "ok"}

@@ -7,7 +7,7 @@ nothing; its count of tokens is made after the cut. So the length is always sent
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragcontract.judge.chat_model import Said, estimated_tokens, text_in, whole_number
+from ragcontract.judge.chat_model import Said, estimated_tokens, no_message, text_in, whole_number
 from ragcontract.judge.interface import Ask, NoReply
 
 STEP = 1_024  # tokens; lengths are multiples, so that a model is loaded anew for few of them
@@ -57,7 +57,7 @@ class OllamaChat:
         found = content if isinstance(content, dict) else {}
         message = found.get("message")
         if not isinstance(message, dict):
-            raise NoReply("no_message", "the answer has no message; is this Ollama's API?")
+            raise no_message(found, "the answer has no message; is this Ollama's API?")
         read = whole_number(found.get("prompt_eval_count")) or 0
         if read > context_length(ask) - ask.max_tokens:
             many = f"was read as {read:,} tokens, more than the {estimated_tokens(ask):,} that were estimated"

@@ -6,7 +6,7 @@ https://platform.openai.com/docs/api-reference/chat/create
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragcontract.judge.chat_model import Said, text_in, whole_number
+from ragcontract.judge.chat_model import Said, no_message, text_in, whole_number
 from ragcontract.judge.interface import Ask, NoReply
 
 OLLAMA_MARK = "fp_ollama"  # `system_fingerprint` of Ollama's compatible address
@@ -56,7 +56,7 @@ class OpenAIChat:
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
         message = choice.get("message")
         if not isinstance(message, dict):
-            raise NoReply("no_message", "the answer has no message (choices[0].message); is this an API for chats?")
+            raise no_message(found, "the answer has no message (choices[0].message); is this an API for chats?")
         text = text_in(message.get("content")) or text_in(message.get("refusal"))
         return Said(text=text, cut=choice.get("finish_reason") == "length", model=text_in(found.get("model")))
 

@@ -113,6 +113,13 @@ def test_an_answer_without_a_message_is_no_reply(content: object) -> None:
         assert Judge(server.openai).failure().kind in {"no_message", "not_json"}
 
 
+def test_an_answer_that_only_says_what_is_wrong_is_quoted() -> None:
+    content = {"error": {"message": "No provider has\x1b this model."}}
+    with JudgeServer(faults=[Fault(status=200, content=content)]) as server:
+        failure = Judge(server.openai).failure()
+    assert str(failure) == r"the answer has no message, but says: No provider has\x1b this model."
+
+
 def test_a_message_of_several_parts_is_their_text_and_a_refusal_is_what_it_says() -> None:
     for message, text in (
         ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "ab"),

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.judge_cli_options import given_judge, judge_options, judging_settings
+from ragcontract.cli.judge_cli_options import given_judge, judge_options, judging_settings, progress_shown
 from ragcontract.cli.judge_summary import say_cost
 from ragcontract.cli.options import refuse_empty
 from ragcontract.contract import defaults
@@ -56,23 +56,24 @@ def command(*, golden: Sequence[str], dry_run: bool, **given: Any) -> int:
         tokens = f"about {expected.tokens_in:,} tokens in, at most {expected.most_out:,} out"
         say(f"{count(len(queries), 'reference')} to split: {count(expected.calls, 'call')}, {tokens}\n")
         return ExitCode.PASS
-    return _finished(split_all(rows, queries, judging, Stop()), path)
+    with progress_shown() as watch:
+        splits = split_all(rows, queries, judging, stop=Stop(), watch=watch)
+    return _finished(splits, path)
 
 
 def _finished(splits: Splits, path: str) -> int:
     """Say how it ended; raises InputError if a reference is not split, or KeyboardInterrupt."""
     say_cost(splits.spent)
-    split = {query_id: one for query_id, one in splits.found.items() if one.status == "ok"}
-    claims = sum(len(one.claims) for one in split.values())
-    say(f"wrote {count(claims, 'claim')} of {count(len(split), 'reference')} into {visible(path)}; read them\n")
+    claims = sum(len(one.claims) for one in splits.ok.values())
+    say(f"wrote {count(claims, 'claim')} of {count(len(splits.ok), 'reference')} into {visible(path)}; read them\n")
     if splits.interrupted:
         raise KeyboardInterrupt
-    if lacking := splits.lacking:
-        problems = [f"{path}: {count(len(lacking), 'reference')} not split; the same command tries again"]
+    if lacking := splits.queries - len(splits.ok):
+        problems = [f"{path}: {count(lacking, 'reference')} not split; the same command tries again"]
         if splits.over is not None:
             problems.append(f"{splits.over.kind}: {splits.over}")
         else:
-            first = list(lacking.items())[: bounds.NAMES]
-            problems += [f"query {shorten(name, bounds.NAME)!r}: {one.status}: {one.reason}" for name, one in first]
+            failed = [(name, one) for name, one in splits.found.items() if one.status != "ok"][: bounds.NAMES]
+            problems += [f"query {shorten(name, bounds.NAME)!r}: {one.status}: {one.reason}" for name, one in failed]
         raise InputError(problems)
     return ExitCode.PASS
