@@ -73,11 +73,8 @@ def split_all(
         at_once = judging.limits.concurrency
         for query_id, one in in_threads(queries, split, at_once=at_once, spending=spending, stop=stop):
             found[query_id] = one
-            watch(
-                Progress(
-                    done=len(found), total=len(queries), unjudged=sum(one.status != "ok" for one in found.values())
-                )
-            )
+            lacking += one.status != "ok"
+            watch(Progress(done=len(found), total=len(queries), unjudged=lacking))
         golden.save_field(FIELD, {name: list(one.claims) for name, one in found.items() if one.status == "ok"})
         is_all = len(found) == len(queries) and all(one.status != "failed" for one in found.values())
         return Splits(
