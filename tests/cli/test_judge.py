@@ -130,6 +130,11 @@ def test_the_judgments_may_not_overwrite_an_input(tmp_path: Path) -> None:
     assert "golden.jsonl: is an input" in ended.err
 
 
+def test_the_judgments_are_kept_in_a_file(tmp_path: Path) -> None:
+    ended = judge(workspace(tmp_path), "http://127.0.0.1:9", "--judgments", "/dev/null")
+    assert (ended.code, ended.err) == (2, "error: /dev/null: is no file, in which judgments could be kept\n")
+
+
 def test_a_terminal_shows_how_far_it_is_and_a_pipe_does_not(tmp_path: Path) -> None:
     with JudgeServer() as server:
         assert judge(workspace(tmp_path), server).err == ""

@@ -74,6 +74,8 @@ def _judge(
     options, endpoint = given_judge(given)
     paths = find_paths(golden, run, config)
     refuse_outputs([judgments], paths)
+    if Path(judgments).exists() and not Path(judgments).is_file():
+        raise OutputError([f"{judgments}: is no file, in which judgments could be kept"])
     cutoff = k or max(read_config(paths.config, BUILT_IN).cutoffs)
     with progress_over(paths.large) as progress:
         found = read_cases(paths.golden, paths.run, cutoff, tags=given["tags"], progress=progress)
