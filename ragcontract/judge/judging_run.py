@@ -80,7 +80,7 @@ def judge_cases(
         content = cache.merged(to_ask.wanted, judged.new)
         if content or path.exists():
             write_judgments(judging.path, content)
-        is_all = not judged.missing and not judged.statuses.get("failed")
+        is_all = judged.is_complete
         return JudgingOutcome(judged=judged, spent=spending.spent)
     finally:
         model.close()

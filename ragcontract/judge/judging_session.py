@@ -21,6 +21,8 @@ from ragcontract.judge.worker_threads import in_threads
 from ragcontract.runs.judged_texts import Case
 from ragcontract.runs.judgments import Judgment
 
+TOO_LONG = "too_long: "  # why items have no verdict whose texts are longer than the model can read
+
 
 class Progress(Struct, frozen=True, kw_only=True):
     """How far a judging is, in cases; ``cached`` ones are not asked."""
@@ -51,6 +53,12 @@ class Judged(Struct, frozen=True, kw_only=True):
     def unjudged(self) -> int:
         """How many wanted items have no verdict."""
         return self.missing + sum(number for status, number in self.statuses.items() if status != "ok")
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is nothing to go on with: everything was replied to, or cannot be asked."""
+        failed = (one for one in self.found.values() if one.status == "failed")
+        return not self.missing and all(one.reason.startswith(TOO_LONG) for one in failed)
 
 
 class Lacking(Struct, frozen=True, kw_only=True):
@@ -173,7 +181,7 @@ class Session:
 
     def _mind_failures(self, judgments: Sequence[Judgment]) -> None:
         """Stop all if case after case gets no reply: the endpoint is out of order."""
-        if not judgments:
+        if not judgments or all(one.reason.startswith(TOO_LONG) for one in judgments):
             return
         if any(one.status != "failed" for one in judgments):
             self._failed_in_a_row = 0

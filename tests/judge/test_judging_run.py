@@ -258,6 +258,18 @@ def test_case_after_case_without_a_reply_ends_it(tmp_path: Path) -> None:
     assert 20 <= len(server.came) <= 24
 
 
+def test_texts_that_are_too_long_say_nothing_of_the_others(tmp_path: Path) -> None:
+    long = [replace(a_case(at), contexts=(CONTEXT * 200,)) for at in range(30)]
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.origin)
+        endpoint = find_endpoint(server.origin, "ollama", {})
+        outcome = desk.judge([*long, a_case(99)], endpoint=endpoint, max_context=4_096)
+    assert (outcome.judged.statuses, outcome.judged.over) == ({"failed": 60, "ok": 2}, None)
+    assert outcome.judged.reasons["failed"].startswith("too_long: needs a context of ")
+    assert not desk.journal.exists()
+    assert len(server.came) == 1
+
+
 def test_a_key_that_is_refused_is_not_tried_again(tmp_path: Path) -> None:
     with JudgeServer(key="another") as server:
         desk = Desk(tmp_path, server.openai)
