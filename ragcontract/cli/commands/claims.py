@@ -29,11 +29,11 @@ from ragcontract.labelling.golden_rows import read_golden_rows
 )
 @judge_options(votes=False)
 def command(*, golden: Sequence[str], dry_run: bool, **given: Any) -> int:
-    """Split each reference of the golden file into claims, which `judge` judges one by one.
+    """Split the references of a golden file into claims.
 
-    The claims are written as `reference_claims` into rows that have a `reference` and none yet; everything else in the
-    file stays as it is. Read them, as any change to the contract: from then on, they are what must be found. To have a
-    reference split again, remove its claims.
+    `judge` judges claims one by one. They are written as `reference_claims` into rows that have a `reference` and none
+    yet; everything else in the file stays as it is. Read them, as any change to the contract: from then on, they are
+    what must be found. To have a reference split again, remove its claims.
 
     Exits 0 if all references are split, 2 if not, 130 if it was interrupted, never 1.
     """

@@ -56,7 +56,7 @@ JUDGMENTS, LABELS, CALIBRATION = "judgments.jsonl", "labels.jsonl", "judge-calib
 )
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> int | None:
-    """Ask a model whether what was retrieved supports each claim of a reference.
+    """Ask a model whether what was retrieved supports the claims.
 
     The judgments are kept in a file, which `check` replays without a model, and which this command reuses. What is
     asked goes to the address of --judge-url or of the environment, with the key in RAG_CONTRACT_JUDGE_KEY (for OpenAI
