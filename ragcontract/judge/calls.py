@@ -148,7 +148,7 @@ def _vote(found: dict[str, Any], task: VerdictTask, evidence: Evidence) -> Vote 
         return wrong
     return Vote(
         verdict=verdict,
-        quote=None if wrong else writable(quote),
+        quote=None if wrong else writable(str(quote)),
         context=None if wrong else source,
         reason=shorten(writable(reason), bounds.JUDGED_BECAUSE),
     )

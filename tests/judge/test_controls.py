@@ -69,3 +69,12 @@ def test_what_a_confirmation_is_controlled_by_is_said_beside_the_response() -> N
 def test_other_tasks_have_the_response_as_it_is(task: Task) -> None:
     judged = case(task)
     assert controls_of(judged, random.Random(1)).response == judged.response
+
+
+def test_a_word_that_a_text_happens_to_have_is_not_taken() -> None:
+    for seed in range(30):
+        false = controls_of(case(), random.Random(seed)).items[1].text
+        odd = ODD.search(false)
+        assert odd is not None
+        same_place = case(question=f"What is {odd[0]}?")
+        assert odd[0] not in controls_of(same_place, random.Random(seed)).items[1].text

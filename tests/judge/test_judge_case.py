@@ -222,3 +222,11 @@ def test_a_long_reason_is_cut() -> None:
             one["reason"] = "x" * 5000
 
     assert judged(case(), Model(changed(change)))[0].reason == "x" * 999 + "…"
+
+
+def test_half_a_character_in_a_reason_can_be_written() -> None:
+    def change(found: list[dict[str, Any]]) -> None:
+        for one in found:
+            one["reason"] = "half \ud800"
+
+    assert judged(case(), Model(changed(change)))[0].reason == "half ?"
