@@ -30,13 +30,13 @@ from ragcontract.core.numbers import count
 from ragcontract.core.text import visible
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs
-from ragcontract.judge.attribution_cases import read_cases
 from ragcontract.judge.calibration_run import PASSES, calibrate
 from ragcontract.judge.judging_run import dry_run as dry_run_of
 from ragcontract.judge.judging_run import judge_cases
 from ragcontract.judge.label_sample import LabelsFile
 from ragcontract.judge.label_sample import sample as draw
 from ragcontract.judge.labelled_items import read_labels
+from ragcontract.judge.run_cases import read_cases
 from ragcontract.runs.judgments import read_judgments
 
 JUDGMENTS, LABELS, CALIBRATION = "judgments.jsonl", "labels.jsonl", "judge-calibration.json"

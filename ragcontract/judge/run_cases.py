@@ -10,12 +10,13 @@ from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
-from ragcontract.core.run import RunRow, lacks_results, row_type
+from ragcontract.core.run import row_type
 from ragcontract.core.text import shorten
 from ragcontract.files.events import located
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector
-from ragcontract.runs.judged_texts import Case, Item
+from ragcontract.runs.judged_cases import attribution_case
+from ragcontract.runs.judged_texts import Case
 from ragcontract.runs.readers import RunFiles
 
 ROW = row_type(frozenset({"retrieved_contexts", "results.text"}), results_required=False)
@@ -26,32 +27,6 @@ class Cases(Struct, frozen=True, kw_only=True):
 
     cases: tuple[Case, ...]
     warnings: tuple[str, ...] = ()
-
-
-def attribution_case(query: GoldenQuery, row: RunRow, k: int) -> Case | str | None:
-    """Return the case of a query; None if it has no claims, or why its texts are not known.
-
-    The texts are ``retrieved_contexts``, or else those of the first ``k`` results.
-    """
-    claims = (query.answer and query.answer.reference_claims) or ()
-    if not claims:
-        return None
-    contexts = _contexts(row, k)
-    if isinstance(contexts, str):
-        return contexts
-    items = tuple(Item(name=f"claim:{number}", text=text) for number, text in enumerate(claims, 1))
-    return Case(task="attribution", query_id=query.id, question=query.query, items=items, contexts=contexts)
-
-
-def _contexts(row: RunRow, k: int) -> tuple[str, ...] | str:
-    if row.retrieved_contexts is not None:
-        return tuple(row.retrieved_contexts)
-    if lacks_results(row):
-        return "has neither retrieved_contexts nor results; a judge needs what was retrieved"
-    texts = [result.text for result in row.results[:k]]
-    if None in texts:
-        return f"has no text in results[{texts.index(None)}]; a judge needs it, or retrieved_contexts"
-    return tuple(text for text in texts if text is not None)
 
 
 def read_cases(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ragcontract.core.errors import InputError
-from ragcontract.judge.attribution_cases import Cases, read_cases
+from ragcontract.judge.run_cases import Cases, read_cases
 from tests.builders import Row, golden, write_jsonl
 
 CLAIMS: Row = {"reference_claims": ["Refunds take five days.", "Returns are free."]}
