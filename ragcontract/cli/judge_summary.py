@@ -14,6 +14,9 @@ from ragcontract.runs.calibration import Calibration, write_calibration
 from ragcontract.statistics.judge_trust import why_not
 
 REPLAYS = "`check --judgments` replays the judgments that there are"
+WANTED = (
+    "reference_claims (`claims` writes them), criteria, or forbidden_claims, forbidden_elements or must_not_contain"
+)
 MEANING = {
     "unsure": "the replies were not valid, or the votes do not agree",
     "compromised": "the judge failed its controls",
@@ -114,4 +117,4 @@ def say_expected(to_ask: Lacking, expected: Expected, budget: Budget, votes: int
 def nothing_to_judge(golden: Sequence[str]) -> InputError:
     """Return the error of a contract in which nothing is to be judged."""
     names = ", ".join(map(visible, golden))
-    return InputError([f"{names}: no golden query with a row in the run has reference_claims; `claims` writes them"])
+    return InputError([f"{names}: no golden query with a row in the run has anything to judge: {WANTED}"])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RowContext, RowRule, Violation
@@ -22,6 +23,7 @@ Unconfirmed: TypeAlias = Literal["error", "stands"]
 class Confirmation(Struct, frozen=True, kw_only=True):
     """A case to ask a judge about, and the violations of one rule or more that depend on it, with their items.
 
+    The case has no items where there is too much to ask about.
     ``turn`` is the turn of a conversation, from 0, whose answer it is about.
     """
 
@@ -54,19 +56,29 @@ def confirmations(
             if rule.how == "each" or all(found.values()):  # where it must hold in any turn, it does in one of them
                 for at, of_turn in found.items():
                     flags.setdefault(at, []).extend(of_turn)
-    rows = {None: (query.query, row), **_turns(query, context)}
-    made = (_confirmation(query.id, *rows[turn], contexts, found, turn) for turn, found in flags.items())
-    return tuple(one for one in made if one.case.items)
-
-
-def _turns(query: GoldenQuery, context: RowContext) -> Mapping[int | None, tuple[str, RunRow]]:
     said = (query.answer and query.answer.turns) or ()
-    return {at: (text, turn.row) for at, (text, turn) in enumerate(zip(said, context.turns, strict=False))}
+    made = []
+    for turn, found in flags.items():
+        if not found:
+            continue
+        whole = Case(
+            task="confirmation",
+            query_id=query.id,
+            question=query.query if turn is None else said[turn],
+            items=(),
+            contexts=tuple(contexts),
+            response=_answer(row if turn is None else context.turns[turn].row),
+        )
+        made.append(_confirmation(whole, found, turn))
+    return tuple(made)
 
 
-def _confirmation(
-    query_id: str, question: str, row: RunRow, contexts: Sequence[str], flags: Sequence[Flag], turn: int | None
-) -> Confirmation:
+def _answer(row: RunRow) -> str:
+    return row.response if isinstance(row.response, str) else ""
+
+
+def _confirmation(whole: Case, flags: Sequence[Flag], turn: int | None) -> Confirmation:
+    """Return a case with items for what is flagged; the same words for the same reason are one item."""
     items: dict[tuple[str, str], Item] = {}
     numbers: dict[str, int] = {}
     depending = []
@@ -80,14 +92,7 @@ def _confirmation(
                 items[text, flag.why] = Item(name=f"{prefix}{rule}:{numbers[rule]}", text=text, why=flag.why)
             names.append(items[text, flag.why].name)
         depending.append((flag.violation, tuple(names)))
-    case = Case(
-        task="confirmation",
-        query_id=query_id,
-        question=question,
-        items=tuple(items.values()),
-        contexts=tuple(contexts),
-        response=row.response if isinstance(row.response, str) else "",
-    )
+    case = replace(whole, items=tuple(items.values()))
     return Confirmation(case=case, violations=tuple(depending), turn=turn)
 
 

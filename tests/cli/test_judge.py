@@ -122,7 +122,7 @@ def test_a_contract_in_which_nothing_is_to_be_judged_is_an_error(tmp_path: Path)
     write_jsonl(workspace(tmp_path) / "golden.jsonl", [golden()])
     ended = judge(tmp_path, "http://127.0.0.1:9")
     assert ended.code == 2
-    assert "no golden query with a row in the run has reference_claims" in ended.err
+    assert "no golden query with a row in the run has anything to judge: reference_claims" in ended.err
 
 
 def test_the_judgments_may_not_overwrite_an_input(tmp_path: Path) -> None:
@@ -176,3 +176,29 @@ def test_both_apis_are_spoken(tmp_path: Path, api: str) -> None:
         url = server.openai if api == "openai" else server.origin
         assert judge(workspace(tmp_path), url, "--judge-api", api).code == 0
     assert {came.path for came in server.came} == {"/v1/chat/completions" if api == "openai" else "/api/chat"}
+
+
+def test_what_rules_flag_and_criteria_are_judged_beside_claims(tmp_path: Path) -> None:
+    query = golden("q0", forbidden_claims=["year"], criteria=["Says: five days"], reference_claims=["Five days."])
+    write_jsonl(tmp_path / "golden.jsonl", [query])
+    row = {
+        "results": [],
+        "retrieved_contexts": [CONTEXT],
+        "response": "Refunds take five days. They never take a year.",
+    }
+    write_jsonl(tmp_path / "current_run.jsonl", [{"query_id": "q0", **row}])
+    with JudgeServer() as server:
+        assert judge(tmp_path, server, "--task", "criteria").out.startswith("1 call, ")
+        assert judge(tmp_path, server).out.endswith("judged 3 items in judgments.jsonl\n")
+    assert {(one["task"], one["item"], one["verdict"]) for one in rows(tmp_path)} == {
+        ("attribution", "claim:1", True),
+        ("confirmation", "forbidden_claims:1", "denies_or_reports_absence"),
+        ("criteria", "criterion:1", True),
+    }
+
+
+def test_it_is_no_error_that_no_rule_flags_anything(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "golden.jsonl", [golden("q0", forbidden_claims=["year"])])
+    write_jsonl(tmp_path / "current_run.jsonl", [{"query_id": "q0", "results": [], "response": "In five days."}])
+    ended = judge(tmp_path, "http://127.0.0.1:9/v1")
+    assert (ended.code, ended.out.splitlines()[-1]) == (0, "judged 0 items in judgments.jsonl")

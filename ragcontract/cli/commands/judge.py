@@ -36,10 +36,16 @@ from ragcontract.judge.judging_run import judge_cases
 from ragcontract.judge.label_sample import LabelsFile
 from ragcontract.judge.label_sample import sample as draw
 from ragcontract.judge.labelled_items import read_labels
-from ragcontract.judge.run_cases import read_cases
+from ragcontract.judge.run_cases import TASKS, read_cases
+from ragcontract.runs.judged_texts import Task
 from ragcontract.runs.judgments import read_judgments
 
 JUDGMENTS, LABELS, CALIBRATION = "judgments.jsonl", "labels.jsonl", "judge-calibration.json"
+
+
+TASK = click.option(
+    "--task", "tasks", multiple=True, type=click.Choice(TASKS), help="Judge only this; may be repeated. [everything]"
+)
 
 
 @click.group("judge", invoke_without_command=True)
@@ -54,9 +60,14 @@ JUDGMENTS, LABELS, CALIBRATION = "judgments.jsonl", "labels.jsonl", "judge-calib
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG…", help="Judge only the queries with this tag. [all queries]"
 )
+@TASK
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> int | None:
-    """Ask a model whether what was retrieved supports the claims.
+    """Ask a model what only a reader can tell.
+
+    It is asked whether what was retrieved supports the claims of references (attribution), whether answers really say
+    what forbidden_claims, forbidden_elements and must_not_contain found in them (confirmation), and whether they meet
+    the criteria of golden queries (criteria).
 
     The judgments are kept in a file, which `check` replays without a model, and which this command reuses. What is
     asked goes to the address of --judge-url or of the environment, with the key in RAG_CONTRACT_JUDGE_KEY (for OpenAI
@@ -76,11 +87,11 @@ def _judge(
     refuse_outputs([judgments], paths)
     if Path(judgments).exists() and not Path(judgments).is_file():
         raise OutputError([f"{judgments}: is no file, in which judgments could be kept"])
-    cutoff = k or max(read_config(paths.config, BUILT_IN).cutoffs)
+    file, tasks = read_config(paths.config, BUILT_IN, k=k), given["tasks"] or TASKS
     with progress_over(paths.large) as progress:
-        found = read_cases(paths.golden, paths.run, cutoff, tags=given["tags"], progress=progress)
+        found = read_cases(paths.golden, paths.run, file, tags=given["tags"], tasks=tasks, progress=progress)
     warn(found.warnings)
-    if not found.cases:
+    if not found.cases and not found.can_be_flagged:
         raise nothing_to_judge(paths.golden)
     judging = judging_settings(options, endpoint, judgments)
     if given["dry_run"]:
@@ -132,6 +143,7 @@ def calibrate_command(*, labels: Sequence[str], out: str, once: bool, dry_run: b
 @click.option("--labels", default=LABELS, metavar="FILE", help=f"Where the labels are, and are added. [{LABELS}]")
 @click.option("--sample", type=int, default=100, metavar="N", help="How many items to ask about. [100]")
 @click.option("--seed", type=int, default=0, metavar="N", help="Another seed draws other items. [0]")
+@TASK
 @click.option("--labeler", metavar="NAME", help="Who you are; written beside each label. [nobody]")
 def label_command(
     *,
@@ -143,12 +155,13 @@ def label_command(
     labels: str,
     sample: int,
     seed: int,
+    tasks: Sequence[Task],
     labeler: str | None,
 ) -> int:
     """Label a sample of what is judged, for `judge calibrate`.
 
-    Shows claims with the texts that were retrieved, and asks whether these support them: you do not see what the judge
-    said. Half of the sample are claims that it found supported, as far as there are enough. Every answer is saved at
+    Shows what is judged with the texts to judge it by, and asks what a judge is asked: you do not see what it said.
+    Half of the sample are items of which it said yes, as far as there are enough. Every answer is saved at
     once, and only what is not labelled is asked, so it can be interrupted at any time.
     """
     refuse_empty({"--labels": [labels], "--judgments": judgments})
@@ -157,8 +170,7 @@ def label_command(
     if problems := check_outputs([labels], []):
         raise OutputError(problems)
     paths = find_paths(golden, run, config)
-    cutoff = k or max(read_config(paths.config, BUILT_IN).cutoffs)
-    found = read_cases(paths.golden, paths.run, cutoff)
+    found = read_cases(paths.golden, paths.run, read_config(paths.config, BUILT_IN, k=k), tasks=tasks or TASKS)
     named = list(judgments) or [path for path in [JUDGMENTS] if Path(path).exists()]
     read = read_judgments(named)
     read.problems.raise_if_any()
