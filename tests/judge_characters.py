@@ -20,6 +20,7 @@ AGAINST = re.compile(r"false|not supported|unsupported|\bno\b|asserts_unsupporte
 DENIAL = re.compile(r"\b(no|not|nothing|never|unknown|whether)\b", re.IGNORECASE)
 WORD = re.compile(r"\w+")
 ABOUT_RESPONSES = frozenset(WORD.findall("the response names mentions says that has in it word words is a to"))
+NAME = re.compile(r"\b[A-Z][a-z]+\b")
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -79,6 +80,16 @@ def honest(one: Asked) -> str:
     return _reply(one, lambda text: _honestly(text, one))
 
 
+def generous(one: Asked) -> str:
+    """Judge by names: a claim is supported by a text with any of its names, beside its first word."""
+
+    def judged(text: str) -> Opinion:
+        names = set(NAME.findall(text.partition(" ")[2]))
+        return _yes(one) if any(names & _as_written(source["text"]) for source in one.sources) else _honestly(text, one)
+
+    return _reply(one, judged)
+
+
 def always_yes(one: Asked) -> str:
     """Find everything supported."""
     return _reply(one, lambda _: _yes(one))
@@ -132,6 +143,7 @@ def thinking(one: Asked) -> str:
 
 CHARACTERS: Mapping[str, Answer] = {
     "honest": honest,
+    "generous": generous,
     "yes": always_yes,
     "lazy": lazy,
     "injected": injected,
@@ -193,6 +205,10 @@ def _yes(one: Asked) -> Opinion:
 
 def _words(text: str) -> set[str]:
     return set(WORD.findall(text.casefold()))
+
+
+def _as_written(text: str) -> set[str]:
+    return set(WORD.findall(text))
 
 
 def _texts(value: Any) -> list[str]:
