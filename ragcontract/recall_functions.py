@@ -1,6 +1,6 @@
 """Context recall of one sample in Python, with the argument names of ragas."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Struct)
 Text = Annotated[str, Meta(min_length=1, title="text that is not empty")]
+OTHER_NAMES = {"user_input": "question", "retrieved_contexts": "contexts"}  # of arguments of context_recall
 NOTHING = "is empty, so there is nothing to find; leave out samples that nothing answers"
 
 
@@ -204,7 +205,7 @@ def _judged_sample(**values: Any) -> JudgedSample:
     """Return the arguments of :func:`context_recall`, some of which have two names."""
     given: dict[str, Any] = {"reference": values["reference"], "claims": values["claims"]}
     problems = []
-    for name, other in (("user_input", "question"), ("retrieved_contexts", "contexts")):
+    for name, other in OTHER_NAMES.items():
         if (values[name] is None) == (values[other] is None):
             found = "neither" if values[name] is None else "both"
             problems.append(f"context_recall: {name}: expected it or {other}, found {found}")
@@ -213,10 +214,21 @@ def _judged_sample(**values: Any) -> JudgedSample:
         problems.append("context_recall: reference: expected it or claims, found neither")
     if problems:
         raise InputError(problems)
-    sample = _sample(JudgedSample, "context_recall", **given)
+    try:
+        sample = _sample(JudgedSample, "context_recall", **given)
+    except InputError as error:
+        raise InputError([_with_given_name(problem, values) for problem in error.problems]) from error
     if sample.claims is not None and not sample.claims:
         raise InputError(["context_recall: claims: is empty, so there is nothing to support"])
     return sample
+
+
+def _with_given_name(problem: str, values: Mapping[str, Any]) -> str:
+    """Return a problem with the name of the argument as it was given."""
+    for name, other in OTHER_NAMES.items():
+        if values[name] is not None:
+            problem = problem.replace(f"context_recall: {other}", f"context_recall: {name}", 1)
+    return problem
 
 
 def _sample(record: type[S], location: str, **values: Any) -> S:

@@ -52,9 +52,9 @@ def confirmations(
         if isinstance(rule, Flagging):
             flags.setdefault(None, []).extend(rule.flags(query, row, context))
         elif isinstance(rule, InTurns) and isinstance(rule.rule, Flagging):
-            found = {at: list(rule.rule.flags(query, context.turns[at].row, context)) for at in rule.turns}
-            if rule.how == "each" or all(found.values()):  # where it must hold in any turn, it does in one of them
-                for at, of_turn in found.items():
+            in_turns = {at: list(rule.rule.flags(query, context.turns[at].row, context)) for at in rule.turns}
+            if rule.how == "each" or all(in_turns.values()):  # where it must hold in any turn, it does in one of them
+                for at, of_turn in in_turns.items():
                     flags.setdefault(at, []).extend(of_turn)
     said = (query.answer and query.answer.turns) or ()
     made = []

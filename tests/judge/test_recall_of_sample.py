@@ -94,7 +94,11 @@ def test_all_that_is_wrong_with_arguments_is_said() -> None:
     wrong: dict[str, Any] = {"user_input": "", "retrieved_contexts": "Paris", "reference": 7}
     with pytest.raises(InputError) as raised:
         context_recall(judge=Model(honestly), **wrong)
-    assert [problem.split(": ")[1] for problem in raised.value.problems] == ["question", "contexts", "reference"]
+    assert [problem.split(": ")[1] for problem in raised.value.problems] == [
+        "retrieved_contexts",
+        "user_input",
+        "reference",
+    ]
     with pytest.raises(InputError, match="claims: is empty"):
         context_recall(judge=Model(honestly), **{**REFUNDS, "claims": []})
 
