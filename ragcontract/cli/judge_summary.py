@@ -47,7 +47,7 @@ def finished(outcome: JudgingOutcome, path: str) -> int:
         )
         raise judged.error
     if judged.unjudged:
-        what = f"{path}: {judged.unjudged:,} of {count(wanted, 'item')}"
+        what = f"{path}: {judged.unjudged:,} of {wanted:,} items"
         problems = _lacking(judged, what)
         raise InputError([f"{problems[0]}; {REPLAYS}", *problems[1:]])
     say(f"judged {count(wanted, 'item')} in {visible(path)}\n")

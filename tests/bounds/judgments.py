@@ -17,11 +17,12 @@ from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.reply_json import ReplyFault, object_of
 from ragcontract.judge.splitting import split_reference
+from ragcontract.rules.flagging import different
 from ragcontract.runs.calibration import CalibrationFile, read_calibration, write_calibration
 from ragcontract.runs.judgments import lines_of, read_judgments
 from ragcontract.statistics.judge_trust import calibrated
 from tests.bounds.lab import Case, Cases, Lab, all_of
-from tests.builders import write_jsonl
+from tests.builders import golden, write_jsonl
 from tests.judge.judges import Model, as_reply, case, changed, honest, honestly, read
 from tests.runs.judgment_lines import AT, JUDGE, judgment
 
@@ -159,7 +160,17 @@ def _accepted(lab: Lab) -> bool:
     return True
 
 
+def criteria(lab: Lab, size: int) -> bool:
+    return lab.check([golden(criteria=[f"Says {at}." for at in range(size)])]).code == 0
+
+
+def flagged(_: Lab, size: int) -> bool:
+    return len(different(map(str, range(size)))) == size
+
+
 CASES: Cases = {
+    "CRITERIA": Case(criteria),
+    "FLAGGED": Case(flagged),
     "JUDGED_TEXT": Case(all_data, small=5000),
     "ITEMS_A_CALL": Case(items),
     "REPLY": Case(reply),
