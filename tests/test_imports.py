@@ -53,7 +53,18 @@ OF_THE_ACTION = {
 OF_JUNIT_XML = {"encodings.ascii", "importlib.util", "xml.dom.minidom", "xml.etree.ElementTree"}
 OF_OTHERS = tuple(
     f"ragcontract.{name}"
-    for name in ("api", "cluster", "convert", "github", "labelling", "record", "runs.writer", "reports.html", "schemas")
+    for name in (
+        "api",
+        "cluster",
+        "convert",
+        "github",
+        "judge",
+        "labelling",
+        "record",
+        "runs.writer",
+        "reports.html",
+        "schemas",
+    )
 )
 
 OF_ANSWERS = (  # what a check needs only if its contract, its run or its options are about more than documents
