@@ -105,7 +105,7 @@ def check(request: Request, *, now: datetime, registry: Registry | None = None) 
     """
     contract, replayed = with_judgments(load(request, registry), request)
     log.debug("loaded: %d golden queries, %d gates", len(contract.queries), len(contract.gates))
-    evaluation = replace(evaluate(contract, request), replayed=replayed and trusted(replayed, contract, now))
+    evaluation = replace(evaluate(contract, request), replayed=replayed and _trusted(replayed, contract, request, now))
     log.debug("evaluated: %d queries of the run", evaluation.run.queries)
     problems = all_problems(evaluation, complete=request.store)
     problems.raise_if_any()
@@ -161,11 +161,11 @@ def with_judgments(contract: Contract, request: Request) -> tuple[Contract, "Rep
     return replayed_contract(contract, request.judgments, request.calibration, request.progress)
 
 
-def trusted(replayed: "Replayed", contract: Contract, now: datetime) -> "Replayed":
+def _trusted(replayed: "Replayed", contract: Contract, request: Request, now: datetime) -> "Replayed":
     """Return what a judge said of a run that is evaluated, and whether limits on it count."""
-    from ragcontract.judging.replayed import with_trust
+    from ragcontract.judging.replayed import with_trust, without_words
 
-    return with_trust(replayed, contract, now)
+    return with_trust(without_words(replayed) if request.no_answers else replayed, contract, now)
 
 
 def evaluate(contract: Contract, request: Request) -> Evaluation:

@@ -226,3 +226,103 @@ def test_wrong_files_are_reported_with_everything_else(folder: Path) -> None:
     assert any(one.startswith("judge-calibration.json") for one in found)
     for option in BOTH[::2]:
         assert f"{option}: is given an empty path" in check(option, "").err
+
+
+def test_the_report_says_by_which_quote_of_which_text_each_claim_is_supported(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM.replace("0.75", "0.2"), [TRUE, FALSE], [TRUE], contexts=["Other.", CONTEXT])
+    write_judgments_on(folder, [TRUE, FALSE], [TRUE], contexts=["Other.", CONTEXT])
+    write_good_calibration(folder)
+    assert check(*BOTH, "--report-html", "report.html").code == 0
+    judge = report(folder)["judge"]
+    first = judge["queries"][0]
+    assert (first["id"], first["supported"], first["of"]) == ("q1", 1, 2)
+    assert first["claims"] == [
+        {
+            "item": "claim:1",
+            "text": TRUE,
+            "supported": True,
+            "quote": TRUE,
+            "context": 2,
+            "reason": "by the letter",
+        },
+        {"item": "claim:2", "text": FALSE, "supported": False, "reason": "by the letter"},
+    ]
+    assert (judge["judgments"], judge["unused"], judge["without_verdict"]) == (3, 0, {})
+    assert (judge["models"], judge["tokens_in"], judge["tokens_out"]) == (["toy"], 30, 6)
+    assert report(folder)["inputs"]["judgments"]["files"][0]["path"] == "judgments.jsonl"
+    markdown = (folder / "report.md").read_text()
+    assert f"| {TRUE} | ✅ | text 2: “{TRUE}” |" in markdown
+    assert f"| {FALSE} | ❌ | by the letter |" in markdown
+    assert "**`q1`** 1 of 2 claims supported" in markdown
+    page = (folder / "report.html").read_text()
+    assert f"✓ supported, text 2: “{TRUE}”" in page
+
+
+def test_beside_the_judges_mean_stands_what_people_would_say(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM.replace("0.75", "0.2"), [TRUE, FALSE], [TRUE])
+    write_judgments_on(folder, [TRUE, FALSE], [TRUE])
+    write_good_calibration(folder, counts=LabelCounts(tp=45, fp=5, fn=5, tn=45))
+    assert check(*BOTH).code == 0
+    judge = report(folder)["judge"]
+    assert judge["mean"] == 0.75
+    assert judge["estimate"] == pytest.approx((0.75 + 0.9 - 1) / (0.9 + 0.9 - 1))
+    assert judge["kappa"] == pytest.approx(0.8)
+    assert "Its mean is 0.75; people would say 0.81, estimated from" in (folder / "report.md").read_text()
+
+
+def test_what_is_not_retrieved_is_0_whoever_judges(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM.replace("0.75", "0.2"), [TRUE], [TRUE])
+    rows = [{"query_id": "q1", "results": []}, {"query_id": "q2", "results": [], "retrieved_contexts": [CONTEXT]}]
+    write_jsonl(folder / "current_run.jsonl", rows)
+    write_judgments_on(folder, [], [TRUE])
+    write_good_calibration(folder, counts=LabelCounts(tp=45, fp=5, fn=5, tn=45))
+    assert check(*BOTH).code == 0
+    judge = report(folder)["judge"]
+    assert (judge["mean"], judge["estimate"]) == (0.5, 0.5)
+    assert judge["queries"][0]["claims"] == []
+    assert "0 of 1 claim supported: nothing was retrieved" in (folder / "report.md").read_text()
+
+
+HOSTILE = "<img src=x onerror=alert(1)> | **@team** </details> ::error:: \u202e \x1b[31m [x](http://evil.example)"
+
+
+def test_the_words_of_a_judge_are_escaped_wherever_they_are_shown(folder: Path) -> None:
+    context = f"{CONTEXT} {HOSTILE}"
+    judged_workspace(folder, "", [TRUE, HOSTILE, FALSE], contexts=[context])
+    write_judgments_on(folder, [TRUE, HOSTILE, FALSE], contexts=[context], reason=HOSTILE, model=HOSTILE)
+    ended = check("--judgments", "judgments.jsonl", "--report-html", "report.html")
+    assert ended.code == 0
+    for name in ("report.md", "report.html"):
+        text = (folder / name).read_text()
+        assert "<img" not in text
+        assert "\u202e" not in text
+        assert "\x1b" not in text
+        assert "alert(1)" in text
+    markdown = (folder / "report.md").read_text()
+    assert "</details> ::" not in markdown
+    assert "**@" not in markdown
+    assert "[x](http" not in markdown
+    assert "\x1b[31m" not in ended.out + ended.err
+
+
+def test_without_answers_no_quote_and_no_reason_is_shown(folder: Path) -> None:
+    judged_workspace(folder, "", [TRUE, FALSE], contexts=[f"A secret. {CONTEXT}"])
+    write_judgments_on(folder, [TRUE, FALSE], contexts=[f"A secret. {CONTEXT}"], quote="A secret.", reason="A secret.")
+    outputs = ("report.md", "report.json", "report.html")
+    assert check("--judgments", "judgments.jsonl", "--report-html", "report.html").code == 0
+    assert all("A secret." in (folder / name).read_text() for name in outputs)
+    ended = check("--judgments", "judgments.jsonl", "--report-html", "report.html", "--no-answers")
+    assert ended.code == 0
+    assert "A secret." not in ended.out + ended.err
+    assert not any("A secret." in (folder / name).read_text() for name in outputs)
+
+
+def test_judgments_that_are_not_used_are_counted(folder: Path) -> None:
+    judged_workspace(folder, "", [TRUE])
+    nothing: dict[str, Any] = {"verdict": None, "votes": (), "quote": None, "context": None}
+    write_judgments_on(folder, [], [TRUE, FALSE], status="compromised", name="others.jsonl", **nothing)
+    write_judgments_on(folder, [TRUE])
+    assert check("--judgments", "judgments.jsonl", "--judgments", "others.jsonl").code == 0
+    judge = report(folder)["judge"]
+    assert (judge["judgments"], judge["unused"], judge["without_verdict"]) == (1, 2, {"compromised": 2})
+    assert "2 judgments on other texts, queries or by other judges not used" in (folder / "report.md").read_text()

@@ -3,6 +3,7 @@
 Nothing is asked: ``rag-contract judge`` has done that. Only contracts with judged metrics import this.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -33,11 +34,14 @@ NO_JUDGMENTS = (
 class Replayed(Struct, frozen=True, kw_only=True):
     """The judgments that a run was scored with, in ``found`` by query, and why limits on them do not count.
 
+    ``read`` counts all judgments in the ``files``, ``without_verdict`` those of them that have none, by their status.
     A query for which nothing was retrieved needs no judgments. ``advisory`` says whether limits that do not count are
     shown without effect, instead of being refused.
     """
 
     files: tuple[SourceFile, ...] = ()
+    read: int = 0
+    without_verdict: Mapping[str, int] = {}
     found: Mapping[str, Sequence[Judgment]] = {}
     calibration: Calibration | None = None
     why_not: tuple[str, ...] = ()
@@ -75,7 +79,15 @@ def replayed_contract(
     read = read_judgments(paths, progress)
     problems.include(read.problems)
     found: dict[str, tuple[Judgment, ...]] = {}
-    made = Replayed(files=read.files, found=found, calibration=given, advisory=advisory, problems=problems.found())
+    made = Replayed(
+        files=read.files,
+        read=len(read.by_key),
+        without_verdict=Counter(one.status for one in read.by_key.values() if one.status != "ok"),
+        found=found,
+        calibration=given,
+        advisory=advisory,
+        problems=problems.found(),
+    )
     return _with_judgments(contract, read, found), made
 
 
@@ -95,6 +107,15 @@ def judged_gates(contract: Contract) -> list[Gate]:
     """Return the limits on what a judge said."""
     tasks = {metric.key for metric in contract.metrics if metric.task}
     return [gate for gate in contract.gates if gate.quantity.key in tasks]
+
+
+def without_words(replayed: Replayed) -> Replayed:
+    """Return the same without what was quoted from documents, and what the judge said in its own words."""
+    found = {
+        query_id: tuple([replace(one, quote=None, reason="") for one in said])
+        for query_id, said in replayed.found.items()
+    }
+    return replace(replayed, found=found)
 
 
 def with_trust(replayed: Replayed, contract: Contract, now: datetime) -> Replayed:
