@@ -70,7 +70,7 @@ OF_OTHERS = tuple(
 OF_ANSWERS = (  # what a check needs only if its contract, its run or its options are about more than documents
     *("built_in", "answers.matchers", "cli.plugins", "contract.named_metrics", "contract.turn_fields"),
     *("evaluation.listed_texts", "files.unquoted", "judging.lacking_scores", "rules.answering", "rules.score_limits"),
-    *("rules.turns", "runs.score_files"),
+    *("judging.replayed", "metrics.judged_recall", "rules.turns", "runs.judgments", "runs.score_files"),
 )
 
 

@@ -21,16 +21,18 @@ class InputPaths(Struct, frozen=True, kw_only=True):
     scores: Sequence[str] = ()
     baseline: Sequence[str] | None = None
     config: str | None = None
+    judgments: Sequence[str] = ()
+    calibration: str | None = None
 
     @property
     def large(self) -> list[str]:
-        """The paths of the inputs that can be large: all but the configuration."""
-        return [*self.golden, *self.run, *self.scores, *(self.baseline or [])]
+        """The paths of the inputs that can be large: all but the configuration and the calibration."""
+        return [*self.golden, *self.run, *self.scores, *(self.baseline or []), *self.judgments]
 
     @property
     def all(self) -> list[str]:
         """The paths and globs of all inputs."""
-        return [*self.large, *([self.config] if self.config else [])]
+        return [*self.large, *(path for path in (self.config, self.calibration) if path)]
 
 
 def find_inputs(

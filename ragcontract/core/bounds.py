@@ -275,6 +275,7 @@ REPLY = 1 << 20  # characters; a judge's reply; invalid
 FLAGGED = 20  # texts; the different matches of a pattern that a judge is asked about; with more, it stands
 EVIDENCE = 2_000  # characters; the quote in a judge's reply; invalid
 JUDGED_BECAUSE = 1_000  # characters; a judge's reason; cut, with an ellipsis
+JUDGED_CLAIMS = 20  # claims; a judged query in Markdown; the others are counted
 EVIDENCE_LEAST = 8  # characters; a quote that is not the whole of its text, at least; invalid
 CONTROL = 300  # characters; the passage that a judge must find again in a text; cut after a word
 VOTES = 15  # votes; one item; exit code 2

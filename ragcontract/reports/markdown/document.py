@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
@@ -86,9 +86,18 @@ def render(
         parts += retrieved_fold(report, layout.retrieved)
         parts += folds(report, layout.rows)
         parts += overlap_fold(report, layout.rows)
+        parts += _judge_fold(report, layout.retrieved)
     if layout.folds and layout.inputs:
         parts.append(inputs_fold(report))
     return "\n\n".join(parts) + "\n"
+
+
+def _judge_fold(report: Report, max_queries: int) -> list[str]:
+    if report.judge is UNSET:
+        return []
+    from ragcontract.reports.markdown.judge_fold import judge_fold  # few reports have one
+
+    return judge_fold(report, max_queries)
 
 
 def render_error(
