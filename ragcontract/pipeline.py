@@ -103,9 +103,10 @@ def check(request: Request, *, now: datetime, registry: Registry | None = None) 
 
     Raises :class:`~ragcontract.core.errors.InputError` with all problems of all inputs if it cannot be judged.
     """
-    contract, replayed = with_judgments(load(request, registry), request)
+    contract, replayed = with_judgments(load(request, registry), request, now)
     log.debug("loaded: %d golden queries, %d gates", len(contract.queries), len(contract.gates))
-    evaluation = replace(evaluate(contract, request), replayed=replayed and _trusted(replayed, contract, request, now))
+    evaluation = evaluate(contract, request, replayed)
+    evaluation = replace(evaluation, replayed=replayed and _trusted(replayed, contract, request, now))
     log.debug("evaluated: %d queries of the run", evaluation.run.queries)
     problems = all_problems(evaluation, complete=request.store)
     problems.raise_if_any()
@@ -152,13 +153,14 @@ def _load(request: Request, registry: Registry) -> Contract:
     return contract if request.gates else contract.without_gates()
 
 
-def with_judgments(contract: Contract, request: Request) -> tuple[Contract, "Replayed | None"]:
+def with_judgments(contract: Contract, request: Request, now: datetime) -> tuple[Contract, "Replayed | None"]:
     """Return the contract with what a judge said; None if no metric needs it and none is given."""
-    if not request.judgments and not any(metric.task for metric in contract.metrics):
+    wanted = contract.config.judge.second_pass or any(metric.task for metric in contract.metrics)
+    if not request.judgments and not wanted:
         return contract, None
     from ragcontract.judging.replayed import replayed_contract
 
-    return replayed_contract(contract, request.judgments, request.calibration, request.progress)
+    return replayed_contract(contract, request.judgments, request.calibration, now, request.progress)
 
 
 def _trusted(replayed: "Replayed", contract: Contract, request: Request, now: datetime) -> "Replayed":
@@ -168,9 +170,10 @@ def _trusted(replayed: "Replayed", contract: Contract, request: Request, now: da
     return with_trust(without_words(replayed) if request.no_answers else replayed, contract, now)
 
 
-def evaluate(contract: Contract, request: Request) -> Evaluation:
+def evaluate(contract: Contract, request: Request, replayed: "Replayed | None" = None) -> Evaluation:
     """Score both sides row by row with the same plan, and average. The sources read, locally or on a cluster."""
     plan = contract.plan(repeats=request.repeats, keep_ids=request.store, texts=not request.no_answers)
+    plan = replace(plan, second_pass=replayed.second_pass) if replayed else plan
     given = None
     if request.scores:
         from ragcontract.runs.score_files import read_scores
@@ -210,8 +213,8 @@ def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
 def _of_judge(evaluation: Evaluation) -> Problems:
     """Return what is wrong with judgments, and whether their judge can be relied on, if the run was judged by any."""
     replayed = evaluation.replayed
-    if replayed is None or not replayed.files or evaluation.run.problems or replayed.problems:
+    if replayed is None or not replayed.files or evaluation.run.problems or replayed.problems.problems:
         return replayed.problems if replayed else Problems()
-    from ragcontract.judging.replayed import not_calibrated
+    from ragcontract.judging.replayed import cleared, not_calibrated
 
-    return not_calibrated(replayed, evaluation.contract)
+    return replayed.problems + cleared(replayed) + not_calibrated(replayed, evaluation.contract)

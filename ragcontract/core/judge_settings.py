@@ -32,6 +32,13 @@ class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Literal["failures", "all"] | None,
         Meta(description="Only judgments count of which failures, or all, were asked again; any by default."),
     ] = None
+    second_pass: Annotated[
+        bool, Meta(description="What rules find that must not be in an answer counts only if the judge confirms it.")
+    ] = False
+    unconfirmed: Annotated[
+        Literal["error", "stands"],
+        Meta(description="With second_pass, what has no verdict: refuse the run, or count it."),
+    ] = "error"
     uncalibrated: Annotated[
         Literal["refuse", "advisory"],
         Meta(

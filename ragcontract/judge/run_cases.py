@@ -17,7 +17,7 @@ from ragcontract.core.numbers import count
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings
 from ragcontract.core.run import RunRow, row_type
 from ragcontract.core.text import shorten
-from ragcontract.evaluation.plan import with_turns
+from ragcontract.evaluation.turns_of_row import with_turns
 from ragcontract.files.events import located
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector

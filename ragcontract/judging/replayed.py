@@ -11,13 +11,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.contract.resolve import Contract
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate
+from ragcontract.core.numbers import count
 from ragcontract.core.run import SourceFile
+from ragcontract.core.text import shorten
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.gate_report import GateReport
 from ragcontract.metrics.judged_recall import KEY, JudgedRecall
+from ragcontract.rules.second_pass import SecondPass
 from ragcontract.runs.calibration import Calibration, CalibrationFile, read_calibration
 from ragcontract.runs.judged_texts import Task
 from ragcontract.runs.judgments import Judgment, Judgments, read_judgments
@@ -47,6 +51,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
     why_not: tuple[str, ...] = ()
     advisory: bool = False
     problems: Problems = Problems()
+    second_pass: SecondPass | None = None
 
     @property
     def judgments(self) -> list[Judgment]:
@@ -55,7 +60,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
 
 
 def replayed_contract(
-    contract: Contract, paths: Sequence[str], calibration: str | None, progress: Progress = no_progress
+    contract: Contract, paths: Sequence[str], calibration: str | None, now: datetime, progress: Progress = no_progress
 ) -> tuple[Contract, Replayed]:
     """Return the contract with its judged metrics computed from judgments files, and what is read of files.
 
@@ -74,13 +79,17 @@ def replayed_contract(
         gates = judged_gates(contract)
         for gate in gates:
             problems.problem(gate.location, f"{gate.id} cannot be judged: {NO_JUDGMENTS}")
+        if contract.config.judge.second_pass:
+            problems.problem(contract.config_file.locations.of("judge") or "judge", f"second_pass: {NO_JUDGMENTS}")
         contract = replace(contract, impossible=contract.impossible | {gate.id for gate in gates})
         return contract, Replayed(calibration=given, advisory=advisory, problems=problems.found())
     read = read_judgments(paths, progress)
     problems.include(read.problems)
     found: dict[str, tuple[Judgment, ...]] = {}
+    second = _second_pass(contract, read, file, now, problems)
     made = Replayed(
         files=read.files,
+        second_pass=second,
         read=len(read.by_key),
         without_verdict=Counter(one.status for one in read.by_key.values() if one.status != "ok"),
         found=found,
@@ -101,6 +110,39 @@ def _with_judgments(contract: Contract, read: Judgments, found: dict[str, tuple[
         for family in families
     ]
     return replace(contract, families=tuple(made))
+
+
+def _second_pass(
+    contract: Contract, read: Judgments, file: CalibrationFile | None, now: datetime, problems: Collector
+) -> SecondPass | None:
+    """Return what the judge cleared, if the configuration asks for it and the judge can be relied on."""
+    settings = contract.config.judge
+    if not settings.second_pass:
+        return None
+    replay = Replay(read.by_key.values(), settings)
+    fingerprints = replay.fingerprints("confirmation", contract.queries.keys())
+    given = file.of("confirmation") if file else None
+    reasons = why_not(given, "confirmation", fingerprints=fingerprints, now=now) if fingerprints else ()
+    if not reasons:
+        return SecondPass(replay, contract.k, settings.unconfirmed)
+    why = f"the judge is not calibrated: {'; '.join(reasons)}"
+    if settings.uncalibrated == "advisory":
+        problems.warning(f"judge.second_pass has no effect, and what is flagged counts: {why}")
+    else:
+        problems.problem(contract.config_file.locations.of("judge") or "judge", f"second_pass cannot be used: {why}")
+    return None
+
+
+def cleared(replayed: Replayed) -> Problems:
+    """Return a warning about what the judge cleared: a check that passes because of a judge says so."""
+    found = {} if replayed.second_pass is None else replayed.second_pass.cleared
+    queries = [query_id for query_id, number in found.items() if number]
+    if not queries:
+        return Problems()
+    names = ", ".join(repr(shorten(one, bounds.NAME)) for one in queries[: bounds.NAMES])
+    more = ", …" if len(queries) > bounds.NAMES else ""
+    what = count(sum(found.values()), "violation")
+    return Problems(warnings=(f"the judge cleared {what} of {count(len(queries), 'golden query')}: {names}{more}",))
 
 
 def judged_gates(contract: Contract) -> list[Gate]:
