@@ -88,3 +88,33 @@ def test_what_has_no_verdict_counts_where_it_may(folder: Path, server: JudgeServ
     assert check("--calibration", "judge-calibration.json").code == 1
     report = json.loads((folder / "report.json").read_text())
     assert [one["query_id"] for one in report["failed_checks"]] == ["q1"]
+
+
+def test_a_second_pass_needs_judgments(folder: Path) -> None:
+    workspace(folder, "It is free.")
+    ended = rag_contract("check")
+    assert (ended.code, "second_pass: it needs what a judge said" in ended.err) == (2, True)
+
+
+def test_the_turns_of_a_conversation_are_cleared_one_by_one(folder: Path, server: JudgeServer) -> None:
+    workspace(folder, DENIED)
+    said = ["What does it cost?", DENIED, "Sure?", ASSERTED]
+    messages = [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(said)]
+    turns = [{"query": said[0]}, {"query": said[2]}]
+    query = {"id": "q0", "query": "?", "forbidden_claims": [r"\$\d+"], "turns": turns}
+    write_jsonl(folder / "golden.jsonl", [query])
+    write_jsonl(
+        folder / "current_run.jsonl", [{"query_id": "q0", "retrieved_contexts": CONTEXTS, "messages": messages}]
+    )
+    judge(folder, server)
+    assert check("--calibration", "judge-calibration.json").code == 1
+    (failed,) = json.loads((folder / "report.json").read_text())["failed_checks"]
+    assert "in turn 2" in failed["message"]
+
+
+def test_the_baseline_knows_the_same_rule_with_and_without_a_judge(folder: Path, server: JudgeServer) -> None:
+    workspace(folder, ASSERTED, DENIED, config="per_query: {fail_on: new}\n")
+    assert rag_contract("baseline", "--reason", "as it is").code == 0
+    workspace(folder, ASSERTED, DENIED, config="per_query: {fail_on: new}\njudge: {second_pass: true}\n")
+    judge(folder, server)
+    assert check("--calibration", "judge-calibration.json", "--baseline", "baseline.json").code == 0

@@ -9,9 +9,10 @@ from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
-from ragcontract.rules.confirming import Confirmation, Confirmed, Unconfirmed, confirmations, upheld
+from ragcontract.rules.confirming import Confirmation, Unconfirmed, confirmations, upheld
 from ragcontract.rules.turns import InTurns
 from ragcontract.runs.judged_cases import CONTEXT_FIELDS, contexts_of
+from ragcontract.runs.judged_texts import Confirmed
 from ragcontract.runs.replaying import Replay
 
 
