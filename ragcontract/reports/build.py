@@ -192,7 +192,7 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
         baseline=_baseline_input(baseline, evaluation, now) if baseline else None,
         config=ConfigInput(files=_files(contract.config_file.files)) if contract.config_file.files else None,
         scores=ScoresInput(files=_files(evaluation.given.files)) if evaluation.given else None,
-        judgments=judged and JudgmentsInput(files=_files(judged.files), calibration=judged.calibration_path),
+        judgments=JudgmentsInput(files=_files(judged.files), calibration=judged.calibration_path) if judged else None,
     )
 
 
