@@ -131,8 +131,15 @@ def find_paths(
             "--config": [config],
         }
     )
-    paths = defaults.find_inputs(golden=golden, run=run, scores=scores, baseline=baseline or (), config=config)
-    paths = replace(paths, judgments=judgments, calibration=calibration)
+    paths = defaults.find_inputs(
+        golden=golden,
+        run=run,
+        scores=scores,
+        judgments=judgments,
+        calibration=calibration,
+        baseline=baseline or (),
+        config=config,
+    )
     return paths if baseline is not None else replace(paths, baseline=None)
 
 

@@ -40,14 +40,17 @@ def find_inputs(
     golden: Sequence[str],
     run: Sequence[str],
     scores: Sequence[str] = (),
+    judgments: Sequence[str] = (),
+    calibration: str | None = None,
     baseline: Sequence[str] = (),
     config: str | None = None,
     folder: str = "",
 ) -> InputPaths:
     """Return the input paths with defaults for those not given; paths are relative to ``folder``.
 
-    Scores files are only used if they are given. A baseline or a configuration that is not given is used only if the
-    default file exists. All other paths must exist; reading them reports those that do not.
+    Files of scores, judgments and calibrations are only used if they are given. A baseline or a configuration that is
+    not given is used only if the default file exists. All other paths must exist; reading them reports those that do
+    not.
     """
     home = Path(folder)
 
@@ -63,6 +66,8 @@ def find_inputs(
         golden=inside(golden or [GOLDEN]),
         run=inside(run or [RUN]),
         scores=inside(scores),
+        judgments=inside(judgments),
+        calibration=str(home / calibration) if calibration else None,
         baseline=inside(baseline) if baseline else None,
         config=str(home / config) if config else None,
     )

@@ -44,6 +44,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
     """
 
     files: tuple[SourceFile, ...] = ()
+    calibration_path: str | None = None
     read: int = 0
     without_verdict: Mapping[str, int] = {}
     found: Mapping[str, Sequence[Judgment]] = {}
@@ -90,6 +91,7 @@ def replayed_contract(
     made = Replayed(
         files=read.files,
         second_pass=second,
+        calibration_path=calibration,
         read=len(read.by_key),
         without_verdict=Counter(one.status for one in read.by_key.values() if one.status != "ok"),
         found=found,

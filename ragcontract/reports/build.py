@@ -173,7 +173,7 @@ def _judge(evaluation: Evaluation) -> JudgeReport | UnsetType:
 
 def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
     contract, run, baseline = evaluation.contract, evaluation.run, evaluation.baseline
-    judged = evaluation.replayed.files if evaluation.replayed else ()
+    judged = evaluation.replayed if evaluation.replayed and evaluation.replayed.files else None
     return Inputs(
         golden=GoldenInput(
             files=_files(contract.golden.files),
@@ -192,7 +192,7 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
         baseline=_baseline_input(baseline, evaluation, now) if baseline else None,
         config=ConfigInput(files=_files(contract.config_file.files)) if contract.config_file.files else None,
         scores=ScoresInput(files=_files(evaluation.given.files)) if evaluation.given else None,
-        judgments=JudgmentsInput(files=_files(judged)) if judged else None,
+        judgments=JudgmentsInput(files=_files(judged.files), calibration=judged.calibration_path) if judged else None,
     )
 
 

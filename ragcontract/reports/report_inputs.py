@@ -45,9 +45,10 @@ class ScoresInput(Struct, frozen=True, kw_only=True):
 
 
 class JudgmentsInput(Struct, frozen=True, kw_only=True):
-    """The judgments files, which say what a judge said of what the run retrieved."""
+    """The judgments files, which say what a judge said of what the run retrieved, and the path of its calibration."""
 
     files: list[SourceFile]
+    calibration: str | None = None
 
 
 class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -17,6 +17,8 @@ from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.reply_json import ReplyFault, object_of
 from ragcontract.judge.splitting import split_reference
+from ragcontract.reports.judge_report import ClaimReport, JudgedQuery
+from ragcontract.reports.markdown.judge_fold import claims_of
 from ragcontract.rules.flagging import different
 from ragcontract.runs.calibration import CalibrationFile, read_calibration, write_calibration
 from ragcontract.runs.judgments import lines_of, read_judgments
@@ -168,6 +170,13 @@ def flagged(_: Lab, size: int) -> bool:
     return len(different(map(str, range(size)))) == size
 
 
+def claims_in_markdown(_lab: Lab, size: int) -> bool:
+    """Return whether a report in Markdown has all claims of a query."""
+    claim = ClaimReport(item="claim:1", text="x", supported=False)
+    asked = JudgedQuery(id="q", location="g:1", supported=0, of=size, claims=[claim] * size)
+    return "more claim" not in "".join(claims_of(asked))
+
+
 CASES: Cases = {
     "CRITERIA": Case(criteria),
     "FLAGGED": Case(flagged),
@@ -176,6 +185,7 @@ CASES: Cases = {
     "REPLY": Case(reply),
     "EVIDENCE": Case(quote),
     "JUDGED_BECAUSE": Case(reason),
+    "JUDGED_CLAIMS": Case(claims_in_markdown),
     "EVIDENCE_LEAST": Case(shortest_quote, past=lambda least: least - 1),
     "CONTROL": Case(passage),
     "VOTES": Case(votes),

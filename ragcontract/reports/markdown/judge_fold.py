@@ -17,12 +17,13 @@ def judge_fold(report: Report, max_queries: int) -> list[str]:
     if section is None:
         return []
     rest = len(section.queries) - max_queries
-    parts = [part for query in section.queries[:max_queries] for part in _query(query)]
+    parts = [part for query in section.queries[:max_queries] for part in claims_of(query)]
     more = [f"… and {count(rest, 'more query')}, in `report.json`."] if rest > 0 else []
     return [fold(section.title, "\n".join(f"- {text(fact)}" for fact in section.facts), *parts, *more)]
 
 
-def _query(query: JudgedQuery) -> list[str]:
+def claims_of(query: JudgedQuery) -> list[str]:
+    """Return the heading of a query and the table of its first claims."""
     heading = f"**{code(query.id)}** {query.supported:,} of {count(query.of, 'claim')} supported"
     if not query.claims:
         return [f"{heading}: nothing was retrieved"]
