@@ -1,1 +1,4 @@
-"""Asking a model about texts. Only its commands and `context_recall` import this; what a check needs of judgments lies in ``runs``."""
+"""Asking a model about texts. What a check needs of judgments lies in ``runs``.
+
+Only its commands and ``context_recall`` of the Python API import this.
+"""
