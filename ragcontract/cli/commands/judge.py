@@ -49,7 +49,12 @@ JUDGMENTS, LABELS, CALIBRATION = "judgments.jsonl", "labels.jsonl", "judge-calib
 @K
 @out_option("--judgments", JUDGMENTS, "The file with the judgments, which are reused.")
 @judge_options(votes=True)
-@click.option("--max-age-days", type=float, default=7, metavar="N", help="Reuse judgments that are not older. [7]")
+@click.option(
+    "--max-age-days",
+    type=float,
+    metavar="N",
+    help="Reuse judgments that are not older. [the config's judge.max_age_days, or 7]",
+)
 @click.option("--refresh", is_flag=True, help="Ask again what is judged already.")
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG…", help="Judge only the queries with this tag. [all queries]"
@@ -71,12 +76,14 @@ def _judge(
     *, golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, judgments: str, **given: Any
 ) -> int:
     gc.enable()  # other commands are short
-    options, endpoint = given_judge(given)
     paths = find_paths(golden, run, config)
+    read = read_config(paths.config, BUILT_IN)
+    read.problems.raise_if_any()
+    options, endpoint = given_judge(given, read.config.judge)
     refuse_outputs([judgments], paths)
     if Path(judgments).exists() and not Path(judgments).is_file():
         raise OutputError([f"{judgments}: is no file, in which judgments could be kept"])
-    cutoff = k or max(read_config(paths.config, BUILT_IN).cutoffs)
+    cutoff = k or max(read.cutoffs)
     with progress_over(paths.large) as progress:
         found = read_cases(paths.golden, paths.run, cutoff, tags=given["tags"], progress=progress)
     warn(found.warnings)
