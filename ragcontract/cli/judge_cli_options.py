@@ -11,11 +11,14 @@ import click
 from ragcontract.cli.console import warn
 from ragcontract.cli.options import Command, Decorate
 from ragcontract.core.errors import InputError
+from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.judge.endpoint import OLLAMA_PORT, URL, Api, Endpoint, find_endpoint
 from ragcontract.judge.judge_options import JudgeOptions
 from ragcontract.judge.judging_run import JudgingSettings
 from ragcontract.judge.judging_session import Progress
 from ragcontract.runs.judged_texts import Confirm
+
+NOTHING_CONFIGURED = JudgeSettings()
 
 
 def _number(name: str, help_text: str, *, whole: bool = True, default: float | None = None) -> Decorate:
@@ -24,7 +27,11 @@ def _number(name: str, help_text: str, *, whole: bool = True, default: float | N
 
 # In the order of the help text.
 _OF_ENDPOINT = (
-    click.option("--model", metavar="NAME", help="The model to ask, by the name that the endpoint knows. [required]"),
+    click.option(
+        "--model",
+        metavar="NAME",
+        help="The model to ask, by the name that the endpoint knows. [the config's judge.model]",
+    ),
     click.option("--judge-url", metavar="URL", help=f"Where the model is. [{URL} of the environment, or OpenAI's]"),
     click.option(
         "--judge-api",
@@ -33,12 +40,12 @@ _OF_ENDPOINT = (
     ),
 )
 _OF_VOTES = (
-    _number("--votes", "How often an item is judged at most; odd. [3]", default=3),
+    _number("--votes", "How often an item is judged at most; odd. [the config's judge.votes, or 3]"),
     click.option(
         "--confirm",
         type=click.Choice(get_args(Confirm)),
-        default="failures",
-        help="What further votes are for: only verdicts against the application, or all. [failures]",
+        help="What further votes are for: only verdicts against the application, or all. "
+        "[the config's judge.confirm, or failures]",
     ),
 )
 _OF_CALLS = (
@@ -69,9 +76,16 @@ def judge_options(*, votes: bool) -> Decorate:
     return decorate
 
 
-def given_judge(given: Mapping[str, Any]) -> tuple[JudgeOptions, Endpoint]:
-    """Return the options and the endpoint; raises InputError with everything that is wrong with both."""
+def given_judge(
+    given: Mapping[str, Any], configured: JudgeSettings = NOTHING_CONFIGURED
+) -> tuple[JudgeOptions, Endpoint]:
+    """Return the options and the endpoint; raises InputError with everything that is wrong with both.
+
+    What is not given is as configured. The configuration says nothing of the endpoint.
+    """
     names = JudgeOptions.__struct_fields__
+    of_config = {name: getattr(configured, name) for name in ("model", "votes", "confirm", "max_age_days")}
+    given = {**given, **{name: value for name, value in of_config.items() if given.get(name) is None}}
     named = {name: value for name, value in given.items() if name in names and value is not None}
     options = JudgeOptions(**{"model": "", **named})
     problems = [f"--{name.replace('_', '-')}: {problem}" for name, problem in options.wrong()]

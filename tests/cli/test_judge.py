@@ -202,3 +202,30 @@ def test_it_is_no_error_that_no_rule_flags_anything(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "current_run.jsonl", [{"query_id": "q0", "results": [], "response": "In five days."}])
     ended = judge(tmp_path, "http://127.0.0.1:9/v1")
     assert (ended.code, ended.out.splitlines()[-1]) == (0, "judged 0 items in judgments.jsonl")
+
+
+def test_the_configuration_says_which_model_is_asked_and_how_but_not_where(tmp_path: Path) -> None:
+    text = "judge: {model: toy, votes: 1, confirm: all, max_age_days: 3}\n"
+    (workspace(tmp_path) / "ragcontract.yml").write_text(text)
+    with JudgeServer() as server:
+        ended = spawn("judge", "--judge-url", server.openai, cwd=tmp_path, environ=environ(tmp_path))
+        assert ended.code == 0, ended.err
+        made = rows(tmp_path)[0]["judge"]
+        assert (made["model"], made["votes"], made["confirm"]) == ("toy", 1, "all")
+        other = judge(tmp_path, server, "--votes", "3", "--confirm", "failures")
+        assert other.code == 0, other.err
+        assert {(row["judge"]["votes"], row["judge"]["confirm"]) for row in rows(tmp_path)} >= {(3, "failures")}
+
+
+def test_what_is_judged_is_replayed_by_a_check_byte_for_byte_and_asks_nothing(tmp_path: Path) -> None:
+    workspace(tmp_path)
+    with JudgeServer() as server:
+        assert judge(tmp_path, server).code == 0
+    reports = []
+    for _ in range(2):
+        ended = spawn("check", "--judgments", "judgments.jsonl", cwd=tmp_path, environ=environ(tmp_path))
+        assert "Context recall (judged)  0.50" in ended.out, ended.err
+        report = json.loads((tmp_path / "report.json").read_text())
+        reports.append({name: value for name, value in report.items() if name != "created_at"})
+    assert reports[0] == reports[1]
+    assert [query["supported"] for query in reports[0]["judge"]["queries"]] == [1, 1]

@@ -55,7 +55,12 @@ TASK = click.option(
 @K
 @out_option("--judgments", JUDGMENTS, "The file with the judgments, which are reused.")
 @judge_options(votes=True)
-@click.option("--max-age-days", type=float, default=7, metavar="N", help="Reuse judgments that are not older. [7]")
+@click.option(
+    "--max-age-days",
+    type=float,
+    metavar="N",
+    help="Reuse judgments that are not older. [the config's judge.max_age_days, or 7]",
+)
 @click.option("--refresh", is_flag=True, help="Ask again what is judged already.")
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG…", help="Judge only the queries with this tag. [all queries]"
@@ -82,14 +87,16 @@ def _judge(
     *, golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, judgments: str, **given: Any
 ) -> int:
     gc.enable()  # other commands are short
-    options, endpoint = given_judge(given)
     paths = find_paths(golden, run, config)
+    read = read_config(paths.config, BUILT_IN, k=k)
+    read.problems.raise_if_any()
+    options, endpoint = given_judge(given, read.config.judge)
     refuse_outputs([judgments], paths)
     if Path(judgments).exists() and not Path(judgments).is_file():
         raise OutputError([f"{judgments}: is no file, in which judgments could be kept"])
-    file, tasks = read_config(paths.config, BUILT_IN, k=k), given["tasks"] or TASKS
+    tasks = given["tasks"] or TASKS
     with progress_over(paths.large) as progress:
-        found = read_cases(paths.golden, paths.run, file, tags=given["tags"], tasks=tasks, progress=progress)
+        found = read_cases(paths.golden, paths.run, read, tags=given["tags"], tasks=tasks, progress=progress)
     warn(found.warnings)
     if not found.cases and not found.can_be_flagged:
         raise nothing_to_judge(paths.golden)
