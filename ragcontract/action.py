@@ -125,6 +125,8 @@ def _check_and_write(job: _Job) -> Delivery:
         run=Local(open_run(inputs.run)),
         baseline=Local(open_baseline(inputs.baseline)) if inputs.baseline else None,
         scores=inputs.scores,
+        judgments=inputs.judgments,
+        calibration=inputs.calibration,
         k=settings.k,
         tags=settings.tag,
         repeats=settings.repeats,

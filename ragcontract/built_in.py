@@ -5,6 +5,7 @@ A contract of documents only does without most of them: see ``ragcontract.regist
 
 from ragcontract.metrics import recalled_contexts, similarity, tool_use
 from ragcontract.metrics.judged import judged
+from ragcontract.metrics.judged_recall import judged_recall
 from ragcontract.metrics.label_accuracy import labels
 from ragcontract.metrics.modes import modes
 from ragcontract.metrics.named_scores import scores
@@ -63,6 +64,7 @@ BUILT_IN = Registry(
         modes,
         labels,
         recalled_contexts.context_recall,
+        judged_recall,
         tool_use.tool_use,
         similarity.similarity,
         scores,

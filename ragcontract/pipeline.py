@@ -32,6 +32,7 @@ from ragcontract.reports.queries import query_reports
 from ragcontract.reports.report import Detail, Provenance, QueryReport, Report
 
 if TYPE_CHECKING:
+    from ragcontract.judging.replayed import Replayed
     from ragcontract.reports.cases import Case
 
 log = logging.getLogger(__name__)
@@ -42,8 +43,9 @@ class Request(Struct, frozen=True, kw_only=True):
 
     With ``tags``, only the golden queries with one of them and the limits of these tags are judged. ``repeats`` allows
     several rows per query in a run. Without ``judge``, the run is only measured, without rules or limits; without
-    ``gates``, it is judged by the rules alone. ``scores`` are scores files for the run. ``store`` requires a run that
-    can become a baseline, and retains its document ids. ``detail`` says which queries report.json lists; its default
+    ``gates``, it is judged by the rules alone. ``scores`` are scores files for the run, ``judgments`` those of a judge,
+    and ``calibration`` says how well it agrees with people. ``store`` requires a run that can become a baseline, and
+    retains its document ids. ``detail`` says which queries report.json lists; its default
     depends on their number. ``source`` is the origin of the report. With ``no_answers``, no text that the application
     or its documents said is in any output. With ``awaits_baseline``, limits that need a baseline are left out where
     there is none yet. ``plugins`` are objects for the rule ``custom``, by class name.
@@ -53,6 +55,8 @@ class Request(Struct, frozen=True, kw_only=True):
     run: Source
     baseline: Source | None = None
     scores: Sequence[str] = ()
+    judgments: Sequence[str] = ()
+    calibration: str | None = None
     config: str | None = None
     k: int | None = None
     tags: Sequence[str] = ()
@@ -99,9 +103,10 @@ def check(request: Request, *, now: datetime, registry: Registry | None = None) 
 
     Raises :class:`~ragcontract.core.errors.InputError` with all problems of all inputs if it cannot be judged.
     """
-    contract = load(request, registry)
+    contract, replayed = with_judgments(load(request, registry), request, now)
     log.debug("loaded: %d golden queries, %d gates", len(contract.queries), len(contract.gates))
-    evaluation = evaluate(contract, request)
+    evaluation = evaluate(contract, request, replayed)
+    evaluation = replace(evaluation, replayed=replayed and _trusted(replayed, contract, request, now))
     log.debug("evaluated: %d queries of the run", evaluation.run.queries)
     problems = all_problems(evaluation, complete=request.store)
     problems.raise_if_any()
@@ -148,9 +153,27 @@ def _load(request: Request, registry: Registry) -> Contract:
     return contract if request.gates else contract.without_gates()
 
 
-def evaluate(contract: Contract, request: Request) -> Evaluation:
+def with_judgments(contract: Contract, request: Request, now: datetime) -> tuple[Contract, "Replayed | None"]:
+    """Return the contract with what a judge said; None if no metric needs it and none is given."""
+    wanted = contract.config.judge.second_pass or any(metric.task for metric in contract.metrics)
+    if not request.judgments and not wanted:
+        return contract, None
+    from ragcontract.judging.replayed import replayed_contract
+
+    return replayed_contract(contract, request.judgments, request.calibration, now, request.progress)
+
+
+def _trusted(replayed: "Replayed", contract: Contract, request: Request, now: datetime) -> "Replayed":
+    """Return what a judge said of a run that is evaluated, and whether limits on it count."""
+    from ragcontract.judging.replayed import with_trust, without_words
+
+    return with_trust(without_words(replayed) if request.no_answers else replayed, contract, now)
+
+
+def evaluate(contract: Contract, request: Request, replayed: "Replayed | None" = None) -> Evaluation:
     """Score both sides row by row with the same plan, and average. The sources read, locally or on a cluster."""
     plan = contract.plan(repeats=request.repeats, keep_ids=request.store, texts=not request.no_answers)
+    plan = replace(plan, second_pass=replayed.second_pass) if replayed else plan
     given = None
     if request.scores:
         from ragcontract.runs.score_files import read_scores
@@ -184,4 +207,14 @@ def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     sides = [evaluation.run, *([evaluation.baseline] if evaluation.baseline else [])]
     of_rows = sum((side.problems for side in sides), evaluation.given.problems if evaluation.given else Problems())
     of_files = without_swapped(contract.problems + contract.limit_problems + of_rows)
-    return of_files + unjudgeable(evaluation, complete=complete)
+    return of_files + _of_judge(evaluation) + unjudgeable(evaluation, complete=complete)
+
+
+def _of_judge(evaluation: Evaluation) -> Problems:
+    """Return what is wrong with judgments, and whether their judge can be relied on, if the run was judged by any."""
+    replayed = evaluation.replayed
+    if replayed is None or not replayed.files or evaluation.run.problems or replayed.problems.problems:
+        return replayed.problems if replayed else Problems()
+    from ragcontract.judging.replayed import cleared, not_calibrated
+
+    return replayed.problems + cleared(replayed) + not_calibrated(replayed, evaluation.contract)

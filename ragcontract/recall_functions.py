@@ -1,11 +1,11 @@
 """Context recall of one sample in Python, with the argument names of ragas."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import isnan
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.context_recall import recall_of_ids, recall_of_texts
@@ -15,7 +15,13 @@ from ragcontract.core.ids import Id, as_ids
 from ragcontract.files.problem import Problem
 from ragcontract.files.schema import mismatches
 
+if TYPE_CHECKING:
+    from ragcontract.judge.interface import Model
+    from ragcontract.judge.recall_of_sample import JudgedRecall
+
 S = TypeVar("S", bound=Struct)
+Text = Annotated[str, Meta(min_length=1, title="text that is not empty")]
+OTHER_NAMES = {"user_input": "question", "retrieved_contexts": "contexts"}  # of arguments of context_recall
 NOTHING = "is empty, so there is nothing to find; leave out samples that nothing answers"
 
 
@@ -24,6 +30,15 @@ class IdSample(Struct, frozen=True, kw_only=True):
 
     retrieved_context_ids: list[Id]
     reference_context_ids: list[Id]
+
+
+class JudgedSample(Struct, frozen=True, kw_only=True):
+    """The arguments of :func:`context_recall`."""
+
+    question: Text
+    contexts: list[str]
+    reference: Text | None = None
+    claims: list[Text] | None = None
 
 
 class TextSample(Struct, frozen=True, kw_only=True):
@@ -126,6 +141,94 @@ async def acontext_recall_text(
         measure=measure,
         threshold=threshold,
     )
+
+
+def context_recall(
+    *,
+    judge: "Model",
+    user_input: str | None = None,
+    retrieved_contexts: Iterable[str] | None = None,
+    reference: str | None = None,
+    question: str | None = None,
+    contexts: Iterable[str] | None = None,
+    claims: Iterable[str] | None = None,
+) -> "JudgedRecall":
+    """Return the fraction of the claims of the reference that the retrieved contexts support, as a judge says.
+
+    ``question`` and ``contexts`` are other names for ``user_input`` and ``retrieved_contexts``. ``claims`` are what the
+    reference says, one statement each; without them, the judge splits the ``reference`` first, so that the number of
+    claims is not the same each time. The value is 0 if nothing was retrieved, which is not asked. ``judge`` is a
+    :class:`~ragcontract.Judge`. Works within a running event loop, too, which it blocks meanwhile. Raises
+    :class:`~ragcontract.InputError` for arguments that are no texts, and if a claim has no verdict.
+    """
+    sample = _judged_sample(
+        user_input=user_input,
+        question=question,
+        retrieved_contexts=retrieved_contexts,
+        contexts=contexts,
+        reference=reference,
+        claims=claims,
+    )
+    from ragcontract.judge.recall_of_sample import recall_of_sample
+
+    return recall_of_sample(
+        sample.question, sample.contexts, reference=sample.reference, claims=sample.claims, judge=judge
+    )
+
+
+async def acontext_recall(
+    *,
+    judge: "Model",
+    user_input: str | None = None,
+    retrieved_contexts: Iterable[str] | None = None,
+    reference: str | None = None,
+    question: str | None = None,
+    contexts: Iterable[str] | None = None,
+    claims: Iterable[str] | None = None,
+) -> "JudgedRecall":
+    """Return what :func:`context_recall` returns; the judge is asked in a thread."""
+    import asyncio
+
+    return await asyncio.to_thread(
+        context_recall,
+        judge=judge,
+        user_input=user_input,
+        retrieved_contexts=retrieved_contexts,
+        reference=reference,
+        question=question,
+        contexts=contexts,
+        claims=claims,
+    )
+
+
+def _judged_sample(**values: Any) -> JudgedSample:
+    """Return the arguments of :func:`context_recall`, some of which have two names."""
+    given: dict[str, Any] = {"reference": values["reference"], "claims": values["claims"]}
+    problems = []
+    for name, other in OTHER_NAMES.items():
+        if (values[name] is None) == (values[other] is None):
+            found = "neither" if values[name] is None else "both"
+            problems.append(f"context_recall: {name}: expected it or {other}, found {found}")
+        given[other] = values[other] if values[name] is None else values[name]
+    if values["reference"] is None and values["claims"] is None:
+        problems.append("context_recall: reference: expected it or claims, found neither")
+    if problems:
+        raise InputError(problems)
+    try:
+        sample = _sample(JudgedSample, "context_recall", **given)
+    except InputError as error:
+        raise InputError([_with_given_name(problem, values) for problem in error.problems]) from error
+    if sample.claims is not None and not sample.claims:
+        raise InputError(["context_recall: claims: is empty, so there is nothing to support"])
+    return sample
+
+
+def _with_given_name(problem: str, values: Mapping[str, Any]) -> str:
+    """Return a problem with the name of the argument as it was given."""
+    for name, other in OTHER_NAMES.items():
+        if values[name] is not None:
+            problem = problem.replace(f"context_recall: {other}", f"context_recall: {name}", 1)
+    return problem
 
 
 def _sample(record: type[S], location: str, **values: Any) -> S:

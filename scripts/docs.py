@@ -23,6 +23,7 @@ from ragcontract.schemas import schema_of
 from scripts import answers_page
 from scripts.components import components
 from scripts.limits import groups
+from tests.judge.injections import table as injections
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -150,22 +151,23 @@ def _fields(schema: str, record: str) -> Part:
 
 
 def _contexts() -> list[click.Context]:
+    """Return the contexts of all commands, each followed by those of its own commands."""
     group = cli.make_context("rag-contract", [], resilient_parsing=True)
-    commands = [(name, cli.get_command(group, name)) for name in COMMANDS]
-    return [
-        group,
-        *(
-            command.make_context(name, [], parent=group, resilient_parsing=True)
-            for name, command in commands
-            if command
-        ),
-    ]
+    found = [group]
+    for name in COMMANDS:
+        command = cli.get_command(group, name)
+        if command is None:
+            continue
+        found.append(command.make_context(name, [], parent=group, resilient_parsing=True))
+        of_it = command.commands if isinstance(command, click.Group) else {}
+        found += [one.make_context(inner, [], parent=found[-1], resilient_parsing=True) for inner, one in of_it.items()]
+    return found
 
 
 def _commands() -> str:
     body = [
         [
-            f"[`{context.info_name}`](#{context.command_path.replace(' ', '-')})",
+            f"[`{context.command_path.removeprefix('rag-contract ')}`](#{context.command_path.replace(' ', '-')})",
             context.command.get_short_help_str(limit=100),
         ]
         for context in _contexts()[1:]
@@ -238,6 +240,7 @@ PAGES: dict[str, Render] = {
         }
     ),
     "docs/recipes.md": parts({name: _file(name) for name in RECIPES}),
+    "docs/judge.md": parts({"injections": injections}),
     "docs/limits.md": parts({"limits": _limits}),
     "docs/record.md": parts({"returned": _returned}),
     "docs/security.md": parts({"components": _components}),

@@ -25,9 +25,11 @@ class QuietServer(ThreadingHTTPServer):
 class LocalServer:
     """Serves while a ``with`` block runs; ``stop`` is set at its end, for answers that wait or drip."""
 
-    def __init__(self, handler: type[BaseHTTPRequestHandler], server: type[ThreadingHTTPServer] = QuietServer) -> None:
+    def __init__(
+        self, handler: type[BaseHTTPRequestHandler], server: type[ThreadingHTTPServer] = QuietServer, port: int = 0
+    ) -> None:
         self.stop = threading.Event()
-        self._server = server(("127.0.0.1", 0), handler)
+        self._server = server(("127.0.0.1", port), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 
     @property

@@ -123,11 +123,16 @@ def quoted(path: Path) -> Iterator[tuple[str, list[str]]]:
         yield command, re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]*)", rest.partition(" #")[0])
 
 
+def with_commands(command: click.Command) -> list[click.Command]:
+    """Return a command and its own commands."""
+    return [command, *(command.commands.values() if isinstance(command, click.Group) else ())]
+
+
 def test_every_command_that_is_advised_exists_with_its_options() -> None:
     context = cli.make_context("rag-contract", [], resilient_parsing=True)
     found = {name: cli.get_command(context, name) for name in COMMANDS}
     options = {
-        name: {option for one in command.params for option in one.opts} | {"--help"}
+        name: {option for one in with_commands(command) for given in one.params for option in given.opts} | {"--help"}
         for name, command in found.items()
         if isinstance(command, click.Command)
     }

@@ -12,7 +12,9 @@ import pytest
 
 import ragcontract
 from ragcontract import ContractBroken, InputError, check, load_golden, load_run
+from ragcontract.judge.endpoint import KEY, OPENAI_KEY, URL
 from tests.builders import golden, good_workspace, run, write_baseline, write_jsonl
+from tests.judge_server import JudgeServer
 from tests.process import rag_contract, spawn
 from tests.test_imports import unmeasured
 
@@ -222,11 +224,16 @@ def test_a_broken_contract_can_be_sent_to_another_process(tmp_path: Path) -> Non
 @pytest.mark.parametrize("example", EXAMPLES, ids=[f"example {n}" for n in range(1, len(EXAMPLES) + 1)])
 def test_the_examples_of_the_guide_run(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(good_workspace(tmp_path))
+    for name in (URL, KEY, OPENAI_KEY):
+        monkeypatch.delenv(name, raising=False)
     names: dict[str, Any] = {"search": lambda question: ["doc1" if "q1" in question else "doc2"]}
-    exec(compile(example, str(GUIDE), "exec"), names)
+    with JudgeServer("generous") as server:
+        exec(compile(example.replace("http://127.0.0.1:8089/v1", server.openai), str(GUIDE), "exec"), names)
     for name, function in list(names.items()):
         if name.startswith("test_"):
             function()
+    if "judge" in names:
+        assert names["result"].value == 1.0
 
 
 def test_the_guide_has_examples_of_every_name() -> None:

@@ -50,7 +50,7 @@ def test_every_part_that_a_page_marks_as_generated_is_generated(page: Path) -> N
     if name in by_a_benchmark:
         assert set(marked) == set(by_a_benchmark[name])
     elif marked and name != "docs/choosing-limits.md":  # see test_choosing_limits.py
-        generated = "(?!recording )" if name == "docs/record.md" else ""  # that part is written by a benchmark
+        generated = "(?!recording |simulated )"  # those parts are written by benchmarks
         emptied = re.sub(rf"(<!-- begin: {generated}.* -->\n)[^<]*?(?=<!-- end -->)", r"\1", page.read_text())
         assert docs.PAGES[name](emptied) == page.read_text()
 

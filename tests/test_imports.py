@@ -13,6 +13,7 @@ import pytest
 
 from tests.builders import golden, good_workspace, run, write_jsonl
 from tests.github.standin import GitHub
+from tests.judgment_files import judged_workspace, write_judgments_on
 from tests.process import spawn
 from tests.runner import ROOT, Runner
 
@@ -53,13 +54,24 @@ OF_THE_ACTION = {
 OF_JUNIT_XML = {"encodings.ascii", "importlib.util", "xml.dom.minidom", "xml.etree.ElementTree"}
 OF_OTHERS = tuple(
     f"ragcontract.{name}"
-    for name in ("api", "cluster", "convert", "github", "labelling", "record", "runs.writer", "reports.html", "schemas")
+    for name in (
+        "api",
+        "cluster",
+        "convert",
+        "github",
+        "judge",
+        "labelling",
+        "record",
+        "runs.writer",
+        "reports.html",
+        "schemas",
+    )
 )
 
 OF_ANSWERS = (  # what a check needs only if its contract, its run or its options are about more than documents
     *("built_in", "answers.matchers", "cli.plugins", "contract.named_metrics", "contract.turn_fields"),
     *("evaluation.listed_texts", "files.unquoted", "judging.lacking_scores", "rules.answering", "rules.score_limits"),
-    *("rules.turns", "runs.score_files"),
+    *("judging.replayed", "metrics.judged_recall", "rules.turns", "runs.judgments", "runs.score_files"),
 )
 
 
@@ -169,3 +181,12 @@ def test_an_action_that_does_not_comment_loads_neither_click_nor_what_talks_to_g
     assert allowed | {"yaml"} <= third_party(modules(loaded.log)) <= allowed | TYPING | CONFIG
     runner.beside = {"msgspec", "yaml"} | STANDARD | OF_JUNIT_XML | OF_THE_ACTION
     assert not standard(modules(runner.run({"comment": "never"}).log))
+
+
+def test_a_check_that_replays_judgments_loads_nothing_that_could_ask(tmp_path: Path) -> None:
+    judged_workspace(tmp_path, "", ["Refunds take five days."])
+    write_judgments_on(tmp_path, ["Refunds take five days."])
+    loaded = loaded_by("check", "--judgments", "judgments.jsonl", cwd=tmp_path)
+    assert {"ragcontract.judging.replayed", "ragcontract.metrics.judged_recall"} <= loaded
+    assert not [name for name in loaded if name.startswith(("ragcontract.judge.", "ragcontract.http"))]
+    assert not loaded & {"socket", "ssl", "http.client", "requests", "urllib3"}

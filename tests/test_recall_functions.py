@@ -46,7 +46,7 @@ def test_the_asynchronous_functions_return_the_same_and_the_others_work_in_a_run
     assert asyncio.run(in_a_loop()) == [0.25, 0.5, 0.25, 0.5]
 
 
-@pytest.mark.parametrize("name", ["context_recall_ids", "context_recall_text"])
+@pytest.mark.parametrize("name", ["context_recall", "context_recall_ids", "context_recall_text"])
 def test_the_asynchronous_functions_take_the_same_arguments(name: str) -> None:
     function, other = getattr(ragcontract, name), getattr(ragcontract, f"a{name}")
     assert inspect.signature(function) == inspect.signature(other)

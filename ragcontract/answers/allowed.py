@@ -13,17 +13,16 @@ from ragcontract.core import bounds
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+|\n[^\S\n]*\n")
 
 
-def forbidden(claim: Matcher, allowed: Sequence[Matcher], answer: Answer, *, normalise: bool = True) -> Span | None:
-    """Return the span of the first match of a claim that no allowed phrase covers, or None.
+def forbidden(claim: Matcher, allowed: Sequence[Matcher], answer: Answer, *, normalise: bool = True) -> Iterator[Span]:
+    """Yield the spans of the matches of a claim that no allowed phrase covers.
 
     A phrase covers a match that lies within it, in the same sentence, if the phrase is at most
-    ``bounds.ALLOWED_PHRASE`` characters long. Of more than ``bounds.CLEARED`` matches, the next one counts as
+    ``bounds.ALLOWED_PHRASE`` characters long. Of more than ``bounds.CLEARED`` matches, all further ones count as
     forbidden.
     """
     for number, span in enumerate(spans(claim, answer, normalise=normalise)):
         if number >= bounds.CLEARED or not _is_covered(span, allowed, answer, normalise=normalise):
-            return span
-    return None
+            yield span
 
 
 def _is_covered(span: Span, allowed: Sequence[Matcher], answer: Answer, *, normalise: bool) -> bool:

@@ -16,10 +16,15 @@ class NotJsonError(ValueError):
     """The answer is no JSON; the message says why and completes "an answer that …"."""
 
 
+def unfenced(answer: str) -> str:
+    """Return what is in the one fenced block that an answer is; the answer itself if it is anything else."""
+    fenced = _FENCE.fullmatch(answer) if answer.count("```") == FENCES else None
+    return fenced[1] if fenced else answer
+
+
 def parsed(answer: str) -> object:
     """Return the JSON document that an answer is; raises :class:`NotJsonError`."""
-    fenced = _FENCE.fullmatch(answer) if answer.count("```") == FENCES else None
-    data = (fenced[1] if fenced else answer).encode(errors="replace")
+    data = unfenced(answer).encode(errors="replace")
     try:
         check_nesting(data)
         return msgspec.json.decode(data)

@@ -35,6 +35,8 @@ COMMANDS = (
     "label",
     "unjudged",
     "record",
+    "claims",
+    "judge",
     "check",
     "baseline",
     "waive",

@@ -47,6 +47,14 @@ SCORES = files_option(
     "--scores",
     "Scores and checks that other tools computed for the queries of the run; several files and globs. [none]",
 )
+JUDGMENTS = files_option(
+    "--judgments", "What a judge said, from `rag-contract judge`; several files and globs. Nothing is asked. [none]"
+)
+CALIBRATION = click.option(
+    "--calibration",
+    metavar="FILE",
+    help="How well the judge agrees with people, from `rag-contract judge calibrate`. [none]",
+)
 BASELINE = files_option(
     "--baseline",
     f"A file written by `rag-contract baseline`, or a known-good run (.jsonl). [{defaults.BASELINE}, if it exists]",
@@ -107,12 +115,31 @@ def find_paths(
     config: str | None,
     baseline: Sequence[str] | None = None,
     scores: Sequence[str] = (),
+    *,
+    judgments: Sequence[str] = (),
+    calibration: str | None = None,
 ) -> InputPaths:
     """Return the input paths with defaults; if ``baseline`` is None, no baseline is used even if the file exists."""
     refuse_empty(
-        {"--golden": golden, "--run": run, "--scores": scores, "--baseline": baseline or (), "--config": [config]}
+        {
+            "--golden": golden,
+            "--run": run,
+            "--scores": scores,
+            "--judgments": judgments,
+            "--calibration": [calibration],
+            "--baseline": baseline or (),
+            "--config": [config],
+        }
     )
-    paths = defaults.find_inputs(golden=golden, run=run, scores=scores, baseline=baseline or (), config=config)
+    paths = defaults.find_inputs(
+        golden=golden,
+        run=run,
+        scores=scores,
+        judgments=judgments,
+        calibration=calibration,
+        baseline=baseline or (),
+        config=config,
+    )
     return paths if baseline is not None else replace(paths, baseline=None)
 
 
@@ -133,6 +160,8 @@ class Sources(Struct, frozen=True, kw_only=True):
             run=self.run,
             baseline=self.baseline,
             scores=paths.scores,
+            judgments=paths.judgments,
+            calibration=paths.calibration,
             k=k,
             tags=tags,
             repeats=repeats,

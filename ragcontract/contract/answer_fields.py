@@ -6,6 +6,7 @@ from itertools import product
 from msgspec import Struct
 
 from ragcontract.answers.known_modes import ABSTAIN
+from ragcontract.contract.criteria import criteria_faults, criteria_of
 from ragcontract.contract.element_fields import element_faults, element_rules
 from ragcontract.contract.golden_row import AnswerFields, GoldenRow
 from ragcontract.core.golden import ExpectedAnswer
@@ -38,6 +39,7 @@ def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
         yield Mismatch(("reference_contexts",), "is empty; give the texts that must be retrieved, or leave it out")
     if row.reference_claims is not None and not row.reference_claims:
         yield Mismatch(("reference_claims",), "is empty; give the claims of the reference, or leave it out")
+    yield from criteria_faults(row.criteria)
 
 
 def _refusing_and_answering(row: GoldenRow) -> Iterator[Mismatch]:
@@ -92,6 +94,7 @@ def _expected(row: GoldenRow, calls: tuple[Struct, ...] | None) -> ExpectedAnswe
         reference_tool_calls=calls,
         expected_mode=row.expected_mode,
         expected_label=row.expected_label,
+        criteria=criteria_of(row.criteria),
         tier=row.tier,
         as_evaluated=row.as_evaluated,
     )

@@ -15,6 +15,7 @@ from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.gate import FailMode, Fraction, LimitKey
 from ragcontract.core.golden import RELEVANT_GRADE
 from ragcontract.core.ids import Id, Rank, Tag
+from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import Gain, RankBy, Unjudged
 from ragcontract.core.rule import Rule, names_of, switch_of
 from ragcontract.registry import Registry
@@ -152,6 +153,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     metrics: Metrics = Metrics()
 
     answers: AnswerSettings = AnswerSettings()
+
+    judge: JudgeSettings = JudgeSettings()
 
     schema_extra: ClassVar[dict[str, Any]] = {}
 

@@ -17,6 +17,7 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate, LimitKey
+from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.run import SourceFile
 from ragcontract.files.mistaken import CONFIG, instead_of
 from ragcontract.files.opening import READ_ERRORS, read_problem, read_within
@@ -28,6 +29,10 @@ from ragcontract.registry import Registry
 NOWHERE = Locations()
 LIMITED = ("minimums", "maximums", "fail_on")
 NEAREST = "did you mean"
+ASKED_ELSEWHERE = (
+    "unknown key; where a judge is asked, and with which key, is said by whoever runs `rag-contract judge`, never in "
+    "this file"
+)
 
 
 class ConfigFile(Struct, frozen=True, kw_only=True):
@@ -85,6 +90,7 @@ def _read(data: bytes, source: SourceFile, registry: Registry, k: int | None) ->
                 *wrong_tiers(made.config.tiers),
                 *wrong_scores(made.declared),
                 *_wrong_answers(made.config.answers),
+                *_wrong_judge(made.config.judge),
             ]
         found += [(document.line(mismatch.path), mismatch) for mismatch in result]
     if not found:
@@ -155,6 +161,8 @@ def _explain(
     path, message = mismatch
     if not message.startswith("unknown key"):
         return mismatch
+    if path[:-1] == ("judge",) and NEAREST not in message:
+        return Mismatch(path, ASKED_ELSEWHERE)
     section, key = map(str, ("", "", *path)[-2:])
     if path[:-1] == ("metrics",):
         return Mismatch(path, why_unknown(key, value["metrics"].get(key), registry, taken))
@@ -168,6 +176,12 @@ def _wrong_answers(answers: AnswerSettings) -> Iterator[Mismatch]:
     if answers.only_these and not answers.refusal_phrases:
         why = "needs refusal_phrases: without any, no text would be a refusal; name them, or leave it out"
         yield Mismatch(("answers", "only_these"), why)
+
+
+def _wrong_judge(judge: JudgeSettings) -> Iterator[Mismatch]:
+    if judge.votes is not None and not judge.votes % 2:
+        why = f"expected an odd number, so that a majority decides, found {judge.votes}"
+        yield Mismatch(("judge", "votes"), why)
 
 
 def _wrong_waivers(waivers: Sequence[Waiver]) -> Iterator[Mismatch]:

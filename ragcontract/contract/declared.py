@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ragcontract.core import bounds
 from ragcontract.core.gate import LimitKey
+from ragcontract.core.judge_settings import JUDGED_METRICS
 from ragcontract.core.nearest import NearNames
 from ragcontract.core.numbers import count
 from ragcontract.files.schema import Mismatch, shown
@@ -33,7 +34,8 @@ class Metrics(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def names_taken(keys: Iterable[LimitKey]) -> frozenset[str]:
     """Return the names of the built-in metrics and other quantities with these limit keys, without cut-offs."""
-    return frozenset(_without_cutoff(key.quantity.key) for key in keys)
+    # Judged metrics have names that scores of other tools have, too: a score that is declared takes their place.
+    return frozenset(_without_cutoff(key.quantity.key) for key in keys) - JUDGED_METRICS
 
 
 def _without_cutoff(name: str) -> str:

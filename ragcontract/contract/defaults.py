@@ -21,16 +21,18 @@ class InputPaths(Struct, frozen=True, kw_only=True):
     scores: Sequence[str] = ()
     baseline: Sequence[str] | None = None
     config: str | None = None
+    judgments: Sequence[str] = ()
+    calibration: str | None = None
 
     @property
     def large(self) -> list[str]:
-        """The paths of the inputs that can be large: all but the configuration."""
-        return [*self.golden, *self.run, *self.scores, *(self.baseline or [])]
+        """The paths of the inputs that can be large: all but the configuration and the calibration."""
+        return [*self.golden, *self.run, *self.scores, *(self.baseline or []), *self.judgments]
 
     @property
     def all(self) -> list[str]:
         """The paths and globs of all inputs."""
-        return [*self.large, *([self.config] if self.config else [])]
+        return [*self.large, *(path for path in (self.config, self.calibration) if path)]
 
 
 def find_inputs(
@@ -38,14 +40,17 @@ def find_inputs(
     golden: Sequence[str],
     run: Sequence[str],
     scores: Sequence[str] = (),
+    judgments: Sequence[str] = (),
+    calibration: str | None = None,
     baseline: Sequence[str] = (),
     config: str | None = None,
     folder: str = "",
 ) -> InputPaths:
     """Return the input paths with defaults for those not given; paths are relative to ``folder``.
 
-    Scores files are only used if they are given. A baseline or a configuration that is not given is used only if the
-    default file exists. All other paths must exist; reading them reports those that do not.
+    Files of scores, judgments and calibrations are only used if they are given. A baseline or a configuration that is
+    not given is used only if the default file exists. All other paths must exist; reading them reports those that do
+    not.
     """
     home = Path(folder)
 
@@ -61,6 +66,8 @@ def find_inputs(
         golden=inside(golden or [GOLDEN]),
         run=inside(run or [RUN]),
         scores=inside(scores),
+        judgments=inside(judgments),
+        calibration=str(home / calibration) if calibration else None,
         baseline=inside(baseline) if baseline else None,
         config=str(home / config) if config else None,
     )

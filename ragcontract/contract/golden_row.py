@@ -35,6 +35,7 @@ ANSWER_FIELDS = (
     "reference_claims",
     "reference_contexts",
     "reference_tool_calls",
+    "criteria",
     "turns",
 )
 # The fields of a turn beside its question and its rules.
@@ -54,6 +55,13 @@ ENOUGH = ("relevant_doc_ids", "relevance", *ANSWER_FIELDS)
 # The bounds keep sums from overflowing and products from underflowing to 0.
 Weight = Annotated[float, Meta(ge=bounds.WEIGHT_LEAST, le=bounds.WEIGHT, title="a number from 1e-9 to a billion")]
 Grade = Annotated[float, Meta(ge=0, le=bounds.GRADE, title="a number of at least 0, at most a billion")]
+
+
+class CriterionJson(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A criterion with a name of its own."""
+
+    id: Annotated[Tag, Meta(description="Its name; its number where there is none.")]
+    text: Annotated[Question, Meta(description="What the answer must be, such as: Says that returns are free.")]
 
 
 class GoldenRow(Struct, frozen=True, kw_only=True):
@@ -107,6 +115,10 @@ class GoldenRow(Struct, frozen=True, kw_only=True):
     reference_contexts: Annotated[list[Text] | None, Meta(description="Texts that must be retrieved.")] = None
     reference_tool_calls: Annotated[
         list[CallJson] | None, Meta(description="The tool calls that are wanted; empty: none is.")
+    ] = None
+    criteria: Annotated[
+        list[Question | CriterionJson] | None,
+        Meta(description="What the answer must be, one statement each; a judge says whether it is."),
     ] = None
     turns: Annotated[list[Any] | None, Meta(description="The turns of a conversation, each with its rules.")] = None
     tier: Annotated[Tag | None, Meta(description="The tier of the query; `tiers` in the config has its limit.")] = None

@@ -74,7 +74,8 @@ class _Names:
 
     def wrong(self, key: str) -> str | None:
         if key in self._metrics:
-            return None
+            judged = f"{key} is what a judge said, which is often wrong on one query; limit its mean under minimums"
+            return judged if self._metrics[key].task else None
         if key in self._ranking:
             return f"{key} is about documents; use must_rank_at_most, or limit its mean under minimums"
         return f"there is no metric {key!r}; {self._near.advice(key, DECLARE)}"

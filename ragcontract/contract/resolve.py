@@ -14,6 +14,7 @@ from ragcontract.core import bounds
 from ragcontract.core.answer_settings import AnswerSettings
 from ragcontract.core.gate import Gate
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.metric import Family, Gain, Metric, MetricSettings, SwitchedOn
 from ragcontract.core.rule import Plugin, RankRule, RowRule, Rule, RuleSettings, names_of
 from ragcontract.evaluation.plan import Plan
@@ -61,6 +62,7 @@ class Contract(Families, frozen=True, kw_only=True):
         """Whether a contract read with the registry of documents only may name anything else, or is wrong."""
         config = self.config
         about_answers = config.tiers or config.metrics != type(config.metrics)() or config.answers != AnswerSettings()
+        about_answers = about_answers or config.judge != JudgeSettings()
         return bool(self.golden.partial or about_answers or self.problems or self.limit_problems)
 
     @property
@@ -160,8 +162,7 @@ def resolve(
     why_not = _why_not(gates, golden, keys, config_file.cutoffs, has_baseline=has_baseline)
     rules = tuple(rule for rule in registry.rules if enforced(config, rule))
     named = named_metrics(golden) if names_metrics else set[str]()
-    named_in_config = {*config_file.declared, *(gate.quantity.key for gate in config_file.gates)}
-    computed = list(_in_use(of_rows, golden, named | named_in_config))
+    computed = list(_in_use(of_rows, golden, named | _named_in(config_file)))
     return Contract(
         golden=golden,
         config_file=config_file,
@@ -200,6 +201,12 @@ def _settings(config_file: ConfigFile, gain: Gain) -> MetricSettings:
         declared=config_file.declared,
         answers=config.answers,
     )
+
+
+def _named_in(config_file: ConfigFile) -> set[str]:
+    """Return the metrics that the configuration names."""
+    limited = (gate.quantity.key for gate in config_file.gates)
+    return {*config_file.declared, *config_file.config.judge.metrics, *limited}
 
 
 def _in_use(families: Iterable[Family], golden: Golden, named: Container[str]) -> Iterator[Family]:

@@ -14,13 +14,21 @@ PLACEHOLDER = (
 RELEVANT_GRADE = 1  # the grade from which a document is relevant, unless `relevance_level` in the config says another
 
 
+class Criterion(Struct, frozen=True, kw_only=True, gc=False):
+    """What an answer must be, in words that a judge reads: ``id`` is its name among those of the query."""
+
+    id: str
+    text: str
+
+
 class ExpectedAnswer(Struct, frozen=True, kw_only=True, gc=False):
     """What a golden query expects of the answer, apart from its rules.
 
     ``reference`` is a good answer, ``reference_claims`` what it says, one statement each; ``reference_contexts`` are
     the texts that must be retrieved. ``reference_tool_calls`` are the calls that must be made; an empty tuple means
     that no tool may be called. None is a field that the row does not have. ``as_evaluated`` names the benchmark whose
-    own matching applies to the row. ``turns`` is what the user says in each turn of a conversation.
+    own matching applies to the row. A judge says whether the answer meets ``criteria``. ``turns`` is what the user says
+    in each turn of a conversation.
     """
 
     reference: str | None = None
@@ -29,6 +37,7 @@ class ExpectedAnswer(Struct, frozen=True, kw_only=True, gc=False):
     reference_tool_calls: tuple[Struct, ...] | None = None
     expected_mode: Mode | None = None
     expected_label: str | None = None
+    criteria: tuple[Criterion, ...] | None = None
     turns: tuple[str, ...] | None = None
     tier: str | None = None
     as_evaluated: str | None = None

@@ -16,10 +16,12 @@ from ragcontract.core.run import SAID, RunRow, row_type
 from ragcontract.core.said import unsaid
 from ragcontract.core.scores import QueryScore, Values
 from ragcontract.evaluation.listed_violations import listed_first
+from ragcontract.evaluation.turns_of_row import with_turns, without_answers
 from ragcontract.metrics.families import Families
 from ragcontract.runs.past import digest_with
 
 if TYPE_CHECKING:
+    from ragcontract.rules.second_pass import SecondPass
     from ragcontract.runs.score_files import GivenScores, Wanted
 
 
@@ -52,8 +54,8 @@ class Plan(Families, frozen=True, kw_only=True):
     all rows are stored. Without ``texts``, nothing that the application said or saw is held for reports. ``given`` is
     what scores files have for the run. With ``tags``, means are computed for these tags only, and rows for the golden
     queries that are ``not_judged`` are skipped. A run is scored as if nothing was retrieved for a golden query without
-    a row (whether that is allowed, ``judging.unjudgeable`` says); a baseline may lack rows, because golden queries may
-    be new.
+    a row (whether that is allowed, ``judging.unjudgeable`` says); in a ``second_pass``, a judge clears what rules about
+    answers flagged. A baseline may lack rows, because golden queries may be new.
     """
 
     golden: dict[str, GoldenQuery]
@@ -70,6 +72,7 @@ class Plan(Families, frozen=True, kw_only=True):
     texts: bool = True
     is_baseline: bool = False
     given: "GivenScores | None" = None
+    second_pass: "SecondPass | None" = None
     tags: frozenset[str] = frozenset()
     not_judged: frozenset[str] = frozenset()
 
@@ -88,6 +91,8 @@ class Plan(Families, frozen=True, kw_only=True):
         """The fields of a run row that metrics and rules read."""
         of_families = (family.needs for family in (self.ranking, *self.families))
         found = frozenset[str]().union(*of_families, *(rule.needs for rule in self.row_rules))
+        if self.second_pass and self.row_rules:
+            found |= self.second_pass.needs
         if not self.turns:
             return found
         from ragcontract.rules.turns import InTurns
@@ -223,7 +228,11 @@ class Plan(Families, frozen=True, kw_only=True):
         self, rules: Iterable[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
     ) -> tuple[Violation, ...]:
         """Return the violations of rules, of very many only the first; raises CannotScoreError."""
-        found = [(rule, one) for rule in rules for one in rule.violations(query, row, context)]
+        if known := self.second_pass:
+            both = known.applied(query, row, list(rules), context, strict=not self.is_baseline)
+        else:
+            both = ((rule, rule) for rule in rules)
+        found = [(rule, one) for rule, judged in both for one in judged.violations(query, row, context)]
         return listed_first(self._with_digests(found)) if found else ()
 
     def _with_digests(self, found: Iterable[tuple[RowRule, Violation]]) -> Iterator[Violation]:
@@ -240,28 +249,6 @@ class Plan(Families, frozen=True, kw_only=True):
                     yield replace(one, causes=causes)
                 else:
                     yield replace(one, causes=causes, expected=unsaid(one.expected), found=unsaid(one.found))
-
-
-def with_turns(query: GoldenQuery, row: RunRow) -> tuple[RunRow, tuple[Turn, ...] | str]:
-    """Return a row and its turns if the query is a conversation, or what is wrong with them.
-
-    The row then has the last response and the calls of all turns, for metrics.
-    """
-    if not query.turns:
-        return row, ()
-    from ragcontract.answers.conversation import turns_of, whole
-
-    turns = turns_of(row, query.turns)
-    return row if isinstance(turns, str) else whole(row, turns), turns
-
-
-def without_answers(query: GoldenQuery, row: RunRow) -> tuple[Turn, ...]:
-    """Return the turns of a query that has no row."""
-    if not query.turns:
-        return ()
-    from ragcontract.answers.conversation import unanswered
-
-    return unanswered(row, query.turns)
 
 
 def valid_values(family: Family, query: GoldenQuery, row: RunRow) -> Values | Missing | Invalid:

@@ -13,6 +13,7 @@ from ragcontract.files.problems import Problems
 
 RUN, GOLDEN, BASELINE, CONFIG = "a run", "a golden file", "a baseline", "a configuration"
 SCORES, TSV = "a scores file", "tab-separated (TSV)"
+JUDGMENTS = "a judgments file"
 # What an object is, by the names of its fields; the first entry that fits counts.
 _FIELDS: tuple[tuple[str, frozenset[str]], ...] = (
     (BASELINE, frozenset({"format_version", "golden_sha256"})),
@@ -21,6 +22,7 @@ _FIELDS: tuple[tuple[str, frozenset[str]], ...] = (
     (GOLDEN, frozenset({"id", "query", "relevant_doc_ids"})),
     (GOLDEN, frozenset({"id", "query", "relevance"})),
     (SCORES, frozenset({"query_id", "scored_by"})),
+    (JUDGMENTS, frozenset({"key", "task", "query_id", "item", "status"})),
 )
 _RIGHT = {
     RUN: "what the retriever returned",
@@ -28,6 +30,7 @@ _RIGHT = {
     BASELINE: "what `rag-contract baseline` writes",
     CONFIG: "ragcontract.yml",
     SCORES: "what other tools computed for the queries",
+    JUDGMENTS: "what `rag-contract judge` writes",
 }
 _EXAMPLE = {
     RUN: '{"query_id": "q1", "results": [{"doc_id": "doc_a"}]}',

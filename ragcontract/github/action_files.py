@@ -77,6 +77,8 @@ def _inputs(settings: Settings, context: Context, folder: str) -> InputPaths:
         golden=mapped(settings.golden),
         run=mapped(settings.run),
         scores=mapped(settings.scores),
+        judgments=mapped(settings.judgments),
+        calibration=in_container(settings.calibration, context) if settings.calibration else None,
         baseline=mapped(settings.baseline),
         config=in_container(settings.config, context) if settings.config else None,
         folder=folder,
@@ -99,7 +101,7 @@ def _problems_of_inputs(
         for path in paths if not named else ():
             if is_linked(path, context):
                 yield f"{path}: is a symbolic link, or behind one; to follow it, name it with the input {name}"
-    of_rows = (*inputs.run, *inputs.scores)
+    of_rows = (*inputs.run, *inputs.scores, *inputs.judgments)
     for path in found:
         if is_special(path):
             yield f"{path}: is not a regular file; write the {'rows' if path in of_rows else 'content'} to a file"

@@ -1,4 +1,4 @@
-"""Finds out whether a pull request changes the baseline, which no file of the checkout says."""
+"""Finds out whether a pull request changes the baseline, or judgments, which no file of the checkout says."""
 
 from typing import TYPE_CHECKING
 
@@ -37,3 +37,27 @@ def replaces_baseline(
     except GitHubError:
         return None
     return False
+
+
+def changed_judgments(
+    client: "Client", pull_request: PullRequest, report: Report | ErrorReport | None, context: Context
+) -> tuple[str, ...]:
+    """Return the files of judgments, and the calibration, that the pull request adds or changes, as far as is known.
+
+    Whoever writes a pull request can write what a judge would have said: these files are to be reviewed.
+    """
+    judgments = report.inputs.judgments if isinstance(report, Report) else None
+    if judgments is None:
+        return ()
+    paths = [*(file.path for file in judgments.files), *([judgments.calibration] if judgments.calibration else [])]
+    wanted = {in_repository(path, context): path for path in paths}
+    found = []
+    try:
+        for listed, file in enumerate(client.files_of(pull_request.number), 1):
+            if (name := text_at(file, "filename")) in wanted:
+                found.append(wanted[name])
+            if listed >= bounds.PULL_REQUEST_FILES:
+                break
+    except GitHubError:
+        pass  # a comment without the answer is better than none
+    return tuple(found)

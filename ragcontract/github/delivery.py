@@ -1,6 +1,6 @@
 """Delivery to GitHub: files, outputs, summary, comment. Nothing here can change a verdict."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -14,7 +14,7 @@ from ragcontract.files.writing import write_files
 from ragcontract.github import annotations
 from ragcontract.github.access import make_room
 from ragcontract.github.body import fitting, foot, when_checked
-from ragcontract.github.changed_files import replaces_baseline
+from ragcontract.github.changed_files import changed_judgments, replaces_baseline
 from ragcontract.github.commands import Level, annotation, append_summary, set_outputs
 from ragcontract.github.comment import Draft, Posted, post
 from ragcontract.github.connection import connect
@@ -62,10 +62,18 @@ RESULTS = {
 class Renderer(Protocol):
     """Renders a report as Markdown; ``recovered`` means that the contract was broken before.
 
-    ``replaced_here`` says whether the pull request replaces the baseline; None if that is not known.
+    ``replaced_here`` says whether the pull request replaces the baseline; None if that is not known. ``judged_here``
+    are the files of judgments that it changes.
     """
 
-    def __call__(self, layout: Layout, *, recovered: bool = False, replaced_here: bool | None = None) -> str:
+    def __call__(
+        self,
+        layout: Layout,
+        *,
+        recovered: bool = False,
+        replaced_here: bool | None = None,
+        judged_here: Sequence[str] = (),
+    ) -> str:
         """Return the Markdown for this layout."""
 
 
@@ -75,10 +83,22 @@ def renderer_of(report: Report | ErrorReport, name: str, advice: str = "", remar
     ``advice`` is added to a report on an error, ``remark`` to one on a verdict.
     """
 
-    def render(layout: Layout, *, recovered: bool = False, replaced_here: bool | None = None) -> str:
+    def render(
+        layout: Layout,
+        *,
+        recovered: bool = False,
+        replaced_here: bool | None = None,
+        judged_here: Sequence[str] = (),
+    ) -> str:
         if isinstance(report, Report):
             return document.render(
-                report, name=name, layout=layout, recovered=recovered, remark=remark, replaced_here=replaced_here
+                report,
+                name=name,
+                layout=layout,
+                recovered=recovered,
+                remark=remark,
+                replaced_here=replaced_here,
+                judged_here=judged_here,
             )
         return document.render_error(report, name=name, max_rows=layout.rows, advice=advice)
 
@@ -137,7 +157,9 @@ def deliver(
     def draft(client: "Client", pull_request: PullRequest) -> Draft:
         report = delivery.report
         here = replaces_baseline(client, pull_request, report, context)
-        render, when = partial(delivery.render, replaced_here=here), when_checked(report, world.clock())
+        judged = changed_judgments(client, pull_request, report, context)
+        render = partial(delivery.render, replaced_here=here, judged_here=judged)
+        when = when_checked(report, world.clock())
         return draft_of(delivery.state, render, context, settings, when=when, report=report)
 
     return post_comment(

@@ -36,6 +36,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     golden: tuple[str, ...] = ()
     run: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
+    judgments: tuple[str, ...] = ()
+    calibration: str | None = None
     baseline: tuple[str, ...] = ()
     config: str | None = None
     k: int | None = None
@@ -68,6 +70,8 @@ class Settings(Struct, frozen=True, kw_only=True):
             golden=inputs.lines("golden"),
             run=inputs.lines("run"),
             scores=inputs.lines("scores"),
+            judgments=inputs.lines("judgments"),
+            calibration=inputs.text("calibration") or None,
             baseline=inputs.lines("baseline"),
             config=inputs.text("config") or None,
             k=inputs.number("k", bounds.RANK),

@@ -1,1 +1,1 @@
-"""Calls over HTTP, for GitHub and for recorded systems: deadlines, pauses that a server asks for, redaction."""
+"""Calls over HTTP, for GitHub, recorded systems and judges: deadlines, pauses that a server asks for, redaction."""

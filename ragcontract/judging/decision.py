@@ -87,4 +87,9 @@ def _gates(
     """Return the results of all gates, waivers applied, and the indexes of the waivers that match any."""
     contract = evaluation.contract
     reports = [report_gate(gate, observe(gate, evaluation, outcomes), tests) for gate in contract.gates]
-    return waive_gates(contract, reports, today)
+    waived, used = waive_gates(contract, reports, today)
+    if evaluation.replayed is None:
+        return waived, used
+    from ragcontract.judging.replayed import without_effect
+
+    return without_effect(waived, evaluation.replayed, contract), used

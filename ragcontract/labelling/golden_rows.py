@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -58,7 +58,16 @@ class GoldenRows:
 
         Raises :class:`OutputError` if the file is not as it was read or last written: somebody else is editing it.
         """
-        data = self.with_labels(labels, texts)
+        self._save(self.with_labels(labels, texts))
+
+    def save_field(self, name: str, values: Mapping[str, object]) -> None:
+        """Write the file with a field in the rows of these queries, as :meth:`save` does."""
+        lines = list(self._lines)
+        for query_id, value in values.items():
+            lines[self._rows[query_id]] = with_field(lines[self._rows[query_id]], name, value)
+        self._save(b"\n".join(lines))
+
+    def _save(self, data: bytes) -> None:
         if data == self._written:
             return
         path = Path(self.path)
@@ -104,19 +113,28 @@ def _not_editable(path: str) -> str | None:
 
 def relabelled(line: bytes, labels: Labels) -> bytes:
     """Return a golden row with other labels, in ``relevance``; its other fields stay as they are, byte for byte."""
+    return _replaced(line, LABELS, "relevance", labels.relevance())
+
+
+def with_field(line: bytes, name: str, value: object) -> bytes:
+    """Return a golden row with another value of a field; its other fields stay as they are, byte for byte."""
+    return _replaced(line, (name,), name, value)
+
+
+def _replaced(line: bytes, names: Sequence[str], name: str, value: object) -> bytes:
+    """Return a row in which a field stands in place of the first of some, or at the end."""
     start = UTF8_BOM if line.startswith(UTF8_BOM) else b""
     body = line[len(start) :]
     space = b" " if SPACED.match(body) else b""
-    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    relevance = _json(labels.relevance(), spaced=bool(space))
+    written = _json(value, spaced=bool(space))
     changed: dict[str, bytes] = {}
-    for name, value in fields.items():
-        if name not in LABELS:
-            changed[name] = bytes(value)
-        elif "relevance" not in changed:
-            changed["relevance"] = relevance
-    changed.setdefault("relevance", relevance)
-    row = (b"," + space).join(_json(name) + b":" + space + value for name, value in changed.items())
+    for other, given in msgspec.json.decode(body, type=dict[str, msgspec.Raw]).items():
+        if other not in names:
+            changed[other] = bytes(given)
+        elif name not in changed:
+            changed[name] = written
+    changed.setdefault(name, written)
+    row = (b"," + space).join(_json(one) + b":" + space + given for one, given in changed.items())
     return start + b"{" + row + b"}" + body[len(body.rstrip()) :]
 
 

@@ -13,13 +13,13 @@ from ragcontract.core.text import shorten
 from ragcontract.core.version import __version__
 from ragcontract.files.patterns import existing_files
 from ragcontract.http.secrets import NO_SECRETS, Secrets
+from ragcontract.http.stopping import Stop
 from ragcontract.record.git_commit import commit_of
 from ragcontract.record.golden_questions import Questions, read_questions
 from ragcontract.record.interface import System
 from ragcontract.record.loop import journal as journals
 from ragcontract.record.loop.event_counts import Counts, Failed
 from ragcontract.record.loop.recording_session import Session, lacking, problems_of
-from ragcontract.record.loop.stopping import Stop
 from ragcontract.record.record_settings import RecordSettings
 from ragcontract.record.run_rows import Rows, refuse_output, usable_versions, with_versions, write_run
 from ragcontract.record.target import Target

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from ragcontract.core.finding import Finding, sentence
@@ -20,6 +20,7 @@ from ragcontract.judging.run_notes import run_notes
 from ragcontract.judging.tested_changes import noise_of_metrics, p_values_of_tags
 from ragcontract.reports.answer_report import answers_of
 from ragcontract.reports.drift import as_warning
+from ragcontract.reports.judge_report import JudgeReport
 from ragcontract.reports.label_notes import label_notes
 from ragcontract.reports.overlap_report import least_overlap
 from ragcontract.reports.queries import broken_queries_of, query_reports, usual_detail
@@ -33,7 +34,15 @@ from ragcontract.reports.report import (
     ScopeReport,
     TagReport,
 )
-from ragcontract.reports.report_inputs import BaselineInput, ConfigInput, GoldenInput, Inputs, RunInput, ScoresInput
+from ragcontract.reports.report_inputs import (
+    BaselineInput,
+    ConfigInput,
+    GoldenInput,
+    Inputs,
+    JudgmentsInput,
+    RunInput,
+    ScoresInput,
+)
 from ragcontract.reports.summary_line import summary_of
 from ragcontract.runs.stored import Tool
 from ragcontract.statistics.repeats import RepeatsReport, spread
@@ -76,6 +85,7 @@ def report_of(
         tiers=answers.tiers,
         modes=answers.modes,
         labels=answers.labels,
+        judge=_judge(evaluation),
         likely_mistakes=mistakes,
         run_notes=list(run_notes(evaluation)),
         least_overlap=UNSET if evaluation.contract.overlap is None else least_overlap(evaluation),
@@ -153,8 +163,17 @@ def _scope(evaluation: Evaluation) -> ScopeReport | None:
     )
 
 
+def _judge(evaluation: Evaluation) -> JudgeReport | UnsetType:
+    if evaluation.replayed is None:
+        return UNSET
+    from ragcontract.reports.judged_claims import judge_report
+
+    return judge_report(evaluation) or UNSET
+
+
 def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
     contract, run, baseline = evaluation.contract, evaluation.run, evaluation.baseline
+    judged = evaluation.replayed if evaluation.replayed and evaluation.replayed.files else None
     return Inputs(
         golden=GoldenInput(
             files=_files(contract.golden.files),
@@ -173,6 +192,7 @@ def _inputs(evaluation: Evaluation, now: datetime) -> Inputs:
         baseline=_baseline_input(baseline, evaluation, now) if baseline else None,
         config=ConfigInput(files=_files(contract.config_file.files)) if contract.config_file.files else None,
         scores=ScoresInput(files=_files(evaluation.given.files)) if evaluation.given else None,
+        judgments=JudgmentsInput(files=_files(judged.files), calibration=judged.calibration_path) if judged else None,
     )
 
 

@@ -17,6 +17,7 @@ from ragcontract.judging.decision import Verdict
 from ragcontract.judging.gate_report import GateReport, Status
 from ragcontract.judging.policy import QueryStatus
 from ragcontract.reports.answer_report import LabelsReport, ModesReport, PassRateReport, TierReport
+from ragcontract.reports.judge_report import JudgeReport
 from ragcontract.reports.overlap_report import LeastOverlap
 from ragcontract.reports.report_inputs import Count, Inputs
 from ragcontract.runs.stored import Tool
@@ -219,7 +220,8 @@ class Report(Struct, frozen=True, kw_only=True):
     ``detail`` says which ``queries`` are listed: those that violate a rule (``failed``), also those whose ranks differ
     from the baseline (``changed``), or ``all``. ``findings`` describe each broken rule or gate once, for people.
     ``scope`` is null if all of the contract was judged; otherwise, all numbers are about the queries that were.
-    ``pass_rate``, ``tiers``, ``modes`` and ``labels`` are left out where the contract does not ask for them.
+    ``pass_rate``, ``tiers``, ``modes`` and ``labels`` are left out where the contract does not ask for them, ``judge``
+    where no judgments are given.
     ``likely_mistakes`` are the warnings about input that probably explain the verdict; ``run_notes`` are sentences
     about the run that explain its metrics. ``least_overlap`` has up to ten queries for which other documents, or the
     same ones in another order, were retrieved than in the baseline; it is left out without a baseline.
@@ -248,6 +250,7 @@ class Report(Struct, frozen=True, kw_only=True):
     tiers: list[TierReport] | UnsetType = UNSET
     modes: ModesReport | UnsetType = UNSET
     labels: LabelsReport | UnsetType = UNSET
+    judge: JudgeReport | UnsetType = UNSET
     likely_mistakes: list[Phrase] = []
     run_notes: list[str] = []
     least_overlap: list[LeastOverlap] | UnsetType = UNSET

@@ -44,6 +44,13 @@ class ScoresInput(Struct, frozen=True, kw_only=True):
     files: list[SourceFile]
 
 
+class JudgmentsInput(Struct, frozen=True, kw_only=True):
+    """The judgments files, which say what a judge said of what the run retrieved, and the path of its calibration."""
+
+    files: list[SourceFile]
+    calibration: str | None = None
+
+
 class BaselineInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The baseline, and how its queries differ from the current golden set.
 
@@ -84,10 +91,11 @@ class ConfigInput(Struct, frozen=True, kw_only=True):
 
 
 class Inputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The inputs of the check; ``scores`` is omitted without scores files."""
+    """The inputs of the check; ``scores`` and ``judgments`` are omitted without such files."""
 
     golden: GoldenInput
     run: RunInput
     baseline: BaselineInput | None
     config: ConfigInput | None
     scores: ScoresInput | None = None
+    judgments: JudgmentsInput | None = None

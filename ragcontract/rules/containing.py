@@ -14,6 +14,7 @@ from ragcontract.core.phrase import Phrase, joined
 from ragcontract.core.rule import Fault, RowContext, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
+from ragcontract.rules.flagging import Flag, Flagging, different, reason
 
 
 class _Texts(AnswerRule, frozen=True, kw_only=True, gc=False):
@@ -78,22 +79,33 @@ class AnswerMustInclude(Contains, frozen=True, kw_only=True, gc=False, tag="answ
     in_rows: ClassVar[bool] = False
 
 
-class MustNotContain(_Texts, frozen=True, kw_only=True, gc=False, tag="must_not_contain"):
+class MustNotContain(_Texts, Flagging, frozen=True, kw_only=True, gc=False, tag="must_not_contain"):
     """The answer contains none of the texts in ``value``; with ``any``, none of those either."""
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield one violation for each text that is there, which quotes where."""
+        yield from (violation for _, violation in self._found(row, context))
+
+    def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
+        """Yield the violations, each with all that was found of the text."""
+        answer, normalise = answer_in(row), context.settings.answers.normalise
+        for matcher, violation in self._found(row, context):
+            texts = different(answer.text[slice(*span)] for span in spans(matcher, answer, normalise=normalise))
+            yield Flag(violation=violation, texts=texts, why=reason("must_not_contain", matcher))
+
+    def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation]]:
         answer, normalise = answer_in(row), context.settings.answers.normalise
         for text in self.texts:
             matcher = self.matcher(text)
             if finds(matcher, answer, normalise=normalise):
                 span = next(spans(matcher, answer, normalise=normalise))
-                yield Violation(
+                violation = Violation(
                     rule="must_not_contain",
                     expected=("no ", quoted(text)),
                     found=(excerpt(answer.text, *span),),
                     causes=(text,),
                 )
+                yield matcher, violation
 
 
 class MaxChars(AnswerRule, frozen=True, kw_only=True, gc=False, tag="max_chars"):

@@ -1,9 +1,11 @@
 """Rules made from fields of golden rows: forbidden_claims, required_elements, forbidden_elements."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import ClassVar
 
 from ragcontract.answers.matcher_records import Matcher
+from ragcontract.answers.normalising import Span
 from ragcontract.core import bounds
 from ragcontract.core.excerpt import excerpt
 from ragcontract.core.golden import GoldenQuery
@@ -12,6 +14,7 @@ from ragcontract.core.rule import RowContext, Violation
 from ragcontract.core.run import RunRow
 from ragcontract.core.text import encodable
 from ragcontract.rules.answering import AnswerRule, answer_in, begins, quoted
+from ragcontract.rules.flagging import Flag, Flagging, different, reason
 
 
 class _FromFields(AnswerRule, frozen=True, kw_only=True, gc=False):
@@ -21,7 +24,7 @@ class _FromFields(AnswerRule, frozen=True, kw_only=True, gc=False):
     as_evaluated: bool = False
 
 
-class ForbiddenClaims(_FromFields, frozen=True, kw_only=True, gc=False, tag="forbidden_claims"):
+class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False, tag="forbidden_claims"):
     """``forbidden_claims``: the answer has none of them, except within one of ``allowed_phrases``."""
 
     claims: tuple[Matcher, ...]
@@ -29,32 +32,49 @@ class ForbiddenClaims(_FromFields, frozen=True, kw_only=True, gc=False, tag="for
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation for each claim that is there, which quotes where."""
-        from ragcontract.answers.allowed import forbidden
+        if self.as_evaluated:
+            yield from (flag.violation for flag in self._as_evaluated(row))
+        else:
+            yield from (violation for _, violation, _ in self._found(row, context))
 
+    def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
+        """Yield the violations, each with all that was found of the claim."""
         if self.as_evaluated:
             yield from self._as_evaluated(row)
             return
+        answer = answer_in(row)
+        for claim, violation, spans in self._found(row, context):
+            texts = different(answer.text[slice(*span)] for span in spans)
+            yield Flag(violation=violation, texts=texts, why=reason("forbidden_claims", claim))
+
+    def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[Span]]]:
+        """Yield each claim that is there, its violation, and the spans of its matches."""
+        from ragcontract.answers.allowed import forbidden
+
         answer, normalise = answer_in(row), context.settings.answers.normalise
         for claim in self.claims:
-            if span := forbidden(claim, self.allowed, answer, normalise=normalise):
-                yield Violation(
+            spans = forbidden(claim, self.allowed, answer, normalise=normalise)
+            if span := next(spans, None):
+                violation = Violation(
                     rule="forbidden_claims",
                     expected=("no ", *named([claim])),
                     found=(excerpt(answer.text, *span),),
                     causes=(_identity(claim),),
                 )
+                yield claim, violation, chain([span], spans)
 
-    def _as_evaluated(self, row: RunRow) -> Iterator[Violation]:
+    def _as_evaluated(self, row: RunRow) -> Iterator[Flag]:
         from ragcontract.answers.as_evaluated import forbidden_claims
 
         response = _response(row)
         for text, span in forbidden_claims(self.claims, self.allowed, response):
-            yield Violation(
+            violation = Violation(
                 rule="forbidden_claims",
                 expected=("no forbidden claim",),
                 found=(excerpt(response, *span),),
                 causes=(text,),
             )
+            yield Flag(violation=violation, texts=(text,), why="forbidden_claims")
 
 
 class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="required_elements"):
@@ -89,13 +109,22 @@ class RequiredElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="re
         return [one for one in self.elements if not finds(one, answer, normalise=normalise)]
 
 
-class ForbiddenElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="forbidden_elements"):
+class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=False, tag="forbidden_elements"):
     """``forbidden_elements``: the answer has none of them."""
 
     elements: tuple[Matcher, ...]
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation for each that is there, which quotes where."""
+        yield from (violation for _, violation, _ in self._found(row, context))
+
+    def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
+        """Yield the violations, each with all that was found of the element."""
+        for one, violation, texts in self._found(row, context):
+            yield Flag(violation=violation, texts=different(texts), why=reason("forbidden_elements", one))
+
+    def _found(self, row: RunRow, context: RowContext) -> Iterator[tuple[Matcher, Violation, Iterator[str]]]:
+        """Yield each element that is there, its violation, and the words that were found."""
         from ragcontract.answers.as_evaluated import elements_found
         from ragcontract.answers.matchers import spans
 
@@ -104,16 +133,20 @@ class ForbiddenElements(_FromFields, frozen=True, kw_only=True, gc=False, tag="f
             if self.as_evaluated:
                 text = _response(row)
                 cause, span = next(iter(elements_found([one], text)), ("", None))
+                found = iter([cause])
             else:
                 text, cause = answer.text, _identity(one)
-                span = next(spans(one, answer, normalise=normalise), None)
+                at = spans(one, answer, normalise=normalise)
+                span = next(at, None)
+                found = (text[slice(*each)] for each in chain([span] if span else (), at))
             if span:
-                yield Violation(
+                violation = Violation(
                     rule="forbidden_elements",
                     expected=("no ", *named([one])),
                     found=(excerpt(text, *span),),
                     causes=(cause,),
                 )
+                yield one, violation, found
 
 
 def named(matchers: Iterable[Matcher]) -> Phrase:

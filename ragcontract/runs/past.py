@@ -22,6 +22,7 @@ REFERENCES = (
     "reference_tool_calls",
     "expected_mode",
     "expected_label",
+    "criteria",
 )
 RunCount: TypeAlias = Annotated[int, Meta(ge=1, le=bounds.GOOD_RUNS)]
 DIGEST = 32  # hexadecimal digits: 128 bits, so that nobody finds two contracts with the same digest

@@ -243,6 +243,18 @@ GOLDEN_FIELDS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"reference_claims": []},
         ["reference_claims: is empty; give the claims of the reference, or leave it out"],
     ),
+    "no criteria in the list of criteria": (
+        {"criteria": []},
+        ["criteria: is empty; give at least one criterion, or leave it out"],
+    ),
+    "criteria that cannot be told apart": (
+        {"criteria": ["Is polite.", " ", {"id": "1", "text": "Is short."}, {"id": "x", "text": "Is polite."}]},
+        [
+            "criteria[1]: is blank; say what the answer must be",
+            "criteria[2].id: has the id '1' of criteria[0]; a number is the id of one without an id",
+            "criteria[3]: repeats criteria[0]; leave one of them out",
+        ],
+    ),
     "relevant documents in nested lists": (
         {"relevant_doc_ids": ["a", ["b", ["c", ["d"]]]]},
         [f'relevant_doc_ids[1]: {ID}, found ["b", ["c", […]]]'],

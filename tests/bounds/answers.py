@@ -82,12 +82,12 @@ def kept_patterns(lab: Lab, size: int) -> bool:
 
 def cleared(_: Lab, count: int) -> bool:
     answer = Answer("no $5 mentioned. " * count)
-    return forbidden(Matcher(regex=r"\$5"), [Matcher(regex="no .* mentioned")], answer) is None
+    return not list(forbidden(Matcher(regex=r"\$5"), [Matcher(regex="no .* mentioned")], answer))
 
 
 def an_allowed_phrase(_: Lab, size: int) -> bool:
     answer = Answer(f"no {'x' * (size - len('no claim'))}claim")
-    return forbidden(Matcher(text="claim"), [Matcher(regex="no x*claim")], answer) is None
+    return not list(forbidden(Matcher(text="claim"), [Matcher(regex="no x*claim")], answer))
 
 
 def matches(_: Lab, count: int) -> bool:

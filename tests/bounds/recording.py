@@ -6,11 +6,12 @@ from threading import Event
 from ragcontract import CallFailed, Context, Response
 from ragcontract.core import bounds
 from ragcontract.http.pauses import backoff
+from ragcontract.http.rate_limiter import FIRST_BACKOFF, RateLimiter
 from ragcontract.http.secrets import wrong_names
 from ragcontract.record.loop.event_counts import Counts
-from ragcontract.record.loop.rate_limiter import FIRST_BACKOFF, RateLimiter
 from ragcontract.record.record_options import RecordOptions, rate_of
 from ragcontract.record.watching.recording_events import Case as Done
+from tests.bounds.judge_calls import fits as asks
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.record.workplace import Toy, Workplace, finds
 
@@ -21,7 +22,8 @@ def fits(**options: object) -> bool:
 
 
 def seconds(_: Lab, size: float) -> bool:
-    return all_of(fits(timeout=size), fits(connect_timeout=size))
+    judge = (asks(timeout=size), asks(connect_timeout=size))
+    return all_of(fits(timeout=size), fits(connect_timeout=size), *judge)
 
 
 def rounds(_: Lab, size: int) -> bool:
@@ -75,9 +77,9 @@ def recent(_: Lab, size: int) -> bool:
 
 CASES: Cases = {
     "RECORDED_TOP": Case(lambda _, size: fits(top=size)),
-    "CONCURRENCY": Case(lambda _, size: fits(concurrency=size)),
+    "CONCURRENCY": Case(lambda _, size: all_of(fits(concurrency=size), asks(concurrency=size))),
     "CALL_SECONDS": Case(seconds),
-    "RETRIES": Case(lambda _, size: fits(retries=size)),
+    "RETRIES": Case(lambda _, size: all_of(fits(retries=size), asks(retries=size))),
     "RATE": Case(a_rate),
     "ROUNDS": Case(rounds),
     "SECRET_LEAST": Case(lambda _, size: not wrong_names(["S"], {"S": "s" * size}), past=lambda size: size - 1),

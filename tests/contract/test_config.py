@@ -370,3 +370,29 @@ def test_the_schema_knows_limits_at_every_cut_off() -> None:
         {"fail_on": {"F1_at_5_drop_gt": 1}},
     ):
         assert not schema.is_valid(wrong)
+
+
+def test_a_configuration_cannot_say_where_a_judge_is_asked_or_with_which_key(tmp_path: Path) -> None:
+    names = ["base_url", "url", "judge_url", "key", "api_key", "api", "plugin", "endpoint", "calibration"]
+    text = "judge:\n  model: m\n" + "".join(f"  {name}: x\n" for name in names)
+    why = "unknown key; where a judge is asked, and with which key, is said by whoever runs `rag-contract judge`,"
+    assert problems_of(tmp_path, text) == [
+        f"{line}: judge.{name}: {why} never in this file" for line, name in enumerate(names, start=3)
+    ]
+    for section in ("metrics: {context_recall: {url: http://evil.example}}\n", "judge_url: http://evil.example\n"):
+        assert len(problems_of(tmp_path, section)) == 1
+
+
+def test_the_section_on_the_judge_says_which_judgments_count(tmp_path: Path) -> None:
+    text = (
+        "judge: {model: m, metrics: [context_recall], votes: 5, confirm: all, uncalibrated: advisory, max_age_days: 2}"
+    )
+    judge = read(tmp_path, text).config.judge
+    assert (judge.model, judge.metrics, judge.votes, judge.confirm) == ("m", ["context_recall"], 5, "all")
+    assert (judge.uncalibrated, judge.max_age_days) == ("advisory", 2)
+    assert problems_of(tmp_path, "judge: {votes: 4}") == [
+        "1: judge.votes: expected an odd number, so that a majority decides, found 4"
+    ]
+    assert problems_of(tmp_path, "judge: {uncalibrated: pass}") == [
+        '1: judge.uncalibrated: expected "advisory" or "refuse", found "pass"'
+    ]

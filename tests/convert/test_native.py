@@ -57,6 +57,7 @@ USED: dict[str, Any] = {
     "reference_claims": ["30 days."],
     "reference_contexts": ["30 days."],
     "reference_tool_calls": [],
+    "criteria": ["Says that returns are free.", {"id": "tone", "text": "Is polite."}],
     "tier": "core",
     "as_evaluated": "fitz-gov-4.1.0",
     "rules": [{"type": "max_chars", "value": 100}],

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from ragcontract.core import bounds
-from ragcontract.record.loop.rate_limiter import FIRST_BACKOFF
+from ragcontract.http.rate_limiter import FIRST_BACKOFF
 from ragcontract.record.record_settings import OnFailure
 from scripts.docs import block
 from tests.process import shell, spawn

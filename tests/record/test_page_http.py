@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from ragcontract.http.refusals import AGAIN
 from ragcontract.http.secrets import Secrets
 from ragcontract.http.sending import UNSENT
-from ragcontract.record.adapters.http.service_client import AGAIN
 from ragcontract.record.adapters.http.templates import METADATA, PLACEHOLDERS
 from ragcontract.record.interface import Response, System
 from scripts.docs import block

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ragcontract import CallFailed, Context, InputError, OutputError, Response, check
+from ragcontract.http.stopping import Stop
 from ragcontract.record.golden_questions import Selection
-from ragcontract.record.loop.stopping import Stop
 from ragcontract.record.recording import Recording
 from ragcontract.record.watching.recording_events import Case, End, Retry, Start
 from tests.builders import golden

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ragcontract.http.stopping import Stop
 from ragcontract.record.interface import Context, Response
 from ragcontract.record.loop.loop import CallSettings
-from ragcontract.record.loop.stopping import Stop
 from ragcontract.record.record_settings import RecordSettings
 from ragcontract.record.recording import Recording, record
 from ragcontract.record.target import Target

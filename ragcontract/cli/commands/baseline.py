@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from ragcontract import pipeline
 from ragcontract.cli.console import progress_over, say, warn
 from ragcontract.cli.options import (
+    CALIBRATION,
     CONFIG,
     GOLDEN,
+    JUDGMENTS,
     NO_ANSWERS,
     REPEATS,
     SCORES,
@@ -62,6 +64,8 @@ def _reason(_context: click.Context, _option: click.Parameter, value: str | None
     f"means; files without a common query form one run. [{defaults.RUN}]",
 )
 @SCORES
+@JUDGMENTS
+@CALIBRATION
 @CONFIG
 @K
 @REPEATS
@@ -81,6 +85,8 @@ def command(
     golden: Sequence[str],
     run: Sequence[str],
     scores: Sequence[str],
+    judgments: Sequence[str],
+    calibration: str | None,
     config: str | None,
     k: int | None,
     out: str,
@@ -100,7 +106,7 @@ def command(
         raise click.UsageError("--update judges the run and --force does not: give one of them")
     if reason is not None and not update:
         raise click.UsageError("--accept-regressions needs --update: without it, nothing is judged")
-    paths = find_paths(golden, run, config, scores=scores)
+    paths = find_paths(golden, run, config, scores=scores, judgments=judgments, calibration=calibration)
     refuse_outputs([out], paths)
     if is_run(out):
         raise OutputError([f"{out}: a file with this name is read as a run; use a name that ends in .json"])
@@ -169,6 +175,8 @@ def _update(paths: InputPaths, *, k: int | None, repeats: bool, out: str, reason
             run=run_files if repeats else GoodRuns(run_files.reader),
             baseline=Local(open_stored(out, progress)),
             scores=paths.scores,
+            judgments=paths.judgments,
+            calibration=paths.calibration,
             k=k,
             repeats=repeats,
             no_answers=no_answers,

@@ -10,9 +10,11 @@ from ragcontract import pipeline
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import (
     BASELINE,
+    CALIBRATION,
     CONFIG,
     ENGINE,
     GOLDEN,
+    JUDGMENTS,
     NO_ANSWERS,
     REPEATS,
     RUN,
@@ -46,6 +48,8 @@ def _report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @GOLDEN
 @RUN
 @SCORES
+@JUDGMENTS
+@CALIBRATION
 @BASELINE
 @CONFIG
 @K
@@ -74,6 +78,8 @@ def command(
     golden: Sequence[str],
     run: Sequence[str],
     scores: Sequence[str],
+    judgments: Sequence[str],
+    calibration: str | None,
     baseline: Sequence[str],
     config: str | None,
     k: int | None,
@@ -95,7 +101,7 @@ def command(
     if engine == "spark" and reports["report_v2"]:
         raise click.UsageError("--report-v2 lists every answer, so it needs --engine local")
     wanted = [(form, out) for form in FORMATS if (out := reports[form.name.replace("-", "_")])]
-    paths = find_paths(golden, run, config, baseline, scores)
+    paths = find_paths(golden, run, config, baseline, scores, judgments=judgments, calibration=calibration)
     refuse_outputs([out for _, out in wanted], paths)
     with sources_of(paths, engine) as sources:
         request = sources.request(paths, k=k, repeats=repeats, tags=tags)

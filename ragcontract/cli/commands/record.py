@@ -20,8 +20,8 @@ from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs
+from ragcontract.http.stopping import Stop
 from ragcontract.record.adapters.user_exceptions import redacting
-from ragcontract.record.loop.stopping import Stop
 from ragcontract.record.record_options import TOP, RecordOptions, wrong_numbers
 from ragcontract.record.record_settings import OnFailure, RecordSettings
 from ragcontract.record.recording import Plan, Recording, planned, record

@@ -8,13 +8,13 @@ from typing import Any
 
 from ragcontract.core.errors import InputError
 from ragcontract.http.pauses import asked_pause
+from ragcontract.http.refusals import may_succeed_later
 from ragcontract.http.secrets import Secrets
 from ragcontract.record.adapters.introspection import named
 from ragcontract.record.adapters.user_code import described, place_of
 from ragcontract.record.interface import CallFailed
 from ragcontract.record.returned.plain_values import part
 
-TOO_BUSY = frozenset({408, 409, 429, *range(500, 600)})
 # Of the OSErrors, those that are the same tomorrow: the others are about connections.
 _ABOUT_FILES = (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError)
 # Clients of HTTP and of models name their exceptions so, and derive few of them from Python's.
@@ -30,7 +30,7 @@ def failed_attempt(error: BaseException) -> CallFailed:
         detail["at"] = at
     if status is not None:
         detail["status_code"] = status
-    again = status in TOO_BUSY if status is not None else _is_passing(error)
+    again = may_succeed_later(status) if status is not None else _is_passing(error)
     kind = "timeout" if isinstance(error, TimeoutError) and status is None else "exception"
     return CallFailed(kind, described(error), again=again, pause=_pause(error) if again else None, detail=detail)
 

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from ragcontract.core.errors import InputError
 from ragcontract.http.sending import Answered, Call
 from ragcontract.http.sessions import TrustEnv
-from ragcontract.record.adapters.http.service_client import ServiceClient, keys_in, shown
+from ragcontract.http.urls_and_headers import header, header_problems, shown, url_problems
+from ragcontract.record.adapters.http.service_client import ServiceClient, keys_in
 from ragcontract.record.adapters.http.templates import Template, values_of
-from ragcontract.record.adapters.http.urls_and_headers import header, header_problems, url_problems
 from ragcontract.record.chat.model_choice import Resolved, resolve
 from ragcontract.record.chat.prompt import Prompt, prompt_problems
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings, System

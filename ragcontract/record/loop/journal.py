@@ -19,6 +19,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten
+from ragcontract.files.locking import locked
 from ragcontract.record.golden_questions import Question, Questions
 from ragcontract.record.watching.recording_events import Failure
 
@@ -241,17 +242,12 @@ def path_beside(out: Path) -> Path:
 def opened(path: Path) -> Journal:
     """Open or create a journal that no other recording has open; raises InputError or OutputError."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
-            if not _locked(file):
-                file.close()
-                raise InputError([f"{path}: another recording writes it; wait for its end, or give another --out"])
-            if path.exists() and path.stat().st_ino == os.fstat(file.fileno()).st_ino:
-                return Journal(file, path)
-            file.close()  # the other recording ended in the meantime, and deleted it
+        file = locked(path)
     except OSError as error:
         raise OutputError([f"{path}: cannot be written ({error.strerror or error})"]) from error
+    if file is None:
+        raise InputError([f"{path}: another recording writes it; wait for its end, or give another --out"])
+    return Journal(file, path)
 
 
 def to_read(path: Path) -> Journal:
@@ -265,18 +261,6 @@ def to_read(path: Path) -> Journal:
 def temporary() -> Journal:
     """Return a journal that is gone when it is closed, for a run that is not written."""
     return Journal(tempfile.TemporaryFile(), None)
-
-
-def _locked(file: IO[bytes]) -> bool:
-    try:
-        from fcntl import LOCK_EX, LOCK_NB, flock
-    except ImportError:  # Windows
-        return True
-    try:
-        flock(file, LOCK_EX | LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _difference(name: str, then: object, now: object) -> str:

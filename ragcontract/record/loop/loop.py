@@ -14,12 +14,12 @@ from ragcontract.core import bounds, numbers
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten
 from ragcontract.http.pauses import backoff
+from ragcontract.http.rate_limiter import FIRST_BACKOFF, RateLimiter
 from ragcontract.http.secrets import NO_SECRETS, Secrets
+from ragcontract.http.stopping import Stop
 from ragcontract.record.interface import CallFailed, Context, Response, System
 from ragcontract.record.loop.attempts import Ended, Pool
 from ragcontract.record.loop.dialogue import Conversation
-from ragcontract.record.loop.rate_limiter import FIRST_BACKOFF, RateLimiter
-from ragcontract.record.loop.stopping import Stop
 from ragcontract.record.watching.recording_events import Failure, Retry, Watch
 
 TICK = 1.0  # s; how often those who watch are looked after while nothing happens

@@ -11,12 +11,12 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten
 from ragcontract.http.secrets import Secrets
+from ragcontract.http.stopping import Stop, by_signals
 from ragcontract.record.interface import CallFailed, Response, System
 from ragcontract.record.loop.dialogue import Conversation
 from ragcontract.record.loop.event_counts import Counts, Failed
 from ragcontract.record.loop.journal import Entry, Journal
 from ragcontract.record.loop.loop import CallSettings, Loop, failure_of
-from ragcontract.record.loop.stopping import Stop, by_signals
 from ragcontract.record.record_settings import OnFailure
 from ragcontract.record.run_rows import Rows
 from ragcontract.record.watching.recording_events import Case, Event, Watch

@@ -10,6 +10,8 @@ from ragcontract.core.run import SourceFile
 from ragcontract.reports.change_notes import about_baseline
 from ragcontract.reports.drift import not_compared, other_warnings
 from ragcontract.reports.html.page_text import Part, code, sentence, shown
+from ragcontract.reports.judge_report import JudgedQuery
+from ragcontract.reports.judge_section import evidence, judge_section
 from ragcontract.reports.overlap_report import LeastOverlap
 from ragcontract.reports.overlap_section import DIGITS, overlap_section
 from ragcontract.reports.report import Report
@@ -38,6 +40,9 @@ def folds(report: Report) -> list[Fold]:
     if overlap := overlap_section(report):
         least = [_least(one) for one in overlap.least]
         found.append(_fold(overlap.title, [*([Part(shown(fact))] for fact in overlap.facts), *least]))
+    if judged := judge_section(report):
+        facts = [[Part(shown(fact))] for fact in judged.facts]
+        found.append(_fold(judged.title, [*facts, *(line for query in judged.queries for line in _claims(query))]))
     if baseline:
         for name, ids in not_compared(baseline).items():
             found.append(_fold(f"{len(ids):,} {name}", [[Part(shown(query_id, bounds.HTML_ID))] for query_id in ids]))
@@ -61,6 +66,15 @@ def _least(one: LeastOverlap) -> Line:
     return [Part(shown(one.id, bounds.HTML_ID)), Part(numbers)]
 
 
+def _claims(query: JudgedQuery) -> Iterable[Line]:
+    supported = f": {query.supported:,} of {count(query.of, 'claim')} supported"
+    yield [code(query.id), Part(supported if query.claims else f"{supported}, nothing was retrieved")]
+    for claim in query.claims:
+        by = evidence(claim, bounds.HTML_REASON)
+        said = Part(f" {'✓ supported' if claim.supported else '✕ not supported'}{f', {by}' if by else ''}", "small")
+        yield [Part(shown(claim.text, bounds.HTML_REASON)), said]
+
+
 def _accepted(one: Accepted) -> Line:
     return [code(one.at), Part(f" {count(one.failed, 'failed check')}: {shown(one.reason)}")]
 
@@ -74,6 +88,8 @@ def _inputs(report: Report) -> Iterable[Line]:
     yield _source("run", run.files, count(run.queries, "query"), *missing, *repeated)
     if inputs.scores:
         yield _source("scores", inputs.scores.files)
+    if inputs.judgments:
+        yield _source("judgments", inputs.judgments.files)
     if inputs.baseline:
         yield _source("baseline", inputs.baseline.files, *_about(inputs.baseline))
     if inputs.config:

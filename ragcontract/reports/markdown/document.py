@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.numbers import count
@@ -26,6 +26,7 @@ from ragcontract.reports.scope_note import scope_note
 
 ICONS = {"pass": "✅", "fail": "❌"}
 ACCEPTED = "☑️"
+JUDGED_HERE = "This pull request changes what a judge is said to have said; review it as you review code:"
 
 
 class Layout(Struct, frozen=True, kw_only=True):
@@ -64,10 +65,12 @@ def render(
     recovered: bool = False,
     remark: Remark = NO_REMARK,
     replaced_here: bool | None = None,
+    judged_here: Sequence[str] = (),
 ) -> str:
     """Render the report; ``name`` is the contract's name, ``recovered`` says that the contract was broken before.
 
     ``replaced_here`` says whether the pull request changes the baseline's file; None if that is not known.
+    ``judged_here`` are the files of judgments, and the calibration, that it changes.
     """
     verdict = VERDICTS[report.verdict] + (" again" if recovered else "") + (remark.status and f", {remark.status}")
     icon = ACCEPTED if remark.status else ICONS[report.verdict]
@@ -76,7 +79,7 @@ def render(
         *([remark.markdown] if remark.markdown else []),
         *([note] if (note := scope_note(report, code, inline)) else []),
         *([say(hidden, code, inline)] if (hidden := could_hide(report)) else []),
-        *_notes(report, replaced_here=replaced_here),
+        *_notes(report, replaced_here=replaced_here, judged_here=judged_here),
         *metric_tables(report, layout.rows, folds=layout.folds),
         *_broken_queries(report, layout.rows),
     ]
@@ -86,9 +89,18 @@ def render(
         parts += retrieved_fold(report, layout.retrieved)
         parts += folds(report, layout.rows)
         parts += overlap_fold(report, layout.rows)
+        parts += _judge_fold(report, layout.retrieved)
     if layout.folds and layout.inputs:
         parts.append(inputs_fold(report))
     return "\n\n".join(parts) + "\n"
+
+
+def _judge_fold(report: Report, max_queries: int) -> list[str]:
+    if report.judge is UNSET:
+        return []
+    from ragcontract.reports.markdown.judge_fold import judge_fold  # few reports have one
+
+    return judge_fold(report, max_queries)
 
 
 def render_error(
@@ -113,10 +125,12 @@ def _titled(about: str, name: str) -> str:
     return f"{about} {text(shorten(visible(name), bounds.MARKDOWN_NAME))}" if name else about
 
 
-def _notes(report: Report, *, replaced_here: bool | None) -> list[str]:
+def _notes(report: Report, *, replaced_here: bool | None, judged_here: Sequence[str]) -> list[str]:
     notes = list(likely_mistakes(report, code, line))
     notes += [say(phrase, code, line) for phrase in (*not_proven_notes(report), *report.label_notes)]
     notes += [say(phrase, code, inline) for phrase in change_notes(report, replaced_here=replaced_here)]
+    if judged_here:
+        notes.append(f"{JUDGED_HERE} {', '.join(map(code, judged_here[: bounds.NAMES]))}")
     notes += drift(report, code)
     return ["\n".join(f"- {note}" for note in notes)] if notes else []
 

@@ -182,6 +182,7 @@ def inputs_fold(report: Report) -> str:
         ["golden", _files(golden.files), f"{_queries(golden)}, {golden.answerable:,} with relevant documents"],
         ["run", _files(run.files), f"{_queries(run)}{missing}{repeated}"],
         *scores,
+        *([["judgments", _files(inputs.judgments.files), ""]] if inputs.judgments else []),
         ["baseline", "", "none given: nothing was compared"],
         ["config", "", "none given: rules on, no gates"],
     ]

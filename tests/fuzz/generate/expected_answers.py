@@ -199,6 +199,7 @@ def references(maker: Maker) -> Fields:
         "reference_claims": lambda: different(maker, sought_text),
         "reference_contexts": lambda: different(maker, lambda maker: f"{sought_text(maker)} of the plan"),
         "reference_tool_calls": lambda: [call(maker) for _ in range(maker.pick((0, 1, 2)))],
+        "criteria": lambda: different(maker, sought_text),
         "expected_mode": lambda: maker.pick(("trustworthy", "disputed", "abstain")),
         "expected_label": lambda: maker.pick(("billing", "other")),
         "tier": lambda: maker.pick(maker.tiers),

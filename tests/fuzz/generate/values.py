@@ -76,7 +76,7 @@ GROWN = 1 / 1_500  # of the cases have very many of something, and take hundreds
 # Fields of golden rows that no rule needs, each with metrics of its own.
 REFERENCES = (
     *("reference", "reference_claims", "reference_contexts", "reference_tool_calls"),
-    *("expected_mode", "expected_label", "tier"),
+    *("expected_mode", "expected_label", "criteria", "tier"),
 )
 QUESTION_WORDS = ("What", "refund", "policy", "for", "enterprise", "HIPAA", "How", "days", "ünïcode", "?")
 

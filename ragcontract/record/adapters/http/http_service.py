@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from ragcontract.core.errors import InputError
 from ragcontract.http.sending import Answered, Call
 from ragcontract.http.sessions import TrustEnv
+from ragcontract.http.urls_and_headers import header, header_problems, shown, url_problems
 from ragcontract.record.adapters.command.line_protocol import response_in
 from ragcontract.record.adapters.http.answer_mapping import AnswerMapping, EmptyResults, Fields, searching
 from ragcontract.record.adapters.http.server_events import read_stream
-from ragcontract.record.adapters.http.service_client import ServiceClient, keys_in, shown
+from ragcontract.record.adapters.http.service_client import ServiceClient, keys_in
 from ragcontract.record.adapters.http.templates import Template, values_of
-from ragcontract.record.adapters.http.urls_and_headers import header, header_problems, url_problems
 from ragcontract.record.interface import CallFailed, Context, Response, Surroundings
 from ragcontract.record.returned.document_ids import DocumentIds
 

@@ -3,20 +3,18 @@
 import json
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.text import shorten, visible
 from ragcontract.http.pauses import asked_pause
+from ragcontract.http.refusals import AGAIN, may_succeed_later, reason_in
 from ragcontract.http.sending import Answered, Call, Unanswered, send
 from ragcontract.http.sessions import TrustEnv, open_session
 from ragcontract.http.timing import Timing
+from ragcontract.http.urls_and_headers import shown
 from ragcontract.record.interface import CallFailed, Surroundings
 
-# What another attempt may change. Others would get the same answer: a wrong address, a wrong key, a wrong question.
-AGAIN = {"connect_timeout", "unreachable", "proxy_error", "connection_lost"}
-AGAIN_STATUSES = {408, 409, 429}
 KEPT_OPEN = 128
 
 
@@ -88,9 +86,9 @@ class ServiceClient:
 
     def _refused(self, call: Call, answered: Answered, content: Any) -> CallFailed:
         status = answered.status
-        again = status in AGAIN_STATUSES or 500 <= status < 600  # noqa: PLR2004
+        again = may_succeed_later(status)
         pause = asked_pause(answered.headers, self._timing.now()) if again else None
-        reason = _reason_in(content) or answered.reason or "no reason given"
+        reason = reason_in(content) or answered.reason or "no reason given"
         return CallFailed(
             "http_error",
             f"{shown(call.url)} answered {status}: {self._short(reason)}",
@@ -103,26 +101,9 @@ class ServiceClient:
         return shorten(visible(self._secrets.redacted(text)), bounds.SERVICE_REASON)
 
 
-def shown(url: str) -> str:
-    """Return an address for messages: without credentials and without what follows a question mark."""
-    parts = urlsplit(url)
-    return visible(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
-
-
 def keys_in(content: Any) -> str:
     """Return the keys of decoded JSON for a message, or what else it is."""
     if not isinstance(content, dict):
         return f"no keys, because it is {'a list' if isinstance(content, list) else 'not an object'}"
     names = [shorten(visible(name), bounds.NAME) for name in sorted(content)[: bounds.SERVICE_NAMES]]
     return ", ".join(names) or "no keys"
-
-
-def _reason_in(content: Any) -> str:
-    """Return the reason in the content of a failure, in the forms that are common; empty if there is none."""
-    for name in ("error", "message", "detail", "error_description", "title"):
-        found = content.get(name) if isinstance(content, dict) else None
-        if isinstance(found, dict):
-            found = _reason_in(found)
-        if isinstance(found, str) and found:
-            return found
-    return ""

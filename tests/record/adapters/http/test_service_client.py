@@ -11,7 +11,8 @@ from ragcontract.core.errors import InputError
 from ragcontract.http.secrets import Secrets
 from ragcontract.http.sending import Call
 from ragcontract.http.timing import Timing
-from ragcontract.record.adapters.http.service_client import ServiceClient, keys_in, shown
+from ragcontract.http.urls_and_headers import shown
+from ragcontract.record.adapters.http.service_client import ServiceClient, keys_in
 from ragcontract.record.interface import CallFailed, Surroundings
 from tests.http import service as stand_in
 from tests.http.service import Reply, refused
@@ -38,7 +39,7 @@ def failure(*replies: Reply, seconds: float = 20) -> CallFailed:
     return raised.value
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 501, 502, 503, 504, 599])
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 501, 502, 503, 504, 599])
 def test_what_may_be_different_next_time_is_asked_again(status: int) -> None:
     found = failure(Reply(status=status, content={"error": {"message": "busy"}}))
     assert (found.kind, found.again, found.pause) == ("http_error", True, None)

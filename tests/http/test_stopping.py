@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from ragcontract.record.loop.stopping import Stop, by_signals
+from ragcontract.http.stopping import Stop, by_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,7 +1,7 @@
 """When calls may start: evenly within a rate, and not while a system wants to be left alone."""
 
 from ragcontract.core import bounds
-from ragcontract.record.loop.rate_limiter import RateLimiter
+from ragcontract.http.rate_limiter import RateLimiter
 
 
 def starts(pace: RateLimiter, calls: int, ready: float = 0.0) -> list[float]:

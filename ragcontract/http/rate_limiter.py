@@ -1,8 +1,8 @@
-"""When the next call may start: the rate that the user allows, and the pauses that the system asks for."""
+"""When the next call may start: the rate that the user allows, and the pauses that the server asks for."""
 
 from ragcontract.core import bounds
 
-FIRST_BACKOFF = 0.5  # s; what a recorded system gets to recover from a first failure
+FIRST_BACKOFF = 0.5  # s; what a server gets to recover from a first failure
 
 
 class RateLimiter:

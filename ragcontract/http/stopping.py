@@ -1,4 +1,4 @@
-"""Stops a recording on Ctrl-C: once lets what is under way end, twice ends at once."""
+"""Stops many calls on Ctrl-C: once lets those under way end, twice ends at once."""
 
 import signal
 import threading

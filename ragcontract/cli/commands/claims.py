@@ -1,0 +1,79 @@
+"""``rag-contract claims``: splits references into claims, in the golden file."""
+
+import gc
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ragcontract.cli.console import say, warn
+from ragcontract.cli.judge_cli_options import given_judge, judge_options, judging_settings, progress_shown
+from ragcontract.cli.judge_summary import say_cost
+from ragcontract.cli.options import refuse_empty
+from ragcontract.contract import defaults
+from ragcontract.core import bounds
+from ragcontract.core.errors import ExitCode, InputError
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten, visible
+from ragcontract.http.stopping import Stop
+from ragcontract.judge.claims_run import Splits, expected_splits, split_all, to_split
+from ragcontract.labelling.golden_rows import read_golden_rows
+
+
+@click.command("claims")
+@click.option(
+    "--golden",
+    multiple=True,  # an unquoted glob must not silently mean its last file
+    metavar="FILE",
+    help=f"The golden file to write the claims into. [{defaults.GOLDEN}]",
+)
+@judge_options(votes=False)
+def command(*, golden: Sequence[str], dry_run: bool, **given: Any) -> int:
+    """Split the references of a golden file into claims.
+
+    `judge` judges claims one by one. They are written as `reference_claims` into rows that have a `reference` and none
+    yet; everything else in the file stays as it is. Read them, as any change to the contract: from then on, they are
+    what must be found. To have a reference split again, remove its claims.
+
+    Exits 0 if all references are split, 2 if not, 130 if it was interrupted, never 1.
+    """
+    gc.enable()  # other commands are short
+    refuse_empty({"--golden": golden})
+    if len(golden) > 1:
+        raise click.UsageError("--golden: claims are written to one golden file; name one")
+    path = golden[0] if golden else defaults.GOLDEN
+    options, endpoint = given_judge(given)
+    rows, problems = read_golden_rows(path)
+    problems.raise_if_any()
+    warn(problems.warnings)
+    queries = to_split(rows)
+    if not queries:
+        say(f"{visible(path)}: no reference without reference_claims\n")
+        return ExitCode.PASS
+    judging = judging_settings(options, endpoint, path)
+    if dry_run:
+        expected = expected_splits(queries, judging)
+        tokens = f"about {expected.tokens_in:,} tokens in, at most {expected.most_out:,} out"
+        say(f"{count(len(queries), 'reference')} to split: {count(expected.calls, 'call')}, {tokens}\n")
+        return ExitCode.PASS
+    with progress_shown() as watch:
+        splits = split_all(rows, queries, judging, stop=Stop(), watch=watch)
+    return _finished(splits, path)
+
+
+def _finished(splits: Splits, path: str) -> int:
+    """Say how it ended; raises InputError if a reference is not split, or KeyboardInterrupt."""
+    say_cost(splits.spent)
+    claims = sum(len(one.claims) for one in splits.ok.values())
+    say(f"wrote {count(claims, 'claim')} of {count(len(splits.ok), 'reference')} into {visible(path)}; read them\n")
+    if splits.interrupted:
+        raise KeyboardInterrupt
+    if lacking := splits.queries - len(splits.ok):
+        problems = [f"{path}: {count(lacking, 'reference')} not split; the same command tries again"]
+        if splits.over is not None:
+            problems.append(f"{splits.over.kind}: {splits.over}")
+        else:
+            failed = [(name, one) for name, one in splits.found.items() if one.status != "ok"][: bounds.NAMES]
+            problems += [f"query {shorten(name, bounds.NAME)!r}: {one.status}: {one.reason}" for name, one in failed]
+        raise InputError(problems)
+    return ExitCode.PASS

@@ -1,0 +1,188 @@
+"""``rag-contract judge``: asks a model about texts, and keeps what it says in a file that ``check`` replays."""
+
+import gc
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ragcontract.built_in import BUILT_IN
+from ragcontract.cli.console import progress_over, say, warn
+from ragcontract.cli.judge_cli_options import given_judge, judge_options, judging_settings, progress_shown
+from ragcontract.cli.judge_label_screen import ask_all
+from ragcontract.cli.judge_summary import calibrated, finished, nothing_to_judge, say_expected
+from ragcontract.cli.options import (
+    CONFIG,
+    GOLDEN,
+    RUN,
+    K,
+    files_option,
+    find_paths,
+    out_option,
+    refuse_empty,
+    refuse_outputs,
+)
+from ragcontract.contract.config_file import read_config
+from ragcontract.core import bounds
+from ragcontract.core.errors import ExitCode, InputError, OutputError
+from ragcontract.core.numbers import count
+from ragcontract.core.text import visible
+from ragcontract.files.patterns import existing_files
+from ragcontract.files.writing import check_outputs
+from ragcontract.judge.calibration_run import PASSES, calibrate
+from ragcontract.judge.judging_run import dry_run as dry_run_of
+from ragcontract.judge.judging_run import judge_cases
+from ragcontract.judge.label_sample import LabelsFile
+from ragcontract.judge.label_sample import sample as draw
+from ragcontract.judge.labelled_items import read_labels
+from ragcontract.judge.run_cases import TASKS, read_cases
+from ragcontract.runs.judged_texts import Task
+from ragcontract.runs.judgments import read_judgments
+
+JUDGMENTS, LABELS, CALIBRATION = "judgments.jsonl", "labels.jsonl", "judge-calibration.json"
+
+
+TASK = click.option(
+    "--task", "tasks", multiple=True, type=click.Choice(TASKS), help="Judge only this; may be repeated. [everything]"
+)
+
+
+@click.group("judge", invoke_without_command=True)
+@GOLDEN
+@RUN
+@CONFIG
+@K
+@out_option("--judgments", JUDGMENTS, "The file with the judgments, which are reused.")
+@judge_options(votes=True)
+@click.option(
+    "--max-age-days",
+    type=float,
+    metavar="N",
+    help="Reuse judgments that are not older. [the config's judge.max_age_days, or 7]",
+)
+@click.option("--refresh", is_flag=True, help="Ask again what is judged already.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="TAG…", help="Judge only the queries with this tag. [all queries]"
+)
+@TASK
+@click.pass_context
+def command(context: click.Context, /, **given: Any) -> int | None:
+    """Ask a model what only a reader can tell.
+
+    It is asked whether what was retrieved supports the claims of references (attribution), whether answers really say
+    what forbidden_claims, forbidden_elements and must_not_contain found in them (confirmation), and whether they meet
+    the criteria of golden queries (criteria).
+
+    The judgments are kept in a file, which `check` replays without a model, and which this command reuses. What is
+    asked goes to the address of --judge-url or of the environment, with the key in RAG_CONTRACT_JUDGE_KEY (for OpenAI
+    itself, also OPENAI_API_KEY): no file can change either. If it ends early, the same command goes on where it ended.
+
+    Exits 0 if there is a verdict on everything, 2 if not, 130 if it was interrupted, never 1.
+    """
+    return None if context.invoked_subcommand else _judge(**given)
+
+
+def _judge(
+    *, golden: Sequence[str], run: Sequence[str], config: str | None, k: int | None, judgments: str, **given: Any
+) -> int:
+    gc.enable()  # other commands are short
+    paths = find_paths(golden, run, config)
+    read = read_config(paths.config, BUILT_IN, k=k)
+    read.problems.raise_if_any()
+    options, endpoint = given_judge(given, read.config.judge)
+    refuse_outputs([judgments], paths)
+    if Path(judgments).exists() and not Path(judgments).is_file():
+        raise OutputError([f"{judgments}: is no file, in which judgments could be kept"])
+    tasks = given["tasks"] or TASKS
+    with progress_over(paths.large) as progress:
+        found = read_cases(paths.golden, paths.run, read, tags=given["tags"], tasks=tasks, progress=progress)
+    warn(found.warnings)
+    if not found.cases and not found.can_be_flagged:
+        raise nothing_to_judge(paths.golden)
+    judging = judging_settings(options, endpoint, judgments)
+    if given["dry_run"]:
+        say_expected(*dry_run_of(found.cases, judging), options.budget, options.votes)
+        return ExitCode.PASS
+    with progress_shown() as watch:
+        outcome = judge_cases(found.cases, judging, watch=watch)
+    return finished(outcome, judgments)
+
+
+@command.command("calibrate")
+@files_option("--labels", "What people say of single items; several files and globs. [labels.jsonl]")
+@out_option("--out", CALIBRATION, "Where to write the calibration.")
+@judge_options(votes=True)
+@click.option("--once", is_flag=True, help="Judge once, which says nothing of how often it agrees with itself. [twice]")
+def calibrate_command(*, labels: Sequence[str], out: str, once: bool, dry_run: bool, **given: Any) -> int:
+    """Measure how often the judge agrees with people.
+
+    The labels are judged as `judge` judges anything, twice, and what comes out is compared with what people say. Gates
+    on judgments count only with such a calibration of the same judge. Judgments are not reused.
+
+    Exits 0 if the calibration is written, 2 if not, 130 if it was interrupted, never 1.
+    """
+    gc.enable()
+    options, endpoint = given_judge(given)
+    refuse_empty({"--labels": labels, "--out": [out]})
+    named = labels or [LABELS]
+    if problems := check_outputs([out], existing_files(named)[0]):
+        raise OutputError(problems)
+    labelled = read_labels(named)
+    judging = judging_settings(options, endpoint, out)
+    if dry_run:
+        to_ask, expected = dry_run_of(labelled.cases, judging)
+        say_expected(to_ask, expected, options.budget, options.votes)
+        return ExitCode.PASS
+    with progress_shown() as watch:
+        outcome = calibrate(labelled, judging, passes=1 if once else PASSES, watch=watch)
+    return calibrated(outcome, out)
+
+
+@command.command("label")
+@GOLDEN
+@RUN
+@CONFIG
+@K
+@click.option(
+    "--judgments", multiple=True, metavar="FILE", help=f"Where the judgments are. [{JUDGMENTS}, if it exists]"
+)
+@click.option("--labels", default=LABELS, metavar="FILE", help=f"Where the labels are, and are added. [{LABELS}]")
+@click.option("--sample", type=int, default=100, metavar="N", help="How many items to ask about. [100]")
+@click.option("--seed", type=int, default=0, metavar="N", help="Another seed draws other items. [0]")
+@TASK
+@click.option("--labeler", metavar="NAME", help="Who you are; written beside each label. [nobody]")
+def label_command(
+    *,
+    golden: Sequence[str],
+    run: Sequence[str],
+    config: str | None,
+    k: int | None,
+    judgments: Sequence[str],
+    labels: str,
+    sample: int,
+    seed: int,
+    tasks: Sequence[Task],
+    labeler: str | None,
+) -> int:
+    """Label a sample of what is judged, for `judge calibrate`.
+
+    Shows what is judged with the texts to judge it by, and asks what a judge is asked: you do not see what it said.
+    Half of the sample are items of which it said yes, as far as there are enough. Every answer is saved at
+    once, and only what is not labelled is asked, so it can be interrupted at any time.
+    """
+    refuse_empty({"--labels": [labels], "--judgments": judgments})
+    if not 1 <= sample <= bounds.LABEL_SAMPLE:
+        raise InputError([f"--sample: expected a whole number from 1 to {bounds.LABEL_SAMPLE:,}, found {sample}"])
+    if problems := check_outputs([labels], []):
+        raise OutputError(problems)
+    paths = find_paths(golden, run, config)
+    found = read_cases(paths.golden, paths.run, read_config(paths.config, BUILT_IN, k=k), tasks=tasks or TASKS)
+    named = list(judgments) or [path for path in [JUDGMENTS] if Path(path).exists()]
+    read = read_judgments(named)
+    read.problems.raise_if_any()
+    file = LabelsFile(labels)
+    items = draw(found.cases, read.by_key, file, size=sample, seed=seed)
+    answered = ask_all(items, file, labeler)
+    say(f"{count(answered, 'label')} added; {visible(labels)} has {len(file):,}\n")
+    return ExitCode.PASS

@@ -1,0 +1,42 @@
+"""The field ``criteria`` of a golden row: what a judge says of its answer, one statement each."""
+
+from collections.abc import Iterator, Sequence
+
+from ragcontract.contract.golden_row import CriterionJson
+from ragcontract.core import bounds
+from ragcontract.core.golden import Criterion
+from ragcontract.files.schema import Mismatch
+
+Written = Sequence[str | CriterionJson]
+
+
+def criteria_of(written: Written | None) -> tuple[Criterion, ...] | None:
+    """Return the criteria; one without an ``id`` has its number, from 1."""
+    if written is None:
+        return None
+    return tuple(
+        Criterion(id=str(number), text=one) if isinstance(one, str) else Criterion(id=one.id, text=one.text)
+        for number, one in enumerate(written, 1)
+    )
+
+
+def criteria_faults(written: Written | None) -> Iterator[Mismatch]:
+    """Yield what is wrong: no criteria, too many, blank ones, and such as have the id or the text of another."""
+    criteria = criteria_of(written)
+    if criteria is None or written is None:
+        return
+    if not criteria:
+        yield Mismatch(("criteria",), "is empty; give at least one criterion, or leave it out")
+    if len(criteria) > bounds.CRITERIA:
+        yield Mismatch(("criteria",), f"has {len(criteria):,} criteria; at most {bounds.CRITERIA} can be judged")
+        return
+    ids, texts = dict[str, int](), dict[str, int]()
+    for at, one in enumerate(criteria):
+        has_id = not isinstance(written[at], str)
+        if not one.text.strip():
+            yield Mismatch(("criteria", at, *(("text",) if has_id else ())), "is blank; say what the answer must be")
+        if (first := ids.setdefault(one.id, at)) != at:
+            path = ("criteria", at, *(("id",) if has_id else ()))
+            yield Mismatch(path, f"has the id {one.id!r} of criteria[{first}]; a number is the id of one without an id")
+        if (first := texts.setdefault(one.text, at)) != at:
+            yield Mismatch(("criteria", at), f"repeats criteria[{first}]; leave one of them out")

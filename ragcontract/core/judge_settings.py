@@ -1,0 +1,52 @@
+"""Who the judge is, and what its judgments count for: the section ``judge`` of the configuration.
+
+Where a judge is asked, and with which key, is said by whoever asks it and never here: a pull request can change this
+file, and would send the key elsewhere.
+"""
+
+from typing import Annotated, Literal, get_args
+
+from msgspec import Meta, Struct
+
+from ragcontract.core import bounds
+
+JudgedMetric = Literal["context_recall"]
+JUDGED_METRICS = frozenset(get_args(JudgedMetric))
+
+
+class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which judgments of a judge count, and what for."""
+
+    model: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=bounds.JUDGE_NAME)] | None,
+        Meta(description="Only judgments of this model count, as it was asked for; any by default."),
+    ] = None
+    metrics: Annotated[
+        list[JudgedMetric], Meta(description="Metrics that need judgments even if there is no limit on them.")
+    ] = []
+    votes: Annotated[
+        Annotated[int, Meta(ge=1, le=bounds.VOTES, title=f"an odd number from 1 to {bounds.VOTES}")] | None,
+        Meta(description="Only judgments with so many votes count; any by default."),
+    ] = None
+    confirm: Annotated[
+        Literal["failures", "all"] | None,
+        Meta(description="Only judgments count of which failures, or all, were asked again; any by default."),
+    ] = None
+    second_pass: Annotated[
+        bool, Meta(description="What rules find that must not be in an answer counts only if the judge confirms it.")
+    ] = False
+    unconfirmed: Annotated[
+        Literal["error", "stands"],
+        Meta(description="With second_pass, what has no verdict: refuse the run, or count it."),
+    ] = "error"
+    uncalibrated: Annotated[
+        Literal["refuse", "advisory"],
+        Meta(
+            description="A limit on what a judge without a good calibration said: refuse the run, or show it without "
+            "effect."
+        ),
+    ] = "refuse"
+    max_age_days: Annotated[
+        Annotated[float, Meta(ge=0, le=bounds.RANK, title="a number of days")] | None,
+        Meta(description="The age from which `rag-contract judge` asks again; a check accepts any age, and shows it."),
+    ] = None

@@ -1,0 +1,33 @@
+"""Files that one process at a time writes."""
+
+import os
+from pathlib import Path
+from typing import IO
+
+
+def locked(path: Path) -> IO[bytes] | None:
+    """Open or create a file to read and write that no other process has locked; None if one has. Raises OSError.
+
+    The lock is gone when the file is closed. Missing folders are created.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        if not _lock(file):
+            file.close()
+            return None
+        if path.exists() and path.stat().st_ino == os.fstat(file.fileno()).st_ino:
+            return file
+        file.close()  # the other process ended in the meantime, and deleted it
+
+
+def _lock(file: IO[bytes]) -> bool:
+    try:
+        from fcntl import LOCK_EX, LOCK_NB, flock
+    except ImportError:  # Windows
+        return True
+    try:
+        flock(file, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

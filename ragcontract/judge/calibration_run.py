@@ -1,0 +1,137 @@
+"""Calibrates a judge: it judges what people have labelled, as it judges anything, twice."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from ragcontract.core.errors import InputError
+from ragcontract.core.ids import as_id
+from ragcontract.core.label_counts import LabelCounts
+from ragcontract.http.stopping import Stop
+from ragcontract.judge.chat_model import ChatModel
+from ragcontract.judge.journal_key import journal_key
+from ragcontract.judge.judge_identity import keys_of
+from ragcontract.judge.judging_run import JudgingSettings, judge_lacking, open_model
+from ragcontract.judge.judging_session import Judged, Progress, lacking
+from ragcontract.judge.judgment_cache import Cache, Place, by_place
+from ragcontract.judge.judgment_journal import open_journal, path_beside
+from ragcontract.judge.labelled_items import Labelled
+from ragcontract.judge.spending import Spending, Spent
+from ragcontract.runs.calibration import FORMAT_VERSION, Calibration, CalibrationFile
+from ragcontract.runs.judged_texts import Task, label_of
+from ragcontract.runs.judgments import Judgment
+from ragcontract.statistics.judge_trust import calibrated
+
+PASSES = 2
+
+
+class CalibrationOutcome(Struct, frozen=True, kw_only=True):
+    """What came of calibrating; without a ``file``, it ended early, as the last of ``passes`` says."""
+
+    passes: tuple[Judged, ...]
+    spent: Spent
+    file: CalibrationFile | None = None
+
+
+def calibrate(
+    labelled: Labelled,
+    judging: JudgingSettings,
+    *,
+    passes: int = PASSES,
+    stop: Stop | None = None,
+    watch: Callable[[Progress], object] = lambda _: None,
+) -> CalibrationOutcome:
+    """Judge labelled items and compare; what was judged before an early end is not asked again.
+
+    Nothing is reused but that. Raises InputError if the endpoint does not answer as one judge, or OutputError.
+    """
+    spending = Spending(judging.budget)
+    model = open_model(judging, spending)
+    done: list[Judged] = []
+    stop = stop or Stop()
+    try:
+        for number in range(1, passes + 1):
+            done.append(_pass(number, labelled, judging, model=model, spending=spending, stop=stop, watch=watch))
+            if done[-1].over is not None or done[-1].error is not None:
+                return CalibrationOutcome(passes=tuple(done), spent=spending.spent)
+    finally:
+        model.close()
+    for number in range(1, passes + 1):
+        _journal_path(judging, number).unlink(missing_ok=True)
+    calibrations = tuple(_calibrations(labelled, judging, model, [one.found for one in done]))
+    file = CalibrationFile(format_version=FORMAT_VERSION, calibrations=calibrations)
+    return CalibrationOutcome(passes=tuple(done), spent=spending.spent, file=file)
+
+
+def _pass(
+    number: int,
+    labelled: Labelled,
+    judging: JudgingSettings,
+    *,
+    model: ChatModel,
+    spending: Spending,
+    stop: Stop,
+    watch: Callable[[Progress], object],
+) -> Judged:
+    """Judge everything; other passes have other dice, so they are asked otherwise."""
+    path = _journal_path(judging, number)
+    journal = open_journal(path, key=journal_key(judging.environ), refresh=judging.refresh)
+    try:
+        cache = Cache(now=judging.clock(), unfinished=by_place(journal.judgments), max_age_days=judging.max_age_days)
+        to_ask = lacking(labelled.cases, model, judging.settings, cache)
+        return judge_lacking(to_ask, judging, model, journal, spending, stop=stop, watch=watch)
+    finally:
+        journal.close(remove=False)
+
+
+def _journal_path(judging: JudgingSettings, number: int) -> Path:
+    path = Path(judging.path)
+    return path_beside(path.with_name(f"{path.name}.{number}"))
+
+
+def _calibrations(
+    labelled: Labelled, judging: JudgingSettings, model: ChatModel, found: Sequence[Mapping[Place, Judgment]]
+) -> Iterator[Calibration]:
+    of_task: dict[Task, list[tuple[Place, bool]]] = {}
+    for case, labels in zip(labelled.cases, labelled.labels, strict=True):
+        places = [(as_id(case.query_id), key) for key in keys_of(case, judging.settings, model)]
+        of_task.setdefault(case.task, []).extend(zip(places, labels, strict=True))
+    for task, items in sorted(of_task.items()):
+        first = [(said, label) for place, label in items if (said := _said(found[0], place)) is not None]
+        cells = Counter(first)
+        counts = LabelCounts(tp=cells[True, True], fp=cells[True, False], fn=cells[False, True], tn=cells[False, False])
+        yield calibrated(
+            task,
+            counts,
+            fingerprint=_fingerprint(task, [found[0][place] for place, _ in items]),
+            at=judging.clock(),
+            unjudged=len(items) - len(first),
+            self_agreement=_self_agreement(found, [place for place, _ in items]),
+        )
+
+
+def _said(found: Mapping[Place, Judgment], place: Place) -> bool | None:
+    """Return what the judge says, as people say it; None without a verdict."""
+    verdict = found[place].verdict if place in found else None
+    return None if verdict is None else label_of(verdict)
+
+
+def _self_agreement(found: Sequence[Mapping[Place, Judgment]], places: Sequence[Place]) -> float | None:
+    """Return the share of items on which the first two passes say the same; None if there is nothing to compare."""
+    pairs = [tuple(_said(one, place) for one in found[:PASSES]) for place in places]
+    both = [pair for pair in pairs if len(pair) == PASSES and None not in pair]
+    return sum(one == other for one, other in both) / len(both) if both else None
+
+
+def _fingerprint(task: Task, judgments: Sequence[Judgment]) -> str:
+    """Return the fingerprint of all replies; raises InputError if there are several, or none."""
+    asked = [one for one in judgments if one.model]
+    prints = sorted({one.fingerprint for one in asked or judgments})
+    if len(prints) > 1:
+        several = "; ".join(prints[:PASSES])
+        raise InputError(
+            [f"{task}: the endpoint answered as several judges, which one file cannot stand for: {several}"]
+        )
+    return prints[0]

@@ -1,0 +1,120 @@
+"""Where the judge is, and the key for it: from the command line and the environment, never from a file.
+
+A pull request can change any file of the workspace. If one of them named the address, it could have the key sent there.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.text import shorten, visible
+from ragcontract.http.secrets import NO_SECRETS, Secrets
+from ragcontract.http.sending import DEFAULT_PORTS
+from ragcontract.http.sessions import is_this_machine
+from ragcontract.http.urls_and_headers import has_credentials, is_url
+
+Api = Literal["openai", "ollama"]
+URL, KEY, OPENAI_KEY = "RAG_CONTRACT_JUDGE_URL", "RAG_CONTRACT_JUDGE_KEY", "OPENAI_API_KEY"
+OPENAI = "https://api.openai.com/v1"
+OLLAMA_PORT = 11434
+# What people copy with an address, from documentation and from other tools.
+PASTED: Mapping[Api, tuple[str, ...]] = {
+    "openai": ("/chat/completions",),
+    "ollama": ("/v1/chat/completions", "/v1", "/api/chat", "/api/generate", "/api"),
+}
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """An address without a slash at its end, and how it is spoken to; ``authorization`` may hold a placeholder."""
+
+    url: str
+    api: Api
+    authorization: str = ""
+    secrets: Secrets = NO_SECRETS
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def host(self) -> str:
+        """The host, with the port if it is not the usual one."""
+        return _host(self.url)
+
+    @property
+    def lacks_key(self) -> bool:
+        """Whether the host is known to refuse every call without a key."""
+        return not self.authorization and self.host == _host(OPENAI)
+
+
+def find_endpoint(url: str | None, api: str | None, environ: Mapping[str, str]) -> Endpoint:
+    """Return the endpoint; raises InputError with everything that is wrong.
+
+    ``url`` and ``api`` are the options of the command line. What listens at Ollama's port is Ollama, unless ``api``
+    says otherwise. OpenAI's own key is for OpenAI's own host alone.
+    """
+    given, said = ("--judge-url", url) if url is not None else (URL, environ.get(URL) or OPENAI)
+    problems = url_problems(given, said)
+    if api is not None and api not in get_args(Api):
+        problems.append(f"--judge-api: expected {' or '.join(get_args(Api))}, found {shorten(api, bounds.NAME)!r}")
+    if problems:
+        raise InputError(problems)
+    parts = urlsplit(said)
+    spoken: Api = "ollama" if api == "ollama" or (api is None and parts.port == OLLAMA_PORT) else "openai"
+    base = _without_pasted(said.rstrip("/"), PASTED[spoken])
+    name, key = _key(base, environ)
+    if not key:
+        return Endpoint(url=base, api=spoken)
+    if problems := _key_problems(name, key):
+        raise InputError(problems)
+    unencrypted = parts.scheme == "http" and not is_this_machine(parts.hostname or "")
+    warnings = (f"the key in {name} is sent to {visible(_host(base))} without encryption",) if unencrypted else ()
+    return Endpoint(
+        url=base,
+        api=spoken,
+        authorization=f"Bearer ${{secret:{name}}}",
+        secrets=Secrets({name: key}),
+        warnings=warnings,
+    )
+
+
+def url_problems(at: str, url: str) -> list[str]:
+    """Return what is wrong with an address, as sentences in which no secret is."""
+    if not is_url(url):
+        shown = shorten(url.rpartition("@")[2].partition("?")[0], bounds.VALUE)
+        return [f"{at}: expected an address such as {OPENAI} or http://localhost:{OLLAMA_PORT}, found {shown!r}"]
+    if has_credentials(url):
+        return [f"{at}: has a user name or a password in it; give the key in the environment variable {KEY}"]
+    if "?" in url or "#" in url:
+        return [f"{at}: ends before the path of a call is added; leave out what begins with ? or #"]
+    return []
+
+
+def _without_pasted(url: str, endings: tuple[str, ...]) -> str:
+    ending = next((ending for ending in endings if url.endswith(ending)), "")
+    return url.removesuffix(ending)
+
+
+def _key(url: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the name of the variable with the key, and the key; both are empty if there is none."""
+    parts = urlsplit(url)
+    is_openai = parts.scheme == "https" and _host(url) == _host(OPENAI)
+    names = (KEY, OPENAI_KEY) if is_openai else (KEY,)
+    return next(((name, environ[name].strip()) for name in names if environ.get(name, "").strip()), ("", ""))
+
+
+def _key_problems(name: str, key: str) -> list[str]:
+    if not key.isascii() or not key.isprintable():
+        return [f"{name}: has characters that no key has; is it the content of a file?"]
+    if len(key) < bounds.SECRET_LEAST:
+        why = f"has fewer than {bounds.SECRET_LEAST} characters, too few to keep it out of what is written"
+        return [f"{name}: {why}; leave it unset if the server wants no key"]
+    return []
+
+
+def _host(url: str) -> str:
+    parts = urlsplit(url)
+    host = (parts.hostname or "").rstrip(".")
+    host = f"[{host}]" if ":" in host else host
+    return host if parts.port in {None, DEFAULT_PORTS[parts.scheme]} else f"{host}:{parts.port}"

@@ -1,0 +1,44 @@
+"""A secret of this user and machine, by which a journal is known to be of one's own.
+
+A journal lies in the workspace, which a pull request can fill: one that somebody else made could have replies that no
+model gave, and would tell what is random in the calls to come. So a journal counts only with this key, which is kept
+elsewhere; a runner that is new for each job has a new one.
+"""
+
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+SIZE = 32  # bytes
+
+
+def journal_key(environ: Mapping[str, str]) -> bytes:
+    """Return the key, which is made once.
+
+    Where it cannot be kept, it is another one each time: a judging that did not end cannot be gone on with then.
+    """
+    made = secrets.token_bytes(SIZE)
+    with suppress(OSError, RuntimeError):  # no home, or none that can be written
+        path = _folder(environ) / "rag-contract" / "judge.key"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            # Under another name first: who finds it must find all of it.
+            new = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+            with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
+                file.write(made)
+            try:
+                os.link(new, path)
+            finally:
+                new.unlink()
+        found = path.read_bytes()
+        if len(found) == SIZE:
+            return found
+    return made
+
+
+def _folder(environ: Mapping[str, str]) -> Path:
+    """Return the folder for what programs keep, as the XDG Base Directory Specification has it."""
+    given = environ.get("XDG_STATE_HOME", "")
+    return Path(given) if given.startswith("/") else Path.home() / ".local" / "state"

@@ -1,0 +1,142 @@
+"""Judges cases into a judgments file: what the file has is reused, and it is written whole when the judging ends."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+from ragcontract.core.errors import RagContractError
+from ragcontract.http.stopping import Stop
+from ragcontract.judge.chat_model import ChatModel, Dialect, estimated_tokens
+from ragcontract.judge.endpoint import Endpoint
+from ragcontract.judge.interface import Clock, Settings
+from ragcontract.judge.journal_key import journal_key
+from ragcontract.judge.judge_case import utc_now
+from ragcontract.judge.judging_session import Expected, Judged, Lacking, Progress, Session, expected, lacking
+from ragcontract.judge.judgment_cache import USUAL_DAYS, Cache, by_place
+from ragcontract.judge.judgment_journal import JudgmentJournal, open_journal, path_beside
+from ragcontract.judge.model_calls import CallLimits, ModelCalls
+from ragcontract.judge.ollama import USUAL_CONTEXT, OllamaChat
+from ragcontract.judge.openai_chat import OpenAIChat
+from ragcontract.judge.spending import Budget, Spending, Spent
+from ragcontract.runs.judged_texts import Case
+from ragcontract.runs.judgments import read_judgments, write_judgments
+
+
+class JudgingSettings(Struct, frozen=True, kw_only=True):
+    """How cases are judged, and where the judgments are; ``environ`` says where this user's programs keep things."""
+
+    path: str
+    model: str
+    endpoint: Endpoint
+    settings: Settings = Settings()
+    budget: Budget = Budget()
+    limits: CallLimits = CallLimits()
+    max_age_days: float = USUAL_DAYS
+    max_context: int = USUAL_CONTEXT
+    refresh: bool = False
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    clock: Clock = utc_now
+
+
+class JudgingOutcome(Struct, frozen=True, kw_only=True):
+    """What came of a judging, and what it cost."""
+
+    judged: Judged
+    spent: Spent
+
+
+def open_model(judging: JudgingSettings, spending: Spending) -> ChatModel:
+    """Return the model behind the endpoint; nothing is sent yet."""
+    calls = ModelCalls(judging.endpoint, spending, judging.limits)
+    dialect: Dialect = OllamaChat(judging.max_context) if judging.endpoint.api == "ollama" else OpenAIChat()
+    return ChatModel(judging.model, dialect, calls)
+
+
+def judge_cases(
+    cases: Sequence[Case],
+    judging: JudgingSettings,
+    *,
+    stop: Stop | None = None,
+    watch: Callable[[Progress], object] = lambda _: None,
+) -> JudgingOutcome:
+    """Judge cases, and write what is judged, also if that is not all.
+
+    Raises InputError if the judgments file cannot be read, or OutputError. The ``error`` of the result is
+    KeyboardInterrupt if somebody asked to stop.
+    """
+    path = Path(judging.path)
+    journal = open_journal(path_beside(path), key=journal_key(judging.environ), refresh=judging.refresh)
+    spending = Spending(judging.budget)
+    model = open_model(judging, spending)
+    is_all = False
+    try:
+        cache = _cache(judging, journal)
+        to_ask = lacking(cases, model, judging.settings, cache)
+        judged = judge_lacking(to_ask, judging, model, journal, spending, stop=stop or Stop(), watch=watch)
+        content = cache.merged(to_ask.wanted, judged.new)
+        if content or path.exists():
+            write_judgments(judging.path, content)
+        is_all = judged.is_complete
+        return JudgingOutcome(judged=judged, spent=spending.spent)
+    finally:
+        model.close()
+        journal.close(remove=is_all)
+
+
+def judge_lacking(
+    to_ask: Lacking,
+    judging: JudgingSettings,
+    model: ChatModel,
+    journal: JudgmentJournal,
+    spending: Spending,
+    *,
+    stop: Stop,
+    watch: Callable[[Progress], object] = lambda _: None,
+) -> Judged:
+    """Judge what is lacking, and keep it in the journal; raises OutputError if that fails."""
+    session = Session(
+        model,
+        judging.settings,
+        journal,
+        spending,
+        concurrency=judging.limits.concurrency,
+        stop=stop,
+        watch=watch,
+        clock=judging.clock,
+    )
+    judged = session.run(to_ask)
+    if isinstance(judged.error, RagContractError):
+        raise judged.error
+    return judged
+
+
+def dry_run(cases: Sequence[Case], judging: JudgingSettings) -> tuple[Lacking, Expected]:
+    """Return what would be asked, and what it would cost at least; sends nothing and writes nothing."""
+    model = open_model(judging, Spending())
+    journal, path = None, path_beside(Path(judging.path))
+    if path.exists():
+        copy = BytesIO(path.read_bytes())
+        journal = JudgmentJournal(copy, path, key=journal_key(judging.environ), refresh=judging.refresh)
+    to_ask = lacking(cases, model, judging.settings, _cache(judging, journal))
+    model.close()
+    return to_ask, expected(to_ask, model, judging.settings, estimated_tokens)
+
+
+def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:
+    """Return the judgments that there are; raises InputError if the file is wrong."""
+    stored: Any = {}
+    if Path(judging.path).exists():
+        read = read_judgments([judging.path])
+        read.problems.raise_if_any()
+        stored = read.by_key
+    return Cache(
+        now=judging.clock(),
+        stored=stored,
+        unfinished=by_place(journal.judgments) if journal else {},
+        max_age_days=judging.max_age_days,
+        refresh=judging.refresh,
+    )

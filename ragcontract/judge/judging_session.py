@@ -1,0 +1,209 @@
+"""Judges many cases: what is known is not asked again, several are asked at a time, and what comes is kept at once."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import RagContractError
+from ragcontract.core.ids import as_id
+from ragcontract.core.numbers import count
+from ragcontract.http.stopping import Stop
+from ragcontract.judge.interface import Ask, Clock, Model, NoReply, Reply, Settings
+from ragcontract.judge.judge_case import judge_case, utc_now
+from ragcontract.judge.judge_identity import keys_of
+from ragcontract.judge.judgment_cache import Cache, Place, place_of
+from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel
+from ragcontract.judge.spending import Spending
+from ragcontract.judge.worker_threads import in_threads
+from ragcontract.runs.judged_texts import Case
+from ragcontract.runs.judgments import Judgment
+
+TOO_LONG = "too_long: "  # why items have no verdict whose texts are longer than the model can read
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """How far a judging is, in cases; ``cached`` ones are not asked."""
+
+    done: int
+    total: int
+    unjudged: int
+
+
+class Judged(Struct, frozen=True, kw_only=True):
+    """What came of a judging: the judgments ``found`` of those wanted, of which some are ``new``.
+
+    ``cached`` counts those that were reused, ``statuses`` all that were found, and ``missing`` what was not even asked;
+    ``reasons`` has one for each status. ``error`` is why it ended early, an exception to raise.
+    """
+
+    wanted: tuple[Place, ...]
+    found: Mapping[Place, Judgment]
+    new: tuple[Judgment, ...]
+    cached: int
+    statuses: Mapping[str, int]
+    missing: int
+    reasons: Mapping[str, str]
+    over: NoReply | None = None
+    error: BaseException | None = None
+
+    @property
+    def unjudged(self) -> int:
+        """How many wanted items have no verdict."""
+        return self.missing + sum(number for status, number in self.statuses.items() if status != "ok")
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is nothing to go on with: everything was replied to, or cannot be asked."""
+        failed = (one for one in self.found.values() if one.status == "failed")
+        return not self.missing and all(one.reason.startswith(TOO_LONG) for one in failed)
+
+
+class Lacking(Struct, frozen=True, kw_only=True):
+    """What there is to ask: ``cached`` judgments are reused, ``cases`` are asked as a whole."""
+
+    wanted: tuple[Place, ...]
+    cached: tuple[Judgment, ...]
+    cases: tuple[Case, ...]
+
+
+def lacking(cases: Sequence[Case], model: Model, settings: Settings, cache: Cache) -> Lacking:
+    """Return what is to be asked; a case is asked as a whole, because its items are judged together."""
+    wanted: list[Place] = []
+    cached: list[Judgment] = []
+    to_ask = []
+    for case in cases:
+        places = [(as_id(case.query_id), key) for key in keys_of(case, settings, model)]
+        known = [one for place in places if (one := cache.get(place)) is not None]
+        wanted += places
+        if len(known) == len(places):
+            cached += known
+        else:
+            to_ask.append(case)
+    return Lacking(wanted=tuple(wanted), cached=tuple(cached), cases=tuple(to_ask))
+
+
+class Expected(Struct, frozen=True, kw_only=True):
+    """What a judging would cost at least: calls, tokens in, by estimate, and at most so many out."""
+
+    calls: int
+    tokens_in: int
+    most_out: int
+
+
+def expected(to_ask: Lacking, model: Model, settings: Settings, estimate: Callable[[Ask], int]) -> Expected:
+    """Return what the first calls on each case would cost; nothing is asked."""
+    counting = CountingModel(model.name, model.host, estimate)
+    dice = random.SystemRandom()
+    for case in to_ask.cases:
+        judge_case(case, counting, settings, dice)
+    return counting.expected
+
+
+class CountingModel:
+    """Notes what it is asked, and does not reply."""
+
+    def __init__(self, name: str, host: str, estimate: Callable[[Ask], int]) -> None:
+        """Be called so; ``estimate`` returns the tokens that are sent."""
+        self.name, self.host = name, host
+        self._estimate = estimate
+        self.expected = Expected(calls=0, tokens_in=0, most_out=0)
+
+    def ask(self, ask: Ask) -> Reply:
+        """Count; raises NoReply."""
+        before = self.expected
+        self.expected = Expected(
+            calls=before.calls + 1,
+            tokens_in=before.tokens_in + self._estimate(ask),
+            most_out=before.most_out + ask.max_tokens,
+        )
+        raise NoReply("dry_run", "nothing is asked", final=True)
+
+
+class Session:
+    """One judging under way."""
+
+    def __init__(
+        self,
+        model: Model,
+        settings: Settings,
+        journal: JudgmentJournal,
+        spending: Spending,
+        *,
+        concurrency: int,
+        stop: Stop,
+        watch: Callable[[Progress], object] = lambda _: None,
+        clock: Clock = utc_now,
+    ) -> None:
+        """Prepare; ``watch`` is called from the thread that calls :meth:`run`."""
+        self._model = RememberingModel(model, journal, spending)
+        self._settings = settings
+        self._journal = journal
+        self._spending = spending
+        self._concurrency = concurrency
+        self._watch = watch
+        self._clock = clock
+        self._stop = stop
+        self._failed_in_a_row = 0
+
+    def run(self, to_ask: Lacking) -> Judged:
+        """Ask until all cases are judged, or until somebody asks to stop, or nothing more may be asked."""
+        new: list[Judgment] = []
+        error: BaseException | None = None
+        done = unjudged = 0
+        coming = in_threads(
+            to_ask.cases, self._case, at_once=self._concurrency, spending=self._spending, stop=self._stop
+        )
+        try:
+            for judgments in coming:
+                new += judgments
+                done += 1
+                unjudged += not all(one.status == "ok" for one in judgments)
+                self._mind_failures(judgments)
+                self._watch(Progress(done=done, total=len(to_ask.cases), unjudged=unjudged))
+        except RagContractError as raised:
+            error = raised
+        if self._stop.asked:
+            error = error or KeyboardInterrupt()
+        return _judged(to_ask, new, self._spending.over, error)
+
+    def _case(self, case: Case) -> list[Judgment]:
+        """Judge a case; of one that was only begun when all was stopped, keep what has a verdict."""
+        dice = self._journal.dice(case.task, as_id(case.query_id), *keys_of(case, self._settings, self._model))
+        judgments = judge_case(case, self._model, self._settings, dice, self._clock)
+        over = self._spending.over is not None
+        kept = [one for one in judgments if not (over and one.status == "failed")]
+        if kept:
+            self._journal.add(kept)
+        return kept
+
+    def _mind_failures(self, judgments: Sequence[Judgment]) -> None:
+        """Stop all if case after case gets no reply: the endpoint is out of order."""
+        if not judgments or all(one.reason.startswith(TOO_LONG) for one in judgments):
+            return
+        if any(one.status != "failed" for one in judgments):
+            self._failed_in_a_row = 0
+            return
+        self._failed_in_a_row += 1
+        if self._failed_in_a_row >= bounds.FAILED_IN_A_ROW:
+            why = f"{count(self._failed_in_a_row, 'case')} in a row had no reply: {judgments[0].reason}"
+            self._spending.stop(NoReply("outage", why, final=True))
+
+
+def _judged(to_ask: Lacking, new: Sequence[Judgment], over: NoReply | None, error: BaseException | None) -> Judged:
+    found = {place_of(one): one for one in [*to_ask.cached, *new]}
+    statuses: Counter[str] = Counter(found[place].status for place in to_ask.wanted if place in found)
+    reasons: dict[str, str] = {one.status: one.reason for one in reversed(list(found.values())) if one.status != "ok"}
+    return Judged(
+        wanted=to_ask.wanted,
+        found=found,
+        new=tuple(new),
+        cached=len(to_ask.cached),
+        statuses=statuses,
+        missing=sum(place not in found for place in to_ask.wanted),
+        reasons=reasons,
+        over=over,
+        error=error,
+    )

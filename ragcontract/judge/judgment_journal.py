@@ -1,0 +1,198 @@
+"""The journal of a judging: every reply and every judgment as soon as there is one, so that nothing is asked twice.
+
+It lies beside the judgments file as ``.<file>.journal``: JSON lines, of which the first proves that it is of one's own.
+A case that was under way is asked the same again, up to the reply that is missing, so no reply that came is lost.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import random
+import secrets
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError, OutputError
+from ragcontract.files.locking import locked
+from ragcontract.judge.interface import Ask, Model, NoReply, Reply
+from ragcontract.judge.spending import Spending
+from ragcontract.runs.judgments import Judgment
+
+VERSION = 1
+SYNC_GAP = 1.0  # s; between two fsyncs
+
+
+class _Header(Struct, frozen=True, kw_only=True, tag="journal", tag_field="line"):
+    version: int = VERSION
+    salt: str
+    refresh: bool
+    proof: str
+
+
+class _Replied(Struct, frozen=True, kw_only=True, tag="reply", tag_field="line"):
+    ask: str
+    reply: Reply
+
+
+class _Judged(Struct, frozen=True, kw_only=True, tag="judgments", tag_field="line"):
+    judgments: list[Judgment]
+
+
+_Line = _Header | _Replied | _Judged
+
+
+class JudgmentJournal:
+    """What a judging has so far; threads share it. Close it at the end."""
+
+    def __init__(self, file: IO[bytes], path: Path, *, key: bytes, refresh: bool) -> None:
+        """Use an open file that nobody else writes; :func:`open_journal` does.
+
+        One that was not made with this ``key`` is thrown away. With ``refresh``, so is what an earlier judging without
+        it has: it may have reused what is old.
+        """
+        self._file = file
+        self._path = path
+        self._lock = threading.Lock()
+        self._synced = time.monotonic()
+        self._end = self._begins = 0
+        self.judgments: list[Judgment] = []
+        self._replies: dict[str, Reply] = {}
+        header = self._read()
+        if header is None or header.proof != _proof(key, header) or (refresh and not header.refresh):
+            self.judgments, self._replies, self._end = [], {}, 0
+            header = _Header(salt=secrets.token_hex(16), refresh=refresh, proof="")
+            header = replace(header, proof=_proof(key, header))
+        self._seed = _keyed(key, f"dice {header.salt}")
+        self._file.truncate(self._end)
+        if not self._end:
+            self._append(header)
+            self._begins = self._end
+
+    def _read(self) -> _Header | None:
+        """Read what is there; lines that were only written in part, and what is behind them, do not count."""
+        decode = msgspec.json.Decoder(_Line).decode
+        header = None
+        with suppress(msgspec.DecodeError, UnicodeError):
+            while (line := self._file.readline(bounds.LINE)).endswith(b"\n"):
+                match decode(line):
+                    case _Header() as found if header is None and found.version == VERSION:
+                        header, self._begins = found, len(line)
+                    case _Replied(ask=ask, reply=reply) if header is not None:
+                        self._replies[ask] = reply
+                    case _Judged(judgments=judgments) if header is not None:
+                        self.judgments += judgments
+                    case _:
+                        return None
+                self._end += len(line)
+        return header
+
+    def dice(self, *case: str) -> random.Random:
+        """Return dice for a case: the same as before, if the case was under way when the judging ended."""
+        return random.Random("\n".join([self._seed, *case]))  # noqa: S311 (its seed is a secret)
+
+    def reply_to(self, asked: str) -> Reply | None:
+        """Return the reply to what was asked before; None if there was none."""
+        return self._replies.get(asked)
+
+    def add_reply(self, asked: str, reply: Reply) -> None:
+        """Keep a reply; raises OutputError."""
+        self._append(_Replied(ask=asked, reply=reply))
+
+    def add(self, judgments: list[Judgment]) -> None:
+        """Keep the judgments on a case; raises OutputError."""
+        self._append(_Judged(judgments=judgments))
+
+    def _append(self, line: _Line) -> None:
+        data = msgspec.json.encode(line) + b"\n"
+        with self._lock:
+            try:
+                self._file.seek(self._end)
+                self._file.write(data)
+                self._file.flush()
+                if time.monotonic() - self._synced > SYNC_GAP:
+                    os.fsync(self._file.fileno())
+                    self._synced = time.monotonic()
+            except OSError as error:
+                raise OutputError([f"{self._path}: cannot be written ({error.strerror or error})"]) from error
+            self._end += len(data)
+
+    def close(self, *, remove: bool) -> None:
+        """Close the file, and delete it if nothing in it is needed any more, or if nothing is in it."""
+        with self._lock, suppress(OSError):
+            if remove or self._end == self._begins:
+                self._path.unlink(missing_ok=True)
+            self._file.close()
+
+
+class RememberingModel:
+    """A model that is not asked again what it has replied to, and nothing once no other call can have a reply."""
+
+    def __init__(self, model: Model, journal: JudgmentJournal, spending: Spending) -> None:
+        """Ask a model where the journal has no reply; threads share it."""
+        self._model = model
+        self._journal = journal
+        self._spending = spending
+
+    @property
+    def name(self) -> str:
+        """The model as the user names it."""
+        return self._model.name
+
+    @property
+    def host(self) -> str:
+        """The host of its endpoint."""
+        return self._model.host
+
+    def ask(self, ask: Ask) -> Reply:
+        """Return the reply, which the journal has then; raises NoReply."""
+        asked = digest_of(self.name, self.host, ask)
+        reply = self._journal.reply_to(asked)
+        if reply is None:
+            try:
+                reply = self._model.ask(ask)
+            except NoReply as error:
+                if error.final:
+                    self._spending.stop(error)
+                raise
+            self._journal.add_reply(asked, reply)
+        return reply
+
+
+def digest_of(model: str, host: str, ask: Ask) -> str:
+    """Return what a reply is found by."""
+    # Escapes stand for all that is not ASCII, lone surrogates too.
+    whole = json.dumps([model, host, msgspec.structs.asdict(ask)], sort_keys=True)
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _proof(key: bytes, header: _Header) -> str:
+    return _keyed(key, f"journal {header.version} {header.salt} {header.refresh}")
+
+
+def _keyed(key: bytes, text: str) -> str:
+    return hmac.new(key, text.encode(), "sha256").hexdigest()
+
+
+def path_beside(path: Path) -> Path:
+    """Return where the journal of a judgments file is."""
+    return path.with_name(f".{path.name}.journal")
+
+
+def open_journal(path: Path, *, key: bytes, refresh: bool) -> JudgmentJournal:
+    """Open or create the journal at ``path``; raises InputError if another judging has it open, or OutputError."""
+    try:
+        file = locked(path)
+    except OSError as error:
+        raise OutputError([f"{path}: cannot be written ({error.strerror or error})"]) from error
+    if file is None:
+        raise InputError([f"{path}: another judging writes it; wait for its end, or give another --judgments"])
+    return JudgmentJournal(file, path, key=key, refresh=refresh)

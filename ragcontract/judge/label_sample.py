@@ -1,0 +1,130 @@
+"""What a person is asked to label for a calibration: a sample of what is judged, blind to what the judge said."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core.ids import as_id
+from ragcontract.files.events import located
+from ragcontract.files.problems import Collector
+from ragcontract.files.rows import read_rows
+from ragcontract.judge.judgment_cache import Place
+from ragcontract.judge.labelled_items import LabelRow
+from ragcontract.runs.judged_texts import Case, Item, keys_of, label_of
+from ragcontract.runs.judgments import Judgment
+
+
+class Unlabelled(Struct, frozen=True, kw_only=True):
+    """An item to label, and the case that it is of."""
+
+    case: Case
+    item: Item
+
+    def row(self, *, label: bool, labeler: str | None) -> LabelRow:
+        """Return the line of a labels file."""
+        case = self.case
+        return LabelRow(
+            task=case.task,
+            question=case.question,
+            contexts=list(case.contexts),
+            response=case.response,
+            reference=case.reference,
+            text=self.item.text,
+            why=self.item.why or None,
+            label=label,
+            labeler=labeler,
+        )
+
+
+class LabelsFile:
+    """A labels file that grows by a line with each answer."""
+
+    def __init__(self, path: str) -> None:
+        """Read what is labelled; raises InputError with all that is wrong with the file."""
+        self.path = path
+        self._known: set[bytes] = set()
+        problems = Collector()
+        data = Path(path).read_bytes() if Path(path).exists() else b""
+        if data.strip():
+            for _, row in located(read_rows([path], LabelRow), problems):
+                self._known.add(_about(row))
+        problems.found().raise_if_any()
+        self._line_is_open = not data.endswith(b"\n") and bool(data)
+
+    def __contains__(self, one: Unlabelled) -> bool:
+        """Return whether an item is labelled."""
+        return _about(one.row(label=True, labeler=None)) in self._known
+
+    def __len__(self) -> int:
+        """Return how many items are labelled."""
+        return len(self._known)
+
+    def add(self, row: LabelRow) -> None:
+        """Write a line; raises OutputError."""
+        data = (b"\n" if self._line_is_open else b"") + msgspec.json.encode(_without_nulls(row)) + b"\n"
+        try:
+            with Path(self.path).open("ab") as file:
+                file.write(data)
+        except OSError as error:
+            raise OutputError([f"{self.path}: cannot be written ({error.strerror or error})"]) from error
+        self._line_is_open = False
+        self._known.add(_about(row))
+
+
+def sample(
+    cases: Sequence[Case], judgments: Mapping[Place, Judgment], known: LabelsFile, *, size: int, seed: int
+) -> list[Unlabelled]:
+    """Return items to label, in random order; raises InputError if there are none.
+
+    What a judge said yes and no of is drawn alike, because a calibration needs enough of both; other items only if
+    there are not enough of these.
+    """
+    chance = random.Random(seed)  # noqa: S311 (a sample that somebody can draw again)
+    said: dict[bool | None, list[Unlabelled]] = {True: [], False: [], None: []}
+    verdicts = _verdicts(judgments)
+    for case in cases:
+        for item, verdict in zip(case.items, _said(case, verdicts), strict=True):
+            one = Unlabelled(case=case, item=item)
+            if one not in known:
+                said[verdict].append(one)
+    for group in said.values():
+        chance.shuffle(group)
+    alternating = [one for one in chain(*zip_longest(said[True], said[False])) if one is not None]
+    chosen = [*alternating, *said[None]][:size]
+    if not chosen:
+        raise InputError([f"{known.path}: has a label for everything that is judged"])
+    chance.shuffle(chosen)
+    return chosen
+
+
+def _verdicts(judgments: Mapping[Place, Judgment]) -> dict[str, list[Judgment]]:
+    found: dict[str, list[Judgment]] = {}
+    for judgment in judgments.values():
+        if judgment.verdict is not None:
+            found.setdefault(as_id(judgment.query_id), []).append(judgment)
+    return found
+
+
+def _said(case: Case, judgments: Mapping[str, Sequence[Judgment]]) -> Iterator[bool | None]:
+    """Yield what a judge says of each item, whichever judge it is, if it says it of these texts."""
+    of_query = judgments.get(as_id(case.query_id), ())
+    by_key = {one.key: one for one in of_query}
+    keys = [list(keys_of(case, judge)) for judge in {one.judge for one in of_query if one.task == case.task}]
+    for at in range(len(case.items)):
+        found = [by_key[of_judge[at]].verdict for of_judge in keys if of_judge[at] in by_key]
+        yield label_of(found[0]) if found and found[0] is not None else None
+
+
+def _about(row: LabelRow) -> bytes:
+    return msgspec.json.encode(
+        [row.task, row.question, row.contexts or [], row.response, row.reference, row.text, row.why or ""]
+    )
+
+
+def _without_nulls(row: LabelRow) -> dict[str, object]:
+    return {name: value for name, value in msgspec.structs.asdict(row).items() if value is not None}

@@ -1,0 +1,197 @@
+"""Calls to a judge's endpoint: sent again where that may help, fewer at a time after a 429, and counted."""
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import requests
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.text import shorten, visible
+from ragcontract.http.pauses import asked_pause, backoff
+from ragcontract.http.rate_limiter import FIRST_BACKOFF
+from ragcontract.http.refusals import AGAIN, may_succeed_later, reason_in
+from ragcontract.http.sending import Answered, Call, Unanswered, send
+from ragcontract.http.sessions import open_session
+from ragcontract.http.timing import Timing
+from ragcontract.http.urls_and_headers import shown
+from ragcontract.judge.endpoint import KEY, Endpoint
+from ragcontract.judge.interface import NoReply
+from ragcontract.judge.spending import Bill, Spending
+from ragcontract.judge.throttle import Throttle
+
+RETRIES, SECONDS, CONNECT_SECONDS = 4, 120.0, 10.0  # defaults
+TOO_MANY, TOO_LARGE = 429, 413
+READ_OF_REFUSAL = 4_096  # bytes; what is searched for the name of a parameter
+# What no other call would change: the address, the key, the account, the model.
+FINAL_STATUSES = {401, 402, 403, 404, 405}
+FINAL_CODES = {"insufficient_quota", "invalid_api_key", "model_not_found"}
+FINAL_KINDS = {"unreachable", "connect_timeout", "proxy_error", "tls_error", "bad_request"}
+TOO_LONG_CODES = {"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"}
+TOO_LONG = (
+    "context length",
+    "maximum context",
+    "context size",
+    "context window",
+    "too many tokens",
+    "prompt is too long",
+)
+
+# Finds in decoded JSON the tokens in and out that it names; None if it names none.
+Billing: TypeAlias = Callable[[Any], tuple[int, int] | None]
+
+
+class CallLimits(Struct, frozen=True, kw_only=True):
+    """How calls are made: ``seconds`` is the longest silence of a server that has been asked."""
+
+    concurrency: int = 8
+    retries: int = RETRIES
+    seconds: float = SECONDS
+    connect_seconds: float = CONNECT_SECONDS
+
+
+class Refused(NoReply):
+    """The endpoint does not take what was sent; ``said`` is what it says of that, what it names first."""
+
+    def __init__(self, message: str, *, status: int, said: tuple[str, ...], final: bool) -> None:
+        """Store the attributes."""
+        super().__init__("http_error", message, final=final)
+        self.status = status
+        self.said = said
+
+
+class _Failure(Struct, frozen=True, kw_only=True):
+    """A failed attempt; ``again`` says whether another may succeed, and ``pause`` what the server asks for."""
+
+    error: NoReply
+    again: bool = False
+    pause: float | None = None
+
+
+class ModelCalls:
+    """Threads share it."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        spending: Spending,
+        limits: CallLimits | None = None,
+        *,
+        timing: Timing | None = None,
+    ) -> None:
+        """Prepare; nothing is sent yet."""
+        self.endpoint = endpoint
+        self.throttle = Throttle((limits or CallLimits()).concurrency, (timing or Timing()).monotonic)
+        self._limits = limits or CallLimits()
+        self._spending = spending
+        self._timing = timing or Timing()
+        self._session: requests.Session = open_session(endpoint.url, at_once=self._limits.concurrency)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def post(
+        self, path: str, body: Any, *, tokens_in: int, most_out: int, bill: Billing, again: bool = False
+    ) -> tuple[Any, int]:
+        """Return the decoded JSON of a successful answer, and how often the call was sent again; raises NoReply.
+
+        Raises :class:`Refused` if the endpoint does not take what is sent. ``tokens_in`` is an estimate; ``bill``
+        finds in an answer the tokens in and out that it names. With ``again``, it counts as sent again.
+        """
+        if self.endpoint.lacks_key:
+            replays = "`check --judgments` replays the judgments that there are without one"
+            why = f"{self.endpoint.host} wants a key; set {KEY} (or OPENAI_API_KEY) in the environment; {replays}"
+            raise NoReply("no_key", why, final=True)
+        call = Call(method="POST", url=self.endpoint.url + path, headers=self._headers(), json=body)
+        retried = 0
+        while True:
+            with (
+                self.throttle.turn(self._spending.wait) as started,
+                self._spending.call(tokens_in, most_out, again=again or retried > 0) as open_bill,
+            ):
+                done = self._attempt(call, open_bill, bill, started)
+            if not isinstance(done, _Failure):
+                self.throttle.succeeded()
+                return done, retried
+            if done.pause is not None:
+                self.throttle.pause(done.pause)
+            if not done.again or retried >= self._limits.retries:
+                raise done.error
+            retried += 1
+            self._spending.wait(backoff(retried, first=FIRST_BACKOFF, longest=bounds.BACKOFF))
+
+    def _headers(self) -> dict[str, str]:
+        endpoint = self.endpoint
+        return {"Authorization": endpoint.secrets.filled(endpoint.authorization)} if endpoint.authorization else {}
+
+    def _attempt(self, call: Call, open_bill: Bill, bill: Billing, started: float) -> Any:
+        """Return decoded JSON, or the failure."""
+        connect, read = self._limits.connect_seconds, self._limits.seconds
+        try:
+            answered = send(
+                self._session,
+                call,
+                seconds=max(0.001, min(connect + read, self._spending.seconds_left)),
+                connect_seconds=connect,
+                read_seconds=read,
+            )
+        except Unanswered as error:
+            return self._unanswered(call, open_bill, error)
+        except OSError as error:
+            open_bill.is_void()
+            why = f"{shown(call.url)}: cannot be called from this machine: {visible(str(error))}"
+            return _Failure(error=NoReply("machine", why, final=True))
+        return self._read(call, answered, open_bill, bill, started)
+
+    def _unanswered(self, call: Call, open_bill: Bill, error: Unanswered) -> _Failure:
+        if error.unsent:
+            open_bill.is_void()
+        elif self._spending.seconds_left <= 0:
+            return _Failure(error=NoReply("deadline", "the deadline was reached before there was a reply", final=True))
+        more = "; --timeout allows more" if error.kind == "read_timeout" else ""
+        reply = NoReply(error.kind, f"{shown(call.url)}: {error}{more}", final=error.kind in FINAL_KINDS)
+        return _Failure(error=reply, again=error.kind in AGAIN or error.kind == "read_timeout")
+
+    def _read(self, call: Call, answered: Answered, open_bill: Bill, bill: Billing, started: float) -> Any:
+        try:
+            content = self.endpoint.secrets.redacted(json.loads(answered.content))
+        except (ValueError, RecursionError):
+            content = None
+        if 200 <= answered.status < 300:  # noqa: PLR2004
+            if content is None:
+                kind = self._short(answered.headers.get("content-type") or "nothing")
+                why = f"{shown(call.url)} answered {answered.status}, but not with JSON: {kind}"
+                return _Failure(error=NoReply("not_json", why))
+            tokens = bill(content)
+            if tokens is not None:
+                open_bill.is_for(*tokens)
+            return content
+        open_bill.is_void()
+        if answered.status == TOO_MANY:
+            self.throttle.too_many(started)
+        return self._refused(call, answered, content)
+
+    def _refused(self, call: Call, answered: Answered, content: Any) -> _Failure:
+        status = answered.status
+        said = content.get("error") if isinstance(content, dict) else None
+        said = said if isinstance(said, dict) else {}
+        reason = self._short(reason_in(content) or answered.reason or "no reason given")
+        what = f"{shown(call.url)} answered {status}: {reason}"
+        if 300 <= status < 400:  # noqa: PLR2004
+            return _Failure(error=NoReply("redirect", f"{what}; it leads elsewhere, which is not followed", final=True))
+        code = said.get("code")
+        if status == TOO_LARGE or code in TOO_LONG_CODES or any(words in reason.lower() for words in TOO_LONG):
+            return _Failure(error=NoReply("too_long", what))
+        final = status in FINAL_STATUSES or (isinstance(code, str) and code in FINAL_CODES)
+        again = may_succeed_later(status) and not final
+        names = (str(said.get("param") or ""), reason, answered.content[:READ_OF_REFUSAL].decode(errors="replace"))
+        return _Failure(
+            error=Refused(what, status=status, said=names, final=final),
+            again=again,
+            pause=asked_pause(answered.headers, self._timing.now()) if again else None,
+        )
+
+    def _short(self, text: str) -> str:
+        return shorten(visible(self.endpoint.secrets.redacted(text)), bounds.SERVICE_REASON)

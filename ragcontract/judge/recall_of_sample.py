@@ -1,0 +1,151 @@
+"""Judged context recall of one sample: a model to ask, and what it says of each claim."""
+
+import os
+import random
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from msgspec import Struct
+
+from ragcontract.core.errors import InputError
+from ragcontract.core.numbers import count
+from ragcontract.judge.endpoint import find_endpoint
+from ragcontract.judge.interface import Ask, Model, Reply, Settings
+from ragcontract.judge.judge_case import judge_case
+from ragcontract.judge.judge_options import USUAL_CALLS, JudgeOptions
+from ragcontract.judge.judging_run import JudgingSettings, open_model
+from ragcontract.judge.spending import Spending, Spent
+from ragcontract.judge.splitting import split_reference
+from ragcontract.runs.judged_texts import Case, Confirm, Item
+
+HERE = "context_recall"
+
+
+class Judge:
+    """A model to ask, whose connections stay open until it is closed. Threads and tasks can share it.
+
+    ``url`` is where it is, or else ``RAG_CONTRACT_JUDGE_URL`` of the environment, or OpenAI's. The key is in
+    ``RAG_CONTRACT_JUDGE_KEY``, for OpenAI itself also in ``OPENAI_API_KEY``. ``api`` is ``openai`` or ``ollama``; by
+    default what the port says. Raises :class:`~ragcontract.InputError` with all that is wrong.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        url: str | None = None,
+        api: str | None = None,
+        votes: int = 3,
+        confirm: Confirm = "failures",
+        max_calls: int = USUAL_CALLS,
+        timeout: float = 120,
+        retries: int = 4,
+    ) -> None:
+        """Prepare; nothing is sent yet. The other options are those of ``rag-contract judge``."""
+        options = JudgeOptions(
+            model=model, votes=votes, confirm=confirm, max_calls=max_calls, timeout=timeout, retries=retries
+        )
+        problems = [f"Judge: {name}: {problem}" for name, problem in options.wrong()]
+        try:
+            endpoint = find_endpoint(url, api, os.environ)
+        except InputError as error:
+            problems += [problem.replace("--judge-", "Judge: ", 1) for problem in error.problems]
+        if problems:
+            raise InputError(problems)
+        self.settings = options.settings
+        self._spending = Spending(options.budget)
+        judging = JudgingSettings(
+            path="", model=model, endpoint=endpoint, settings=options.settings, limits=options.limits
+        )
+        self._model = open_model(judging, self._spending)
+
+    @property
+    def name(self) -> str:
+        """The model."""
+        return self._model.name
+
+    @property
+    def host(self) -> str:
+        """Where it is."""
+        return self._model.host
+
+    @property
+    def spent(self) -> Spent:
+        """What was asked so far, and what it cost."""
+        return self._spending.spent
+
+    def ask(self, ask: Ask) -> Reply:
+        """Send what is asked and return the reply; raises NoReply."""
+        return self._model.ask(ask)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._model.close()
+
+    def __enter__(self) -> Self:
+        """Return the judge, which is closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+
+class JudgedClaim(Struct, frozen=True, kw_only=True):
+    """What is said of a claim; a supported one has the words that prove it, and the rank of their text, from 1."""
+
+    text: str
+    supported: bool
+    quote: str | None = None
+    context: int | None = None
+    reason: str = ""
+
+
+class JudgedRecall(Struct, frozen=True, kw_only=True):
+    """Context recall: the fraction of the claims that what was retrieved supports, from 0 to 1."""
+
+    value: float
+    claims: tuple[JudgedClaim, ...]
+
+    def __float__(self) -> float:
+        """Return the value."""
+        return self.value
+
+
+def recall_of_sample(
+    question: str, contexts: Sequence[str], *, reference: str | None, claims: Sequence[str] | None, judge: Model
+) -> JudgedRecall:
+    """Judge a sample; without claims, the reference is split into them first.
+
+    Where nothing was retrieved, nothing is asked. Raises InputError if a claim has no verdict: what is not known is
+    neither 0 nor left out.
+    """
+    settings = getattr(judge, "settings", None) or Settings()
+    dice = random.SystemRandom()
+    if claims is None:
+        claims = [reference or ""]
+        if any(text.strip() for text in contexts):
+            split = split_reference(question, reference or "", judge, settings, dice)
+            if split.status != "ok":
+                raise InputError([f"{HERE}: the reference was not split into claims: {split.reason}"])
+            claims = split.claims
+    items = tuple(Item(name=f"claim:{number}", text=text) for number, text in enumerate(claims, 1))
+    case = Case(task="attribution", query_id="sample", question=question, items=items, contexts=tuple(contexts))
+    judgments = judge_case(case, judge, settings, dice)
+    if unjudged := [one for one in judgments if one.status != "ok"]:
+        which = f"{len(unjudged):,} of {count(len(items), 'claim')} have no verdict"
+        raise InputError([f"{HERE}: {which}; {unjudged[0].status}: {unjudged[0].reason}"])
+    found = tuple(
+        JudgedClaim(
+            text=item.text,
+            supported=one.verdict is True,
+            quote=one.quote,
+            context=one.context,
+            reason=one.reason,
+        )
+        for item, one in zip(items, judgments, strict=True)
+    )
+    return JudgedRecall(value=sum(one.supported for one in found) / len(found), claims=found)

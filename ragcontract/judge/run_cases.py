@@ -1,0 +1,169 @@
+"""What is judged of a run: claims of references, what rules about answers flagged, and criteria."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import get_args
+
+from msgspec import Struct
+
+from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.built_in import BUILT_IN
+from ragcontract.contract.config import enforced
+from ragcontract.contract.config_file import ConfigFile
+from ragcontract.contract.golden_file import read_golden
+from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.ids import as_id
+from ragcontract.core.numbers import count
+from ragcontract.core.rule import RowContext, RowRule, RuleSettings
+from ragcontract.core.run import RunRow, row_type
+from ragcontract.core.text import shorten
+from ragcontract.evaluation.turns_of_row import with_turns
+from ragcontract.files.events import located
+from ragcontract.files.opening import Progress, no_progress
+from ragcontract.files.problems import Collector
+from ragcontract.rules.confirming import confirmations
+from ragcontract.rules.flagging import Flagging
+from ragcontract.rules.turns import InTurns
+from ragcontract.runs.judged_cases import CONTEXT_FIELDS, RESPONSE_FIELDS, attribution_case, contexts_of, criteria_case
+from ragcontract.runs.judged_texts import Case, Task
+from ragcontract.runs.readers import RunFiles
+
+TASKS: tuple[Task, ...] = get_args(Task)
+
+
+class Cases(Struct, frozen=True, kw_only=True):
+    """The cases of a run, in the order of the golden queries, and what a person should know of them.
+
+    ``can_be_flagged`` says that there are rules whose findings would be judged, whether or not they found anything.
+    """
+
+    cases: tuple[Case, ...]
+    can_be_flagged: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+class CaseMaker:
+    """Makes the cases of a query and its row, as the configuration has it; rules that are turned off flag nothing."""
+
+    def __init__(self, config: ConfigFile, tasks: Collection[Task] = TASKS) -> None:
+        """Make the cases of these tasks."""
+        self._k = max(config.cutoffs)
+        self._tasks = tasks
+        self._settings = RuleSettings(k=self._k, answers=config.config.answers)
+        self._rules = tuple(
+            rule for rule in BUILT_IN.rules if issubclass(rule, Flagging) and enforced(config.config, rule)
+        )
+
+    def row_type(self, queries: Mapping[str, GoldenQuery]) -> type[RunRow]:
+        """Return the record of rows that has what is judged of these queries."""
+        needs = CONTEXT_FIELDS if "attribution" in self._tasks else frozenset[str]()
+        if any(self.flagging(query) or self._criteria(query) for query in queries.values()):
+            needs |= CONTEXT_FIELDS | RESPONSE_FIELDS
+        if any(query.turns for query in queries.values()):
+            needs |= InTurns.needs | RESPONSE_FIELDS
+        return row_type(needs, results_required=False)
+
+    def wants(self, query: GoldenQuery) -> bool:
+        """Return whether anything of a query can be judged."""
+        claims = "attribution" in self._tasks and query.answer and query.answer.reference_claims
+        return bool(claims or self._criteria(query) or self.flagging(query))
+
+    def flagging(self, query: GoldenQuery) -> list[RowRule]:
+        """Return the rules of a query whose findings are judged."""
+        if "confirmation" not in self._tasks:
+            return []
+        return [rule for rule in query.rules if isinstance(rule, RowRule) and isinstance(rule.judged, self._rules)]
+
+    def _criteria(self, query: GoldenQuery) -> bool:
+        return "criteria" in self._tasks and bool(query.answer and query.answer.criteria)
+
+    def cases(self, query: GoldenQuery, row: RunRow) -> Iterator[Case | str]:
+        """Yield the cases of a query, and what its row lacks."""
+        row, turns = with_turns(query, row)
+        if isinstance(turns, str):
+            yield turns
+            return
+        if "attribution" in self._tasks and (attribution := attribution_case(query, row, self._k)):
+            yield attribution
+        if rules := self.flagging(query):
+            yield from self._flagged(query, row, rules, RowContext(settings=self._settings, turns=turns))
+        if "criteria" in self._tasks and (criteria := criteria_case(query, row, self._k)):
+            yield criteria
+
+    def _flagged(
+        self, query: GoldenQuery, row: RunRow, rules: Sequence[RowRule], context: RowContext
+    ) -> Iterator[Case | str]:
+        if lacking := next((why for rule in rules if (why := rule.lacking(query, row, context))), None):
+            yield lacking
+            return
+        contexts = contexts_of(row, self._k)
+        try:
+            found = confirmations(query, row, rules, context, () if isinstance(contexts, str) else contexts)
+        except CannotScoreError as error:
+            yield str(error)
+            return
+        if isinstance(contexts, str) and found:
+            yield contexts
+            return
+        yield from (one.case for one in found if one.case.items)
+
+
+def read_cases(
+    golden: Sequence[str],
+    run: Sequence[str],
+    config: ConfigFile,
+    *,
+    tags: Sequence[str] = (),
+    tasks: Collection[Task] = TASKS,
+    progress: Progress = no_progress,
+) -> Cases:
+    """Read golden queries and a run, and return what to judge; raises InputError with all that is wrong with them."""
+    problems = Collector()
+    problems.include(config.problems)
+    read = read_golden(golden, BUILT_IN, progress, level=config.config.relevance_level)
+    problems.include(read.problems)
+    maker = CaseMaker(config, tasks)
+    queries = {
+        query_id: query for query_id, query in read.queries.items() if not tags or not set(tags).isdisjoint(query.tags)
+    }
+    found: dict[str, list[Case]] = {}
+    rows: dict[str, str] = {}
+    for location, row in located(RunFiles(paths=run, progress=progress).events(maker.row_type(queries)), problems):
+        query_id = as_id(row.query_id)
+        if query_id in rows:
+            problems.problem(f"{location}: query_id", f"{query_id!r} has a row already, at {rows[query_id]}")
+            continue
+        rows[query_id] = location
+        if query_id not in queries or not maker.wants(queries[query_id]):
+            continue
+        for case in dict.fromkeys(maker.cases(queries[query_id], row)):
+            if isinstance(case, str):
+                problems.problem(location, case)
+            else:
+                found.setdefault(query_id, []).append(case)
+    problems.found().raise_if_any()
+    return Cases(
+        cases=tuple(case for query_id in queries for case in found.get(query_id, ())),
+        can_be_flagged=any(maker.flagging(query) for query in queries.values()),
+        warnings=(*problems.found().warnings, *_warnings(queries, rows, maker, tasks)),
+    )
+
+
+def _warnings(
+    queries: Mapping[str, GoldenQuery], rows: Mapping[str, str], maker: CaseMaker, tasks: Collection[Task]
+) -> list[str]:
+    answers = [(query, query.answer) for query in queries.values() if query.answer]
+    absent = [query.id for query in queries.values() if query.id not in rows and maker.wants(query)]
+    whole = [query.id for query, answer in answers if answer.reference and not answer.reference_claims]
+    warnings = []
+    if absent:
+        warnings.append(f"not judged, because there is no row in the run: {_of(absent)}")
+    if whole and "attribution" in tasks:
+        split = "`rag-contract claims` splits each reference into them"
+        warnings.append(f"not judged, because there are no reference_claims: {_of(whole)}; {split}")
+    return warnings
+
+
+def _of(ids: Sequence[str]) -> str:
+    named = ", ".join(repr(shorten(one, bounds.NAME)) for one in ids[: bounds.NAMES])
+    return f"{count(len(ids), 'golden query')} ({named}{', …' if len(ids) > bounds.NAMES else ''})"

@@ -1,0 +1,77 @@
+"""Splitting a reference into claims, once: what is in the golden file is then the same for every judge and check."""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ragcontract.answers.normalising import normalised
+from ragcontract.core import bounds
+from ragcontract.core.text import shorten
+from ragcontract.judge.calls import ask_of
+from ragcontract.judge.evidence import Evidence
+from ragcontract.judge.interface import Dice, Model, NoReply, Reply, Settings
+from ragcontract.judge.reply_json import ReplyFault, listed, object_of, writable
+from ragcontract.judge.tasks import CLAIMS
+
+TRIES = 2
+
+
+class Split(Struct, frozen=True, kw_only=True):
+    """The claims of a reference, in its order; if it is not ``ok``, there are none, and ``reason`` says why."""
+
+    status: Literal["ok", "unsure", "failed"]
+    claims: tuple[str, ...] = ()
+    reason: str = ""
+    model: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+def split_reference(question: str, reference: str, model: Model, settings: Settings, dice: Dice) -> Split:
+    """Return the claims that a model splits a reference into, each from words that are in the reference."""
+    evidence = Evidence({}, reference)
+    replies: list[Reply] = []
+    fault = ""
+    for _ in range(TRIES):
+        data: dict[str, Any] = {"question": question, "reference": reference}
+        ask = ask_of(CLAIMS, data, dice, settings, fault=fault)
+        if len(ask.user) > bounds.JUDGED_TEXT:
+            return _split("failed", replies, reason=f"The texts have more than {bounds.JUDGED_TEXT:,} characters.")
+        try:
+            replies.append(model.ask(ask))
+            return _split("ok", replies, claims=_claims(replies[-1], evidence))
+        except NoReply as error:
+            return _split("failed", replies, reason=shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE))
+        except ReplyFault as error:
+            fault = f"The last reply {error}."
+    return _split("unsure", replies, reason=fault)
+
+
+def _claims(reply: Reply, evidence: Evidence) -> tuple[str, ...]:
+    """Return the claims in a reply; raises :class:`ReplyFault`."""
+    found: dict[str, str] = {}
+    for item in listed(object_of(reply), "claims"):
+        text = item.get("text")
+        if not isinstance(text, str) or not text.strip() or len(text) > bounds.EVIDENCE:
+            raise ReplyFault(f"had a claim that is no text of 1 to {bounds.EVIDENCE:,} characters")
+        if wrong := evidence.fault(item.get("quote"), None):
+            raise ReplyFault(f"had a claim that was refused because {wrong}")
+        if (same := normalised(text)) in found:
+            raise ReplyFault("had a claim twice")
+        found[same] = writable(text.strip())
+    if not 1 <= len(found) <= bounds.REFERENCE_CLAIMS:
+        raise ReplyFault(f"had {len(found)} claims; expected 1 to {bounds.REFERENCE_CLAIMS}")
+    return tuple(found.values())
+
+
+def _split(
+    status: Literal["ok", "unsure", "failed"], replies: list[Reply], *, claims: tuple[str, ...] = (), reason: str = ""
+) -> Split:
+    return Split(
+        status=status,
+        claims=claims,
+        reason=reason,
+        model=replies[-1].model if replies else "",
+        tokens_in=sum(reply.tokens_in for reply in replies),
+        tokens_out=sum(reply.tokens_out for reply in replies),
+    )

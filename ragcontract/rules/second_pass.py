@@ -1,0 +1,83 @@
+"""What a judge cleared of what rules about answers flagged, replayed for a check. Nothing is asked here."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar
+
+from msgspec.structs import replace
+
+from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.rule import RowContext, RowRule, Violation
+from ragcontract.core.run import RunRow
+from ragcontract.rules.confirming import Confirmation, Unconfirmed, confirmations, upheld
+from ragcontract.rules.turns import InTurns
+from ragcontract.runs.judged_cases import CONTEXT_FIELDS, contexts_of
+from ragcontract.runs.judged_texts import Confirmed
+from ragcontract.runs.replaying import Replay
+
+
+class SecondPass:
+    """Judgments on what is flagged. ``cleared`` counts the violations that are left out, by query."""
+
+    needs = CONTEXT_FIELDS
+
+    def __init__(self, replay: Replay, k: int, unconfirmed: Unconfirmed) -> None:
+        """Store the judgments, the largest cut-off, and what becomes of what has no verdict."""
+        self._replay, self._k, self._unconfirmed = replay, k, unconfirmed
+        self.cleared: dict[str, int] = {}
+
+    def applied(
+        self, query: GoldenQuery, row: RunRow, rules: Sequence[RowRule], context: RowContext, *, strict: bool
+    ) -> Iterable[tuple[RowRule, RowRule]]:
+        """Return each rule with one that has only the violations that the judge does not clear.
+
+        With ``strict``, raises CannotScoreError where something is flagged of which the judgments say nothing.
+        """
+        contexts = contexts_of(row, self._k)
+        known = () if isinstance(contexts, str) else contexts
+        by_answer: dict[str, list[frozenset[Violation]]] = {}
+        for asked in confirmations(query, row, rules, context, known):
+            if isinstance(contexts, str) and strict:
+                raise CannotScoreError(contexts)
+            left = upheld(asked, self._verdicts(asked, strict=strict), self._unconfirmed)
+            by_answer.setdefault(asked.case.response or "", []).append(frozenset(left.cleared))
+        # The same answer in several turns is cleared only of what is cleared in all of them.
+        cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()}
+        if strict:
+            self.cleared[query.id] = sum(map(len, cleared.values()))
+        return [(rule, _without(rule, cleared)) for rule in rules]
+
+    def _verdicts(self, asked: Confirmation, *, strict: bool) -> Mapping[str, Confirmed | None]:
+        if not asked.case.items:
+            return {}
+        said = self._replay.said(asked.case)
+        if isinstance(said, str):
+            if strict and self._unconfirmed == "error":
+                raise CannotScoreError(said)
+            return {}
+        return {
+            item.name: one.verdict
+            for item, one in zip(asked.case.items, said, strict=True)
+            if not isinstance(one.verdict, bool)
+        }
+
+
+class _Left(RowRule, frozen=True, kw_only=True, gc=False, tag="left"):
+    """A rule without the violations that a judge cleared, by the answer."""
+
+    in_rows: ClassVar[bool] = False
+    rule: RowRule
+    cleared: dict[str, frozenset[Violation]]
+
+    def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:
+        """Yield the violations that stand."""
+        cleared = self.cleared.get(row.response if isinstance(row.response, str) else "", frozenset())
+        yield from (one for one in self.rule.violations(query, row, context) if one not in cleared)
+
+
+def _without(rule: RowRule, cleared: Mapping[str, frozenset[Violation]]) -> RowRule:
+    if not any(cleared.values()):
+        return rule
+    if isinstance(rule, InTurns):
+        return replace(rule, rule=_Left(rule=rule.rule, cleared=dict(cleared)))
+    return _Left(rule=rule, cleared=dict(cleared))

@@ -1,0 +1,96 @@
+"""What is judged, and the key of a judgment: a judgment on other texts, or by another judge, is no judgment.
+
+Whoever asks a model builds cases from a contract and a run, and so does whoever replays judgments: equal texts have
+equal keys, on every machine.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from ragcontract.core import bounds
+
+# Attribution: is a claim of the reference supported by a retrieved text? Confirmation: does the response assert what a
+# rule flagged? Criteria: does the response meet a criterion?
+Task: TypeAlias = Literal["attribution", "confirmation", "criteria"]
+Confirm: TypeAlias = Literal["failures", "all"]
+Confirmed: TypeAlias = Literal["asserts_unsupported", "denies_or_reports_absence", "supported_by_context"]
+# True and false are whether a claim is supported, or a criterion is met.
+Verdict: TypeAlias = bool | Confirmed
+
+ASSERTS: Confirmed = "asserts_unsupported"
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """One thing to judge: its name in the judgments file (``claim:3``), its text, and why it is asked, if flagged."""
+
+    name: str
+    text: str
+    why: str = ""
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """One task for one query: the items to judge, and the texts to judge them by.
+
+    ``contexts`` are the retrieved texts, best first. ``response`` and ``reference`` are None where the task has none.
+    """
+
+    task: Task
+    query_id: str
+    question: str
+    items: tuple[Item, ...]
+    contexts: tuple[str, ...] = ()
+    response: str | None = None
+    reference: str | None = None
+
+
+class Judge(Struct, frozen=True, kw_only=True):
+    """Who is asked, and how, as far as that is known before the first reply.
+
+    ``instructions`` is a digest of all that a task has beside its data: rules, the schema of the reply, temperatures.
+    """
+
+    protocol: Annotated[int, Meta(ge=1, description="The version of the protocol.")]
+    instructions: Annotated[str, Meta(max_length=bounds.JUDGE_NAME, description="A digest of the task's instructions.")]
+    model: Annotated[str, Meta(max_length=bounds.JUDGE_NAME, description="The model, as it was asked for.")]
+    host: Annotated[str, Meta(max_length=bounds.JUDGE_NAME, description="The host of its endpoint.")]
+    votes: Annotated[int, Meta(ge=1, le=bounds.VOTES, description="How often at most an item is judged; odd.")]
+    confirm: Annotated[Confirm, Meta(description="Whether only failures are asked again, or all items.")]
+
+
+def keys_of(case: Case, judge: Judge) -> Iterator[str]:
+    """Yield the key of each item's judgment: SHA-256, in hex, over all that is asked and who is asked how.
+
+    All items of the case are part of each key, because they are asked together. The id of the query is not.
+    """
+    texts = _digest(
+        {
+            "task": case.task,
+            "question": case.question,
+            "items": [[item.text, item.why] for item in case.items],
+            "contexts": case.contexts,
+            "response": case.response,
+            "reference": case.reference,
+        }
+    )
+    whom = {name: getattr(judge, name) for name in judge.__struct_fields__}
+    for item in case.items:
+        yield _digest({"judge": whom, "texts": texts, "item": item.name})
+
+
+def label_of(verdict: Verdict) -> bool:
+    """Return a verdict as a person labels the same item: supported, met, or asserted without support."""
+    return verdict if isinstance(verdict, bool) else verdict == ASSERTS
+
+
+def is_failure(verdict: Verdict) -> bool:
+    """Return whether a verdict speaks against the application."""
+    return not verdict if isinstance(verdict, bool) else verdict == ASSERTS
+
+
+def _digest(value: object) -> str:
+    # Escapes stand for all that is not ASCII, lone surrogates too: each text has one form.
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

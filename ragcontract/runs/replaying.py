@@ -1,0 +1,118 @@
+"""Finds what a judge said of a case in judgments files. A judgment on other texts is none: its key is another one."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec import Struct
+
+from ragcontract.core import bounds
+from ragcontract.core.ids import as_id
+from ragcontract.core.judge_settings import JudgeSettings
+from ragcontract.core.numbers import count
+from ragcontract.core.text import shorten, visible
+from ragcontract.runs.judged_texts import Case, Judge, Task, keys_of
+from ragcontract.runs.judgments import Judgment
+
+JUDGE = "`rag-contract judge`"
+
+
+class _OfQuery(Struct, frozen=True):
+    """The judgments on a query at one task, by their keys, and the judges that made them."""
+
+    by_key: dict[str, Judgment]
+    judges: dict[Judge, None]
+
+
+class Replay:
+    """The judgments that count, by query: those of the judge that the configuration names, or of any."""
+
+    def __init__(self, judgments: Iterable[Judgment], settings: JudgeSettings) -> None:
+        """Index judgments."""
+        self._found: dict[tuple[Task, str], _OfQuery] = {}
+        self._others: dict[Judge, None] = {}
+        for judgment in judgments:
+            if _counts(judgment.judge, settings):
+                of_query = self._found.setdefault((judgment.task, as_id(judgment.query_id)), _OfQuery({}, {}))
+                of_query.by_key[judgment.key] = judgment
+                of_query.judges[judgment.judge] = None
+            else:
+                self._others[judgment.judge] = None
+
+    def said(self, case: Case) -> tuple[Judgment, ...] | str:
+        """Return a judgment with a verdict for each item, in their order; or why there is none, and what to do."""
+        of_query = self._found.get((case.task, case.query_id))
+        if of_query is None:
+            return f"has no judgments on its {_items(case)}{self._by_others()}; run {JUDGE}"
+        complete, partial = [], list[tuple[Judgment | None, ...]]()
+        for judge in of_query.judges:
+            found = tuple(map(of_query.by_key.get, keys_of(case, judge)))
+            judged = tuple(one for one in found if one is not None and one.status == "ok")
+            if len(judged) == len(found):
+                complete.append(judged)
+            elif any(found):
+                partial.append(found)
+        if len(complete) == 1:
+            return complete[0]
+        if complete:
+            return f"has judgments of {_judges(said[0].judge for said in complete)}; {_name_one(complete)}"
+        if not partial:
+            texts = f"its {_items(case)}, question or retrieved texts have changed since"
+            return f"has no judgments, because {texts}; run {JUDGE} again"
+        return f"{_unjudged(case, max(partial, key=_verdicts))}; run {JUDGE} again"
+
+    def fingerprints(self, task: Task, query_ids: Collection[str]) -> frozenset[str]:
+        """Return who judged these queries, by the last replies on each; what needed no reply has none."""
+        found = set()
+        for (of, query_id), of_query in self._found.items():
+            voted = [one for one in of_query.by_key.values() if one.status == "ok" and one.votes]
+            if of == task and query_id in query_ids and voted:
+                last = max(one.at for one in voted)
+                found |= {one.fingerprint for one in voted if one.at == last}
+        return frozenset(found)
+
+    def _by_others(self) -> str:
+        if not self._others:
+            return ""
+        return f" by the judge that ragcontract.yml names (only by {_judges(self._others)})"
+
+
+def _counts(judge: Judge, settings: JudgeSettings) -> bool:
+    wanted = {"model": settings.model, "votes": settings.votes, "confirm": settings.confirm}
+    return all(value is None or getattr(judge, name) == value for name, value in wanted.items())
+
+
+def _items(case: Case) -> str:
+    return {"attribution": "reference_claims", "confirmation": "flagged texts", "criteria": "criteria"}[case.task]
+
+
+def _verdicts(found: Sequence[Judgment | None]) -> int:
+    return sum(1 for one in found if one is not None and one.status == "ok")
+
+
+def _unjudged(case: Case, found: Sequence[Judgment | None]) -> str:
+    """Return which items have no verdict, and why the first of them has none."""
+    without = [
+        (item.name, one) for item, one in zip(case.items, found, strict=True) if one is None or one.status != "ok"
+    ]
+    names = ", ".join(name for name, _ in without[: bounds.NAMES]) + (", …" if len(without) > bounds.NAMES else "")
+    _, first = without[0]
+    why = f" ({first.status}: {shorten(visible(first.reason), bounds.VALUE)})" if first else ""
+    return f"has no verdict on {len(without)} of {count(len(found), 'item')}: {names}{why}"
+
+
+def _judges(judges: Iterable[Judge]) -> str:
+    named = [_named(judge) for judge in judges]
+    more = f" and {len(named) - bounds.NAMES} more" if len(named) > bounds.NAMES else ""
+    return " and ".join(named[: bounds.NAMES]) + more
+
+
+def _named(judge: Judge) -> str:
+    model, host = (shorten(visible(one), bounds.NAME) for one in (judge.model, judge.host))
+    return f"{model!r} at {host} ({count(judge.votes, 'vote')}, confirm: {judge.confirm})"
+
+
+def _name_one(complete: Sequence[Sequence[Judgment]]) -> str:
+    judges = [said[0].judge for said in complete]
+    names = [name for name in ("model", "votes", "confirm") if len({getattr(judge, name) for judge in judges}) > 1]
+    if not names:
+        return f"keep those of one, or ask again with {JUDGE} --refresh and a new file"
+    return f"say which one counts: {' or '.join(f'judge.{name}' for name in names)} in ragcontract.yml"

@@ -1,0 +1,48 @@
+"""Limits on what a judge may be asked, and on what that may cost."""
+
+from ragcontract.cli.judge_label_screen import shown
+from ragcontract.judge.judge_options import JudgeOptions
+from ragcontract.judge.label_sample import Unlabelled
+from ragcontract.runs.judged_texts import Case as JudgedCase
+from ragcontract.runs.judged_texts import Item
+from tests.bounds.lab import Case, Cases, Lab, all_of
+from tests.process import rag_contract
+
+
+def fits(**options: object) -> bool:
+    """Return whether options are accepted."""
+    return not JudgeOptions(model="toy", **options).wrong()  # type: ignore[arg-type]
+
+
+def a_budget(_: Lab, size: int) -> bool:
+    names = ("max_calls", "max_tokens", "price_in", "price_out")
+    return all_of(*(fits(**{name: size}) for name in names), fits(max_usd=size, price_in=1, price_out=1))
+
+
+def a_context(_: Lab, size: int) -> bool:
+    return all_of(fits(max_context=size), fits(max_reply=size))
+
+
+def a_deadline(_: Lab, size: int) -> bool:
+    return fits(deadline=f"{size}s")
+
+
+def a_text_to_label(_: Lab, size: int) -> bool:
+    text = "x" * size
+    case = JudgedCase(task="attribution", query_id="q", question="?", items=(), contexts=(text,))
+    return text in shown(Unlabelled(case=case, item=Item(name="claim:1", text="A claim.")), 2 * size)
+
+
+def a_sample(lab: Lab, size: int) -> bool:
+    lab.check()
+    ended = rag_contract("judge", "label", "--sample", str(size))
+    return "--sample: expected a whole number" not in ended.err
+
+
+CASES: Cases = {
+    "JUDGE_BUDGET": Case(a_budget),
+    "JUDGE_CONTEXT": Case(a_context),
+    "JUDGE_DEADLINE": Case(a_deadline),
+    "LABEL_SAMPLE": Case(a_sample),
+    "LABEL_WHOLE": Case(a_text_to_label),
+}

@@ -1,0 +1,199 @@
+"""Limits on judgments: what is sent to a judge, what its replies may be, and the files of both."""
+
+import json
+import random
+from contextlib import suppress
+from typing import Any
+
+from msgspec.structs import replace
+
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
+from ragcontract.core.label_counts import LabelCounts
+from ragcontract.judge.controls import controls_of
+from ragcontract.judge.evidence import Evidence
+from ragcontract.judge.interface import Reply, Settings
+from ragcontract.judge.judge_case import judge_case
+from ragcontract.judge.judge_identity import asked_judge, fingerprint
+from ragcontract.judge.reply_json import ReplyFault, object_of
+from ragcontract.judge.splitting import split_reference
+from ragcontract.reports.judge_report import ClaimReport, JudgedQuery
+from ragcontract.reports.markdown.judge_fold import claims_of
+from ragcontract.rules.flagging import different
+from ragcontract.runs.calibration import CalibrationFile, read_calibration, write_calibration
+from ragcontract.runs.judgments import lines_of, read_judgments
+from ragcontract.statistics.judge_trust import calibrated
+from tests.bounds.lab import Case, Cases, Lab, all_of
+from tests.builders import golden, write_jsonl
+from tests.judge.judges import Model, as_reply, case, changed, honest, honestly, read
+from tests.runs.judgment_lines import AT, JUDGE, judgment
+
+
+def all_data(_: Lab, size: int) -> bool:
+    model = Model(honestly)
+
+    def is_asked(question: str) -> bool:
+        (one, *_) = judge_case(case(question=question), model, Settings(votes=1), random.Random(1))
+        return one.status == "ok"
+
+    assert is_asked("")
+    return is_asked("x" * (size - len(model.asked[-1].user)))
+
+
+def items(_: Lab, size: int) -> bool:
+    model = Model(honestly)
+    judge_case(case("attribution", *map(str, range(size))), model, Settings(votes=1), random.Random(1))
+    return len(model.asked) == 1
+
+
+def reply(_: Lab, size: int) -> bool:
+    try:
+        object_of(Reply(text='{"a": "' + "x" * (size - 9) + '"}'))
+    except ReplyFault:
+        return False
+    return True
+
+
+def quote(lab: Lab, size: int) -> bool:
+    kept = _read(lab, quote="x" * size)
+    return all_of(Evidence({1: "x" * 9000}, None).fault("x" * size, 1) is None, kept)
+
+
+def shortest_quote(_: Lab, size: int) -> bool:
+    return Evidence({1: "x" * 99}, None).fault("x" * size, 1) is None
+
+
+def reason(lab: Lab, size: int) -> bool:
+    def explain(verdicts: list[dict[str, Any]]) -> None:
+        for one in verdicts:
+            one["reason"] = "x" * size
+
+    found = judge_case(case(), Model(changed(explain)), Settings(votes=1), random.Random(1))
+    return all_of(found[0].reason == "x" * size, _read(lab, reason="x" * size))
+
+
+def passage(_: Lab, size: int) -> bool:
+    return controls_of(case(contexts=("x" * size,)), random.Random(1)).items[0].text == "x" * size
+
+
+def votes(lab: Lab, size: int) -> bool:
+    with suppress(ValueError):  # an even number is refused, too
+        assert Settings(votes=size).votes <= bounds.VOTES
+    return all_of(_read(lab, votes=[True] * size), _read(lab, judge={**_fields(JUDGE), "votes": size}))
+
+
+def claims(_: Lab, size: int) -> bool:
+    listed = [{"quote": "The reference", "text": f"claim {at}"} for at in range(size)]
+    model = Model(json.dumps({"claims": listed}))
+    found = split_reference("?", "The reference.", model, Settings(), random.Random(1))
+    return len(found.claims) == size
+
+
+def name(lab: Lab, size: int) -> bool:
+    model = Model(lambda ask: as_reply(honest(read(ask)), model="m" * size))
+    model.name = model.host = "n" * size
+    asked = asked_judge("attribution", Settings(), model)
+    found = judge_case(case(), model, Settings(votes=1), random.Random(1))
+    return all_of(
+        asked.model == asked.host == "n" * size,
+        found[0].model == "m" * size,
+        _read(lab, model="m" * size),
+        _read(lab, judge={**_fields(JUDGE), "model": "m" * size}),
+        _read(lab, judge={**_fields(JUDGE), "host": "m" * size}),
+    )
+
+
+def whole_fingerprint(lab: Lab, size: int) -> bool:
+    calibration = calibrated("criteria", LabelCounts(tp=1, fp=1, fn=1, tn=1), fingerprint="f" * size, at=AT)
+    dropped = "x" * (size - len(fingerprint(JUDGE, ["m" * bounds.JUDGE_NAME], ["x"])) + 1)
+    return all_of(
+        fingerprint(JUDGE, ["m" * bounds.JUDGE_NAME], [dropped]).endswith(dropped),
+        _read(lab, fingerprint="f" * size),
+        _calibration(lab, CalibrationFile(format_version=1, calibrations=(calibration,))),
+    )
+
+
+def judgments(lab: Lab, size: int) -> bool:
+    path = write_jsonl(lab.folder / "j.jsonl", [json.loads(line) for line in lines_of(map(judgment, range(size)))])
+    found = read_judgments([str(path)]).problems.problems
+    assert not found or found[0].endswith(f"is one judgment too many; at most {size - 1:,} are read")
+    return not found
+
+
+def calibration_size(lab: Lab, size: int) -> bool:
+    one = calibrated("criteria", LabelCounts(tp=1, fp=1, fn=1, tn=1), fingerprint="f", at=AT)
+    path = lab.folder / "c.json"
+    write_calibration(str(path), CalibrationFile(format_version=1, calibrations=(one,)))
+    path.write_bytes(path.read_bytes().ljust(size))
+    return _accepted(lab)
+
+
+def label(lab: Lab, size: int) -> bool:
+    one = calibrated("criteria", LabelCounts(tp=size, fp=1, fn=1, tn=1), fingerprint="f", at=AT)
+    one = replace(one, n=4)
+    two = replace(one, counts=LabelCounts(tp=1, fp=1, fn=1, tn=1), unjudged=size)
+    return all_of(*(_calibration(lab, CalibrationFile(format_version=1, calibrations=(each,))) for each in (one, two)))
+
+
+def tokens(lab: Lab, size: int) -> bool:
+    return all_of(_read(lab, tokens_in=size), _read(lab, tokens_out=size))
+
+
+def _fields(judge: Any) -> dict[str, Any]:
+    return {field: getattr(judge, field) for field in judge.__struct_fields__}
+
+
+def _read(lab: Lab, **fields: Any) -> bool:
+    """Return whether a judgment is read that has these fields."""
+    line = {**json.loads(next(lines_of([judgment()]))), **fields}
+    return not read_judgments([str(write_jsonl(lab.folder / "j.jsonl", [line]))]).problems
+
+
+def _calibration(lab: Lab, file: CalibrationFile) -> bool:
+    write_calibration(str(lab.folder / "c.json"), file)
+    return _accepted(lab)
+
+
+def _accepted(lab: Lab) -> bool:
+    try:
+        read_calibration(str(lab.folder / "c.json"))
+    except InputError:
+        return False
+    return True
+
+
+def criteria(lab: Lab, size: int) -> bool:
+    return lab.check([golden(criteria=[f"Says {at}." for at in range(size)])]).code == 0
+
+
+def flagged(_: Lab, size: int) -> bool:
+    return len(different(map(str, range(size)))) == size
+
+
+def claims_in_markdown(_lab: Lab, size: int) -> bool:
+    """Return whether a report in Markdown has all claims of a query."""
+    claim = ClaimReport(item="claim:1", text="x", supported=False)
+    asked = JudgedQuery(id="q", location="g:1", supported=0, of=size, claims=[claim] * size)
+    return "more claim" not in "".join(claims_of(asked))
+
+
+CASES: Cases = {
+    "CRITERIA": Case(criteria),
+    "FLAGGED": Case(flagged),
+    "JUDGED_TEXT": Case(all_data, small=5000),
+    "ITEMS_A_CALL": Case(items),
+    "REPLY": Case(reply),
+    "EVIDENCE": Case(quote),
+    "JUDGED_BECAUSE": Case(reason),
+    "JUDGED_CLAIMS": Case(claims_in_markdown),
+    "EVIDENCE_LEAST": Case(shortest_quote, past=lambda least: least - 1),
+    "CONTROL": Case(passage),
+    "VOTES": Case(votes),
+    "REFERENCE_CLAIMS": Case(claims),
+    "JUDGE_NAME": Case(name),
+    "FINGERPRINT": Case(whole_fingerprint),
+    "JUDGMENTS": Case(judgments, small=3),
+    "CALIBRATION": Case(calibration_size),
+    "LABELS": Case(label),
+    "JUDGED_TOKENS": Case(tokens),
+}

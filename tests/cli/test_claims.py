@@ -1,0 +1,94 @@
+"""``rag-contract claims`` as users meet it; the model is the stand-in, which takes each sentence for a claim."""
+
+import json
+from pathlib import Path
+
+from tests.builders import golden, write_jsonl
+from tests.judge_server import Fault, JudgeServer
+from tests.process import Ended, files_in, spawn
+
+REFERENCE = "Refunds take five days. Returns are free."
+
+
+def claims(folder: Path, server: JudgeServer, *argv: str) -> Ended:
+    given = {"XDG_STATE_HOME": str(folder.parent / "state"), "OPENAI_API_KEY": "", "RAG_CONTRACT_JUDGE_KEY": ""}
+    options = ("--model", "toy", "--judge-url", server.openai, *argv)
+    return spawn("claims", *options, cwd=folder, environ=given)
+
+
+def rows(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "golden.jsonl").read_text().splitlines()]
+
+
+def test_each_reference_is_split_into_its_claims(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "golden.jsonl", [golden(f"q{at}", reference=REFERENCE) for at in range(3)])
+    with JudgeServer() as server:
+        ended = claims(tmp_path, server)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("3 calls, ")
+    assert ended.out.endswith("wrote 6 claims of 3 references into golden.jsonl; read them\n")
+    assert [row["reference_claims"] for row in rows(tmp_path)] == [["Refunds take five days.", "Returns are free."]] * 3
+    assert list(files_in(tmp_path)) == ["golden.jsonl"]
+
+
+def test_everything_else_stays_as_it_is_byte_for_byte(tmp_path: Path) -> None:
+    path = tmp_path / "golden.jsonl"
+    kept = b'{"id":"a","query":"?",   "relevant_doc_ids":["d"] }\n\n{"id": "b", "query": "?", "reference_claims": ["x"]'
+    path.write_bytes(kept + b', "reference": "x"}\n{"id":"c","query":"?","reference":"Ol\xc3\xa1 mundo."}\n')
+    with JudgeServer() as server:
+        assert claims(tmp_path, server).code == 0
+    line = '{"id":"c","query":"?","reference":"Olá mundo.","reference_claims":["Olá mundo."]}\n'
+    assert path.read_bytes() == kept + b', "reference": "x"}\n' + line.encode()
+
+
+def test_where_there_is_nothing_to_split_nothing_is_asked(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "golden.jsonl", [golden()])
+    with JudgeServer() as server:
+        ended = claims(tmp_path, server)
+    assert ended == (0, "golden.jsonl: no reference without reference_claims\n", "")
+    assert server.came == []
+
+
+def test_a_dry_run_says_what_it_would_cost(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "golden.jsonl", [golden(reference=REFERENCE)])
+    before = files_in(tmp_path)
+    with JudgeServer() as server:
+        ended = claims(tmp_path, server, "--dry-run")
+    assert ended.out.startswith("1 reference to split: 1 call, about ")
+    assert (files_in(tmp_path), server.came) == (before, [])
+
+
+def test_a_reference_that_is_not_split_is_exit_code_2_and_the_others_are_written(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "golden.jsonl", [golden(f"q{at}", reference=REFERENCE) for at in range(4)])
+    with JudgeServer() as server:
+        ended = claims(tmp_path, server, "--max-calls", "3")
+        assert ended.code == 2
+        assert "error: golden.jsonl: 1 reference not split; the same command tries again" in ended.err
+        assert "error: budget: 3 calls were made" in ended.err
+        assert sum("reference_claims" in row for row in rows(tmp_path)) == 3
+        assert claims(tmp_path, server).out.startswith("1 call, ")
+    assert all("reference_claims" in row for row in rows(tmp_path))
+
+
+def test_a_judge_that_talks_is_told_apart_from_claims(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "golden.jsonl", [golden(reference=REFERENCE)])
+    before = files_in(tmp_path)
+    with JudgeServer("garbage") as server:
+        ended = claims(tmp_path, server)
+    assert ended.code == 2
+    assert "query 'q1': unsure: The last reply " in ended.err
+    assert files_in(tmp_path) == before
+
+
+def test_a_key_that_is_refused_ends_it(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "golden.jsonl", [golden(f"q{at}", reference=REFERENCE) for at in range(40)])
+    with JudgeServer(faults=[Fault(status=401)] * 40) as server:
+        ended = claims(tmp_path, server)
+    assert ended.code == 2
+    assert "answered 401" in ended.err
+    assert len(server.came) == 1
+
+
+def test_claims_are_written_into_one_file(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        assert "name one" in claims(tmp_path, server, "--golden", "a.jsonl", "b.jsonl").err

@@ -1,0 +1,131 @@
+"""``rag-contract judge calibrate`` as users meet it; the model is the stand-in."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.builders import write_jsonl
+from tests.judge_server import Fault, JudgeServer
+from tests.process import Ended, files_in, spawn
+
+CONTEXT = "Returns are accepted within 30 days of delivery. Refunds take five days."
+
+
+def label(at: int, yes: bool, **fields: Any) -> dict[str, Any]:
+    text = f"Refunds take five days, answer {at}." if not yes else "Refunds take five days."
+    contexts = [f"{CONTEXT} Number {at} is ours."]
+    question = f"How long {at}?"
+    return {"task": "attribution", "question": question, "contexts": contexts, "text": text, "label": yes, **fields}
+
+
+def labels(folder: Path, number: int = 30, **fields: Any) -> Path:
+    rows = [label(at, yes, **fields) for at in range(number) for yes in (True, False)]
+    write_jsonl(folder / "labels.jsonl", rows)
+    return folder
+
+
+def calibrate(folder: Path, server: JudgeServer, *argv: str) -> Ended:
+    given = {"XDG_STATE_HOME": str(folder.parent / "state"), "OPENAI_API_KEY": "", "RAG_CONTRACT_JUDGE_KEY": ""}
+    options = ("--model", "toy", "--judge-url", server.openai, "--votes", "1", *argv)
+    return spawn("judge", "calibrate", *options, cwd=folder, environ=given)
+
+
+def written(folder: Path) -> dict[str, Any]:
+    (found,) = json.loads((folder / "judge-calibration.json").read_text())["calibrations"]
+    return dict(found)
+
+
+def test_an_honest_judge_agrees_with_people(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        ended = calibrate(labels(tmp_path), server)
+    assert (ended.code, ended.err) == (0, "")
+    assert "attribution: 60 labels, kappa 1.00 (at least 1.00); right where people say yes 100%" in ended.out
+    assert ended.out.endswith("agrees with itself on 100%\nwrote judge-calibration.json\n")
+    found = written(tmp_path)
+    assert (found["n"], found["counts"]) == (60, {"tp": 30, "fp": 0, "fn": 0, "tn": 30})
+    assert found["fingerprint"].startswith("stand-in-2026-01-31 at 127.0.0.1:")
+    assert len(server.asked) == len(set(server.asked)) == 60  # both items of a question in one call, twice
+    assert sorted(files_in(tmp_path)) == ["judge-calibration.json", "labels.jsonl"]
+
+
+def test_a_judge_that_is_often_wrong_is_measured_and_its_gates_would_not_count(tmp_path: Path) -> None:
+    rows = [label(at, yes) for at in range(40) for yes in (True, False)]
+    for row in rows[::3]:
+        row["label"] = not row["label"]
+    write_jsonl(tmp_path / "labels.jsonl", rows)
+    with JudgeServer() as server:
+        ended = calibrate(tmp_path, server)
+    assert ended.code == 0
+    assert "warning: attribution: gates on this judge would not count: kappa is 0.3" in ended.err
+    assert written(tmp_path)["kappa"] < 0.4
+
+
+def test_too_few_labels_are_a_warning(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        ended = calibrate(labels(tmp_path, 4), server)
+    assert "it has 8 labelled items with a verdict, and at least 50 are needed" in ended.err
+
+
+def test_a_judge_that_fails_its_controls_has_no_verdicts(tmp_path: Path) -> None:
+    with JudgeServer("yes") as server:
+        ended = calibrate(labels(tmp_path, 3), server)
+    assert written(tmp_path)["unjudged"] == 6
+    assert "no kappa" in ended.out
+
+
+def test_one_pass_says_nothing_of_self_agreement(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        calibrate(labels(tmp_path, 3), server, "--once")
+    assert (written(tmp_path)["self_agreement"], len(server.asked)) == (None, 3)
+
+
+def test_what_was_judged_before_an_early_end_is_not_asked_again(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        ended = calibrate(labels(tmp_path, 10), server, "--max-calls", "13")
+        assert ended.code == 2
+        assert "judge-calibration.json: is not written: 14 of 20 labels have no verdict" in ended.err
+        assert not (tmp_path / "judge-calibration.json").exists()
+        assert calibrate(tmp_path, server).out.startswith("7 calls, ")
+    assert sorted(files_in(tmp_path)) == ["judge-calibration.json", "labels.jsonl"]
+
+
+def test_a_key_that_is_refused_writes_nothing(tmp_path: Path) -> None:
+    before = files_in(labels(tmp_path, 3))
+    with JudgeServer(faults=[Fault(status=401)] * 9) as server:
+        assert calibrate(tmp_path, server).code == 2
+    assert files_in(tmp_path) == before
+
+
+def test_all_that_is_wrong_with_labels_is_said(tmp_path: Path) -> None:
+    rows = [label(1, True), label(1, True, label=False), label(2, True, task="criteria"), label(3, True, label="yes")]
+    write_jsonl(tmp_path / "labels.jsonl", rows)
+    with JudgeServer() as server:
+        ended = calibrate(tmp_path, server)
+    assert "labels.jsonl:2: text: this item is labelled already, at labels.jsonl:1; settle on one label" in ended.err
+    assert "labels.jsonl:3: response: is needed where the task is 'criteria'" in ended.err
+    assert "labels.jsonl:4: label: " in ended.err
+    assert (ended.code, server.came) == (2, [])
+
+
+def test_a_dry_run_asks_nothing(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        assert "calls      3\n" in calibrate(labels(tmp_path, 3), server, "--dry-run").out
+    assert server.came == []
+
+
+def test_the_other_tasks_are_calibrated_too(tmp_path: Path) -> None:
+    response = "The fee is 30 euros. It is not known who pays."
+    rows = [
+        {"task": "criteria", "question": "?", "response": response, "text": "it says: 30 euros", "label": True},
+        {"task": "criteria", "question": "?", "response": response, "text": "it says: 40 euros", "label": False},
+        {"task": "confirmation", "question": "?", "response": response, "text": "30 euros", "why": "a", "label": True},
+        {"task": "confirmation", "question": "?", "response": response, "text": "who pays", "why": "b", "label": False},
+    ]
+    write_jsonl(tmp_path / "labels.jsonl", rows)
+    with JudgeServer() as server:
+        calibrate(tmp_path, server)
+    found = json.loads((tmp_path / "judge-calibration.json").read_text())["calibrations"]
+    assert [(one["task"], one["counts"]["tp"], one["counts"]["tn"]) for one in found] == [
+        ("confirmation", 1, 1),
+        ("criteria", 1, 1),
+    ]

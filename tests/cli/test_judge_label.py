@@ -1,0 +1,119 @@
+"""``rag-contract judge label`` as a person meets it, at a terminal and through a pipe."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.builders import golden, write_jsonl
+from tests.judge_server import JudgeServer
+from tests.process import AtATerminal, Ended, spawn
+
+CONTEXT = "Returns are accepted within 30 days. \x1b[31m Refunds take five days."
+
+
+def workspace(folder: Path, queries: int = 4) -> Path:
+    claims = ["Refunds take five days.", "Refunds take a year."]
+    write_jsonl(folder / "golden.jsonl", [golden(f"q{at}", reference_claims=claims) for at in range(queries)])
+    rows = [{"query_id": f"q{at}", "results": [], "retrieved_contexts": [CONTEXT]} for at in range(queries)]
+    write_jsonl(folder / "current_run.jsonl", rows)
+    return folder
+
+
+def label(folder: Path, keys: str, *argv: str) -> Ended:
+    return spawn("judge", "label", *argv, cwd=folder, stdin="".join(f"{key}\n" for key in keys))
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "labels.jsonl").read_text().splitlines()]
+
+
+def judge(folder: Path) -> None:
+    with JudgeServer() as server:
+        options = ("--model", "toy", "--judge-url", server.openai, "--votes", "1")
+        assert spawn("judge", *options, cwd=folder, environ={"XDG_STATE_HOME": str(folder / "state")}).code == 0
+
+
+def test_each_answer_is_a_line_with_all_that_a_calibration_needs(tmp_path: Path) -> None:
+    ended = label(workspace(tmp_path), "yn?sq", "--labeler", "anna")
+    assert ended.out.endswith("2 labels added; labels.jsonl has 2\n")
+    first, second = rows(tmp_path)
+    assert (first["label"], second["label"], first["labeler"]) == (True, False, "anna")
+    assert (first["task"], first["contexts"]) == ("attribution", [CONTEXT])
+    assert first["text"].startswith("Refunds take")
+
+
+def test_what_is_labelled_is_not_asked_again(tmp_path: Path) -> None:
+    label(workspace(tmp_path), "yyyq")
+    assert "1 of 5 items" in label(tmp_path, "nnnnn").out
+    assert len({(row["question"], row["text"]) for row in rows(tmp_path)}) == 8
+    ended = label(tmp_path, "y")
+    assert (ended.code, ended.err) == (2, "error: labels.jsonl: has a label for everything that is judged\n")
+
+
+def test_half_of_the_sample_is_what_the_judge_said_yes_of_but_that_is_not_shown(tmp_path: Path) -> None:
+    judge(workspace(tmp_path, 30))
+    ended = label(tmp_path, "y" * 10, "--sample", "10")
+    assert (
+        sorted(row["text"] for row in rows(tmp_path)) == ["Refunds take a year."] * 5 + ["Refunds take five days."] * 5
+    )
+    assert "supported" not in ended.out
+    assert "Its words are" not in ended.out
+
+
+def test_judgments_on_other_texts_say_nothing_of_these(tmp_path: Path) -> None:
+    judge(workspace(tmp_path, 2))
+    write_jsonl(
+        tmp_path / "current_run.jsonl", [{"query_id": "q0", "results": [], "retrieved_contexts": ["Something else."]}]
+    )
+    assert label(tmp_path, "y", "--sample", "1").code == 0
+
+
+def test_another_seed_draws_other_items_and_the_same_one_the_same(tmp_path: Path) -> None:
+    found = []
+    for seed in ("1", "1", "2"):
+        label(workspace(tmp_path, 30), "yyyyy", "--sample", "5", "--seed", seed)
+        found.append([(row["question"], row["text"]) for row in rows(tmp_path)])
+        (tmp_path / "labels.jsonl").unlink()
+    assert found[0] == found[1] != found[2]
+
+
+def test_texts_do_not_act_on_the_terminal(tmp_path: Path) -> None:
+    ended = label(workspace(tmp_path), "q")
+    assert r"\x1b[31m Refunds" in ended.out
+    assert "\x1b[31m" not in ended.out
+
+
+def test_single_keys_are_enough_at_a_terminal(tmp_path: Path) -> None:
+    with AtATerminal("judge", "label", cwd=workspace(tmp_path)) as terminal:
+        terminal.expect("Do these texts support the claim?")
+        terminal.type("y")
+        terminal.expect("2 of 8 items")
+        terminal.expect("[q]uit")
+        terminal.type("q")
+        assert terminal.end() == 0
+    assert len(rows(tmp_path)) == 1
+
+
+def test_a_file_whose_last_line_is_open_is_gone_on_with(tmp_path: Path) -> None:
+    label(workspace(tmp_path), "yq")
+    path = tmp_path / "labels.jsonl"
+    path.write_text(path.read_text().rstrip("\n"))
+    label(tmp_path, "nq")
+    assert [row["label"] for row in rows(tmp_path)] == [True, False]
+
+
+def test_a_labels_file_that_is_wrong_is_left_alone(tmp_path: Path) -> None:
+    (workspace(tmp_path) / "labels.jsonl").write_text('{"task": "attribution"}\n')
+    ended = label(tmp_path, "y")
+    assert ended.code == 2
+    assert "labels.jsonl:1: " in ended.err
+
+
+def test_what_was_labelled_is_what_a_judge_is_calibrated_with(tmp_path: Path) -> None:
+    label(workspace(tmp_path), "y" * 8)
+    with JudgeServer() as server:
+        options = ("--model", "toy", "--judge-url", server.openai)
+        given = {"XDG_STATE_HOME": str(tmp_path / "state")}
+        assert spawn("judge", "calibrate", *options, cwd=tmp_path, environ=given).code == 0
+    (found,) = json.loads((tmp_path / "judge-calibration.json").read_text())["calibrations"]
+    assert found["counts"] == {"tp": 4, "fp": 0, "fn": 4, "tn": 0}

@@ -1,0 +1,66 @@
+"""Which judgments of earlier count, and which stay in the file."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from ragcontract.judge.judgment_cache import Cache, by_place, place_of
+from ragcontract.runs.judged_texts import Judge
+from ragcontract.runs.judgments import Judgment, Status
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+WHO = Judge(protocol=1, instructions="x", model="toy", host="h", votes=1, confirm="failures")
+
+
+def said(key: str = "a", status: Status = "ok", days: float = 0) -> Judgment:
+    return Judgment(
+        key=key * 64,
+        task="attribution",
+        query_id="q1",
+        item="claim:1",
+        status=status,
+        verdict=False if status == "ok" else None,
+        fingerprint="f",
+        judge=WHO,
+        at=NOW - timedelta(days=days),
+    )
+
+
+def cache(*stored: Judgment, unfinished: tuple[Judgment, ...] = (), refresh: bool = False) -> Cache:
+    return Cache(now=NOW, stored=by_place(stored), unfinished=by_place(unfinished), refresh=refresh)
+
+
+@pytest.mark.parametrize(
+    ("status", "stored", "unfinished"),
+    [("ok", True, True), ("unsure", False, True), ("compromised", False, True), ("failed", False, False)],
+)
+def test_what_has_no_verdict_is_only_reused_from_what_did_not_end(
+    status: Status, stored: bool, unfinished: bool
+) -> None:
+    one = said(status=status)
+    assert (cache(one).get(place_of(one)) is not None) == stored
+    assert (cache(unfinished=(one,)).get(place_of(one)) is not None) == unfinished
+
+
+def test_a_refresh_reuses_only_what_did_not_end() -> None:
+    one = said()
+    assert cache(one, refresh=True).get(place_of(one)) is None
+    assert cache(one, unfinished=(one,), refresh=True).get(place_of(one)) == one
+
+
+def test_a_new_judgment_replaces_the_old_one_unless_there_was_no_reply() -> None:
+    old, new, failed = said(days=1), said(), said(status="failed")
+    assert cache(old).merged([place_of(old)], [new]) == [new]
+    assert cache(old).merged([place_of(old)], [failed]) == [old]
+    assert cache().merged([place_of(failed)], [failed]) == [failed]
+
+
+def test_what_is_not_wanted_any_more_stays_as_long_as_it_could_be_reused() -> None:
+    young, old = said("b", days=6), said("c", days=8)
+    assert cache(young, old).merged([], []) == [young]
+    assert cache(young, old).merged([place_of(old)], []) == [young, old]
+
+
+def test_an_id_that_is_a_number_is_the_same_as_its_digits() -> None:
+    assert place_of(replace(said(), query_id=7)) == place_of(replace(said(), query_id="7"))

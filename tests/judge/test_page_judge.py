@@ -1,0 +1,52 @@
+"""What docs/judge.md says of asking a model is what happens."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ragcontract.http.refusals import AGAIN_STATUSES
+from ragcontract.judge.endpoint import KEY, OLLAMA_PORT, OPENAI, OPENAI_KEY, URL
+from ragcontract.judge.judge_options import JudgeOptions
+from ragcontract.judge.judgment_cache import USUAL_DAYS
+from ragcontract.judge.labelled_items import LabelRow
+from tests.builders import golden, write_jsonl
+from tests.judge_server import JudgeServer
+from tests.process import shell
+from tests.runner import ROOT
+
+PAGE = (ROOT / "docs" / "judge.md").read_text()
+ASKING = PAGE.partition("## Ask a model\n")[2].partition("\n## How often")[0]
+
+
+def test_the_commands_of_the_page_judge_what_was_retrieved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (URL, KEY, OPENAI_KEY):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    write_jsonl(tmp_path / "golden.jsonl", [golden(reference="Refunds take five days. They take a year.")])
+    row = {"query_id": "q1", "results": [], "retrieved_contexts": ["Refunds take five days."]}
+    write_jsonl(tmp_path / "current_run.jsonl", [row])
+    start, commands = re.findall(r"```bash\n(.*?)```", ASKING, re.DOTALL)
+    assert start == "python -m tests.judge_server --port 8089\n"
+    with JudgeServer() as server:
+        ended = shell(commands.replace("http://127.0.0.1:8089", server.origin), cwd=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    assert "wrote 2 claims of 1 reference into golden.jsonl" in ended.out
+    assert "to judge   2\n" in ended.out
+    assert ended.out.endswith("judged 2 items in judgments.jsonl\n")
+
+
+def test_the_page_names_the_variables_the_port_and_the_defaults() -> None:
+    usual = JudgeOptions(model="toy")
+    for text in (f"`{URL}`", f"`{KEY}`", f"`{OPENAI_KEY}`", f"port {OLLAMA_PORT}", OPENAI.removesuffix("/v1")):
+        assert text in ASKING
+    assert f"`--max-calls` ({usual.max_calls:,})" in ASKING
+    assert f"`--concurrency` ({usual.concurrency})" in ASKING
+    assert f"`--retries` ({usual.retries})" in ASKING
+    assert f"`--max-age-days` ({USUAL_DAYS})" in ASKING
+    assert f"After {', '.join(map(str, sorted(AGAIN_STATUSES)))}, 5xx" in ASKING
+
+
+def test_the_page_names_every_field_of_a_label() -> None:
+    about = ASKING.partition("A line of `labels.jsonl`")[2]
+    assert [name for name in LabelRow.__struct_fields__ if f"`{name}`" not in about] == []

@@ -1,0 +1,64 @@
+"""Context recall as a judge sees it: which queries have it, and where it comes from."""
+
+from typing import Any
+
+from ragcontract.core.golden import ExpectedAnswer, GoldenQuery
+from ragcontract.core.judge_settings import JudgeSettings
+from ragcontract.core.metric import MetricSettings, Missing
+from ragcontract.core.run import Result, RunRow
+from ragcontract.metrics.judged_recall import JudgedRecall, judged_recall
+from ragcontract.metrics.named_scores import DeclaredScore
+from ragcontract.runs.judgments import Judgment
+from ragcontract.runs.replaying import Replay
+from tests.judgment_files import CONTEXT, FALSE, FINGERPRINT, TRUE, case_of, judgments_on
+from tests.records import query
+
+ASKED = query("q1", answer=ExpectedAnswer(reference_claims=(TRUE, FALSE)))
+
+
+def case(*contexts: str) -> Any:
+    return case_of({"id": "q1", "query": ASKED.query, "reference_claims": [TRUE, FALSE]}, contexts)
+
+
+def family(found: dict[str, tuple[Judgment, ...]] | None = None, *contexts: str) -> JudgedRecall:
+    replay = Replay(judgments_on(case(*(contexts or (CONTEXT,)))), JudgeSettings())
+    return JudgedRecall(1).replaying(replay, {"q1": ASKED}, {} if found is None else found)
+
+
+def row(*texts: str, **fields: Any) -> RunRow:
+    return RunRow(query_id="q1", results=[Result(doc_id=str(at), text=text) for at, text in enumerate(texts)], **fields)
+
+
+def test_it_is_the_fraction_of_the_claims_that_are_supported_and_notes_what_was_said() -> None:
+    found: dict[str, tuple[Judgment, ...]] = {}
+    assert family(found).values(ASKED, row(CONTEXT, "below the cut-off")) == (0.5,)
+    assert [one.verdict for one in found["q1"]] == [True, False]
+
+
+def test_what_was_in_the_prompt_is_judged_where_the_row_says_it() -> None:
+    assert family().values(ASKED, row("other", retrieved_contexts=[CONTEXT])) == (0.5,)
+    assert isinstance(family().values(ASKED, row(CONTEXT, retrieved_contexts=["other"])), Missing)
+
+
+def test_nothing_but_blanks_supports_nothing_and_needs_no_judgment() -> None:
+    found: dict[str, tuple[Judgment, ...]] = {}
+    for nothing in (row(), row(" ", "x"), row(retrieved_contexts=["", "\n"])):
+        assert family(found).values(ASKED, nothing) == (0.0,)
+    assert found == {"q1": ()}
+
+
+def test_without_claims_or_without_judgments_a_query_has_no_part_in_it() -> None:
+    without: GoldenQuery = query("q1", answer=ExpectedAnswer(reference="x"))
+    assert family().values(without, row(CONTEXT)) == ()
+    assert JudgedRecall(1).values(ASKED, row(CONTEXT)) == ()
+
+
+def test_numbers_of_another_judge_or_cut_off_have_another_fingerprint() -> None:
+    assert family().metrics[0].fingerprint == f"{FINGERPRINT}; top 1"
+
+
+def test_a_score_of_another_tool_takes_its_name() -> None:
+    (one,) = judged_recall(MetricSettings(cutoffs=(5, 1)))
+    assert [metric.key for metric in one.metrics] == ["context_recall"]
+    declared = {"context_recall": DeclaredScore(source="scores")}
+    assert list(judged_recall(MetricSettings(cutoffs=(5,), declared=declared))) == []

@@ -1,0 +1,88 @@
+"""What a judge leaves of what rules about answers flag."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from ragcontract.answers.matcher_records import Matcher
+from ragcontract.core import bounds
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.rule import RowContext, RowRule, RuleSettings
+from ragcontract.core.run import RunRow
+from ragcontract.rules.confirming import Confirmation, Upheld, confirmations, upheld
+from ragcontract.rules.containing import MustNotContain
+from ragcontract.rules.elements import ForbiddenClaims, ForbiddenElements
+from ragcontract.rules.flagging import Flagging
+from ragcontract.runs.judged_texts import Confirmed
+
+QUERY = GoldenQuery(id="q1", query="What does it cost?", relevant_doc_ids=(), location="golden.jsonl:1")
+CONTEXT = RowContext(settings=RuleSettings(k=5))
+ASSERTS: Confirmed = "asserts_unsupported"
+DENIES: Confirmed = "denies_or_reports_absence"
+SUPPORTED: Confirmed = "supported_by_context"
+PRICE = ForbiddenClaims(claims=(Matcher(regex=r"\$\d+"),))
+RULES: tuple[Flagging, ...] = (
+    PRICE,
+    ForbiddenClaims(claims=(Matcher(regex=r"\$\d+"), Matcher(text="free")), as_evaluated=True),
+    ForbiddenElements(elements=(Matcher(text="free"), Matcher(any=("$4", "free")))),
+    ForbiddenElements(elements=(Matcher(text="Free"),), as_evaluated=True),
+    MustNotContain(value=("free", "cheap")),
+)
+ANSWER = "It is $4 or $499, but not free. Why is it not free?"
+
+
+def row(answer: str) -> RunRow:
+    return RunRow(query_id="q1", results=[], response=answer)
+
+
+def asked(answer: str, *rules: RowRule) -> Confirmation:
+    (one,) = confirmations(QUERY, row(answer), rules, CONTEXT, ["It is $4."])
+    return one
+
+
+def after(answer: str, verdicts: Mapping[str, Confirmed | None], **options: str) -> Upheld:
+    return upheld(asked(answer, PRICE), verdicts, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_what_is_flagged_is_what_is_violated(rule: Flagging) -> None:
+    flags = list(rule.flags(QUERY, row(ANSWER), CONTEXT))
+    assert [flag.violation for flag in flags] == list(rule.violations(QUERY, row(ANSWER), CONTEXT))
+    assert flags
+    assert all(flag.texts for flag in flags)
+
+
+def test_an_answer_in_which_nothing_is_flagged_is_not_asked_about() -> None:
+    assert confirmations(QUERY, row("It costs nothing."), RULES, CONTEXT, ()) == ()
+
+
+def test_all_words_that_were_found_are_asked_about_once() -> None:
+    one = asked("$4, $499, $4", PRICE, PRICE)
+    assert [item.text for item in one.case.items] == ["$4", "$499"]
+    assert [names for _, names in one.violations] == [("forbidden_claims:1", "forbidden_claims:2")] * 2
+
+
+@pytest.mark.parametrize("verdict", [DENIES, SUPPORTED])
+def test_what_is_denied_or_supported_is_cleared(verdict: Confirmed) -> None:
+    found = after("It does not cost $4.", {"forbidden_claims:1": verdict})
+    assert (len(found.cleared), found.standing, found.unjudged) == (1, (), ())
+
+
+def test_what_is_asserted_stands_even_if_other_words_of_the_pattern_are_denied() -> None:
+    found = after("Not $4, but $499.", {"forbidden_claims:1": DENIES, "forbidden_claims:2": ASSERTS})
+    assert (found.cleared, len(found.standing), found.unjudged) == ((), 1, ())
+
+
+@pytest.mark.parametrize("verdicts", [{}, {"forbidden_claims:1": None}, {"forbidden_claims:1": DENIES}])
+def test_what_has_no_verdict_is_never_cleared(verdicts: dict[str, Confirmed | None]) -> None:
+    found = after("Not $4, but $499.", verdicts)
+    assert found.cleared == ()
+    assert found.unjudged[-1] == "forbidden_claims:2"
+    fallen_back = after("Not $4, but $499.", verdicts, unconfirmed="stands")
+    assert (fallen_back.cleared, len(fallen_back.standing), fallen_back.unjudged) == ((), 1, ())
+
+
+def test_too_many_different_matches_are_not_asked_about_and_stand() -> None:
+    answer = " ".join(f"${at}" for at in range(bounds.FLAGGED + 1))
+    assert asked(answer, PRICE).case.items == ()
+    assert len(after(answer, {}).standing) == 1

@@ -1,0 +1,28 @@
+"""Judgments as tests write them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from ragcontract.runs.judged_texts import Judge
+from ragcontract.runs.judgments import Judgment
+
+JUDGE = Judge(protocol=1, instructions="abc", model="m", host="models.example", votes=3, confirm="failures")
+AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+def judgment(key: int = 1, **fields: Any) -> Judgment:
+    """Return a judgment on a claim that is supported; its key is a number."""
+    usual: dict[str, Any] = {
+        "task": "attribution",
+        "query_id": "q1",
+        "item": "claim:1",
+        "verdict": True,
+        "quote": "within 30 days",
+        "context": 1,
+        "votes": (True,),
+        "status": "ok",
+        "fingerprint": "m at models.example",
+        "judge": JUDGE,
+        "at": AT,
+    }
+    return Judgment(key=f"{key:064x}", **{**usual, **fields})

@@ -1,0 +1,328 @@
+"""``check --judgments`` as users meet it: what a judge said is replayed, and counts only if the judge is calibrated."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ragcontract.core.label_counts import LabelCounts
+from tests.builders import write_jsonl
+from tests.judgment_files import (
+    CONTEXT,
+    FALSE,
+    NOW,
+    TRUE,
+    judged_workspace,
+    write_good_calibration,
+    write_judgments_on,
+)
+from tests.process import Ended, rag_contract
+from tests.runs.judgment_lines import JUDGE
+
+MINIMUM = "minimums: {context_recall: 0.75}\n"
+BOTH = ("--judgments", "judgments.jsonl", "--calibration", "judge-calibration.json")
+RUN = "rag-contract judge"
+
+
+@pytest.fixture(name="folder")
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def check(*argv: str) -> Ended:
+    return rag_contract("check", *argv)
+
+
+def report(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "report.json").read_text())
+    return found
+
+
+def errors(ended: Ended) -> list[str]:
+    assert ended.code == 2, ended
+    return [line.removeprefix("error: ") for line in ended.err.splitlines() if line.startswith("error: ")]
+
+
+def test_a_minimum_holds_or_not_by_what_a_calibrated_judge_said(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE], [TRUE, FALSE])
+    write_judgments_on(folder, [TRUE], [TRUE, FALSE])
+    write_good_calibration(folder)
+    assert check(*BOTH).code == 0
+    assert report(folder)["metrics"]["context_recall"]["current"] == 0.75
+    judged_workspace(folder, MINIMUM, [TRUE], [FALSE])
+    write_judgments_on(folder, [TRUE], [FALSE])
+    ended = check(*BOTH)
+    assert ended.code == 1
+    assert "Context recall (judged) is 0.50" in ended.out
+
+
+def test_nothing_retrieved_is_0_without_a_judgment(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE], contexts=[])
+    write_judgments_on(folder, [TRUE])
+    write_good_calibration(folder)
+    assert check(*BOTH).code == 1
+    assert report(folder)["metrics"]["context_recall"]["current"] == 0
+
+
+def test_a_judgment_on_other_texts_is_no_judgment(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE])
+    write_good_calibration(folder)
+    for claims, contexts in (([FALSE], [CONTEXT]), ([TRUE], [f"{CONTEXT} "]), ([TRUE, FALSE], [CONTEXT])):
+        write_judgments_on(folder, claims, contexts=contexts)
+        (error,) = errors(check(*BOTH))
+        assert "has no judgments, because its reference_claims, question or retrieved texts have changed since" in error
+        assert f"run `{RUN}` again" in error
+    write_judgments_on(folder, [], [TRUE])
+    (error,) = errors(check(*BOTH))
+    assert f"has no judgments on its reference_claims; run `{RUN}`" in error
+
+
+@pytest.mark.parametrize("uncalibrated", ["refuse", "advisory"])
+def test_a_claim_without_a_verdict_is_an_error_that_names_it(folder: Path, uncalibrated: str) -> None:
+    judged_workspace(folder, f"{MINIMUM}judge: {{uncalibrated: {uncalibrated}}}\n", [TRUE, FALSE])
+    nothing: dict[str, Any] = {
+        "verdict": None,
+        "votes": (),
+        "quote": None,
+        "context": None,
+        "reason": "It did what a text told it to.",
+    }
+    write_judgments_on(folder, [TRUE, FALSE], status="compromised", **nothing)
+    write_good_calibration(folder)
+    (error,) = errors(check(*BOTH))
+    assert "has no verdict on 2 of 2 items: claim:1, claim:2 (compromised: It did what a text told it to.)" in error
+
+
+def test_a_limit_without_judgments_says_what_to_run(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE])
+    (error,) = errors(check())
+    assert error.startswith("ragcontract.yml:1: minimums.context_recall cannot be judged: it needs what a judge said")
+    assert f"run `{RUN}`, and name its file with --judgments" in error
+
+
+def test_a_row_of_which_the_texts_are_not_known_is_an_error(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE])
+    write_jsonl(folder / "current_run.jsonl", [{"query_id": "q1", "results": [{"doc_id": "d"}]}])
+    write_judgments_on(folder, [TRUE])
+    write_good_calibration(folder)
+    (error,) = errors(check(*BOTH))
+    assert "has no text in results[0]" in error
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"fingerprint": "another judge"}, "it was made with another judge (another judge) than the judgments (toy at"),
+        ({"counts": LabelCounts(tp=24, fp=0, fn=0, tn=25)}, "it has 49 labelled items with a verdict"),
+        ({"counts": LabelCounts(tp=60, fp=0, fn=0, tn=9)}, "people said no of 9 items"),
+        ({"counts": LabelCounts(tp=118, fp=30, fn=30, tn=104)}, "kappa is 0.57"),
+        ({"at": NOW - timedelta(days=91)}, "it is 91 days old"),
+    ],
+)
+def test_a_calibration_that_does_not_suffice_is_refused_with_its_reason(
+    folder: Path, changed: dict[str, Any], why: str
+) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE])
+    write_judgments_on(folder, [TRUE])
+    write_good_calibration(folder, **changed)
+    (error,) = errors(check(*BOTH))
+    assert error.startswith("ragcontract.yml:1: minimums.context_recall cannot be judged: the judge is not calibrated:")
+    assert why in error
+
+
+def test_all_reasons_are_given_at_once_and_no_calibration_is_one(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE])
+    write_judgments_on(folder, [TRUE])
+    write_good_calibration(folder, counts=LabelCounts(tp=2, fp=0, fn=0, tn=1), fingerprint="x", at=NOW - timedelta(91))
+    (error,) = errors(check(*BOTH))
+    for why in ("another judge", "91 days old", "3 labelled items", "yes of 2 items", "no of 1 item"):
+        assert why in error
+    (error,) = errors(check("--judgments", "judgments.jsonl"))
+    assert "there is no calibration for attribution" in error
+
+
+def test_advisory_limits_are_shown_without_effect(folder: Path) -> None:
+    judged_workspace(folder, f"{MINIMUM}judge: {{uncalibrated: advisory}}\n", [FALSE])
+    write_judgments_on(folder, [FALSE])
+    ended = check("--judgments", "judgments.jsonl")
+    assert ended.code == 0
+    (gate,) = report(folder)["gates"]
+    assert (gate["status"], gate["observed"]) == ("skipped", 0)
+    assert gate["skipped"] == "advisory, because the judge is not calibrated"
+    assert "minimums.context_recall is shown without effect: the judge is not calibrated: there is no" in ended.err
+    write_good_calibration(folder)
+    assert check(*BOTH).code == 1
+
+
+def test_without_a_limit_judgments_are_shown_and_need_no_calibration(folder: Path) -> None:
+    judged_workspace(folder, "", [TRUE, FALSE])
+    write_judgments_on(folder, [TRUE, FALSE])
+    assert check("--judgments", "judgments.jsonl").code == 0
+    assert report(folder)["metrics"]["context_recall"]["current"] == 0.5
+    assert check().code == 0
+    assert "context_recall" not in report(folder)["metrics"]
+
+
+def test_the_configuration_says_whose_judgments_count(folder: Path) -> None:
+    judged_workspace(folder, "judge: {model: other}\n", [TRUE])
+    write_judgments_on(folder, [TRUE])
+    (error,) = errors(check("--judgments", "judgments.jsonl"))
+    assert "has no judgments on its reference_claims by the judge that ragcontract.yml names" in error
+    assert "(only by 'm' at models.example (3 votes, confirm: failures))" in error
+    other = replace(JUDGE, model="other")
+    write_judgments_on(folder, [TRUE], judge=other, name="others.jsonl")
+    both = ("--judgments", "judgments.jsonl", "--judgments", "others.jsonl")
+    assert check(*both).code == 0
+    judged_workspace(folder, "", [TRUE])
+    (error,) = errors(check(*both))
+    assert "has judgments of 'm' at models.example" in error
+    assert "say which one counts: judge.model in ragcontract.yml" in error
+
+
+def test_a_baseline_keeps_what_was_judged_and_is_compared_with_the_same_judge_only(folder: Path) -> None:
+    drop = "fail_on: {context_recall_drop_gt: 0.1}\n"
+    judged_workspace(folder, drop, [TRUE], [TRUE])
+    write_judgments_on(folder, [TRUE], [TRUE])
+    write_good_calibration(folder)
+    assert rag_contract("baseline", *BOTH[:2]).code == 0
+    stored = json.loads((folder / "baseline.json").read_text())
+    assert [query["metrics"]["context_recall"] for query in stored["queries"]] == [1, 1]
+    assert check(*BOTH).code == 0
+    judged_workspace(folder, drop, [TRUE], [TRUE], contexts=["Returns are accepted."])
+    write_judgments_on(folder, [TRUE], [TRUE], contexts=["Returns are accepted."])
+    ended = check(*BOTH)
+    assert ended.code == 1
+    assert "Context recall (judged) fell by 1.00" in ended.out
+    write_judgments_on(folder, [TRUE], [TRUE], contexts=["Returns are accepted."], fingerprint="another judge")
+    write_good_calibration(folder, fingerprint="another judge")
+    (error,) = errors(check(*BOTH))
+    assert "the baseline's Context recall (judged) was computed in another way" in error
+
+
+def test_a_rule_on_a_single_query_cannot_be_about_what_a_judge_said(folder: Path) -> None:
+    judged_workspace(folder, "answers: {composite: {minimum: 0.5, metrics: [context_recall]}}\n", [TRUE])
+    write_judgments_on(folder, [TRUE])
+    assert any("is what a judge said, which is often wrong on one query" in one for one in errors(check(*BOTH[:2])))
+
+
+def test_a_score_of_another_tool_may_have_the_name(folder: Path) -> None:
+    config = "metrics: {context_recall: {from: scores}}\nminimums: {context_recall: 0.5}\n"
+    judged_workspace(folder, config, [TRUE])
+    write_jsonl(folder / "scores.jsonl", [{"query_id": "q1", "scores": {"context_recall": 0.7}}])
+    assert check("--scores", "scores.jsonl").code == 0
+    assert report(folder)["metrics"]["context_recall"]["current"] == 0.7
+
+
+def test_wrong_files_are_reported_with_everything_else(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE])
+    (folder / "judgments.jsonl").write_text('{"key": 1}\n')
+    (folder / "judge-calibration.json").write_text("[]")
+    found = errors(check(*BOTH))
+    assert any(one.startswith("judgments.jsonl:1: ") for one in found)
+    assert any(one.startswith("judge-calibration.json") for one in found)
+    for option in BOTH[::2]:
+        assert f"{option}: is given an empty path" in check(option, "").err
+
+
+def test_the_report_says_by_which_quote_of_which_text_each_claim_is_supported(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM.replace("0.75", "0.2"), [TRUE, FALSE], [TRUE], contexts=["Other.", CONTEXT])
+    write_judgments_on(folder, [TRUE, FALSE], [TRUE], contexts=["Other.", CONTEXT])
+    write_good_calibration(folder)
+    assert check(*BOTH, "--report-html", "report.html").code == 0
+    judge = report(folder)["judge"]
+    first = judge["queries"][0]
+    assert (first["id"], first["supported"], first["of"]) == ("q1", 1, 2)
+    assert first["claims"] == [
+        {
+            "item": "claim:1",
+            "text": TRUE,
+            "supported": True,
+            "quote": TRUE,
+            "context": 2,
+            "reason": "by the letter",
+        },
+        {"item": "claim:2", "text": FALSE, "supported": False, "reason": "by the letter"},
+    ]
+    assert (judge["judgments"], judge["unused"], judge["without_verdict"]) == (3, 0, {})
+    assert (judge["models"], judge["tokens_in"], judge["tokens_out"]) == (["toy"], 30, 6)
+    assert report(folder)["inputs"]["judgments"]["files"][0]["path"] == "judgments.jsonl"
+    markdown = (folder / "report.md").read_text()
+    assert f"| {TRUE} | ✅ | text 2: “{TRUE}” |" in markdown
+    assert f"| {FALSE} | ❌ | by the letter |" in markdown
+    assert "**`q1`** 1 of 2 claims supported" in markdown
+    page = (folder / "report.html").read_text()
+    assert f"✓ supported, text 2: “{TRUE}”" in page
+
+
+def test_beside_the_judges_mean_stands_what_people_would_say(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM.replace("0.75", "0.2"), [TRUE, FALSE], [TRUE])
+    write_judgments_on(folder, [TRUE, FALSE], [TRUE])
+    write_good_calibration(folder, counts=LabelCounts(tp=45, fp=5, fn=5, tn=45))
+    assert check(*BOTH).code == 0
+    judge = report(folder)["judge"]
+    assert judge["mean"] == 0.75
+    assert judge["estimate"] == pytest.approx((0.75 + 0.9 - 1) / (0.9 + 0.9 - 1))
+    assert judge["kappa"] == pytest.approx(0.8)
+    assert "Its mean is 0.75; people would say 0.81, estimated from" in (folder / "report.md").read_text()
+
+
+def test_what_is_not_retrieved_is_0_whoever_judges(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM.replace("0.75", "0.2"), [TRUE], [TRUE])
+    rows = [{"query_id": "q1", "results": []}, {"query_id": "q2", "results": [], "retrieved_contexts": [CONTEXT]}]
+    write_jsonl(folder / "current_run.jsonl", rows)
+    write_judgments_on(folder, [], [TRUE])
+    write_good_calibration(folder, counts=LabelCounts(tp=45, fp=5, fn=5, tn=45))
+    assert check(*BOTH).code == 0
+    judge = report(folder)["judge"]
+    assert (judge["mean"], judge["estimate"]) == (0.5, 0.5)
+    assert judge["queries"][0]["claims"] == []
+    assert "0 of 1 claim supported: nothing was retrieved" in (folder / "report.md").read_text()
+
+
+HOSTILE = "<img src=x onerror=alert(1)> | **@team** </details> ::error:: \u202e \x1b[31m [x](http://evil.example)"
+
+
+def test_the_words_of_a_judge_are_escaped_wherever_they_are_shown(folder: Path) -> None:
+    context = f"{CONTEXT} {HOSTILE}"
+    judged_workspace(folder, "", [TRUE, HOSTILE, FALSE], contexts=[context])
+    write_judgments_on(folder, [TRUE, HOSTILE, FALSE], contexts=[context], reason=HOSTILE, model=HOSTILE)
+    ended = check("--judgments", "judgments.jsonl", "--report-html", "report.html")
+    assert ended.code == 0
+    for name in ("report.md", "report.html"):
+        text = (folder / name).read_text()
+        assert "<img" not in text
+        assert "\u202e" not in text
+        assert "\x1b" not in text
+        assert "alert(1)" in text
+    markdown = (folder / "report.md").read_text()
+    assert "</details> ::" not in markdown
+    assert "**@" not in markdown
+    assert "[x](http" not in markdown
+    assert "\x1b[31m" not in ended.out + ended.err
+
+
+def test_without_answers_no_quote_and_no_reason_is_shown(folder: Path) -> None:
+    judged_workspace(folder, "", [TRUE, FALSE], contexts=[f"A secret. {CONTEXT}"])
+    write_judgments_on(folder, [TRUE, FALSE], contexts=[f"A secret. {CONTEXT}"], quote="A secret.", reason="A secret.")
+    outputs = ("report.md", "report.json", "report.html")
+    assert check("--judgments", "judgments.jsonl", "--report-html", "report.html").code == 0
+    assert all("A secret." in (folder / name).read_text() for name in outputs)
+    ended = check("--judgments", "judgments.jsonl", "--report-html", "report.html", "--no-answers")
+    assert ended.code == 0
+    assert "A secret." not in ended.out + ended.err
+    assert not any("A secret." in (folder / name).read_text() for name in outputs)
+
+
+def test_judgments_that_are_not_used_are_counted(folder: Path) -> None:
+    judged_workspace(folder, "", [TRUE])
+    nothing: dict[str, Any] = {"verdict": None, "votes": (), "quote": None, "context": None}
+    write_judgments_on(folder, [], [TRUE, FALSE], status="compromised", name="others.jsonl", **nothing)
+    write_judgments_on(folder, [TRUE])
+    assert check("--judgments", "judgments.jsonl", "--judgments", "others.jsonl").code == 0
+    judge = report(folder)["judge"]
+    assert (judge["judgments"], judge["unused"], judge["without_verdict"]) == (1, 2, {"compromised": 2})
+    assert "2 judgments on other texts, queries or by other judges not used" in (folder / "report.md").read_text()
