@@ -48,6 +48,8 @@ def check(
     run: Path | Sequence[Path] | RunMapping,
     baseline: Path | Sequence[Path] | None = None,
     scores: Path | Sequence[Path] = (),
+    judgments: Path | Sequence[Path] = (),
+    calibration: Path | None = None,
     config: Path | None = None,
     k: int | None = None,
     tags: str | Sequence[str] = (),
@@ -61,7 +63,8 @@ def check(
     ``report.verdict`` is "pass" or "fail", ``report.failed_checks`` has the reasons, and ``report.warnings`` probable
     mistakes. Only the given files are read: an existing ``baseline.json`` is not used unless it is passed. The run may
     also be a mapping from query ids to what ``RunWriter.write`` accepts. ``scores`` are files with the scores and
-    checks that other tools computed for it. With ``tags``, only the queries with one of them and the limits of these
+    checks that other tools computed for it, ``judgments`` files with what a judge said of it, and ``calibration`` says
+    how well that judge agrees with people. With ``tags``, only the queries with one of them and the limits of these
     tags are judged, as with ``--tag``. With ``repeats``, a run may have several rows per query, which are averaged.
     ``plugins`` are objects for the rule ``custom``, found by the names of their classes. With ``no_answers``, the
     report has no text that the application or its documents said. Raises :class:`~ragcontract.InputError` if the run
@@ -72,6 +75,8 @@ def check(
         run=Local(InMemory(run=run) if isinstance(run, Mapping) else open_run(named(run, "run"))),
         baseline=None if baseline is None else Local(open_baseline(named(baseline, "baseline"))),
         scores=paths_of(scores),
+        judgments=paths_of(judgments),
+        calibration=None if calibration is None else os.fspath(calibration),
         config=None if config is None else os.fspath(config),
         k=valid_k(k),
         tags=several(tags),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+import ragcontract
 from ragcontract.core.label_counts import LabelCounts
 from tests.builders import write_jsonl
 from tests.judgment_files import (
@@ -326,3 +327,18 @@ def test_judgments_that_are_not_used_are_counted(folder: Path) -> None:
     judge = report(folder)["judge"]
     assert (judge["judgments"], judge["unused"], judge["without_verdict"]) == (1, 2, {"compromised": 2})
     assert "2 judgments on other texts, queries or by other judges not used" in (folder / "report.md").read_text()
+
+
+def test_validate_and_python_take_the_same_files(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE])
+    write_judgments_on(folder, [TRUE])
+    write_good_calibration(folder)
+    assert rag_contract("validate", *BOTH).code == 0
+    found = ragcontract.check(
+        golden="golden.jsonl",
+        run="current_run.jsonl",
+        judgments="judgments.jsonl",
+        calibration="judge-calibration.json",
+        config="ragcontract.yml",
+    )
+    assert found.metrics["context_recall"].current == 1

@@ -11,8 +11,10 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import say, warn
 from ragcontract.cli.options import (
     BASELINE,
+    CALIBRATION,
     CONFIG,
     GOLDEN,
+    JUDGMENTS,
     REPEATS,
     RUN,
     SCORES,
@@ -41,6 +43,8 @@ from ragcontract.runs.score_files import read_scores
 @GOLDEN
 @RUN
 @SCORES
+@JUDGMENTS
+@CALIBRATION
 @BASELINE
 @CONFIG
 @TAG
@@ -52,6 +56,8 @@ def command(
     golden: Sequence[str],
     run: Sequence[str],
     scores: Sequence[str],
+    judgments: Sequence[str],
+    calibration: str | None,
     baseline: Sequence[str],
     config: str | None,
     tags: Sequence[str],
@@ -65,7 +71,7 @@ def command(
     yet. Gives no verdict. With --without-run, all files but the run are read.
     """
     refuse_run(run, without_run=without_run)
-    paths = find_paths(golden, run, config, baseline, scores)
+    paths = find_paths(golden, run, config, baseline, scores, judgments=judgments, calibration=calibration)
     found = _contract(paths, tags, repeats=repeats) if without_run else _all(paths, tags, repeats=repeats)
     if not quiet:
         say(f"valid: {', '.join(found.content)}\n{awaiting(found.gates)}")
