@@ -45,7 +45,7 @@ class Replay:
         complete, partial = [], list[tuple[Judgment | None, ...]]()
         for judge in of_query.judges:
             found = tuple(map(of_query.by_key.get, keys_of(case, judge)))
-            judged = tuple(one for one in found if one is not None)
+            judged = tuple(one for one in found if one is not None and one.status == "ok")
             if len(judged) == len(found):
                 complete.append(judged)
             elif any(found):
