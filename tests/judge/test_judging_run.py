@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.core.errors import InputError
+from ragcontract.core.errors import InputError, OutputError
 from ragcontract.http.stopping import Stop
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Settings
@@ -339,3 +339,15 @@ def test_judgments_are_the_same_however_many_are_asked_at_a_time(tmp_path: Path)
             desk.judge(cases(30), limits=CallLimits(concurrency=concurrency))
         found.append({(row["query_id"], row["item"], row["verdict"], row["quote"]) for row in desk.rows()})
     assert found[0] == found[1]
+
+
+def test_a_journal_that_is_a_link_is_refused_and_what_it_leads_to_is_neither_read_nor_changed(tmp_path: Path) -> None:
+    target = tmp_path / "key"
+    target.write_text("somebody's key")
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        desk.journal.symlink_to(target)
+        with pytest.raises(OutputError, match=r"\.judgments\.jsonl\.journal: cannot be written \(it is a link"):
+            desk.judge(cases(1))
+        dry_run(cases(1), desk.settings)
+    assert (target.read_text(), server.asked) == ("somebody's key", [])
