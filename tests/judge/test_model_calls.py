@@ -1,5 +1,6 @@
 """Calls that fail: which are sent again, after how long, and what is said of those that are not."""
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
@@ -120,6 +121,33 @@ def test_a_key_that_a_model_repeats_is_not_in_the_reply() -> None:
     with JudgeServer(faults=[Fault(status=200, content=content)]) as server:
         reply = Judge(server.openai, environ=WITH_KEY).model.ask(an_ask())
     assert (reply.text, reply.model) == ("The key is ***", "m ***")
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\u{ord(char):04x}" for char in text)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        _escaped(KEY),
+        _escaped(KEY).upper().replace("\\U", "\\u"),
+        "".join(_escaped(char) if at % 7 == 0 else char for at, char in enumerate(KEY)),
+    ],
+)
+def test_a_key_that_escapes_hide_in_the_json_of_a_reply_is_taken_out(hidden: str) -> None:
+    said = '{"verdicts": [{"id": 1, "quote": null, "context": null, "reason": "It is %s.", "supported": false}]}'
+    content = {"choices": [{"message": {"content": said % hidden}}]}
+    with JudgeServer(faults=[Fault(status=200, content=content)]) as server:
+        text = Judge(server.openai, environ=WITH_KEY).model.ask(an_ask()).text
+    assert KEY[:12] not in json.dumps(json.loads(text))
+    assert json.loads(text)["verdicts"][0]["supported"] is False
+
+
+def test_a_key_in_several_parts_of_a_message_is_taken_out() -> None:
+    parts = [{"type": "text", "text": KEY[at : at + 6]} for at in range(0, len(KEY), 6)]
+    with JudgeServer(faults=[Fault(status=200, content={"choices": [{"message": {"content": parts}}]})]) as server:
+        assert Judge(server.openai, environ=WITH_KEY).model.ask(an_ask()).text == "***"
 
 
 def test_an_account_without_money_is_not_asked_again() -> None:
