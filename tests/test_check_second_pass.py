@@ -81,6 +81,18 @@ def test_a_judge_without_a_calibration_clears_nothing(folder: Path, server: Judg
     assert check().code == 1
 
 
+def test_what_another_judge_cleared_before_does_not_count(folder: Path, server: JudgeServer) -> None:
+    """A model may change behind its name: the last judgment on a query does not vouch for those before it."""
+    workspace(folder, DENIED)
+    judge(folder, server)
+    (line,) = (folder / "judgments.jsonl").read_text().splitlines()
+    calibrated = json.loads(line)
+    other = {**calibrated, "fingerprint": "worse at elsewhere", "at": "2026-01-01T00:00:00Z"}
+    write_jsonl(folder / "judgments.jsonl", [other, {**calibrated, "key": "0" * 64}])
+    ended = check("--calibration", "judge-calibration.json")
+    assert (ended.code, "by another judge than the one that was calibrated" in ended.err) == (2, True), ended
+
+
 def test_what_has_no_verdict_counts_where_it_may(folder: Path, server: JudgeServer) -> None:
     workspace(folder, DENIED)
     judge(folder, server)

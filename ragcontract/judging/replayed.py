@@ -126,6 +126,9 @@ def _second_pass(
     given = file.of("confirmation") if file else None
     reasons = why_not(given, "confirmation", fingerprints=fingerprints, now=now) if fingerprints else ()
     if not reasons:
+        # Of each query, only the last judge was looked at: what another one said, of a turn perhaps, does not count.
+        if given is not None:
+            replay = Replay(read.by_key.values(), settings, fingerprint=given.fingerprint)
         return SecondPass(replay, contract.k, settings.unconfirmed)
     why = f"the judge is not calibrated: {'; '.join(reasons)}"
     if settings.uncalibrated == "advisory":
