@@ -93,6 +93,17 @@ def test_what_another_judge_cleared_before_does_not_count(folder: Path, server: 
     assert (ended.code, "by another judge than the one that was calibrated" in ended.err) == (2, True), ended
 
 
+def test_of_two_rules_that_say_the_same_the_one_that_found_more_stands(folder: Path, server: JudgeServer) -> None:
+    answer = "There is no refund here.\nREFUND is what you get."
+    workspace(folder, answer)
+    searched = [{"type": "must_not_contain", "value": "refund", "ignore_case": case} for case in (True, False)]
+    write_jsonl(folder / "golden.jsonl", [{"id": "q0", "query": "What does it cost?", "rules": searched}])
+    judge(folder, server)
+    verdicts = [json.loads(line)["verdict"] for line in (folder / "judgments.jsonl").read_text().splitlines()]
+    assert sorted(verdicts) == ["asserts_unsupported", "denies_or_reports_absence"]
+    assert check("--calibration", "judge-calibration.json").code == 1
+
+
 def test_what_has_no_verdict_counts_where_it_may(folder: Path, server: JudgeServer) -> None:
     workspace(folder, DENIED)
     judge(folder, server)

@@ -40,7 +40,9 @@ class SecondPass:
             if isinstance(contexts, str) and strict:
                 raise CannotScoreError(contexts)
             left = upheld(asked, self._verdicts(asked, strict=strict), self._unconfirmed)
-            by_answer.setdefault(asked.case.response or "", []).append(frozenset(left.cleared))
+            # Of two rules that say the same of an answer, one may have found more than is cleared.
+            gone = frozenset(left.cleared) - frozenset(left.standing)
+            by_answer.setdefault(asked.case.response or "", []).append(gone)
         # The same answer in several turns is cleared only of what is cleared in all of them.
         cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()}
         if strict:
