@@ -342,3 +342,23 @@ def test_validate_and_python_take_the_same_files(folder: Path) -> None:
         config="ragcontract.yml",
     )
     assert found.metrics["context_recall"].current == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"quote": "Refunds take five hours."}, "its quote is not in the text that it names, letter by letter"),
+        ({"context": 2}, "its context is not the id of a text"),
+        ({"quote": "five"}, "its quote has less than 8 characters"),
+    ],
+)
+def test_a_judgment_whose_proof_is_not_in_the_texts_does_not_count(
+    folder: Path, fields: dict[str, Any], why: str
+) -> None:
+    """Nobody who writes judgments by hand can show a reviewer words that no text has."""
+    judged_workspace(folder, MINIMUM, [TRUE])
+    write_judgments_on(folder, [TRUE], **fields)
+    write_good_calibration(folder)
+    (said,) = errors(check(*BOTH))
+    assert said.startswith("current_run.jsonl:1: ")
+    assert f"has a judgment on claim:1 that cannot count: {why}; run `{RUN}` again" in said

@@ -93,6 +93,18 @@ def test_what_another_judge_cleared_before_does_not_count(folder: Path, server: 
     assert (ended.code, "by another judge than the one that was calibrated" in ended.err) == (2, True), ended
 
 
+@pytest.mark.parametrize("answer", [DENIED, SUPPORTED])
+def test_what_is_cleared_by_words_that_no_text_has_is_not_cleared(
+    folder: Path, server: JudgeServer, answer: str
+) -> None:
+    workspace(folder, answer)
+    judge(folder, server)
+    (line,) = (folder / "judgments.jsonl").read_text().splitlines()
+    write_jsonl(folder / "judgments.jsonl", [{**json.loads(line), "quote": "It costs nothing at all."}])
+    ended = check("--calibration", "judge-calibration.json")
+    assert (ended.code, "its quote is not in the text that it names" in ended.err) == (2, True), ended
+
+
 def test_of_two_rules_that_say_the_same_the_one_that_found_more_stands(folder: Path, server: JudgeServer) -> None:
     answer = "There is no refund here.\nREFUND is what you get."
     workspace(folder, answer)

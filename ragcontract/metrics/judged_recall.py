@@ -67,6 +67,7 @@ class JudgedRecall:
         """Return the fraction of the claims that are supported; 0 if nothing was retrieved."""
         if self._replay is None or query.answer is None or not query.answer.reference_claims:
             return ()
+        from ragcontract.answers.evidence import unproven
         from ragcontract.runs.judged_cases import attribution_case
 
         case = attribution_case(query, row, self.k)
@@ -78,6 +79,8 @@ class JudgedRecall:
         said = self._replay.said(case)
         if isinstance(said, str):
             return Missing(said)
+        if why := unproven(case, said):
+            return Missing(f"{why}; run `rag-contract judge` again")
         self._note(query.id, said)
         return (sum(1 for one in said if one.verdict is True) / len(said),)
 

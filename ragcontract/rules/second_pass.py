@@ -6,6 +6,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.evidence import unproven
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
@@ -53,6 +54,8 @@ class SecondPass:
         if not asked.case.items:
             return {}
         said = self._replay.said(asked.case)
+        if not isinstance(said, str) and (why := unproven(asked.case, said)):
+            said = f"{why}; run `rag-contract judge` again"
         if isinstance(said, str):
             if strict and self._unconfirmed == "error":
                 raise CannotScoreError(said)

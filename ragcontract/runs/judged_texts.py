@@ -74,6 +74,11 @@ def keys_of(case: Case, judge: Judge) -> Iterator[str]:
         yield _digest({"judge": whom, "texts": texts, "item": [item.name, item.text, item.why]})
 
 
+def sent_contexts(case: Case) -> dict[int, str]:
+    """Return the contexts that are sent, by their ids, which are ranks: those that have any words."""
+    return {rank: text for rank, text in enumerate(case.contexts, 1) if text.strip()}
+
+
 def label_of(verdict: Verdict) -> bool:
     """Return a verdict as a person labels the same item: supported, met, or asserted without support."""
     return verdict if isinstance(verdict, bool) else verdict == ASSERTS

@@ -341,6 +341,16 @@ def test_judgments_are_the_same_however_many_are_asked_at_a_time(tmp_path: Path)
     assert found[0] == found[1]
 
 
+def test_a_judgment_in_the_file_whose_quote_is_in_no_text_is_not_reused(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        desk.judge(cases(2))
+        honest = desk.file.read_text()
+        desk.file.write_text(honest.replace('"quote":"', '"quote":"Indeed: ', 1))
+        assert desk.judge(cases(2)).spent.calls == 1
+        assert [row["quote"] for row in desk.rows()] == [json.loads(line)["quote"] for line in honest.splitlines()]
+
+
 def test_a_journal_that_is_a_link_is_refused_and_what_it_leads_to_is_neither_read_nor_changed(tmp_path: Path) -> None:
     target = tmp_path / "key"
     target.write_text("somebody's key")
