@@ -167,7 +167,28 @@ def test_a_journal_that_somebody_else_made_does_not_count(tmp_path: Path) -> Non
         assert desk.judge(cases(10), environ=stranger).spent.calls == 10
 
 
-@pytest.mark.parametrize("damage", [b"", b'{"line": "repl', b"\x00\x00\n", b'{"line": "other"}\n', b"[]\n"])
+def test_only_lines_of_ones_own_count_even_behind_a_first_line_that_somebody_copied(tmp_path: Path) -> None:
+    """A journal that was published by mistake has a first line that is good on its machine."""
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        desk.judge(cases(10), budget=Budget(max_calls=4))
+        desk.file.unlink()
+        first, *lines = desk.journal.read_bytes().splitlines(keepends=True)
+        forged = [line.replace(b'"verdict":false', b'"verdict":true') for line in lines]
+        assert forged != lines
+        unsealed = [line.partition(b"\t")[0] + b"\n" for line in lines]
+        for planted in (forged, unsealed):
+            desk.journal.write_bytes(b"".join([first, *planted]))
+            to_ask, _ = dry_run(cases(10), desk.settings)
+            assert len(to_ask.cases) > 6
+        outcome = desk.judge(cases(10))
+    assert {row["verdict"] for row in desk.rows() if row["item"] == "claim:2"} == {False}
+    assert outcome.judged.unjudged == 0
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b'{"line": "repl', b"\x00\x00\n", b'{"line": "other"}\n', b"[]\n", b"\t\xff\n"]
+)
 def test_what_was_only_written_in_part_is_asked_again(tmp_path: Path, damage: bytes) -> None:
     with JudgeServer() as server:
         desk = Desk(tmp_path, server.openai)
