@@ -174,15 +174,15 @@ def test_only_lines_of_ones_own_count_even_behind_a_first_line_that_somebody_cop
         desk.judge(cases(10), budget=Budget(max_calls=4))
         desk.file.unlink()
         first, *lines = desk.journal.read_bytes().splitlines(keepends=True)
-        forged = [line.replace(b'"verdict":false', b'"verdict":true') for line in lines]
+        forged = [line.replace(b'"verdict":true', b'"verdict":false') for line in lines]
         assert forged != lines
-        unsealed = [line.partition(b"\t")[0] + b"\n" for line in lines]
+        unsealed = [line.rstrip(b"\n").partition(b"\t")[0] + b"\n" for line in lines]
         for planted in (forged, unsealed):
             desk.journal.write_bytes(b"".join([first, *planted]))
             to_ask, _ = dry_run(cases(10), desk.settings)
             assert len(to_ask.cases) > 6
         outcome = desk.judge(cases(10))
-    assert {row["verdict"] for row in desk.rows() if row["item"] == "claim:2"} == {False}
+    assert {row["verdict"] for row in desk.rows() if row["item"] == "claim:1"} == {True}
     assert outcome.judged.unjudged == 0
 
 
