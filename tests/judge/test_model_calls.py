@@ -4,6 +4,7 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
+from typing import Any
 
 import pytest
 
@@ -205,3 +206,13 @@ def test_a_refusal_of_another_kind_is_what_the_server_says() -> None:
     with JudgeServer(faults=[Fault(status=422, content={"detail": [{"loc": ["body"]}]})] * 9) as server:
         failure = Judge(server.openai).failure()
     assert "answered 422" in str(failure)
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_an_answer_that_is_nested_too_deeply_is_no_json_on_any_python(status: int) -> None:
+    content: Any = "deep down"
+    for _ in range(bounds.NESTING + 1):
+        content = {"error": content}
+    with JudgeServer(faults=[Fault(status=status, content=content)] * 10) as server:
+        failure = Judge(server.openai).failure()
+    assert "deep down" not in str(failure)
