@@ -136,7 +136,7 @@ class ChatModel:
         said = self._dialect.said(content, ask)
         tokens_in, tokens_out = self._dialect.tokens(content) or (0, 0)
         return Reply(
-            text=writable(said.text),
+            text=writable(self._calls.endpoint.secrets.redacted_json(said.text)),
             cut=said.cut,
             model=shorten(visible(writable(said.model)), bounds.JUDGE_NAME),
             dropped=tuple(sorted(dropped)),

@@ -118,7 +118,7 @@ def dry_run(cases: Sequence[Case], judging: JudgingSettings) -> tuple[Lacking, E
     """Return what would be asked, and what it would cost at least; sends nothing and writes nothing."""
     model = open_model(judging, Spending())
     journal, path = None, path_beside(Path(judging.path))
-    if path.exists():
+    if path.is_file() and not path.is_symlink():
         copy = BytesIO(path.read_bytes())
         journal = JudgmentJournal(copy, path, key=journal_key(judging.environ), refresh=judging.refresh)
     to_ask = lacking(cases, model, judging.settings, _cache(judging, journal))

@@ -58,7 +58,8 @@ class Cache(Struct, frozen=True, kw_only=True):
         return list(result.values())
 
     def _is_fresh(self, judgment: Judgment) -> bool:
-        return timedelta(0) <= self.now - judgment.at <= timedelta(days=self.max_age_days)
+        # Not the other way round: a timedelta cannot have as many days as somebody may allow.
+        return 0 <= (self.now - judgment.at) / timedelta(days=1) <= self.max_age_days
 
 
 def by_place(judgments: Sequence[Judgment]) -> dict[Place, Judgment]:

@@ -13,6 +13,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.files.events import located
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import read_rows
+from ragcontract.judge.judge_case import known as known_without_judge
 from ragcontract.judge.judgment_cache import Place
 from ragcontract.judge.labelled_items import LabelRow
 from ragcontract.runs.judged_texts import Case, Item, keys_of, label_of
@@ -88,6 +89,8 @@ def sample(
     said: dict[bool | None, list[Unlabelled]] = {True: [], False: [], None: []}
     verdicts = _verdicts(judgments)
     for case in cases:
+        if known_without_judge(case):  # a label on it says nothing of a judge
+            continue
         for item, verdict in zip(case.items, _said(case, verdicts), strict=True):
             one = Unlabelled(case=case, item=item)
             if one not in known:

@@ -13,6 +13,7 @@ from ragcontract.files.events import located
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import read_rows
+from ragcontract.judge.judge_case import known
 from ragcontract.runs.judged_texts import Case, Item, Task
 
 Text = Annotated[AnswerText, Meta(min_length=1, title=f"text of 1 to {bounds.ANSWER:,} characters")]
@@ -58,6 +59,10 @@ def read_labels(paths: Sequence[str]) -> Labelled:
         for name in NEEDS[row.task]:
             if getattr(row, name) is None:
                 problems.problem(f"{location}: {name}", f"is needed where the task is {row.task!r}")
+        if why := known(_case(0, row, {})):
+            name = NEEDS[row.task][0] if NEEDS[row.task] else "contexts"
+            message = f"leave this line out; it says nothing of a judge, who is not asked: {why}"
+            problems.problem(f"{location}: {name}", message)
         about = msgspec.json.encode([row.task, row.question, row.contexts or [], row.response, row.reference])
         item = (row.text, row.why or "")
         if (about, item) in first:

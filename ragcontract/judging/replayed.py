@@ -4,7 +4,7 @@ Nothing is asked: ``rag-contract judge`` has done that. Only contracts with judg
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -39,6 +39,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
     """The judgments that a run was scored with, in ``found`` by query, and why limits on them do not count.
 
     ``read`` counts all judgments in the ``files``, ``without_verdict`` those of them that have none, by their status.
+    ``judges`` are the fingerprints of all that were used, for a baseline that is scored again, too.
     A query for which nothing was retrieved needs no judgments. ``advisory`` says whether limits that do not count are
     shown without effect, instead of being refused.
     """
@@ -48,6 +49,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
     read: int = 0
     without_verdict: Mapping[str, int] = {}
     found: Mapping[str, Sequence[Judgment]] = {}
+    judges: Collection[str] = ()
     calibration: Calibration | None = None
     why_not: tuple[str, ...] = ()
     advisory: bool = False
@@ -87,6 +89,7 @@ def replayed_contract(
     read = read_judgments(paths, progress)
     problems.include(read.problems)
     found: dict[str, tuple[Judgment, ...]] = {}
+    judges: set[str] = set()
     second = _second_pass(contract, read, file, now, problems)
     made = Replayed(
         files=read.files,
@@ -95,20 +98,23 @@ def replayed_contract(
         read=len(read.by_key),
         without_verdict=Counter(one.status for one in read.by_key.values() if one.status != "ok"),
         found=found,
+        judges=judges,
         calibration=given,
         advisory=advisory,
         problems=problems.found(),
     )
-    return _with_judgments(contract, read, found), made
+    return _with_judgments(contract, read, found, judges), made
 
 
-def _with_judgments(contract: Contract, read: Judgments, found: dict[str, tuple[Judgment, ...]]) -> Contract:
+def _with_judgments(
+    contract: Contract, read: Judgments, found: dict[str, tuple[Judgment, ...]], judges: set[str]
+) -> Contract:
     replay = Replay(read.by_key.values(), contract.config.judge)
     families = contract.families
     if all(metric.key != KEY for metric in contract.metrics):  # no limit on it: it is shown
         families = (*families, JudgedRecall(contract.k))
     made = [
-        family.replaying(replay, contract.queries, found) if isinstance(family, JudgedRecall) else family
+        family.replaying(replay, contract.queries, found, judges) if isinstance(family, JudgedRecall) else family
         for family in families
     ]
     return replace(contract, families=tuple(made))
@@ -126,6 +132,9 @@ def _second_pass(
     given = file.of("confirmation") if file else None
     reasons = why_not(given, "confirmation", fingerprints=fingerprints, now=now) if fingerprints else ()
     if not reasons:
+        # Of each query, only the last judge was looked at: what another one said, of a turn perhaps, does not count.
+        if given is not None:
+            replay = Replay(read.by_key.values(), settings, fingerprint=given.fingerprint)
         return SecondPass(replay, contract.k, settings.unconfirmed)
     why = f"the judge is not calibrated: {'; '.join(reasons)}"
     if settings.uncalibrated == "advisory":
@@ -166,8 +175,7 @@ def with_trust(replayed: Replayed, contract: Contract, now: datetime) -> Replaye
     """Return the same, with the reasons why limits on what was found do not count; none without such limits."""
     if not judged_gates(contract):
         return replayed
-    fingerprints = {one.fingerprint for one in replayed.judgments if one.votes}
-    return replace(replayed, why_not=why_not(replayed.calibration, TASK, fingerprints=fingerprints, now=now))
+    return replace(replayed, why_not=why_not(replayed.calibration, TASK, fingerprints=replayed.judges, now=now))
 
 
 def not_calibrated(replayed: Replayed, contract: Contract) -> Problems:

@@ -4,7 +4,7 @@ The claims are those of the golden row, and what the judge said is replayed from
 is no model's, and nothing is asked here. The idea is that of the ContextRecall of ragas.
 """
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, MutableSet, Sequence
 from typing import TYPE_CHECKING
 
 from ragcontract.core.golden import GoldenQuery
@@ -38,11 +38,16 @@ class JudgedRecall:
         *,
         fingerprint: str = "",
         found: "MutableMapping[str, tuple[Judgment, ...]] | None" = None,
+        judges: MutableSet[str] | None = None,
     ) -> None:
-        """Store the largest cut-off and the judgments; what is ``found`` for each query is noted there."""
+        """Store the largest cut-off and the judgments; what is ``found`` for each query is noted, and by which judges.
+
+        ``judges`` are fingerprints, those of a baseline that is scored again, too.
+        """
         self.k = k
         self._replay = replay
         self._found = found
+        self._judges = judges
         self.metrics: Sequence[Metric] = (
             Metric(
                 key=KEY,
@@ -54,19 +59,24 @@ class JudgedRecall:
         )
 
     def replaying(
-        self, replay: "Replay", queries: Mapping[str, GoldenQuery], found: "MutableMapping[str, tuple[Judgment, ...]]"
+        self,
+        replay: "Replay",
+        queries: Mapping[str, GoldenQuery],
+        found: "MutableMapping[str, tuple[Judgment, ...]]",
+        judges: MutableSet[str],
     ) -> "JudgedRecall":
         """Return the family with judgments. Numbers of different judges, or of other cut-offs, are not compared.
 
         A baseline is evaluated before a run, so what is found for a query is that of the run in the end.
         """
-        judges = " and ".join(sorted(replay.fingerprints("attribution", queries.keys())))
-        return JudgedRecall(self.k, replay, fingerprint=f"{judges}; top {self.k}", found=found)
+        last = " and ".join(sorted(replay.fingerprints("attribution", queries.keys())))
+        return JudgedRecall(self.k, replay, fingerprint=f"{last}; top {self.k}", found=found, judges=judges)
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
         """Return the fraction of the claims that are supported; 0 if nothing was retrieved."""
         if self._replay is None or query.answer is None or not query.answer.reference_claims:
             return ()
+        from ragcontract.answers.evidence import unproven
         from ragcontract.runs.judged_cases import attribution_case
 
         case = attribution_case(query, row, self.k)
@@ -78,9 +88,13 @@ class JudgedRecall:
         said = self._replay.said(case)
         if isinstance(said, str):
             return Missing(said)
+        if why := unproven(case, said):
+            return Missing(f"{why}; run `rag-contract judge` again")
         self._note(query.id, said)
         return (sum(1 for one in said if one.verdict is True) / len(said),)
 
     def _note(self, query_id: str, said: "tuple[Judgment, ...]") -> None:
         if self._found is not None:
             self._found[query_id] = said
+        if self._judges is not None:
+            self._judges |= {one.fingerprint for one in said if one.votes}

@@ -6,6 +6,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.evidence import unproven
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import RunRow
@@ -40,7 +41,9 @@ class SecondPass:
             if isinstance(contexts, str) and strict:
                 raise CannotScoreError(contexts)
             left = upheld(asked, self._verdicts(asked, strict=strict), self._unconfirmed)
-            by_answer.setdefault(asked.case.response or "", []).append(frozenset(left.cleared))
+            # Of two rules that say the same of an answer, one may have found more than is cleared.
+            gone = frozenset(left.cleared) - frozenset(left.standing)
+            by_answer.setdefault(asked.case.response or "", []).append(gone)
         # The same answer in several turns is cleared only of what is cleared in all of them.
         cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()}
         if strict:
@@ -51,6 +54,8 @@ class SecondPass:
         if not asked.case.items:
             return {}
         said = self._replay.said(asked.case)
+        if not isinstance(said, str) and (why := unproven(asked.case, said)):
+            said = f"{why}; run `rag-contract judge` again"
         if isinstance(said, str):
             if strict and self._unconfirmed == "error":
                 raise CannotScoreError(said)

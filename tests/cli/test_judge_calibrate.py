@@ -129,3 +129,19 @@ def test_the_other_tasks_are_calibrated_too(tmp_path: Path) -> None:
         ("confirmation", 1, 1),
         ("criteria", 1, 1),
     ]
+
+
+def test_labels_on_what_no_judge_is_asked_about_are_refused_as_they_would_make_any_judge_look_right(
+    tmp_path: Path,
+) -> None:
+    """A judge that says yes to everything would agree with people on all of these."""
+    yes = [label(at, True) for at in range(30)]
+    nothing = [label(at, False, contexts=[], question=f"Nothing {at}?") for at in range(30)]
+    unanswered = {"task": "criteria", "question": "?", "text": "Is polite.", "response": " ", "label": False}
+    write_jsonl(tmp_path / "labels.jsonl", [*yes, *nothing, unanswered])
+    with JudgeServer("generous") as server:
+        ended = calibrate(tmp_path, server)
+    assert (ended.code, server.asked) == (2, [])
+    assert "labels.jsonl:31: contexts: leave this line out" in ended.err
+    assert "labels.jsonl:61: response: leave this line out" in ended.err
+    assert "Nothing was retrieved" in ended.err

@@ -109,7 +109,7 @@ def _known(journal: Path) -> set[str]:
     found = set()
     for line in journal.read_text().splitlines() if journal.exists() else ():
         try:
-            found.add(json.loads(line).get("ask"))
+            found.add(json.loads(line.partition("\t")[0]).get("ask"))
         except ValueError:  # cut off
             continue
     return found - {None}

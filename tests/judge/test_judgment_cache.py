@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.core import bounds
 from ragcontract.judge.judgment_cache import Cache, by_place, place_of
 from ragcontract.runs.judged_texts import Judge
 from ragcontract.runs.judgments import Judgment, Status
@@ -64,3 +65,11 @@ def test_what_is_not_wanted_any_more_stays_as_long_as_it_could_be_reused() -> No
 
 def test_an_id_that_is_a_number_is_the_same_as_its_digits() -> None:
     assert place_of(replace(said(), query_id=7)) == place_of(replace(said(), query_id="7"))
+
+
+@pytest.mark.parametrize("days", [999_999_999, bounds.RANK])
+def test_any_age_may_be_allowed_that_the_configuration_takes(days: float) -> None:
+    old = said(days=700_000)
+    found = Cache(now=NOW, stored=by_place([old]), max_age_days=days)
+    assert found.get(place_of(old)) == old
+    assert found.merged([], []) == [old]
