@@ -23,7 +23,7 @@ from ragcontract.judge.ollama import USUAL_CONTEXT, OllamaChat
 from ragcontract.judge.openai_chat import OpenAIChat
 from ragcontract.judge.spending import Budget, Spending, Spent
 from ragcontract.runs.judged_texts import Case
-from ragcontract.runs.judgments import read_judgments, write_judgments
+from ragcontract.runs.judgments import Judgment, read_judgments, write_judgments
 
 
 class JudgingSettings(Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ def judge_cases(
         to_ask = lacking(cases, model, judging.settings, cache)
         judged = judge_lacking(to_ask, judging, model, journal, spending, stop=stop or Stop(), watch=watch)
         content = cache.merged(to_ask.wanted, judged.new)
-        if content or path.exists():
+        if _is_news(content, cache, judged):
             write_judgments(judging.path, content)
         is_all = judged.is_complete
         return JudgingOutcome(judged=judged, spent=spending.spent)
@@ -124,6 +124,12 @@ def dry_run(cases: Sequence[Case], judging: JudgingSettings) -> tuple[Lacking, E
     to_ask = lacking(cases, model, judging.settings, _cache(judging, journal))
     model.close()
     return to_ask, expected(to_ask, model, judging.settings, estimated_tokens)
+
+
+def _is_news(content: Sequence[Judgment], cache: Cache, judged: Judged) -> bool:
+    """Return whether there is anything to write: a judging that could not begin leaves the file as it is."""
+    ended_early = judged.over is not None or judged.error is not None
+    return bool(content) and not (ended_early and content == list(cache.stored.values()))
 
 
 def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:
