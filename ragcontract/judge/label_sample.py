@@ -13,6 +13,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.files.events import located
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import read_rows
+from ragcontract.judge.judge_case import known_without_a_judge
 from ragcontract.judge.judgment_cache import Place
 from ragcontract.judge.labelled_items import LabelRow
 from ragcontract.runs.judged_texts import Case, Item, keys_of, label_of
@@ -82,12 +83,14 @@ def sample(
     """Return items to label, in random order; raises InputError if there are none.
 
     What a judge said yes and no of is drawn alike, because a calibration needs enough of both; other items only if
-    there are not enough of these.
+    there are not enough of these. What no judge is asked about is no part of it: a label says nothing of a judge there.
     """
     chance = random.Random(seed)  # noqa: S311 (a sample that somebody can draw again)
     said: dict[bool | None, list[Unlabelled]] = {True: [], False: [], None: []}
     verdicts = _verdicts(judgments)
     for case in cases:
+        if known_without_a_judge(case):
+            continue
         for item, verdict in zip(case.items, _said(case, verdicts), strict=True):
             one = Unlabelled(case=case, item=item)
             if one not in known:

@@ -60,6 +60,24 @@ def test_a_judge_that_is_often_wrong_is_measured_and_its_gates_would_not_count(t
     assert written(tmp_path)["kappa"] < 0.4
 
 
+def test_what_no_judge_is_asked_about_says_nothing_of_a_judge(tmp_path: Path) -> None:
+    asked = [label(at, yes) for at in range(4) for yes in (True, False)]
+    empty = [label(at, False) | {"contexts": contexts} for at, contexts in enumerate(([], [" "], ["\n"]), 10)]
+    write_jsonl(tmp_path / "labels.jsonl", [*asked, *empty])
+    with JudgeServer() as server:
+        ended = calibrate(tmp_path, server)
+    assert (ended.code, written(tmp_path)["counts"]) == (0, {"tp": 4, "fp": 0, "fn": 0, "tn": 4})
+    assert "warning: not counted: 3 labels, since no judge is asked where nothing was retrieved" in ended.err
+
+
+def test_labels_that_no_judge_is_asked_about_are_no_calibration(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "labels.jsonl", [label(at, False) | {"contexts": []} for at in range(3)])
+    with JudgeServer() as server:
+        ended = calibrate(tmp_path, server)
+    assert (ended.code, server.asked) == (2, [])
+    assert "labels.jsonl: has no label to calibrate with" in ended.err
+
+
 def test_too_few_labels_are_a_warning(tmp_path: Path) -> None:
     with JudgeServer() as server:
         ended = calibrate(labels(tmp_path, 4), server)

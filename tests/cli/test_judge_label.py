@@ -68,6 +68,14 @@ def test_judgments_on_other_texts_say_nothing_of_these(tmp_path: Path) -> None:
     assert label(tmp_path, "y", "--sample", "1").code == 0
 
 
+def test_what_no_judge_is_asked_about_is_not_asked_of_people_either(tmp_path: Path) -> None:
+    workspace(tmp_path, 2)
+    run = [{"query_id": f"q{at}", "results": [], "retrieved_contexts": [CONTEXT] * at} for at in range(2)]
+    write_jsonl(tmp_path / "current_run.jsonl", run)
+    label(tmp_path, "yyyy")
+    assert [row["contexts"] for row in rows(tmp_path)] == [[CONTEXT], [CONTEXT]]
+
+
 def test_another_seed_draws_other_items_and_the_same_one_the_same(tmp_path: Path) -> None:
     found = []
     for seed in ("1", "1", "2"):

@@ -129,6 +129,7 @@ def calibrate_command(*, labels: Sequence[str], out: str, once: bool, dry_run: b
     if problems := check_outputs([out], existing_files(named)[0]):
         raise OutputError(problems)
     labelled = read_labels(named)
+    warn(labelled.warnings)
     judging = judging_settings(options, endpoint, out)
     if dry_run:
         to_ask, expected = dry_run_of(labelled.cases, judging)
