@@ -8,6 +8,7 @@ from tests.builders import write_jsonl
 from tests.judge_server import Fault, JudgeServer
 from tests.process import Ended, files_in, spawn
 
+FAILURES = "3 votes on failures"
 CONTEXT = "Returns are accepted within 30 days of delivery. Refunds take five days."
 
 
@@ -76,6 +77,19 @@ def test_labels_that_no_judge_is_asked_about_are_no_calibration(tmp_path: Path) 
         ended = calibrate(tmp_path, server)
     assert (ended.code, server.asked) == (2, [])
     assert "labels.jsonl: has no label to calibrate with" in ended.err
+
+
+def test_the_judge_is_the_one_that_the_configuration_names_for_a_judging(tmp_path: Path) -> None:
+    (labels(tmp_path, 2) / "ragcontract.yml").write_text("judge: {model: named, votes: 5, confirm: all}\n")
+    (tmp_path / "other.yml").write_text("judge: {model: other}\n")
+    given = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    found = []
+    with JudgeServer() as server:
+        for argv in ([], ["--votes", "3"], ["--config", "other.yml"]):
+            ended = spawn("judge", "calibrate", "--judge-url", server.openai, *argv, cwd=tmp_path, environ=given)
+            assert ended.code == 0
+            found.append((server.came[-1].body["model"], written(tmp_path)["fingerprint"].partition("protocol 1, ")[2]))
+    assert found == [("named", "5 votes on everything"), ("named", "3 votes on everything"), ("other", FAILURES)]
 
 
 def test_too_few_labels_are_a_warning(tmp_path: Path) -> None:
