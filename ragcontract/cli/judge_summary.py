@@ -97,12 +97,13 @@ def _lacking(judged: Judged, what: str) -> list[str]:
     return problems
 
 
-def say_expected(to_ask: Lacking, expected: Expected, budget: Budget, votes: int) -> None:
+def say_expected(to_ask: Lacking, expected: Expected, budget: Budget, votes: int, *, passes: int = 1) -> None:
     """Say what a judging would ask, and what that costs at least."""
+    times = f" (each label {passes} times)" if passes > 1 else ""
     items = len(to_ask.wanted) - len(to_ask.cached)
     most = f"; up to {votes * expected.calls:,} with further votes" if votes > 1 else ""
     lines = [
-        f"items      {len(to_ask.wanted):,}; {len(to_ask.cached):,} are known",
+        f"items      {len(to_ask.wanted):,}{times}; {len(to_ask.cached):,} are known",
         f"to judge   {items:,}",
         f"calls      {expected.calls:,}{most}",
         f"tokens     about {expected.tokens_in:,} in, at most {expected.most_out:,} out, without further votes",

@@ -117,13 +117,18 @@ def judge_lacking(
 def dry_run(cases: Sequence[Case], judging: JudgingSettings) -> tuple[Lacking, Expected]:
     """Return what would be asked, and what it would cost at least; sends nothing and writes nothing."""
     model = open_model(judging, Spending())
-    journal, path = None, path_beside(Path(judging.path))
-    if path.exists():
-        copy = BytesIO(path.read_bytes())
-        journal = JudgmentJournal(copy, path, key=journal_key(judging.environ), refresh=judging.refresh)
+    journal = copied_journal(path_beside(Path(judging.path)), judging)
     to_ask = lacking(cases, model, judging.settings, _cache(judging, journal))
     model.close()
     return to_ask, expected(to_ask, model, judging.settings, estimated_tokens)
+
+
+def copied_journal(path: Path, judging: JudgingSettings) -> JudgmentJournal | None:
+    """Return a copy of the journal at ``path``, to be read; None if there is none."""
+    if not path.exists():
+        return None
+    copy = BytesIO(path.read_bytes())
+    return JudgmentJournal(copy, path, key=journal_key(judging.environ), refresh=judging.refresh)
 
 
 def _is_news(content: Sequence[Judgment], cache: Cache, judged: Judged) -> bool:

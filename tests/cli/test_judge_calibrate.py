@@ -139,9 +139,20 @@ def test_all_that_is_wrong_with_labels_is_said(tmp_path: Path) -> None:
     assert (ended.code, server.came) == (2, [])
 
 
+def test_a_dry_run_counts_both_passes_and_reads_no_older_calibration(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        calibrate(labels(tmp_path, 3), server, "--once")
+        calls = len(server.asked)
+        both, once = (calibrate(tmp_path, server, "--dry-run", *argv) for argv in ([], ["--once"]))
+        assert len(server.asked) == calls
+    assert (both.code, once.code) == (0, 0)
+    assert "items      12 (each label 2 times); 0 are known\nto judge   12\ncalls      6\n" in both.out
+    assert "items      6; 0 are known\nto judge   6\ncalls      3\n" in once.out
+
+
 def test_a_dry_run_asks_nothing(tmp_path: Path) -> None:
     with JudgeServer() as server:
-        assert "calls      3\n" in calibrate(labels(tmp_path, 3), server, "--dry-run").out
+        assert "calls      6\n" in calibrate(labels(tmp_path, 3), server, "--dry-run").out
     assert server.came == []
 
 

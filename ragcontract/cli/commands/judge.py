@@ -37,6 +37,7 @@ from ragcontract.core.text import visible
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs
 from ragcontract.judge.calibration_run import PASSES, calibrate
+from ragcontract.judge.calibration_run import dry_run as dry_run_of_calibration
 from ragcontract.judge.judging_run import dry_run as dry_run_of
 from ragcontract.judge.judging_run import judge_cases
 from ragcontract.judge.label_sample import LabelsFile
@@ -140,12 +141,13 @@ def calibrate_command(
     labelled = read_labels(named)
     warn(labelled.warnings)
     judging = judging_settings(options, endpoint, out)
+    passes = 1 if once else PASSES
     if dry_run:
-        to_ask, expected = dry_run_of(labelled.cases, judging)
-        say_expected(to_ask, expected, options.budget, options.votes)
+        expected = dry_run_of_calibration(labelled, judging, passes=passes)
+        say_expected(*expected, options.budget, options.votes, passes=passes)
         return ExitCode.PASS
     with progress_shown() as watch:
-        outcome = calibrate(labelled, judging, passes=1 if once else PASSES, watch=watch)
+        outcome = calibrate(labelled, judging, passes=passes, watch=watch)
     return calibrated(outcome, out)
 
 
