@@ -43,10 +43,11 @@ class JudgingSettings(Struct, frozen=True, kw_only=True):
 
 
 class JudgingOutcome(Struct, frozen=True, kw_only=True):
-    """What came of a judging, and what it cost."""
+    """What came of a judging, what it cost, and what the endpoint turned out not to take."""
 
     judged: Judged
     spent: Spent
+    dropped: tuple[str, ...] = ()
 
 
 def open_model(judging: JudgingSettings, spending: Spending) -> ChatModel:
@@ -81,7 +82,7 @@ def judge_cases(
         if _is_news(content, cache, judged):
             write_judgments(judging.path, content)
         is_all = judged.is_complete
-        return JudgingOutcome(judged=judged, spent=spending.spent)
+        return JudgingOutcome(judged=judged, spent=spending.spent, dropped=model.dropped)
     finally:
         model.close()
         journal.close(remove=is_all)
