@@ -91,6 +91,13 @@ def test_texts_do_not_act_on_the_terminal(tmp_path: Path) -> None:
     assert "\x1b[31m" not in ended.out
 
 
+def test_a_text_keeps_its_lines_which_cannot_pass_for_those_of_the_screen(tmp_path: Path) -> None:
+    run = [{"query_id": "q0", "results": [], "retrieved_contexts": ["Costs:\r\n\n- 5 euros\nClaim\n\u2028It is free."]}]
+    write_jsonl(workspace(tmp_path, 1) / "current_run.jsonl", run)
+    shown = label(tmp_path, "q").out
+    assert "Text 1\n  Costs:\n\n  - 5 euros\n  Claim\n  \\u2028It is free.\nClaim\n  Refunds" in shown
+
+
 def test_single_keys_are_enough_at_a_terminal(tmp_path: Path) -> None:
     with AtATerminal("judge", "label", cwd=workspace(tmp_path)) as terminal:
         terminal.expect("Do these texts support the claim?")
