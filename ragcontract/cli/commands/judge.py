@@ -45,7 +45,6 @@ from ragcontract.judge.label_sample import sample as draw
 from ragcontract.judge.labelled_items import read_labels
 from ragcontract.judge.run_cases import TASKS, read_cases
 from ragcontract.runs.judged_texts import Task
-from ragcontract.runs.judgments import read_judgments
 
 JUDGMENTS, LABELS, CALIBRATION = "judgments.jsonl", "labels.jsonl", "judge-calibration.json"
 
@@ -156,9 +155,6 @@ def calibrate_command(
 @RUN
 @CONFIG
 @K
-@click.option(
-    "--judgments", multiple=True, metavar="FILE", help=f"Where the judgments are. [{JUDGMENTS}, if it exists]"
-)
 @click.option("--labels", default=LABELS, metavar="FILE", help=f"Where the labels are, and are added. [{LABELS}]")
 @click.option("--sample", type=int, default=100, metavar="N", help="How many items to ask about. [100]")
 @click.option("--seed", type=int, default=0, metavar="N", help="Another seed draws other items. [0]")
@@ -170,7 +166,6 @@ def label_command(
     run: Sequence[str],
     config: str | None,
     k: int | None,
-    judgments: Sequence[str],
     labels: str,
     sample: int,
     seed: int,
@@ -179,22 +174,19 @@ def label_command(
 ) -> int:
     """Label a sample of what is judged, for `judge calibrate`.
 
-    Shows what is judged with the texts to judge it by, and asks what a judge is asked: you do not see what it said.
-    Half of the sample are items of which it said yes, as far as there are enough. Every answer is saved at
-    once, and only what is not labelled is asked, so it can be interrupted at any time.
+    Shows what is judged with the texts to judge it by, and asks what a judge is asked. The sample is random, whatever a
+    judge said, and you do not see what it said. Every answer is saved at once, and only what is not labelled is asked,
+    so it can be interrupted at any time.
     """
-    refuse_empty({"--labels": [labels], "--judgments": judgments})
+    refuse_empty({"--labels": [labels]})
     if not 1 <= sample <= bounds.LABEL_SAMPLE:
         raise InputError([f"--sample: expected a whole number from 1 to {bounds.LABEL_SAMPLE:,}, found {sample}"])
     if problems := check_outputs([labels], []):
         raise OutputError(problems)
     paths = find_paths(golden, run, config)
     found = read_cases(paths.golden, paths.run, read_config(paths.config, BUILT_IN, k=k), tasks=tasks or TASKS)
-    named = list(judgments) or [path for path in [JUDGMENTS] if Path(path).exists()]
-    read = read_judgments(named)
-    read.problems.raise_if_any()
     file = LabelsFile(labels)
-    items = draw(found.cases, read.by_key, file, size=sample, seed=seed)
+    items = draw(found.cases, file, size=sample, seed=seed)
     answered = ask_all(items, file, labeler)
     say(f"{count(answered, 'label')} added; {visible(labels)} has {len(file):,}\n")
     return ExitCode.PASS
