@@ -12,7 +12,7 @@ from tests.github.standin import GitHub
 settings.register_profile("rag-contract", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rag-contract")
 
-# In the background of a shell that is not interactive, Ctrl-C is ignored. Tests of Ctrl-C, and what they start, need it.
+# Ctrl-C is ignored in the background of a shell that is not interactive; tests of it, and what they start, need it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

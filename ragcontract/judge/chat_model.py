@@ -76,6 +76,11 @@ class ChatModel:
         """The host of its endpoint."""
         return self._calls.endpoint.host
 
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """What the endpoint turned out not to take, sorted."""
+        return tuple(sorted(self._dropped))
+
     def ask(self, ask: Ask) -> Reply:
         """Return the reply; one that was cut off is asked for once more, with twice the length. Raises NoReply."""
         if self._is_known:

@@ -34,7 +34,7 @@ def judge_case(case: Case, model: Model, settings: Settings, dice: Dice, clock: 
     Where there is nothing to quote from, nothing is asked: nothing supports a claim if nothing was retrieved, and no
     response meets no criterion.
     """
-    if why := known(case):
+    if why := known_without_a_judge(case):
         found = _Found(Usage(), {}, [Decision(status="ok", vote=Vote(verdict=False, reason=why)) for _ in case.items])
     else:
         found = _Judging(case, model, settings, dice).found()
@@ -79,8 +79,8 @@ def _said(found: _Found, number: int, judge: Judge) -> dict[str, Any]:
     }
 
 
-def known(case: Case) -> str:
-    """Return why all items of a case fail without a call; empty if they are judged."""
+def known_without_a_judge(case: Case) -> str:
+    """Return why all items of a case are judged without a call; empty if they are not."""
     if case.task == "attribution":
         return "" if sent_contexts(case) else "Nothing was retrieved."
     return "There is no response." if case.task == "criteria" and not (case.response or "").strip() else ""

@@ -169,6 +169,8 @@ class ModelCalls:
             tokens = bill(content)
             if tokens is not None:
                 open_bill.is_for(*tokens)
+            else:
+                open_bill.is_at_most(len(answered.content))
             return content
         open_bill.is_void()
         if answered.status == TOO_MANY:

@@ -136,6 +136,29 @@ def test_an_old_judgment_stays_where_there_is_no_new_one(tmp_path: Path) -> None
     assert {row["at"] for row in desk.rows()} == {"2026-01-31T12:00:00Z"}
 
 
+def test_judging_some_queries_leaves_the_old_judgments_on_others(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        desk.judge(cases(3))
+        desk.judge(cases(1), clock=lambda: NOW + timedelta(days=8))
+    assert [row["query_id"] for row in sorted(desk.rows(), key=lambda row: row["query_id"])] == [
+        name for name in ("q0", "q1", "q2") for _ in range(2)
+    ]
+
+
+def test_a_judging_that_cannot_begin_leaves_the_file_as_it_is(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        desk.judge(cases(2))
+    desk.file.write_text("".join(reversed(desk.file.read_text().splitlines(keepends=True))))
+    before = desk.file.read_bytes()
+    endpoint = find_endpoint("http://127.0.0.1:9/v1", None, {})
+    limits = CallLimits(retries=0)
+    outcome = desk.judge(cases(2), endpoint=endpoint, limits=limits, clock=lambda: NOW + timedelta(days=8))
+    assert outcome.judged.over is not None
+    assert desk.file.read_bytes() == before
+
+
 def test_a_budget_ends_it_and_what_was_judged_is_kept(tmp_path: Path) -> None:
     with JudgeServer() as server:
         desk = Desk(tmp_path, server.openai)
