@@ -15,8 +15,10 @@ SOCKET_CALLS = {"x86_64": 41, "aarch64": 198}
 CAN_BE_ENFORCED = sys.platform == "linux" and platform.machine() in SOCKET_CALLS
 KILLED = -31  # by SIGSYS
 # What Python's audit events are called that reach out of a process, or start another one that could.
-TRIES = ("socket", "ssl", "http", "urllib", "ftplib", "smtplib", "subprocess", "os.exec", "os.fork", "os.posix_spawn")
-TRIES += ("os.spawn", "os.system", "pty", "webbrowser", "ctypes.dlopen")
+TRIES = (
+    *("ctypes.dlopen", "ftplib", "http", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty"),
+    *("smtplib", "socket", "ssl", "subprocess", "urllib", "webbrowser"),
+)
 # Everything in the standard library, and of ours, by which something could be asked.
 ASKERS = {"asyncio", "ftplib", "http.client", "http.server", "requests", "socket", "ssl", "urllib.request", "urllib3"}
 # A filter of system calls (seccomp): with the number of socket(), the process ends; with any other, all is as usual.
