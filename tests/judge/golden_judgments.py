@@ -1,7 +1,7 @@
-"""Writes the judgments of golden cases: ``python -m tests.judge.golden_judgments tests/cases/NAME …``.
+"""Writes the judgments of golden cases: ``python -m tests.judge.golden_judgments [FOLDER …]``, by default of all.
 
-A careful reader judges the inputs of each folder, at a time of long ago, and a calibration of that reader is written if
-there is none. Its time is ``NOW``: ``test_cases.py`` puts the time in, because an old calibration does not count.
+A careful reader judges the inputs of each folder, at a time of long ago, and with ``--calibrate`` a calibration of that
+reader is written, too. Its time is ``NOW``: ``test_cases.py`` puts the time in, because an old calibration does not count.
 """
 
 import random
@@ -23,19 +23,19 @@ from ragcontract.runs.judgments import Judgment, write_judgments
 from ragcontract.statistics.judge_trust import calibrated
 from tests.judge.judges import Model, honestly
 
+CASES = Path(__file__).parents[1] / "cases"
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def judge(folder: Path) -> None:
-    """Write what a careful reader says of the inputs in a folder."""
+def judge(folder: Path, *, calibrate: bool) -> None:
+    """Write what a careful reader says of the inputs in a folder, and perhaps how well it agrees with people."""
     config = read_config(str(folder / "ragcontract.yml"), BUILT_IN)
     cases = read_cases([str(folder / "golden.jsonl")], [str(folder / "current_run.jsonl")], config).cases
     dice = random.Random(1)
     made = [one for case in cases for one in judge_case(case, Model(honestly), Settings(), dice, lambda: AT)]
     write_judgments(str(folder / "judgments.jsonl"), made)
-    path = folder / "judge-calibration.json"
-    if not path.exists():
-        path.write_bytes(_calibration(made))
+    if calibrate:
+        (folder / "judge-calibration.json").write_bytes(_calibration(made))
 
 
 def _calibration(judgments: Iterable[Judgment]) -> bytes:
@@ -48,5 +48,6 @@ def _calibration(judgments: Iterable[Judgment]) -> bytes:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        judge(Path(name))
+    named = [Path(name) for name in sys.argv[1:] if name != "--calibrate"]
+    for one in named or [path.parent for path in CASES.glob("*/judgments.jsonl")]:
+        judge(one, calibrate="--calibrate" in sys.argv)
