@@ -1,7 +1,7 @@
 """Writes the judgments of golden cases: ``python -m tests.judge.golden_judgments [FOLDER …]``, by default of all.
 
 A careful reader judges the inputs of each folder, at a time of long ago, and with ``--calibrate`` a calibration of that
-reader is written, too. Its time is ``NOW``: ``test_cases.py`` puts the time in, because an old calibration does not count.
+reader is written, too. Its time is ``NOW``: ``test_cases.py`` puts the time in, because an old one does not count.
 """
 
 import random
