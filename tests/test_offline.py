@@ -61,8 +61,8 @@ def test_the_module_that_msgspec_loads_for_a_type_is_all_that_is_loaded_of_socke
 @pytest.mark.parametrize("case", sorted(path.name for path in CASES.iterdir() if (path / "judgments.jsonl").exists()))
 def test_a_check_that_replays_judgments_opens_no_socket(case: str, tmp_path: Path) -> None:
     copied(CASES / case, tmp_path / "work")
-    words = (tmp_path / "work" / "args").read_text().split()
-    found = tried(COMMAND, tmp_path / "work", "check", *words)
+    options = (tmp_path / "work" / "args").read_text().split()
+    found = tried(COMMAND, tmp_path / "work", "check", *options)
     assert found.ended.code == int((CASES / case / "expected" / "exit_code").read_text()), found.ended
     assert (found.tried, ASKERS & found.loaded) == ([], set())
     assert not [name for name in found.loaded if name.startswith(("ragcontract.judge.", "ragcontract.http"))]

@@ -1,6 +1,6 @@
 """Kills judgings at random moments: ``python -m tests.judge.crash [QUERIES [KILLS]]`` says what came of it.
 
-The model is the stand-in, which notes what it is asked. What was judged is replayed in several places.
+The model is the stand-in, which notes what it is asked. What was judged is replayed on several machines.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A check that replays judgments, in places that differ in all that a report could pick up."""
+"""A check that replays judgments, on machines that differ in all that a report could pick up."""
 
 import json
 import shutil
@@ -12,8 +12,8 @@ from tests.process import COMMAND
 REPORTS = ("report.md", "report.json", "junit.xml")
 TIME = b"the time of the check"
 ROOT = str(Path(__file__).parents[2])
-# What a process is given; nothing of ours is added to it. Each place has a folder, a home and a user of its own.
-PLACES: Mapping[str, Mapping[str, str]] = {
+# What a process is given; nothing of ours is added to it. Each machine has a folder, a home and a user of its own.
+MACHINES: Mapping[str, Mapping[str, str]] = {
     "ann's desk": {"TZ": "Pacific/Kiritimati", "LANG": "C", "PYTHONHASHSEED": "1", "USER": "ann", "LOGNAME": "ann"},
     "a-runner": {
         "TZ": "America/Adak",
@@ -38,14 +38,14 @@ def give_a_limit(folder: Path) -> None:
 
 
 def differing(judged: Path, beside: Path) -> list[str]:
-    """Check copies of a folder in all places; return the reports that are not byte-identical but for their time."""
-    found = [replay(judged, beside / name, environ) for name, environ in PLACES.items()]
+    """Check copies of a folder on all machines; return the reports that are not byte-identical but for their time."""
+    found = [replay(judged, beside / name, environ) for name, environ in MACHINES.items()]
     return [name for name in found[0] if len({reports[name] for reports in found}) > 1]
 
 
-def replay(judged: Path, place: Path, environ: Mapping[str, str]) -> dict[str, bytes]:
+def replay(judged: Path, machine: Path, environ: Mapping[str, str]) -> dict[str, bytes]:
     """Check a copy of a folder's inputs; return the exit code, the output and the reports, without their time."""
-    work, home = place / "work", place / "home"
+    work, home = machine / "work", machine / "home"
     home.mkdir(parents=True)
     inputs = {"golden.jsonl", "current_run.jsonl", "ragcontract.yml", "judgments.jsonl", "judge-calibration.json"}
     shutil.copytree(judged, work, ignore=lambda _, names: set(names) - inputs)
