@@ -40,8 +40,8 @@ def test_the_kernel_ends_a_process_of_these_tests_that_opens_a_socket(tmp_path: 
 
 
 def test_what_a_process_of_these_tests_tries_is_noted(tmp_path: Path) -> None:
-    code = program("import http.client, os", "os.system('true') and sys.audit('socket.connect', None)")
-    found = tried(code.replace(" and ", " or "), tmp_path)
+    code = program("import http.client, os", "os.system('true') or sys.audit('socket.connect', None)")
+    found = tried(code, tmp_path)
     assert (found.tried, ASKERS & found.loaded) == (["os.system", "socket.connect"], {"http.client", "socket", "ssl"})
 
 
