@@ -36,6 +36,8 @@ class Options(Struct, frozen=True, kw_only=True):
     run: Paths = None
     baseline: Paths = None
     scores: Paths = None
+    judgments: Paths = None
+    calibration: PathLike | None = None
     config: PathLike | None = None
     k: int | None = None
     tags: str | Sequence[str] = ()
@@ -63,6 +65,8 @@ class Options(Struct, frozen=True, kw_only=True):
             run=_listed(self.run),
             baseline=_listed(self.baseline),
             scores=_listed(self.scores),
+            judgments=_listed(self.judgments),
+            calibration=None if self.calibration is None else os.fspath(self.calibration),
             config=None if self.config is None else os.fspath(self.config),
             folder=str(folder),
         )
@@ -183,6 +187,8 @@ def _judge(options: Options, folder: Path, run: Any) -> Judged:
         run=paths.run if run is None else _run_of(run, contract, folder),
         baseline=paths.baseline,
         scores=paths.scores,
+        judgments=paths.judgments,
+        calibration=paths.calibration,
         config=paths.config,
         k=options.k,
         tags=options.tags,

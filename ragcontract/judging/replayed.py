@@ -20,6 +20,7 @@ from ragcontract.core.text import shorten
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.gate_report import GateReport
+from ragcontract.judging.lacking_judgments import without_judgments
 from ragcontract.metrics.judged_recall import KEY, JudgedRecall
 from ragcontract.rules.second_pass import SecondPass
 from ragcontract.runs.calibration import Calibration, CalibrationFile, read_calibration
@@ -29,18 +30,14 @@ from ragcontract.runs.replaying import Replay
 from ragcontract.statistics.judge_trust import why_not
 
 TASK: Task = "attribution"
-NO_JUDGMENTS = (
-    "it needs what a judge said, and no judgments are given; run `rag-contract judge`, and name its file with "
-    "--judgments (in the action, the input judgments)"
-)
 
 
 class Replayed(Struct, frozen=True, kw_only=True):
     """The judgments that a run was scored with, in ``found`` by query, and why limits on them do not count.
 
     ``read`` counts all judgments in the ``files``, ``without_verdict`` those of them that have none, by their status.
-    A query for which nothing was retrieved needs no judgments. ``advisory`` says whether limits that do not count are
-    shown without effect, instead of being refused.
+    A query for which nothing was retrieved needs no judgments, and of one with several rows, ``found`` has the last.
+    ``advisory`` says whether limits that do not count are shown without effect, instead of being refused.
     """
 
     files: tuple[SourceFile, ...] = ()
@@ -53,6 +50,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
     advisory: bool = False
     problems: Problems = Problems()
     second_pass: SecondPass | None = None
+    replay: Replay | None = None
 
     @property
     def judgments(self) -> list[Judgment]:
@@ -61,11 +59,18 @@ class Replayed(Struct, frozen=True, kw_only=True):
 
 
 def replayed_contract(
-    contract: Contract, paths: Sequence[str], calibration: str | None, now: datetime, progress: Progress = no_progress
+    contract: Contract,
+    paths: Sequence[str],
+    calibration: str | None,
+    now: datetime,
+    progress: Progress = no_progress,
+    *,
+    stored: bool = False,
 ) -> tuple[Contract, Replayed]:
     """Return the contract with its judged metrics computed from judgments files, and what is read of files.
 
-    ``found`` is filled when a run is evaluated. Without files, a limit on a judged metric cannot be judged.
+    ``found`` is filled when a run is evaluated. Without files, :func:`without_judgments` says what is wrong with that,
+    also for a run that is ``stored`` as a baseline.
     """
     problems = Collector()
     file: CalibrationFile | None = None
@@ -77,19 +82,17 @@ def replayed_contract(
     advisory = contract.config.judge.uncalibrated == "advisory"
     given = file.of(TASK) if file else None
     if not paths:
-        gates = judged_gates(contract)
-        for gate in gates:
-            problems.problem(gate.location, f"{gate.id} cannot be judged: {NO_JUDGMENTS}")
-        if contract.config.judge.second_pass:
-            problems.problem(contract.config_file.locations.of("judge") or "judge", f"second_pass: {NO_JUDGMENTS}")
-        contract = replace(contract, impossible=contract.impossible | {gate.id for gate in gates})
+        contract, lacking = without_judgments(contract, stored=stored)
+        problems.include(lacking)
         return contract, Replayed(calibration=given, advisory=advisory, problems=problems.found())
     read = read_judgments(paths, progress)
     problems.include(read.problems)
     found: dict[str, tuple[Judgment, ...]] = {}
     second = _second_pass(contract, read, file, now, problems)
+    replay = Replay(read.by_key.values(), contract.config.judge)
     made = Replayed(
         files=read.files,
+        replay=replay,
         second_pass=second,
         calibration_path=calibration,
         read=len(read.by_key),
@@ -99,11 +102,10 @@ def replayed_contract(
         advisory=advisory,
         problems=problems.found(),
     )
-    return _with_judgments(contract, read, found), made
+    return _with_judgments(contract, replay, found), made
 
 
-def _with_judgments(contract: Contract, read: Judgments, found: dict[str, tuple[Judgment, ...]]) -> Contract:
-    replay = Replay(read.by_key.values(), contract.config.judge)
+def _with_judgments(contract: Contract, replay: Replay, found: dict[str, tuple[Judgment, ...]]) -> Contract:
     families = contract.families
     if all(metric.key != KEY for metric in contract.metrics):  # no limit on it: it is shown
         families = (*families, JudgedRecall(contract.k))
@@ -119,7 +121,7 @@ def _second_pass(
 ) -> SecondPass | None:
     """Return what the judge cleared, if the configuration asks for it and the judge can be relied on."""
     settings = contract.config.judge
-    if not settings.second_pass:
+    if not settings.second_pass or not contract.rules:  # a run that is only measured breaks no rule
         return None
     replay = Replay(read.by_key.values(), settings)
     fingerprints = replay.fingerprints("confirmation", contract.queries.keys())
@@ -166,7 +168,8 @@ def with_trust(replayed: Replayed, contract: Contract, now: datetime) -> Replaye
     """Return the same, with the reasons why limits on what was found do not count; none without such limits."""
     if not judged_gates(contract):
         return replayed
-    fingerprints = {one.fingerprint for one in replayed.judgments if one.votes}
+    # Not those in ``found`` alone: of a query with several rows, that has the last one.
+    fingerprints = replayed.replay.used(TASK) if replayed.replay else frozenset[str]()
     return replace(replayed, why_not=why_not(replayed.calibration, TASK, fingerprints=fingerprints, now=now))
 
 

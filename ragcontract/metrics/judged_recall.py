@@ -47,6 +47,7 @@ class JudgedRecall:
             Metric(
                 key=KEY,
                 label="Context recall (judged)",
+                suggested=True,
                 asks="reference_claims",
                 task="attribution",
                 fingerprint=fingerprint,

@@ -17,7 +17,7 @@ from ragcontract.runs.replaying import Replay
 
 
 class SecondPass:
-    """Judgments on what is flagged. ``cleared`` counts the violations that are left out, by query."""
+    """Judgments on what is flagged. ``cleared`` counts the violations that are left out of the rows of each query."""
 
     needs = CONTEXT_FIELDS
 
@@ -44,7 +44,7 @@ class SecondPass:
         # The same answer in several turns is cleared only of what is cleared in all of them.
         cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()}
         if strict:
-            self.cleared[query.id] = sum(map(len, cleared.values()))
+            self.cleared[query.id] = self.cleared.get(query.id, 0) + sum(map(len, cleared.values()))
         return [(rule, _without(rule, cleared)) for rule in rules]
 
     def _verdicts(self, asked: Confirmation, *, strict: bool) -> Mapping[str, Confirmed | None]:

@@ -29,6 +29,7 @@ class Replay:
         """Index judgments."""
         self._found: dict[tuple[Task, str], _OfQuery] = {}
         self._others: dict[Judge, None] = {}
+        self._used: dict[Task, set[str]] = {}
         for judgment in judgments:
             if _counts(judgment.judge, settings):
                 of_query = self._found.setdefault((judgment.task, as_id(judgment.query_id)), _OfQuery({}, {}))
@@ -51,6 +52,7 @@ class Replay:
             elif any(found):
                 partial.append(found)
         if len(complete) == 1:
+            self._used.setdefault(case.task, set()).update(one.fingerprint for one in complete[0] if one.votes)
             return complete[0]
         if complete:
             return f"has judgments of {_judges(said[0].judge for said in complete)}; {_name_one(complete)}"
@@ -68,6 +70,10 @@ class Replay:
                 last = max(one.at for one in voted)
                 found |= {one.fingerprint for one in voted if one.at == last}
         return frozenset(found)
+
+    def used(self, task: Task) -> frozenset[str]:
+        """Return who said what was asked for up to now: of all rows of a run that has several, and of a baseline."""
+        return frozenset(self._used.get(task, ()))
 
     def _by_others(self) -> str:
         if not self._others:
