@@ -160,7 +160,7 @@ def test_every_row_of_a_query_must_be_judged_by_the_judge_that_is_calibrated(fol
     write_good_calibration(folder)
     query = asked(1, [TRUE])
     for fingerprint, code in (("another judge", 2), (None, 0)):
-        fields = {} if fingerprint is None else {"fingerprint": fingerprint}
+        fields: dict[str, Any] = {} if fingerprint is None else {"fingerprint": fingerprint}
         made = [*judgments_on(case_of(query, [other]), **fields), *judgments_on(case_of(query))]
         write_judgments(str(folder / "judgments.jsonl"), made)
         ended = rag_contract("check", "--repeats", *BOTH)
