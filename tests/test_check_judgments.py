@@ -235,18 +235,20 @@ def test_the_report_says_by_which_quote_of_which_text_each_claim_is_supported(fo
     write_good_calibration(folder)
     assert check(*BOTH, "--report-html", "report.html").code == 0
     judge = report(folder)["judge"]
-    first = judge["queries"][0]
-    assert (first["id"], first["supported"], first["of"]) == ("q1", 1, 2)
-    assert first["claims"] == [
+    (task,) = judge["tasks"]
+    assert (task["task"], task["metric"], task["judgments"]) == ("attribution", "context_recall", 3)
+    first = task["queries"][0]
+    assert (first["id"], first["passed"], first["of"]) == ("q1", 1, 2)
+    assert first["items"] == [
         {
             "item": "claim:1",
             "text": TRUE,
-            "supported": True,
+            "verdict": True,
             "quote": TRUE,
             "context": 2,
             "reason": "by the letter",
         },
-        {"item": "claim:2", "text": FALSE, "supported": False, "reason": "by the letter"},
+        {"item": "claim:2", "text": FALSE, "verdict": False, "reason": "by the letter"},
     ]
     assert (judge["judgments"], judge["unused"], judge["without_verdict"]) == (3, 0, {})
     assert (judge["models"], judge["tokens_in"], judge["tokens_out"]) == (["toy"], 30, 6)
@@ -264,7 +266,7 @@ def test_beside_the_judges_mean_stands_what_people_would_say(folder: Path) -> No
     write_judgments_on(folder, [TRUE, FALSE], [TRUE])
     write_good_calibration(folder, counts=LabelCounts(tp=45, fp=5, fn=5, tn=45))
     assert check(*BOTH).code == 0
-    judge = report(folder)["judge"]
+    (judge,) = report(folder)["judge"]["tasks"]
     assert judge["mean"] == 0.75
     assert judge["estimate"] == pytest.approx((0.75 + 0.9 - 1) / (0.9 + 0.9 - 1))
     assert judge["kappa"] == pytest.approx(0.8)
@@ -278,9 +280,9 @@ def test_what_is_not_retrieved_is_0_whoever_judges(folder: Path) -> None:
     write_judgments_on(folder, [], [TRUE])
     write_good_calibration(folder, counts=LabelCounts(tp=45, fp=5, fn=5, tn=45))
     assert check(*BOTH).code == 0
-    judge = report(folder)["judge"]
+    (judge,) = report(folder)["judge"]["tasks"]
     assert (judge["mean"], judge["estimate"]) == (0.5, 0.5)
-    assert judge["queries"][0]["claims"] == []
+    assert judge["queries"][0]["items"] == []
     assert "0 of 1 claim supported: nothing was retrieved" in (folder / "report.md").read_text()
 
 
