@@ -328,7 +328,10 @@ def test_judgments_that_are_not_used_are_counted(folder: Path) -> None:
     assert check("--judgments", "judgments.jsonl", "--judgments", "others.jsonl").code == 0
     judge = report(folder)["judge"]
     assert (judge["judgments"], judge["unused"], judge["without_verdict"]) == (1, 2, {"compromised": 2})
-    assert "2 judgments on other texts, queries or by other judges not used" in (folder / "report.md").read_text()
+    assert (
+        "2 further judgments in the files not used: on other texts or queries, by other judges"
+        in (folder / "report.md").read_text()
+    )
 
 
 def test_validate_and_python_take_the_same_files(folder: Path) -> None:

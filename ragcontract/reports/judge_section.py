@@ -19,6 +19,7 @@ TITLE = "What the judge said"
 class Words(NamedTuple):
     """How people speak of a task: one item, several, passed or not, and what is lacking if none is judged."""
 
+    by: str
     item: str
     items: str
     passed: str
@@ -27,9 +28,9 @@ class Words(NamedTuple):
 
 
 WORDS: dict[Task, Words] = {
-    "attribution": Words("claim", "claims", "supported", "not supported", "nothing was retrieved"),
-    "criteria": Words("criterion", "criteria", "met", "not met", "there is no answer"),
-    "confirmation": Words("flagged text", "flagged texts", "cleared", "stands"),
+    "attribution": Words("claim by claim", "claim", "claims", "supported", "not supported", "nothing was retrieved"),
+    "criteria": Words("criterion by criterion", "criterion", "criteria", "met", "not met", "there is no answer"),
+    "confirmation": Words("text by text", "flagged text", "flagged texts", "cleared", "stands"),
 }
 SAID: dict[Confirmed, str] = {
     "asserts_unsupported": "asserted without support",
@@ -70,9 +71,7 @@ def judge_section(report: Report) -> JudgeSection | None:
 def _task(task: TaskReport) -> TaskSection:
     words = WORDS[task.task]
     queries = sorted(task.queries, key=lambda one: one.passed / one.of)
-    return TaskSection(
-        title=f"{task.label}, {words.item} by {words.item}", words=words, facts=list(_trust(task)), queries=queries
-    )
+    return TaskSection(title=f"{task.label}, {words.by}", words=words, facts=list(_trust(task)), queries=queries)
 
 
 def heading(query: JudgedQuery, words: Words) -> str:
@@ -103,13 +102,13 @@ def evidence(item: JudgedItem, length: int) -> str:
         return quote or reason
     said = SAID[item.verdict] if isinstance(item.verdict, str) else NO_VERDICT
     if item.stands and item.verdict is not None and item.verdict != ASSERTS:
-        said = f"{said}, which does not clear it"
+        said = f"{said}, but not cleared"
     return ": ".join(filter(None, (said, "; ".join(filter(None, (quote, reason))))))
 
 
 def _facts(judge: JudgeReport) -> Iterator[str]:
     by = f" by {shown(', '.join(judge.models), bounds.NAME)}" if judge.models else ""
-    when = f", from {judge.oldest} to {judge.newest}" if judge.oldest else ""
+    when = f", {_when(judge.oldest, judge.newest)}" if judge.oldest and judge.newest else ""
     cached = f", {judge.cached:,} cached" if judge.judgments else ""
     yield f"{count(judge.judgments, 'judgment')}{by}{when}{cached}. Nothing was asked for this report."
     again = f"{judge.retried:,} retried, {judge.compromised:,} compromised"
@@ -118,9 +117,17 @@ def _facts(judge: JudgeReport) -> Iterator[str]:
     yield f"They cost {count(judge.calls, 'call')} ({again}), {tokens}{usd}."
     of = [f"{number:,} {status}" for status, number in judge.without_verdict.items()]
     unjudged = sum(task.unjudged for task in judge.tasks)
-    yield f"Unjudged: {unjudged:,}; without a verdict in all files: {', '.join(of) or 0}."
+    lacking = f"; without a verdict in the files: {', '.join(of)}" if of else ""
+    yield f"Unjudged: {unjudged:,}{lacking}."
     if judge.unused:
-        yield f"{count(judge.unused, 'judgment')} on other texts, queries or by other judges not used."
+        why = "on other texts or queries, by other judges, or not needed"
+        yield f"{count(judge.unused, 'further judgment')} in the files not used: {why}."
+
+
+def _when(oldest: str, newest: str) -> str:
+    """Return from when judgments are, to the minute."""
+    first, last = (f"{moment[:10]} {moment[11:16]}" for moment in (oldest, newest))
+    return f"of {first} UTC" if first == last else f"from {first} to {last} UTC"
 
 
 def _trust(task: TaskReport) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Builds the report on what a judge said: by which quote of which text, and how far it can be relied on."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC
 
 from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
@@ -15,7 +16,7 @@ from ragcontract.runs.judged_texts import Item, Task
 from ragcontract.runs.judgments import Judgment
 from ragcontract.statistics.agreement import rogan_gladen
 
-FLAGGED = "What rules flagged (judged)"
+FLAGGED = "What rules flagged"
 
 
 def judge_report(evaluation: Evaluation) -> JudgeReport | None:
@@ -27,7 +28,8 @@ def judge_report(evaluation: Evaluation) -> JudgeReport | None:
     if replayed.second_pass is not None:
         tasks.append(_of_flagged(evaluation, replayed))
     used = [one for task in tasks for one in replayed.judgments(task.task)]
-    times, sessions = [one.at for one in used], [one.session for one in used if one.session is not None]
+    times = [one.at.astimezone(UTC).isoformat() for one in used]
+    sessions = [one.session for one in used if one.session is not None]
     usd = [one.usd for one in used if one.usd is not None]
     return JudgeReport(
         models=sorted({encodable(one.model) for one in used if one.model}),
@@ -35,8 +37,8 @@ def judge_report(evaluation: Evaluation) -> JudgeReport | None:
         judgments=len(used),
         unused=max(0, replayed.read - len(used)),
         without_verdict=dict(sorted(replayed.without_verdict.items())),
-        oldest=min(times).isoformat() if times else None,
-        newest=max(times).isoformat() if times else None,
+        oldest=min(times, default=None),
+        newest=max(times, default=None),
         cached=sum(1 for session in sessions if session < max(sessions)),
         calls=sum(one.calls for one in used),
         retried=sum(one.retried for one in used),
