@@ -18,6 +18,7 @@ from ragcontract.reports.report_inputs import BaselineInput
 from ragcontract.reports.score_reasons import REASONS, score_reasons
 from ragcontract.runs.stored import Accepted
 
+INDENT = "\u2003"
 DIGEST = 12  # characters that are enough to recognise a file
 Line = Sequence[Part]
 
@@ -68,11 +69,12 @@ def _least(one: LeastOverlap) -> Line:
 def _judged(task: TaskSection) -> Iterable[Line]:
     yield from ([Part(shown(fact))] for fact in task.facts)
     for query in task.queries:
-        yield [code(query.id), Part(f": {heading(query, task.words)}")]
+        yield [Part(shown(query.id, bounds.HTML_ID), "name"), Part(f": {heading(query, task.words)}")]
         for item in query.items:
             by = evidence(item, bounds.HTML_REASON)
-            verdict = f"✓ {task.words.passed}" if has_passed(item) else f"✕ {task.words.failed}"
-            yield [Part(name_of(item, bounds.HTML_REASON)), Part(f" {verdict}{f', {by}' if by else ''}", "small")]
+            sign, verdict = ("✓", task.words.passed) if has_passed(item) else ("✕", task.words.failed)
+            said = Part(f" {verdict}{f': {by}' if by else ''}", "small")
+            yield [Part(f"{INDENT}{sign} {name_of(item, bounds.HTML_REASON)}"), said]
 
 
 def _accepted(one: Accepted) -> Line:

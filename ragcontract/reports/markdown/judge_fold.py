@@ -41,12 +41,13 @@ def items_of(query: JudgedQuery, words: Words) -> list[str]:
     if not query.items:
         return [title]
     listed = query.items[: bounds.JUDGED_CLAIMS]
-    body = [[inline(name_of(item, bounds.MARKDOWN_SAID)), *_cells(item)] for item in listed]
+    body = [[inline(name_of(item, bounds.MARKDOWN_SAID)), _verdict(item)] for item in listed]
     rest = len(query.items) - len(listed)
     more = [f"… and {rest:,} more {words.item if rest == 1 else words.items}, in `report.json`."] if rest else []
-    head = [words.item.capitalize(), words.passed.capitalize(), "By, or why not"]
-    return [title, table(head, "lll", body), *more]
+    head = [words.item.capitalize(), f"{words.passed.capitalize()} by, or why not"]
+    return [title, table(head, "ll", body), *more]
 
 
-def _cells(item: JudgedItem) -> list[str]:
-    return [SIGNS[has_passed(item)], inline(evidence(item, bounds.MARKDOWN_SAID))]
+def _verdict(item: JudgedItem) -> str:
+    """Return a sign and the evidence, in one cell: on a phone there is no room for a third column."""
+    return f"{SIGNS[has_passed(item)]} {inline(evidence(item, bounds.MARKDOWN_SAID))}".rstrip()
