@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 
-JudgedMetric = Literal["context_recall"]
+JudgedMetric = Literal["context_recall", "criteria_met"]
 JUDGED_METRICS = frozenset(get_args(JudgedMetric))
 
 

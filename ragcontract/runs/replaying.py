@@ -57,8 +57,7 @@ class Replay:
         if complete:
             return f"has judgments of {_judges(said[0].judge for said in complete)}; {_name_one(complete)}"
         if not partial:
-            texts = f"its {_items(case)}, question or retrieved texts have changed since"
-            return f"has no judgments, because {texts}; run {JUDGE} again"
+            return f"has no judgments, because its {_texts(case)} have changed since; run {JUDGE} again"
         return f"{_unjudged(case, max(partial, key=_verdicts))}; run {JUDGE} again"
 
     def fingerprints(self, task: Task, query_ids: Collection[str]) -> frozenset[str]:
@@ -88,6 +87,13 @@ def _counts(judge: Judge, settings: JudgeSettings) -> bool:
 
 def _items(case: Case) -> str:
     return {"attribution": "reference_claims", "confirmation": "flagged texts", "criteria": "criteria"}[case.task]
+
+
+def _texts(case: Case) -> str:
+    """Return what a judgment on a case depends on."""
+    answer = "" if case.task == "attribution" else ", answer"
+    reference = ", reference" if case.reference is not None else ""
+    return f"{_items(case)}{reference}, question{answer} or retrieved texts"
 
 
 def _verdicts(found: Sequence[Judgment | None]) -> int:
