@@ -10,6 +10,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.answers.evidence import edited
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
@@ -84,7 +85,7 @@ def replayed_contract(
             problems.problem(contract.config_file.locations.of("judge") or "judge", f"second_pass: {NO_JUDGMENTS}")
         contract = replace(contract, impossible=contract.impossible | {gate.id for gate in gates})
         return contract, Replayed(calibration=given, advisory=advisory, problems=problems.found())
-    read = read_judgments(paths, progress)
+    read = read_judgments(paths, progress, may_lack=True, now=now)
     problems.include(read.problems)
     found: dict[str, tuple[Judgment, ...]] = {}
     second = _second_pass(contract, read, file, now, problems)
@@ -102,8 +103,19 @@ def replayed_contract(
     return _with_judgments(contract, read, found), made
 
 
+def _replay(contract: Contract, read: Judgments) -> Replay:
+    """Return the judgments that count; those whose quotes are not in the texts do not."""
+    return Replay(
+        read.by_key.values(),
+        contract.config.judge,
+        edited=edited,
+        located=read.location,
+        lacking=read.lacking,
+    )
+
+
 def _with_judgments(contract: Contract, read: Judgments, found: dict[str, tuple[Judgment, ...]]) -> Contract:
-    replay = Replay(read.by_key.values(), contract.config.judge)
+    replay = _replay(contract, read)
     families = contract.families
     if all(metric.key != KEY for metric in contract.metrics):  # no limit on it: it is shown
         families = (*families, JudgedRecall(contract.k))
@@ -121,7 +133,7 @@ def _second_pass(
     settings = contract.config.judge
     if not settings.second_pass:
         return None
-    replay = Replay(read.by_key.values(), settings)
+    replay = _replay(contract, read)
     fingerprints = replay.fingerprints("confirmation", contract.queries.keys())
     given = file.of("confirmation") if file else None
     reasons = why_not(given, "confirmation", fingerprints=fingerprints, now=now) if fingerprints else ()
