@@ -217,4 +217,4 @@ def _of_judge(evaluation: Evaluation) -> Problems:
         return replayed.problems if replayed else Problems()
     from ragcontract.judging.replayed import cleared, not_calibrated
 
-    return replayed.problems + cleared(replayed) + not_calibrated(replayed, evaluation.contract)
+    return replayed.problems + cleared(replayed, evaluation.contract) + not_calibrated(replayed, evaluation.contract)

@@ -147,16 +147,22 @@ def _second_pass(
     return None
 
 
-def cleared(replayed: Replayed) -> Problems:
-    """Return a warning about what the judge cleared: a check that passes because of a judge says so."""
-    found = {} if replayed.second_pass is None else replayed.second_pass.cleared
-    queries = [query_id for query_id, number in found.items() if number]
-    if not queries:
-        return Problems()
-    names = ", ".join(repr(shorten(one, bounds.NAME)) for one in queries[: bounds.NAMES])
-    more = ", …" if len(queries) > bounds.NAMES else ""
-    what = count(sum(found.values()), "violation")
-    return Problems(warnings=(f"the judge cleared {what} of {count(len(queries), 'golden query')}: {names}{more}",))
+def cleared(replayed: Replayed, contract: Contract) -> Problems:
+    """Return warnings about what the judge cleared: a check that passes because of a judge says so."""
+    second, problems = replayed.second_pass, Collector()
+    found = {} if second is None else second.cleared
+    if found:
+        problems.warning(f"the judge cleared {count(sum(found.values()), 'violation')} of {_queries(found)}")
+    if second is not None and second.unknown_before and contract.only_new:
+        what = f"the baseline has flagged texts without a verdict in {_queries(second.unknown_before)}"
+        problems.warning(f"{what}: they count as new; judge the baseline's run, too, into the same file")
+    return problems.found()
+
+
+def _queries(ids: Iterable[str]) -> str:
+    named = list(ids)
+    names = ", ".join(repr(shorten(one, bounds.NAME)) for one in named[: bounds.NAMES])
+    return f"{count(len(named), 'golden query')}: {names}{', …' if len(named) > bounds.NAMES else ''}"
 
 
 def judged_gates(contract: Contract) -> list[Gate]:

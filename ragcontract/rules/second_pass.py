@@ -12,12 +12,16 @@ from ragcontract.core.run import RunRow
 from ragcontract.rules.confirming import Confirmation, Unconfirmed, confirmations, upheld
 from ragcontract.rules.turns import InTurns
 from ragcontract.runs.judged_cases import CONTEXT_FIELDS, contexts_of
-from ragcontract.runs.judged_texts import Confirmed
+from ragcontract.runs.judged_texts import ASSERTS, Confirmed
 from ragcontract.runs.replaying import Replay
 
 
 class SecondPass:
-    """Judgments on what is flagged. ``cleared`` counts the violations that are left out, by query."""
+    """Judgments on what is flagged. ``cleared`` counts the violations that are left out, by query.
+
+    A baseline has only those that the judge asserts: a violation that is new must not pass for a known one because
+    nobody judged the baseline. Its queries of which something was left out so are in ``unknown_before``.
+    """
 
     needs = CONTEXT_FIELDS
 
@@ -25,13 +29,15 @@ class SecondPass:
         """Store the judgments, the largest cut-off, and what becomes of what has no verdict."""
         self._replay, self._k, self._unconfirmed = replay, k, unconfirmed
         self.cleared: dict[str, int] = {}
+        self.unknown_before: dict[str, None] = {}
 
     def applied(
         self, query: GoldenQuery, row: RunRow, rules: Sequence[RowRule], context: RowContext, *, strict: bool
     ) -> Iterable[tuple[RowRule, RowRule]]:
         """Return each rule with one that has only the violations that the judge does not clear.
 
-        With ``strict``, raises CannotScoreError where something is flagged of which the judgments say nothing.
+        With ``strict``, which is for the run that is judged and not for a baseline, raises CannotScoreError where
+        something is flagged of which the judgments say nothing.
         """
         contexts = contexts_of(row, self._k)
         known = () if isinstance(contexts, str) else contexts
@@ -39,12 +45,17 @@ class SecondPass:
         for asked in confirmations(query, row, rules, context, known):
             if isinstance(contexts, str) and strict:
                 raise CannotScoreError(contexts)
-            left = upheld(asked, self._verdicts(asked, strict=strict), self._unconfirmed)
-            by_answer.setdefault(asked.case.response or "", []).append(frozenset(left.cleared))
+            verdicts = self._verdicts(asked, strict=strict)
+            left = upheld(asked, verdicts, self._unconfirmed if strict else "error")
+            gone = frozenset(left.cleared)
+            if not strict and left.unjudged:
+                gone |= _unknown(asked, verdicts)
+                self.unknown_before[query.id] = None
+            by_answer.setdefault(asked.case.response or "", []).append(gone)
         # The same answer in several turns is cleared only of what is cleared in all of them.
         cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()}
-        if strict:
-            self.cleared[query.id] = sum(map(len, cleared.values()))
+        if strict and (number := sum(map(len, cleared.values()))):
+            self.cleared[query.id] = self.cleared.get(query.id, 0) + number  # a query may have several rows
         return [(rule, _without(rule, cleared)) for rule in rules]
 
     def _verdicts(self, asked: Confirmation, *, strict: bool) -> Mapping[str, Confirmed | None]:
@@ -60,6 +71,15 @@ class SecondPass:
             for item, one in zip(asked.case.items, said, strict=True)
             if not isinstance(one.verdict, bool)
         }
+
+
+def _unknown(asked: Confirmation, verdicts: Mapping[str, Confirmed | None]) -> frozenset[Violation]:
+    """Return the violations of which the judge neither asserts an item nor denies all."""
+    return frozenset(
+        violation
+        for violation, names in asked.violations
+        if names and ASSERTS not in (said := [verdicts.get(name) for name in names]) and None in said
+    )
 
 
 class _Left(RowRule, frozen=True, kw_only=True, gc=False, tag="left"):
