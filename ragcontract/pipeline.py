@@ -226,9 +226,9 @@ def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
 def _of_judge(evaluation: Evaluation) -> Problems:
     """Return what is wrong with judgments, and whether their judge can be relied on, if the run was judged by any."""
     replayed = evaluation.replayed
-    if replayed is None or not replayed.files or evaluation.run.problems or replayed.problems.problems:
+    if replayed is None or evaluation.run.problems or replayed.problems.problems:
         return replayed.problems if replayed else Problems()
     from ragcontract.judging.judged_limits import not_calibrated
     from ragcontract.judging.replayed import cleared
 
-    return replayed.problems + cleared(replayed) + not_calibrated(replayed, evaluation.contract)
+    return replayed.problems + cleared(replayed, evaluation.contract) + not_calibrated(replayed, evaluation.contract)

@@ -348,3 +348,97 @@ def test_validate_and_python_take_the_same_files(folder: Path) -> None:
         config="ragcontract.yml",
     )
     assert found.metrics["context_recall"].current == 1
+
+
+def edit(folder: Path, line: int, **fields: Any) -> None:
+    """Change a judgment, as a person with an editor can."""
+    path = folder / "judgments.jsonl"
+    lines = [json.loads(one) for one in path.read_text().splitlines()]
+    lines[line - 1] |= fields
+    write_jsonl(path, lines)
+
+
+def line_of(folder: Path, query_id: str) -> int:
+    ids = [json.loads(line)["query_id"] for line in (folder / "judgments.jsonl").read_text().splitlines()]
+    return ids.index(query_id) + 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        (
+            {"verdict": True, "votes": [True], "quote": "Refunds take a year.", "context": 1},
+            "quote: is no proof, because its quote is not in the text that it names, letter by letter",
+        ),
+        (
+            {"verdict": True, "votes": [True], "quote": "Refunds", "context": 1},
+            "quote: is no proof, because its quote has less than 8 characters",
+        ),
+        (
+            {"verdict": True, "votes": [True], "quote": "Refunds take five days.", "context": 2},
+            "quote: is no proof, because its context is not the id of a text",
+        ),
+        ({"item": "claim:2"}, "item: its key is that of 'claim:1'"),
+    ],
+)
+def test_a_judgment_that_somebody_edited_is_none(folder: Path, fields: dict[str, Any], why: str) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE], [FALSE])
+    write_judgments_on(folder, [TRUE], [FALSE])
+    write_good_calibration(folder)
+    assert check(*BOTH).code == 1
+    line = line_of(folder, "q2")
+    edit(folder, line, **fields)
+    (error,) = errors(check(*BOTH))
+    assert error.startswith('current_run.jsonl:2: query "q2" has a judgment on claim:'), error
+    assert f"that no judge made: judgments.jsonl:{line}: {why}; run `{RUN}` again" in error
+
+
+def test_a_quote_is_found_as_a_judge_s_quotes_are(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE])
+    write_judgments_on(folder, [TRUE], quote="returns are  ACCEPTED **within** 30 days")
+    write_good_calibration(folder)
+    assert check(*BOTH).code == 0
+
+
+def test_a_judgment_that_contradicts_itself_is_refused_with_its_line(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE], [FALSE])
+    write_judgments_on(folder, [TRUE], [FALSE])
+    write_good_calibration(folder)
+    edit(folder, line_of(folder, "q2"), verdict=True)
+    edit(folder, line_of(folder, "q1"), at="2999-01-01T00:00:00Z", status="unsure")
+    found = errors(check(*BOTH))
+    lines = {line_of(folder, "q2"): ("votes", "quote", "context"), line_of(folder, "q1"): ("verdict", "at")}
+    for line, fields in lines.items():
+        for field in fields:
+            assert any(one.startswith(f"judgments.jsonl:{line}: {field}: ") for one in found), found
+
+
+@pytest.mark.parametrize("content", [None, "", "\n\n"])
+def test_where_nothing_needs_a_judgment_there_need_be_none(folder: Path, content: str | None) -> None:
+    judged_workspace(folder, "minimums: {context_recall: 0.0}\n", [TRUE], contexts=[])
+    write_good_calibration(folder)
+    if content is not None:
+        (folder / "judgments.jsonl").write_text(content)
+    ended = check(*BOTH)
+    assert (ended.code, ended.err) == (0, ""), ended
+
+
+@pytest.mark.parametrize("content", [None, ""])
+def test_where_a_judgment_is_needed_a_file_without_any_is_an_error(folder: Path, content: str | None) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE], [TRUE])
+    write_good_calibration(folder)
+    lacks = ""
+    if content is None:
+        lacks = " (judgments.jsonl: no such file)"
+    else:
+        (folder / "judgments.jsonl").write_text(content)
+    assert errors(check(*BOTH)) == [
+        f'current_run.jsonl:{line}: query "q{line}" has no judgments on its reference_claims{lacks}; run `{RUN}`'
+        for line in (1, 2)
+    ]
+
+
+def test_without_judgments_a_limit_counts_only_with_a_calibration_all_the_same(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE], contexts=[])
+    (error,) = errors(check("--judgments", "judgments.jsonl"))
+    assert "there is no calibration for attribution" in error

@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from ragcontract.answers.evidence import evidence_of
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten
-from ragcontract.judge.calls import Call, Vote, call_on, read_reply, sent_contexts
-from ragcontract.judge.evidence import Evidence
+from ragcontract.judge.calls import Call, Vote, call_on, read_reply
 from ragcontract.judge.interface import Clock, Dice, Model, NoReply, Settings
 from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.reply_json import ReplyFault, writable
 from ragcontract.judge.usage import Usage
 from ragcontract.judge.voting import Decision, NoVote, Withheld, decided
-from ragcontract.runs.judged_texts import Case, Judge, keys_of
+from ragcontract.runs.judged_texts import Case, Judge, keys_of, sent_contexts
 from ragcontract.runs.judgments import Judgment
 
 COMPROMISED = "The judge failed its controls: it was lazy, or did what a text told it to."
@@ -94,8 +94,7 @@ class _Judging:
 
     def __init__(self, case: Case, model: Model, settings: Settings, dice: Dice) -> None:
         self._case, self._model, self._settings, self._dice = case, model, settings, dice
-        said = None if case.task == "attribution" else case.response or ""
-        self._evidence = Evidence(sent_contexts(case), said)
+        self._evidence = evidence_of(case)
         self._usage = Usage()
 
     def found(self) -> _Found:

@@ -78,7 +78,7 @@ def judge_cases(
         to_ask = lacking(cases, model, judging.settings, cache)
         judged = judge_lacking(to_ask, judging, model, journal, spending, stop=stop or Stop(), watch=watch)
         content = cache.merged(to_ask.wanted, judged.new)
-        if content or path.exists():
+        if content or path.exists() or not to_ask.wanted:  # what nothing is asked about is replayed, too
             write_judgments(judging.path, content)
         is_all = judged.is_complete
         return JudgingOutcome(judged=judged, spent=spending.spent)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.answers.evidence import edited
 from ragcontract.core import bounds
 from ragcontract.core.errors import RagContractError
 from ragcontract.core.ids import as_id
@@ -71,7 +72,10 @@ class Lacking(Struct, frozen=True, kw_only=True):
 
 
 def lacking(cases: Sequence[Case], model: Model, settings: Settings, cache: Cache) -> Lacking:
-    """Return what is to be asked; a case is asked as a whole, because its items are judged together."""
+    """Return what is to be asked; a case is asked as a whole, because its items are judged together.
+
+    Judgments that were edited, so that their quotes are not in the texts, are not reused.
+    """
     wanted: list[Place] = []
     cached: list[Judgment] = []
     to_ask = []
@@ -79,7 +83,7 @@ def lacking(cases: Sequence[Case], model: Model, settings: Settings, cache: Cach
         places = [(as_id(case.query_id), key) for key in keys_of(case, settings, model)]
         known = [one for place in places if (one := cache.get(place)) is not None]
         wanted += places
-        if len(known) == len(places):
+        if len(known) == len(places) and not edited(case, known):
             cached += known
         else:
             to_ask.append(case)

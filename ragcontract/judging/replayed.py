@@ -5,13 +5,14 @@ on what the judge said count, ``judged_limits`` says.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.answers.evidence import edited
 from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
@@ -88,9 +89,9 @@ def replayed_contract(
         contract, lacking = without_judgments(contract, stored=stored)
         problems.include(lacking)
         return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.found())
-    read = read_judgments(paths, progress)
+    read = read_judgments(paths, progress, may_lack=True, now=now)
     problems.include(read.problems)
-    replay = Replay(read.by_key.values(), contract.config.judge)
+    replay = _replay(contract, read)
     contract, found = _with_judgments(contract, read, replay)
     second, why = _second_pass(contract, read, calibrations, now, problems)
     return contract, Replayed(
@@ -106,6 +107,17 @@ def replayed_contract(
         why_not={CONFIRMATION: why} if why else {},
         advisory=advisory,
         problems=problems.found(),
+    )
+
+
+def _replay(contract: Contract, read: Judgments) -> Replay:
+    """Return the judgments that count; those whose quotes are not in the texts do not."""
+    return Replay(
+        read.by_key.values(),
+        contract.config.judge,
+        edited=edited,
+        located=read.location,
+        lacking=read.lacking,
     )
 
 
@@ -156,7 +168,7 @@ def _second_pass(
     settings = contract.config.judge
     if not settings.second_pass or not contract.rules:  # a run that is only measured breaks no rule
         return None, ()
-    replay = Replay(read.by_key.values(), settings)
+    replay = _replay(contract, read)
     fingerprints = replay.fingerprints(CONFIRMATION, contract.queries.keys())
     given = calibrations.get(CONFIRMATION)
     reasons = why_not(given, CONFIRMATION, fingerprints=fingerprints, now=now) if fingerprints else ()
@@ -170,16 +182,22 @@ def _second_pass(
     return SecondPass(replay, contract.k, settings.unconfirmed, clears=not reasons), reasons
 
 
-def cleared(replayed: Replayed) -> Problems:
-    """Return a warning about what the judge cleared: a check that passes because of a judge says so."""
-    found = {} if replayed.second_pass is None else replayed.second_pass.cleared
-    queries = [query_id for query_id, number in found.items() if number]
-    if not queries:
-        return Problems()
-    names = ", ".join(repr(shorten(one, bounds.NAME)) for one in queries[: bounds.NAMES])
-    more = ", …" if len(queries) > bounds.NAMES else ""
-    what = count(sum(found.values()), "violation")
-    return Problems(warnings=(f"the judge cleared {what} of {count(len(queries), 'golden query')}: {names}{more}",))
+def cleared(replayed: Replayed, contract: Contract) -> Problems:
+    """Return warnings about what the judge cleared: a check that passes because of a judge says so."""
+    second, problems = replayed.second_pass, Collector()
+    found = {} if second is None else second.cleared
+    if found:
+        problems.warning(f"the judge cleared {count(sum(found.values()), 'violation')} of {_queries(found)}")
+    if second is not None and second.unknown_before and contract.only_new:
+        what = f"the baseline has flagged texts without a verdict in {_queries(second.unknown_before)}"
+        problems.warning(f"{what}: they count as new; judge the baseline's run, too, into the same file")
+    return problems.found()
+
+
+def _queries(ids: Iterable[str]) -> str:
+    named = list(ids)
+    names = ", ".join(repr(shorten(one, bounds.NAME)) for one in named[: bounds.NAMES])
+    return f"{count(len(named), 'golden query')}: {names}{', …' if len(named) > bounds.NAMES else ''}"
 
 
 def of_run(replayed: Replayed) -> Replayed:

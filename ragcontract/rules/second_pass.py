@@ -13,7 +13,7 @@ from ragcontract.core.run import CONTEXT_FIELDS, RunRow
 from ragcontract.rules.confirming import Confirmation, Unconfirmed, confirmations, upheld
 from ragcontract.rules.turns import InTurns
 from ragcontract.runs.judged_cases import contexts_of
-from ragcontract.runs.judged_texts import Confirmed, Item
+from ragcontract.runs.judged_texts import ASSERTS, Confirmed, Item
 from ragcontract.runs.judgments import Judgment
 from ragcontract.runs.replaying import Replay
 
@@ -42,6 +42,8 @@ class SecondPass:
 
     ``found`` is what was flagged in the answers of each query of the run. A judge that nobody has calibrated clears
     nothing (``clears``): what it said is only noted.
+    A baseline has only those that the judge asserts: a violation that is new must not pass for a known one because
+    nobody judged the baseline. Its queries of which something was left out so are in ``unknown_before``.
     """
 
     needs = CONTEXT_FIELDS
@@ -51,13 +53,15 @@ class SecondPass:
         self._replay, self._k, self._unconfirmed, self._clears = replay, k, unconfirmed, clears
         self.cleared: dict[str, int] = {}
         self.found: dict[str, tuple[FlaggedAnswer, ...]] = {}
+        self.unknown_before: dict[str, None] = {}
 
     def applied(
         self, query: GoldenQuery, row: RunRow, rules: Sequence[RowRule], context: RowContext, *, strict: bool
     ) -> Iterable[tuple[RowRule, RowRule]]:
         """Return each rule with one that has only the violations that the judge does not clear.
 
-        With ``strict``, raises CannotScoreError where something is flagged of which the judgments say nothing.
+        With ``strict``, which is for the run that is judged and not for a baseline, raises CannotScoreError where
+        something is flagged of which the judgments say nothing.
         """
         contexts = contexts_of(row, self._k)
         known = () if isinstance(contexts, str) else contexts
@@ -67,8 +71,13 @@ class SecondPass:
             if isinstance(contexts, str) and strict:
                 raise CannotScoreError(contexts)
             said = self._said(asked, strict=strict)
-            left = upheld(asked, _verdicts(said), self._unconfirmed)
-            by_answer.setdefault(asked.case.response or "", []).append(frozenset(left.cleared))
+            verdicts = _verdicts(said)
+            left = upheld(asked, verdicts, self._unconfirmed if strict else "error")
+            gone = frozenset(left.cleared)
+            if not strict and left.unjudged:
+                gone |= _unknown(asked, verdicts)
+                self.unknown_before[query.id] = None
+            by_answer.setdefault(asked.case.response or "", []).append(gone)
             said_of.append((asked, said))
         # The same answer in several turns is cleared only of what is cleared in all of them.
         cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()} if self._clears else {}
@@ -82,7 +91,8 @@ class SecondPass:
                 )
                 for asked, said in said_of
             )
-            self.cleared[query.id] = sum(map(len, cleared.values()))
+            if number := sum(map(len, cleared.values())):
+                self.cleared[query.id] = self.cleared.get(query.id, 0) + number  # a query may have several rows
         return [(rule, _without(rule, cleared)) for rule in rules]
 
     def _said(self, asked: Confirmation, *, strict: bool) -> Mapping[str, Judgment]:
@@ -98,6 +108,15 @@ class SecondPass:
 
 def _verdicts(said: Mapping[str, Judgment]) -> dict[str, Confirmed | None]:
     return {name: one.verdict for name, one in said.items() if not isinstance(one.verdict, bool)}
+
+
+def _unknown(asked: Confirmation, verdicts: Mapping[str, Confirmed | None]) -> frozenset[Violation]:
+    """Return the violations of which the judge neither asserts an item nor denies all."""
+    return frozenset(
+        violation
+        for violation, names in asked.violations
+        if names and ASSERTS not in (said := [verdicts.get(name) for name in names]) and None in said
+    )
 
 
 class _Left(RowRule, frozen=True, kw_only=True, gc=False, tag="left"):

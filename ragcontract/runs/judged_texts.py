@@ -6,7 +6,8 @@ equal keys, on every machine.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
@@ -81,6 +82,11 @@ def keys_of(case: Case, judge: Judge) -> Iterator[str]:
         yield _digest({"judge": whom, "texts": texts, "item": item.name})
 
 
+def sent_contexts(case: Case) -> dict[int, str]:
+    """Return the contexts that are sent, by their ids, which are ranks: those that have any words."""
+    return {rank: text for rank, text in enumerate(case.contexts, 1) if text.strip()}
+
+
 def label_of(verdict: Verdict) -> bool:
     """Return a verdict as a person labels the same item: supported, met, or asserted without support."""
     return verdict if isinstance(verdict, bool) else verdict == ASSERTS
@@ -89,6 +95,25 @@ def label_of(verdict: Verdict) -> bool:
 def is_failure(verdict: Verdict) -> bool:
     """Return whether a verdict speaks against the application."""
     return not verdict if isinstance(verdict, bool) else verdict == ASSERTS
+
+
+def settled(votes: Sequence[Verdict | None], most: int, confirm: Confirm) -> Verdict | None:
+    """Return the verdict that votes have settled, of at most so many; None if they have not. None is a withheld vote.
+
+    With ``confirm: failures``, the first vote decides unless it speaks against the application. Every other verdict
+    needs more than half of all votes that there may be.
+    """
+    first = votes[0] if votes else None
+    if first is not None and (most == 1 or (confirm == "failures" and not is_failure(first))):
+        return first
+    if most == 1 or (confirm == "failures" and first is None):
+        return None
+    cast = [vote for vote in votes if vote is not None]
+    for against in (True, False):
+        side = [vote for vote in cast if is_failure(vote) == against]
+        if len(side) > most // 2:
+            return Counter(side).most_common(1)[0][0]
+    return None
 
 
 def _digest(value: object) -> str:

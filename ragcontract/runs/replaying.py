@@ -1,6 +1,7 @@
 """Finds what a judge said of a case in judgments files. A judgment on other texts is none: its key is another one."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -12,6 +13,8 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.runs.judged_texts import Case, Judge, Task, keys_of
 from ragcontract.runs.judgments import Judgment
 
+# Returns one of the judgments on a case that somebody edited, and what is wrong in it.
+Edited: TypeAlias = Callable[[Case, Iterable[Judgment]], tuple[Judgment, str] | None]
 JUDGE = "`rag-contract judge`"
 
 
@@ -25,8 +28,20 @@ class _OfQuery(Struct, frozen=True):
 class Replay:
     """The judgments that count, by query: those of the judge that the configuration names, or of any."""
 
-    def __init__(self, judgments: Iterable[Judgment], settings: JudgeSettings) -> None:
-        """Index judgments."""
+    def __init__(
+        self,
+        judgments: Iterable[Judgment],
+        settings: JudgeSettings,
+        *,
+        edited: Edited = lambda _case, _said: None,
+        located: Callable[[Judgment], str] = lambda _: "",
+        lacking: Sequence[str] = (),
+    ) -> None:
+        """Index judgments; ``edited`` returns one that no judge made, ``located`` where one stands.
+
+        ``lacking`` names files that do not exist: that is said where a judgment is needed.
+        """
+        self._edited, self._located, self._lacking = edited, located, lacking
         self._found: dict[tuple[Task, str], _OfQuery] = {}
         self._others: dict[Judge, None] = {}
         self._used: dict[Task, set[str]] = {}
@@ -42,7 +57,8 @@ class Replay:
         """Return a judgment with a verdict for each item, in their order; or why there is none, and what to do."""
         of_query = self._found.get((case.task, case.query_id))
         if of_query is None:
-            return f"has no judgments on its {_items(case)}{self._by_others()}; run {JUDGE}"
+            lacking = "".join(f" ({shorten(one, bounds.VALUE)})" for one in self._lacking[:1])
+            return f"has no judgments on its {_items(case)}{self._by_others()}{lacking}; run {JUDGE}"
         complete, partial = [], list[tuple[Judgment | None, ...]]()
         for judge in of_query.judges:
             found = tuple(map(of_query.by_key.get, keys_of(case, judge)))
@@ -52,13 +68,23 @@ class Replay:
             elif any(found):
                 partial.append(found)
         if len(complete) == 1:
-            self._used.setdefault(case.task, set()).update(one.fingerprint for one in complete[0] if one.votes)
-            return complete[0]
+            said = self._proven(case, complete[0])
+            if not isinstance(said, str):
+                self._used.setdefault(case.task, set()).update(one.fingerprint for one in said if one.votes)
+            return said
         if complete:
             return f"has judgments of {_judges(said[0].judge for said in complete)}; {_name_one(complete)}"
         if not partial:
             return f"has no judgments, because its {_texts(case)} have changed since; run {JUDGE} again"
         return f"{_unjudged(case, max(partial, key=_verdicts))}; run {JUDGE} again"
+
+    def _proven(self, case: Case, said: tuple[Judgment, ...]) -> tuple[Judgment, ...] | str:
+        """Return judgments, unless one of them was edited: no judge is taken at its word without its proof."""
+        if not (found := self._edited(case, said)):
+            return said
+        one, why = found
+        name = shorten(visible(one.item), bounds.NAME)
+        return f"has a judgment on {name} that no judge made: {self._located(one)}: {why}; run {JUDGE} again"
 
     def fingerprints(self, task: Task, query_ids: Collection[str]) -> frozenset[str]:
         """Return who judged these queries, by the last replies on each; what needed no reply has none."""

@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ragcontract.answers.evidence import Evidence
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.judge.controls import controls_of
-from ragcontract.judge.evidence import Evidence
 from ragcontract.judge.interface import Reply, Settings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judge_identity import asked_judge, fingerprint
@@ -80,7 +80,8 @@ def passage(_: Lab, size: int) -> bool:
 def votes(lab: Lab, size: int) -> bool:
     with suppress(ValueError):  # an even number is refused, too
         assert Settings(votes=size).votes <= bounds.VOTES
-    return all_of(_read(lab, votes=[True] * size), _read(lab, judge={**_fields(JUDGE), "votes": size}))
+    judge = {**_fields(JUDGE), "votes": size}
+    return all_of(_read(lab, votes=[True] * size, judge=judge), _read(lab, judge=judge))
 
 
 def claims(_: Lab, size: int) -> bool:

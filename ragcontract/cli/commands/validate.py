@@ -115,7 +115,7 @@ def _of_judge(paths: InputPaths) -> Problems:
     if paths.judgments:
         from ragcontract.runs.judgments import read_judgments
 
-        problems.include(read_judgments(paths.judgments).problems)
+        problems.include(read_judgments(paths.judgments, may_lack=True, now=clock()).problems)
     if paths.calibration:
         from ragcontract.runs.calibration import read_calibration
 

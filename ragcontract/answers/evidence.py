@@ -1,10 +1,12 @@
 """Whether the words that a judge quotes are in the text that it names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.normalising import normalised
 from ragcontract.core import bounds
+from ragcontract.runs.judged_texts import Case, is_failure, sent_contexts
+from ragcontract.runs.judgments import Judgment
 
 
 class Evidence:
@@ -39,3 +41,27 @@ class Evidence:
             except CannotScoreError:  # too long to be compared: nothing is found in it
                 self._normal[source] = None
         return self._normal[source]
+
+
+def evidence_of(case: Case) -> Evidence:
+    """Return the texts that a judge of a case may quote: those that were sent to it."""
+    return Evidence(sent_contexts(case), None if case.task == "attribution" else case.response or "")
+
+
+def edited(case: Case, said: Iterable[Judgment]) -> tuple[Judgment, str] | None:
+    """Return the first judgment on the items of a case that somebody edited, with what is wrong in it.
+
+    A judge's reply in favour of the application is refused if its proof is not in the texts.
+    """
+    evidence = evidence_of(case)
+    for item, one in zip(case.items, said, strict=True):
+        if one.item != item.name:
+            return one, f"item: its key is that of {item.name!r}"
+        if one.verdict is None or is_failure(one.verdict):
+            continue
+        from_context = case.task == "attribution" or one.verdict == "supported_by_context"
+        source = one.context if from_context else None
+        wrong = "it names no context" if from_context and source is None else evidence.fault(one.quote, source)
+        if wrong:
+            return one, f"quote: is no proof, because {wrong}"
+    return None
