@@ -31,6 +31,7 @@ BOTH = (*JUDGMENTS, "--calibration", "judge-calibration.json")
 WHAT_TO_DO = "run `rag-contract judge`, and name its file with --judgments"
 DIFF, COMPARE = ("diff", "--baseline", "before.jsonl"), ("compare", "current_run.jsonl", "before.jsonl")
 NEW = ("baseline", "--out", "new.json")
+RUN = "current_run.jsonl"
 LEFT_OUT = "warning: Context recall (judged) is left out: it needs what a judge said"
 
 
@@ -121,6 +122,30 @@ def test_with_judgments_each_command_shows_what_the_judge_said(
     assert "left out" not in ended.err
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (("check",), 2, "minimums.criteria_met cannot be judged"),
+        (("validate",), 2, "minimums.criteria_met cannot be judged"),
+        (("score",), 0, "Criteria met (judged) is left out"),
+        (("suggest",), 0, "Criteria met (judged) is left out"),
+        (("compare", RUN, "before.jsonl"), 0, "Criteria met (judged) is left out"),
+        (("unjudged",), 0, ""),
+    ],
+)
+def test_criteria_are_one_more_of_these_metrics(folder: Path, command: tuple[str, ...], code: int, said: str) -> None:
+    workspace(folder, "minimums: {criteria_met: 0.5}\n")
+    query = {"id": "q1", "query": "?", "relevant_doc_ids": ["d"], "criteria": ["Is polite."]}
+    write_jsonl(folder / "golden.jsonl", [query])
+    row = {"query_id": "q1", "results": [{"doc_id": "d"}], "response": "Please."}
+    for name in (RUN, "before.jsonl"):
+        write_jsonl(folder / name, [row])
+    ended = rag_contract(*command)
+    assert ended.code == code, ended
+    assert said in ended.err
+    assert (WHAT_TO_DO in ended.err) == bool(said)
+
+
 @pytest.mark.parametrize("command", [("check", *BOTH), (*DIFF, *BOTH), ("score", *JUDGMENTS), (*COMPARE, *JUDGMENTS)])
 def test_a_verdict_that_is_missing_is_never_passed_over(folder: Path, command: tuple[str, ...]) -> None:
     workspace(folder, NAMED)
@@ -188,6 +213,19 @@ def test_several_good_runs_are_a_baseline_of_judged_means(folder: Path) -> None:
     assert rag_contract(*update, *JUDGMENTS).code == 2
     assert rag_contract(*update, *BOTH).code == 0
     assert json.loads((folder / "new.json").read_text())["metrics"]["context_recall"] == 1
+
+
+def test_numbers_of_another_judge_are_not_shown_side_by_side_without_a_word(folder: Path) -> None:
+    workspace(folder, NAMED)
+    assert rag_contract(*NEW, *JUDGMENTS).code == 0
+    commands = (("check", "--baseline", "new.json"), ("diff", "--baseline", "new.json"), ("compare", "new.json", RUN))
+    for command in commands:
+        assert rag_contract(*command, *JUDGMENTS).err == ""
+    write_judgments_on(folder, [TRUE], [TRUE, FALSE], fingerprint="another judge")
+    for command in commands:
+        ended = rag_contract(*command, *JUDGMENTS)
+        assert "warning: new.json: Context recall (judged) was computed in another way (toy at models" in ended.err
+        assert "and now another judge" in ended.err
 
 
 def test_judgments_of_other_tags_are_not_asked_for(folder: Path) -> None:
