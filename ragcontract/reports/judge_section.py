@@ -70,7 +70,7 @@ def judge_section(report: Report) -> JudgeSection | None:
 
 def _task(task: TaskReport) -> TaskSection:
     words = WORDS[task.task]
-    queries = sorted(task.queries, key=lambda one: one.passed / one.of)
+    queries = sorted(task.queries, key=lambda one: one.passed / max(1, one.of))
     return TaskSection(title=f"{task.label}, {words.by}", words=words, facts=list(_trust(task)), queries=queries)
 
 
