@@ -198,3 +198,24 @@ def test_the_report_says_criterion_by_criterion_what_was_met_by_which_words_of_t
     assert f"✓ {FREE}" in page
     assert f"met: “{FREE}”" in page
     assert "not met: by the letter" in page
+
+
+def test_a_limit_of_a_tag_is_on_its_queries_alone(folder: Path) -> None:
+    config = "tags: {smoke: {minimums: {criteria_met: 0.9}}}\n"
+    judge(folder, *workspace(folder, config, "No.", tags=["smoke"]))
+    write_good_calibration(folder, tasks=["criteria"])
+    ended = check(*BOTH)
+    assert (ended.code, "Criteria met (judged) is 0.00" in ended.out) == (1, True), ended
+    (error,) = errors(check(*BOTH[:2]))
+    assert "criteria_met cannot be judged: the judge is not calibrated" in error
+
+
+def test_the_agreement_of_another_judge_is_not_shown_as_that_of_this_one(folder: Path) -> None:
+    judge(folder, *workspace(folder, "", ANSWER))
+    write_good_calibration(folder, tasks=["criteria"])
+    assert check(*BOTH).code == 0
+    assert report(folder)["judge"]["tasks"][0]["estimate"] is not None
+    write_good_calibration(folder, tasks=["criteria"], fingerprint="another judge")
+    assert check(*BOTH).code == 0
+    (task,) = report(folder)["judge"]["tasks"]
+    assert (task["kappa"], task["estimate"]) == (None, None)

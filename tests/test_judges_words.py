@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.runs.judged_texts import Task
 from ragcontract.runs.judgments import Judgment, read_judgments, write_judgments
 from tests.builders import write_jsonl
 from tests.github.standin import GitHub
@@ -28,7 +29,7 @@ HOSTILE = (
 )
 SUPPORTED, ASSERTED, DENIED = "The plan costs $20.", "It costs $700.", "No text says that it costs $499."
 CONTEXTS = [CONTEXT, SUPPORTED]
-TASKS = ("attribution", "confirmation", "criteria")
+TASKS: tuple[Task, ...] = ("attribution", "confirmation", "criteria")
 LIMITS = "minimums: {context_recall: 0.1, criteria_met: 0.1}\n"
 BOTH = ("--judgments", "judgments.jsonl", "--calibration", "judge-calibration.json")
 HTML = ("--report-html", "report.html")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ragcontract.runs.judged_texts import Task, Verdict
+from ragcontract.core.judge_settings import Task, Verdict
 
 Count = Annotated[int, Meta(ge=0)]
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.judge_settings import Confirmed, Task
 from ragcontract.core.numbers import count, fixed
 from ragcontract.core.text import shorten, visible
 from ragcontract.reports.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.reports.report import Report
-from ragcontract.runs.judged_texts import ASSERTS, Confirmed, Task
 
 DIGITS = 2
 TITLE = "What the judge said"
@@ -70,7 +70,7 @@ def judge_section(report: Report) -> JudgeSection | None:
 
 def _task(task: TaskReport) -> TaskSection:
     words = WORDS[task.task]
-    queries = sorted(task.queries, key=lambda one: one.passed / one.of)
+    queries = sorted(task.queries, key=lambda one: one.passed / max(1, one.of))
     return TaskSection(title=f"{task.label}, {words.by}", words=words, facts=list(_trust(task)), queries=queries)
 
 
@@ -101,7 +101,7 @@ def evidence(item: JudgedItem, length: int) -> str:
     if item.stands is None:
         return quote or reason
     said = SAID[item.verdict] if isinstance(item.verdict, str) else NO_VERDICT
-    if item.stands and item.verdict is not None and item.verdict != ASSERTS:
+    if item.stands and item.verdict is not None and item.verdict != "asserts_unsupported":
         said = f"{said}, but not cleared"
     return ": ".join(filter(None, (said, "; ".join(filter(None, (quote, reason))))))
 

@@ -42,7 +42,7 @@ def folds(report: Report) -> list[Fold]:
         found.append(_fold(overlap.title, [*([Part(shown(fact))] for fact in overlap.facts), *least]))
     if judged := judge_section(report):
         found.append(_fold(judged.title, [[Part(shown(fact))] for fact in judged.facts]))
-        found += [_fold(task.title, list(_judged(task))) for task in judged.tasks]
+        found += [_fold(shown(task.title), list(_judged(task))) for task in judged.tasks]
     if baseline:
         for name, ids in not_compared(baseline).items():
             found.append(_fold(f"{len(ids):,} {name}", [[Part(shown(query_id, bounds.HTML_ID))] for query_id in ids]))
