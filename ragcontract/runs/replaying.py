@@ -10,7 +10,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
-from ragcontract.runs.judged_texts import Case, Judge, Task, keys_of
+from ragcontract.runs.judged_texts import Case, Judge, Task, digest_of_texts, keys_of
 from ragcontract.runs.judgments import Judgment
 
 # Returns one of the judgments on a case that somebody edited, and what is wrong in it.
@@ -58,9 +58,12 @@ class Replay:
         if of_query is None:
             lacking = "".join(f" ({shorten(one, bounds.VALUE)})" for one in self._lacking[:1])
             return f"has no judgments on its {_items(case)}{self._by_others()}{lacking}; run {JUDGE}"
+        if len(of_query.judges) > bounds.JUDGES:
+            return f"has judgments of more than {bounds.JUDGES} judges; keep those of one"
+        texts = digest_of_texts(case)
         complete, partial = [], list[tuple[Judgment | None, ...]]()
         for judge in of_query.judges:
-            found = tuple(map(of_query.by_key.get, keys_of(case, judge)))
+            found = tuple(map(of_query.by_key.get, keys_of(case, judge, texts)))
             judged = tuple(one for one in found if one is not None and one.status == "ok")
             if len(judged) == len(found):
                 complete.append(judged)
