@@ -1,6 +1,7 @@
 """Finds what a judge said of a case in judgments files. A judgment on other texts is none: its key is another one."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -72,7 +73,7 @@ class Replay:
         if len(complete) == 1:
             return self._proven(case, complete[0])
         if complete:
-            return f"has judgments of {_judges(said[0].judge for said in complete)}; {_name_one(complete)}"
+            return f"has judgments of {_judges([said[0].judge for said in complete])}; {_name_one(complete)}"
         if not partial:
             texts = f"its {_items(case)}, question or retrieved texts have changed since"
             return f"has no judgments, because {texts}; run {JUDGE} again"
@@ -126,10 +127,9 @@ def _unjudged(case: Case, found: Sequence[Judgment | None]) -> str:
     return f"has no verdict on {len(without)} of {count(len(found), 'item')}: {names}{why}"
 
 
-def _judges(judges: Iterable[Judge]) -> str:
-    named = [_named(judge) for judge in judges]
-    more = f" and {len(named) - bounds.NAMES} more" if len(named) > bounds.NAMES else ""
-    return " and ".join(named[: bounds.NAMES]) + more
+def _judges(judges: Collection[Judge]) -> str:
+    more = f" and {len(judges) - bounds.NAMES} more" if len(judges) > bounds.NAMES else ""
+    return " and ".join(_named(judge) for judge in islice(judges, bounds.NAMES)) + more
 
 
 def _named(judge: Judge) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders import golden, write_jsonl
-from tests.judge_server import CHARACTERS, Fault, JudgeServer
+from tests.judge_characters import CHARACTERS
+from tests.judge_server import Fault, JudgeServer
 from tests.process import COMMAND, Ended, files_in, spawn
 
 REFERENCE = "Refunds take five days. Returns are free."
@@ -143,7 +144,7 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten_and_nothing_is_asked_t
     rows_before = [golden(f"q{at}", reference=REFERENCE) for at in range(2)]
     path = write_jsonl(tmp_path / "golden.jsonl", rows_before)
 
-    def edit(ask: dict[str, Any]) -> Any:
+    def edit(ask: Any) -> str:
         write_jsonl(path, [*rows_before, golden("new")])
         return CHARACTERS["honest"](ask)
 
