@@ -59,12 +59,21 @@ class Judge(Struct, frozen=True, kw_only=True):
     confirm: Annotated[Confirm, Meta(description="Whether only failures are asked again, or all items.")]
 
 
-def keys_of(case: Case, judge: Judge) -> Iterator[str]:
+def keys_of(case: Case, judge: Judge, texts: str = "") -> Iterator[str]:
     """Yield the key of each item's judgment: SHA-256, in hex, over all that is asked and who is asked how.
 
-    All items of the case are part of each key, because they are asked together. The id of the query is not.
+    All items of the case are part of each key, because they are asked together. The id of the query is not. ``texts``
+    is the digest of them, if it is known already.
     """
-    texts = _digest(
+    texts = texts or digest_of_texts(case)
+    whom = {name: getattr(judge, name) for name in judge.__struct_fields__}
+    for item in case.items:
+        yield _digest({"judge": whom, "texts": texts, "item": item.name})
+
+
+def digest_of_texts(case: Case) -> str:
+    """Return a digest of all that is asked."""
+    return _digest(
         {
             "task": case.task,
             "question": case.question,
@@ -74,9 +83,6 @@ def keys_of(case: Case, judge: Judge) -> Iterator[str]:
             "reference": case.reference,
         }
     )
-    whom = {name: getattr(judge, name) for name in judge.__struct_fields__}
-    for item in case.items:
-        yield _digest({"judge": whom, "texts": texts, "item": item.name})
 
 
 def sent_contexts(case: Case) -> dict[int, str]:

@@ -1,6 +1,7 @@
 """Finds what a judge said of a case in judgments files. A judgment on other texts is none: its key is another one."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
-from ragcontract.runs.judged_texts import Case, Judge, Task, keys_of
+from ragcontract.runs.judged_texts import Case, Judge, Task, digest_of_texts, keys_of
 from ragcontract.runs.judgments import Judgment
 
 # Returns one of the judgments on a case that somebody edited, and what is wrong in it.
@@ -59,9 +60,12 @@ class Replay:
         if of_query is None:
             lacking = "".join(f" ({shorten(one, bounds.VALUE)})" for one in self._lacking[:1])
             return f"has no judgments on its {_items(case)}{self._by_others()}{lacking}; run {JUDGE}"
+        if len(of_query.judges) > bounds.JUDGES:
+            return f"has judgments of more than {bounds.JUDGES} judges; keep those of one"
+        texts = digest_of_texts(case)
         complete, partial = [], list[tuple[Judgment | None, ...]]()
         for judge in of_query.judges:
-            found = tuple(map(of_query.by_key.get, keys_of(case, judge)))
+            found = tuple(map(of_query.by_key.get, keys_of(case, judge, texts)))
             judged = tuple(one for one in found if one is not None and one.status == "ok")
             if len(judged) == len(found):
                 complete.append(judged)
@@ -73,7 +77,7 @@ class Replay:
                 self._used.setdefault(case.task, set()).update(one.fingerprint for one in said if one.votes)
             return said
         if complete:
-            return f"has judgments of {_judges(said[0].judge for said in complete)}; {_name_one(complete)}"
+            return f"has judgments of {_judges([said[0].judge for said in complete])}; {_name_one(complete)}"
         if not partial:
             return f"has no judgments, because its {_texts(case)} have changed since; run {JUDGE} again"
         return f"{_unjudged(case, max(partial, key=_verdicts))}; run {JUDGE} again"
@@ -137,10 +141,9 @@ def _unjudged(case: Case, found: Sequence[Judgment | None]) -> str:
     return f"has no verdict on {len(without)} of {count(len(found), 'item')}: {names}{why}"
 
 
-def _judges(judges: Iterable[Judge]) -> str:
-    named = [_named(judge) for judge in judges]
-    more = f" and {len(named) - bounds.NAMES} more" if len(named) > bounds.NAMES else ""
-    return " and ".join(named[: bounds.NAMES]) + more
+def _judges(judges: Collection[Judge]) -> str:
+    more = f" and {len(judges) - bounds.NAMES} more" if len(judges) > bounds.NAMES else ""
+    return " and ".join(_named(judge) for judge in islice(judges, bounds.NAMES)) + more
 
 
 def _named(judge: Judge) -> str:

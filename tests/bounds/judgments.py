@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ragcontract.answers.evidence import Evidence
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.judge.controls import controls_of
 from ragcontract.judge.interface import Reply, Settings
@@ -23,10 +24,12 @@ from ragcontract.reports.markdown.judge_fold import items_of
 from ragcontract.rules.flagging import different
 from ragcontract.runs.calibration import CalibrationFile, read_calibration, write_calibration
 from ragcontract.runs.judgments import lines_of, read_judgments
+from ragcontract.runs.replaying import Replay
 from ragcontract.statistics.judge_trust import calibrated
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.builders import golden, write_jsonl
 from tests.judge.judges import Model, as_reply, case, changed, honest, honestly, read
+from tests.judgment_files import TRUE, asked, case_of, judgments_on
 from tests.runs.judgment_lines import AT, JUDGE, judgment
 
 
@@ -122,6 +125,12 @@ def judgments(lab: Lab, size: int) -> bool:
     return not found
 
 
+def judges(_: Lab, size: int) -> bool:
+    one_claim = case_of(asked(1, [TRUE]))
+    said = [one for at in range(size) for one in judgments_on(one_claim, judge=replace(JUDGE, model=f"m{at}"))]
+    return "say which one counts" in str(Replay(said, JudgeSettings()).said(one_claim))
+
+
 def calibration_size(lab: Lab, size: int) -> bool:
     one = calibrated("criteria", LabelCounts(tp=1, fp=1, fn=1, tn=1), fingerprint="f", at=AT)
     path = lab.folder / "c.json"
@@ -191,6 +200,7 @@ CASES: Cases = {
     "JUDGED_CLAIMS": Case(claims_in_markdown),
     "EVIDENCE_LEAST": Case(shortest_quote, past=lambda least: least - 1),
     "CONTROL": Case(passage),
+    "JUDGES": Case(judges),
     "VOTES": Case(votes),
     "REFERENCE_CLAIMS": Case(claims),
     "JUDGE_NAME": Case(name),
