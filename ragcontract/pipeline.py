@@ -48,7 +48,8 @@ class Request(Struct, frozen=True, kw_only=True):
     retains its document ids. ``detail`` says which queries report.json lists; its default
     depends on their number. ``source`` is the origin of the report. With ``no_answers``, no text that the application
     or its documents said is in any output. With ``awaits_baseline``, limits that need a baseline are left out where
-    there is none yet. ``plugins`` are objects for the rule ``custom``, by class name.
+    there is none yet. ``plugins`` are objects for the rule ``custom``, by class name. Without ``replays``, what a judge
+    said has no part in it: neither metrics and limits on it, nor a second pass.
     """
 
     golden: Sequence[str]
@@ -69,6 +70,7 @@ class Request(Struct, frozen=True, kw_only=True):
     awaits_baseline: bool = False
     plugins: Mapping[str, Plugin] = {}
     no_answers: bool = False
+    replays: bool = True
     progress: Progress = no_progress
 
 
@@ -155,18 +157,29 @@ def _load(request: Request, registry: Registry) -> Contract:
 
 def with_judgments(contract: Contract, request: Request, now: datetime) -> tuple[Contract, "Replayed | None"]:
     """Return the contract with what a judge said; None if no metric needs it and none is given."""
-    wanted = contract.config.judge.second_pass or any(metric.task for metric in contract.metrics)
-    if not request.judgments and not wanted:
+    if not request.replays:
+        return contract.without_judged_metrics(), None
+    second_pass = contract.config.judge.second_pass and bool(contract.rules)
+    if not (request.judgments or request.calibration or second_pass or any(one.task for one in contract.metrics)):
         return contract, None
     from ragcontract.judging.replayed import replayed_contract
 
-    return replayed_contract(contract, request.judgments, request.calibration, now, request.progress)
+    return replayed_contract(
+        contract,
+        request.judgments,
+        request.calibration,
+        now,
+        request.progress,
+        stored=request.store and request.judge,
+    )
 
 
 def _trusted(replayed: "Replayed", contract: Contract, request: Request, now: datetime) -> "Replayed":
     """Return what a judge said of a run that is evaluated, and whether limits on it count."""
-    from ragcontract.judging.replayed import with_trust, without_words
+    from ragcontract.judging.judged_limits import with_trust
+    from ragcontract.judging.replayed import of_run, without_words
 
+    replayed = of_run(replayed)
     return with_trust(without_words(replayed) if request.no_answers else replayed, contract, now)
 
 
@@ -213,8 +226,9 @@ def all_problems(evaluation: Evaluation, *, complete: bool = False) -> Problems:
 def _of_judge(evaluation: Evaluation) -> Problems:
     """Return what is wrong with judgments, and whether their judge can be relied on, if the run was judged by any."""
     replayed = evaluation.replayed
-    if replayed is None or not replayed.files or evaluation.run.problems or replayed.problems.problems:
+    if replayed is None or evaluation.run.problems or replayed.problems.problems:
         return replayed.problems if replayed else Problems()
-    from ragcontract.judging.replayed import cleared, not_calibrated
+    from ragcontract.judging.judged_limits import not_calibrated
+    from ragcontract.judging.replayed import cleared
 
-    return replayed.problems + cleared(replayed) + not_calibrated(replayed, evaluation.contract)
+    return replayed.problems + cleared(replayed, evaluation.contract) + not_calibrated(replayed, evaluation.contract)

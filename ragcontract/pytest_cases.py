@@ -36,6 +36,8 @@ class Options(Struct, frozen=True, kw_only=True):
     run: Paths = None
     baseline: Paths = None
     scores: Paths = None
+    judgments: Paths = None
+    calibration: PathLike | None = None
     config: PathLike | None = None
     k: int | None = None
     tags: str | Sequence[str] = ()
@@ -63,6 +65,8 @@ class Options(Struct, frozen=True, kw_only=True):
             run=_listed(self.run),
             baseline=_listed(self.baseline),
             scores=_listed(self.scores),
+            judgments=_listed(self.judgments),
+            calibration=None if self.calibration is None else os.fspath(self.calibration),
             config=None if self.config is None else os.fspath(self.config),
             folder=str(folder),
         )
@@ -89,19 +93,27 @@ class Case:
     ``query`` is None for a gate.
     """
 
-    def __init__(self, target: Target, query: GoldenQuery | None, findings: Sequence[Finding]) -> None:
-        """Store what the case is about, and the findings on it."""
+    def __init__(
+        self, target: Target, query: GoldenQuery | None, findings: Sequence[Finding], skipped: str = ""
+    ) -> None:
+        """Store what the case is about, the findings on it, and why it was ``skipped``, if it was."""
         self.kind, self.id, self.query = target.kind, target.id, query
         self._findings = findings
+        self._skipped = skipped
 
     def raise_if_failed(self) -> None:
-        """Fail the test if the gate or a rule of the query is broken; xfail it if that is waived or only a warning."""
+        """Fail the test if the gate or a rule of the query is broken; xfail it if that is waived or only a warning.
+
+        A gate that was not judged, or has no effect, is skipped.
+        """
         __tracebackhide__ = True
         if failing := [finding for finding in self._findings if finding.status == "fail"]:
             pytest.fail(self._message(failing), pytrace=False)
         if self._findings:
             pytest.xfail(printable("; ".join(f"{visible(one.why)}: {_sentence(one)}" for one in self._findings)))
             pytest.fail(self._message(self._findings), pytrace=False)  # with --runxfail, the line above does nothing
+        if self._skipped:
+            pytest.skip(printable(visible(self._skipped)))
 
     def __repr__(self) -> str:
         """Return what the case is about."""
@@ -122,6 +134,7 @@ class Judged:
         """Group the findings by what they are about."""
         self.report = report
         self._queries = contract.queries
+        self._skipped = {gate.id: gate.skipped or "skipped" for gate in report.gates if gate.status == "skipped"}
         self._findings: dict[Target, list[Finding]] = {}
         for finding in report.findings:
             kind: Literal["gate", "query"] = "gate" if finding.query_id is None else "query"
@@ -130,7 +143,8 @@ class Judged:
     def case(self, target: Target) -> Case:
         """Return the case of a gate or a golden query."""
         query = self._queries.get(target.id) if target.kind == "query" else None
-        return Case(target, query, self._findings.get(target, []))
+        skipped = self._skipped.get(target.id, "") if target.kind == "gate" else ""
+        return Case(target, query, self._findings.get(target, []), skipped)
 
 
 def parametrize(metafunc: pytest.Metafunc, fixture: str) -> None:
@@ -183,6 +197,8 @@ def _judge(options: Options, folder: Path, run: Any) -> Judged:
         run=paths.run if run is None else _run_of(run, contract, folder),
         baseline=paths.baseline,
         scores=paths.scores,
+        judgments=paths.judgments,
+        calibration=paths.calibration,
         config=paths.config,
         k=options.k,
         tags=options.tags,

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from ragcontract.reports.api_report import Report
 
 MARKER = (
-    "rag_contract(golden, run, baseline, scores, config, k, tags, repeats, folder): what the fixtures rag_contract and "
-    "rag_contract_case judge, with the defaults of `rag-contract check`; paths start at folder, and folder at rootdir"
+    "rag_contract(golden, run, baseline, scores, judgments, calibration, config, k, tags, repeats, folder): what the "
+    "fixtures rag_contract and rag_contract_case judge, with the defaults of `rag-contract check`; paths start at "
+    "folder, and folder at rootdir"
 )
 CASE = "rag_contract_case"
 

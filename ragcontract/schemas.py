@@ -22,6 +22,8 @@ from ragcontract.reports.diff_report import DiffReport
 from ragcontract.reports.report import ErrorReport, Report
 from ragcontract.reports.run_comparison import RunComparison
 from ragcontract.rules.turns import InTurns
+from ragcontract.runs.calibration import CalibrationFile
+from ragcontract.runs.judgments import Judgment
 from ragcontract.runs.score_rows import ScoresRow
 from ragcontract.runs.stored import BaselineFile
 
@@ -115,10 +117,19 @@ def _record(_registry: Registry) -> dict[str, Any]:
     return schema()
 
 
+def _labels(_registry: Registry) -> dict[str, Any]:
+    from ragcontract.judge.labelled_items import LabelRow  # an optional layer, as above
+
+    return json_schema(LabelRow)
+
+
 SCHEMAS: dict[str, Callable[[Registry], dict[str, Any]]] = {
     "golden": lambda registry: json_schema(golden_record(registry)),
     "run": _run,
     "scores": lambda _registry: json_schema(ScoresRow),
+    "judgments": lambda _registry: json_schema(Judgment),
+    "calibration": lambda _registry: json_schema(CalibrationFile),
+    "labels": _labels,
     "baseline": lambda _registry: json_schema(BaselineFile),
     "config": _config,
     "record": _record,

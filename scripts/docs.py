@@ -218,6 +218,7 @@ def _file(name: str) -> Part:
 
 
 RECIPES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "examples" / "recipes").iterdir() if path.is_file())
+JUDGE_WORKFLOW = "examples/recipes/judge-workflow.yml"  # shown on the page on the action
 
 
 PAGES: dict[str, Render] = {
@@ -237,9 +238,10 @@ PAGES: dict[str, Render] = {
             "action inputs": _inputs,
             "action outputs": _outputs,
             "examples/workflow-comment.yml": _file("examples/workflow-comment.yml"),
+            JUDGE_WORKFLOW: _file(JUDGE_WORKFLOW),
         }
     ),
-    "docs/recipes.md": parts({name: _file(name) for name in RECIPES}),
+    "docs/recipes.md": parts({name: _file(name) for name in RECIPES if name != JUDGE_WORKFLOW}),
     "docs/judge.md": parts({"injections": injections}),
     "docs/limits.md": parts({"limits": _limits}),
     "docs/record.md": parts({"returned": _returned}),

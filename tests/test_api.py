@@ -15,6 +15,7 @@ from ragcontract import ContractBroken, InputError, check, load_golden, load_run
 from ragcontract.judge.endpoint import KEY, OPENAI_KEY, URL
 from tests.builders import golden, good_workspace, run, write_baseline, write_jsonl
 from tests.judge_server import JudgeServer
+from tests.judgment_files import TRUE, judged_workspace, write_good_calibration, write_judgments_on
 from tests.process import rag_contract, spawn
 from tests.test_imports import unmeasured
 
@@ -226,6 +227,10 @@ def test_the_examples_of_the_guide_run(example: str, tmp_path: Path, monkeypatch
     monkeypatch.chdir(good_workspace(tmp_path))
     for name in (URL, KEY, OPENAI_KEY):
         monkeypatch.delenv(name, raising=False)
+    if "judgments.jsonl" in example:
+        judged_workspace(tmp_path, "minimums: {context_recall: 0.5}\n", [TRUE])
+        write_judgments_on(tmp_path, [TRUE])
+        write_good_calibration(tmp_path)
     names: dict[str, Any] = {"search": lambda question: ["doc1" if "q1" in question else "doc2"]}
     with JudgeServer("generous") as server:
         exec(compile(example.replace("http://127.0.0.1:8089/v1", server.openai), str(GUIDE), "exec"), names)

@@ -153,3 +153,105 @@ def test_the_baseline_knows_the_same_rule_with_and_without_a_judge(folder: Path,
     workspace(folder, ASSERTED, DENIED, config="per_query: {fail_on: new}\njudge: {second_pass: true}\n")
     judge(folder, server)
     assert check("--calibration", "judge-calibration.json", "--baseline", "baseline.json").code == 0
+
+
+def test_on_a_day_when_nothing_is_flagged_judge_and_check_pass(folder: Path, server: JudgeServer) -> None:
+    workspace(folder, "It is free.")
+    ended = check()
+    assert (ended.code, ended.err) == (0, ""), ended  # a workflow may leave the judging out
+    environ = {"RAG_CONTRACT_JUDGE_KEY": "", "OPENAI_API_KEY": "", "XDG_STATE_HOME": str(folder / "state")}
+    ended = spawn("judge", "--model", "toy", "--judge-url", server.openai, cwd=folder, environ=environ)
+    assert ended.code == 0, ended
+    assert "nothing to judge; wrote judgments.jsonl" in ended.out
+    assert (folder / "judgments.jsonl").read_bytes() == b""
+    assert not server.asked
+    ended = check()
+    assert (ended.code, ended.err) == (0, ""), ended
+    workspace(folder, ASSERTED)
+    for _ in range(2):
+        ended = check()
+        assert (ended.code, "has no judgments on its flagged texts" in ended.err) == (2, True), ended
+        (folder / "judgments.jsonl").unlink(missing_ok=True)
+
+
+NEW = "per_query: {fail_on: new}\njudge: {second_pass: true}\n"
+CALIBRATED = ("--calibration", "judge-calibration.json")
+
+
+def known_good(folder: Path, *answers: str) -> None:
+    """Write a run of earlier as the baseline."""
+    rows = [{"query_id": f"q{at}", "retrieved_contexts": CONTEXTS, "response": one} for at, one in enumerate(answers)]
+    write_jsonl(folder / "base.jsonl", rows)
+
+
+def judge_base(folder: Path, server: JudgeServer) -> None:
+    run = (folder / "current_run.jsonl").read_bytes()
+    (folder / "current_run.jsonl").write_bytes((folder / "base.jsonl").read_bytes())
+    judge(folder, server)
+    (folder / "current_run.jsonl").write_bytes(run)
+
+
+def test_a_denial_in_the_baseline_makes_no_assertion_a_known_one(folder: Path, server: JudgeServer) -> None:
+    workspace(folder, ASSERTED, config=NEW)
+    known_good(folder, DENIED)
+    judge(folder, server)
+    ended = check(*CALIBRATED, "--baseline", "base.jsonl")
+    assert ended.code == 1, ended
+    assert "the baseline has flagged texts without a verdict in 1 golden query: 'q0'" in ended.err
+    judge_base(folder, server)
+    ended = check(*CALIBRATED, "--baseline", "base.jsonl")
+    assert (ended.code, "without a verdict" in ended.err) == (1, False), ended
+
+
+def test_what_the_judge_asserts_of_the_baseline_too_is_known(folder: Path, server: JudgeServer) -> None:
+    workspace(folder, ASSERTED, config=NEW)
+    known_good(folder, f"Well. {ASSERTED}")
+    judge(folder, server)
+    assert check(*CALIBRATED, "--baseline", "base.jsonl").code == 1
+    judge_base(folder, server)
+    ended = check(*CALIBRATED, "--baseline", "base.jsonl")
+    assert (ended.code, ended.err) == (0, ""), ended
+
+
+def test_a_stored_baseline_has_what_was_broken_when_it_was_stored(folder: Path, server: JudgeServer) -> None:
+    workspace(folder, DENIED, config=NEW)
+    judge(folder, server)
+    stored = rag_contract("baseline", "--judgments", "judgments.jsonl", *CALIBRATED)
+    assert stored.code == 0, stored
+    workspace(folder, ASSERTED, config=NEW)
+    judge(folder, server)
+    ended = check(*CALIBRATED, "--baseline", "baseline.json")
+    assert ended.code == 1, ended
+
+
+def test_every_row_of_a_query_is_cleared_on_its_own(folder: Path, server: JudgeServer) -> None:
+    workspace(folder, DENIED)
+    judge(folder, server)
+    workspace(folder, SUPPORTED)
+    judge(folder, server)
+    rows = [{"query_id": "q0", "retrieved_contexts": CONTEXTS, "response": one} for one in (DENIED, SUPPORTED, "Free.")]
+    write_jsonl(folder / "current_run.jsonl", rows)
+    ended = check(*CALIBRATED, "--repeats")
+    assert (ended.code, "the judge cleared 2 violations of 1 golden query: 'q0'" in ended.err) == (0, True), ended
+    write_jsonl(folder / "current_run.jsonl", [*rows, {**rows[0], "response": ASSERTED}])
+    ended = check(*CALIBRATED, "--repeats")
+    assert (ended.code, "has no judgments" in ended.err) == (2, True), ended
+
+
+def test_tiers_and_waivers_are_about_what_stands(folder: Path, server: JudgeServer) -> None:
+    tier = "tiers: [{name: sanity, minimum: 0.5}]\njudge: {second_pass: true}\n"
+    workspace(folder, DENIED, ASSERTED, config=tier)
+    queries = [json.loads(line) for line in (folder / "golden.jsonl").read_text().splitlines()]
+    write_jsonl(folder / "golden.jsonl", [{**query, "tier": "sanity"} for query in queries])
+    judge(folder, server)
+    ended = check(*CALIBRATED)
+    report = json.loads((folder / "report.json").read_text())
+    assert report["tiers"][0]["rate"] == 0.5
+    assert [one["query_id"] for one in report["failed_checks"]] == ["q1"], ended
+    known = "rule: forbidden_claims, reason: known, owner: me, expires: 2026-12-01"
+    waivers = "".join(f"  - {{query: q{at}, {known}}}\n" for at in range(2))
+    (folder / "ragcontract.yml").write_text(f"judge: {{second_pass: true}}\nwaivers:\n{waivers}")
+    ended = check(*CALIBRATED)
+    assert ended.code == 0, ended
+    report = json.loads((folder / "report.json").read_text())
+    assert "q0" in ended.err, ended  # its waiver is not needed

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from ragcontract.core import bounds
-from tests.github.standin import GitHub
+from tests.github.relayed import HEAD, relayed
+from tests.github.standin import Fault, GitHub
 from tests.judgment_files import FALSE, TRUE, judged_workspace, write_good_calibration, write_judgments_on
+from tests.process import rag_contract
 from tests.runner import InProcess
 
+UNKNOWN = "It is not known whether this pull request changes what a judge is said to have said"
 NOTE = "This pull request changes what a judge is said to have said; review it as you review code:"
 INPUTS = {"judgments": "judgments.jsonl", "calibration": "judge-calibration.json"}
 
@@ -32,7 +35,7 @@ def test_the_inputs_are_files_of_the_workspace(runner: InProcess, github: GitHub
     assert "Context recall (judged) is 0.50" in result.log
     report = json.loads((runner.workspace / "report.json").read_text())
     assert report["judge"]["judgments"] == 2
-    assert f"| {FALSE} | ❌ | by the letter |" in github.bodies()[0]
+    assert f"| {FALSE} | ❌ by the letter |" in github.bodies()[0]
     outside = runner.run({**INPUTS, "judgments": "../judgments.jsonl"})
     assert outside.exit_code == 2
     without = runner.run({})
@@ -73,3 +76,60 @@ def test_a_pull_request_that_leaves_judgments_has_no_note(runner: InProcess, git
     github.files = ["docs/a.md", "golden.jsonl"]
     runner.run(INPUTS)
     assert NOTE not in github.bodies()[0]
+
+
+def test_a_file_that_took_the_place_of_judgments_is_named(runner: InProcess, github: GitHub) -> None:
+    github.files, github.renamed = ["judgments.jsonl"], {"judgments.jsonl": "drafts/judgments.jsonl"}
+    runner.run(INPUTS)
+    assert f"{NOTE} `judgments.jsonl`" in github.bodies()[0]
+
+
+def test_judgments_are_found_on_any_page_in_any_folder_and_files_are_listed_once(
+    runner: InProcess, github: GitHub
+) -> None:
+    folder = runner.workspace / "rag"
+    folder.mkdir()
+    for file in runner.workspace.glob("*.*"):
+        if file.is_file():
+            file.rename(folder / file.name)
+    (folder / "baseline.jsonl").write_bytes((folder / "current_run.jsonl").read_bytes())
+    others = [f"docs/{number}.md" for number in range(350)]
+    github.files = ["judgments.jsonl", *others, "rag/judgments.jsonl", "rag/baseline.jsonl", *others]
+    runner.run({**INPUTS, "baseline": "baseline.jsonl", "working-directory": "rag"})
+    (body,) = github.bodies()
+    assert f"{NOTE} `rag/judgments.jsonl`" in body
+    listed = [request for request in github.requests if "/files" in request]
+    assert len(listed) == len(set(listed)) == 8
+
+
+@pytest.mark.parametrize("files", [["judgments.jsonl"], []])
+def test_where_github_does_not_list_the_files_the_comment_says_so(
+    files: list[str], runner: InProcess, github: GitHub
+) -> None:
+    github.files = files
+    github.faults = [Fault(method="GET", path="/files", status=500)]
+    runner.run(INPUTS)
+    (body,) = github.bodies()
+    assert UNKNOWN in body
+    assert NOTE not in body
+
+
+def test_no_judgments_no_question(runner: InProcess, github: GitHub) -> None:
+    (runner.workspace / "ragcontract.yml").write_text("k: 5\n")
+    runner.run({})
+    (body,) = github.bodies()
+    assert UNKNOWN not in body
+    assert not [request for request in github.requests if "/files" in request]
+
+
+def test_a_second_workflow_finds_them_by_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    judged_workspace(tmp_path, "", [TRUE])
+    write_judgments_on(tmp_path, [TRUE])
+    assert rag_contract("check", "--judgments", "judgments.jsonl").code == 0
+    report = (tmp_path / "report.json").read_bytes()
+    with GitHub() as github:
+        github.add_pull(7, sha=HEAD, head="stranger/app")
+        github.files = ["rag/judgments.jsonl"]
+        relayed(InProcess(tmp_path / "second", github), report)
+        assert f"{NOTE} `judgments.jsonl`" in github.bodies()[0]

@@ -10,6 +10,7 @@ import pytest
 
 from scripts import docs
 from tests.builders import golden, run, stored_query, write_baseline, write_jsonl
+from tests.judgment_files import FALSE, TRUE, judged_workspace, write_good_calibration, write_judgments_on
 from tests.process import Ended, rag_contract, shell, spawn
 from tests.runner import ROOT
 from tests.test_imports import unmeasured
@@ -294,11 +295,41 @@ def test_a_project_that_does_not_use_the_plugin_imports_nothing_of_it(suite: Sui
     assert ended.code == 0, ended.out
 
 
+def judged(suite: Suite, config: str) -> None:
+    """Make the suite's contract one over a claim, with a judge that is right and calibrated."""
+    judged_workspace(suite.folder, config, [TRUE], [FALSE])
+    write_judgments_on(suite.folder, [TRUE], [FALSE])
+    write_good_calibration(suite.folder)
+
+
+MARKED = "import pytest\n\npytestmark = pytest.mark.rag_contract(judgments='judgments.jsonl'{})\n\n" + CASES
+
+
+def test_what_a_judge_said_is_replayed_from_the_files_that_the_marker_names(suite: Suite) -> None:
+    judged(suite, "minimums: {context_recall: 0.7}\n")
+    suite.write(test_contract=MARKED.format(", calibration='judge-calibration.json'"))
+    ended = suite.run("-k", "gate")
+    assert outcomes(ended) == {"gate:minimums.context_recall": "FAILED"}
+    assert "Context recall (judged) is 0.50, minimum 0.70" in ended.out
+    suite.write(test_contract=MARKED.format(""))
+    assert "there is no calibration for attribution" in suite.run("-k", "gate").out
+    suite.write(test_contract=CASES)
+    out = suite.run().out
+    assert "minimums.context_recall cannot be judged: it needs what a judge said, and no judgments are given" in out
+    assert "Traceback" not in out
+
+
+def test_a_limit_that_has_no_effect_is_skipped_with_its_reason(suite: Suite) -> None:
+    judged(suite, "minimums: {context_recall: 0.7}\njudge: {uncalibrated: advisory}\n")
+    suite.write(test_contract=MARKED.format(""))
+    ended = suite.run("-k", "gate", "-W", "ignore")
+    assert outcomes(ended) == {"gate:minimums.context_recall": "SKIPPED"}
+    assert "advisory, because the judge is not calibrated" in ended.out
+
+
 def test_the_markers_are_listed_with_their_arguments(suite: Suite) -> None:
-    assert (
-        "@pytest.mark.rag_contract(golden, run, baseline, scores, config, k, tags, repeats, folder):"
-        in suite.run("--markers").out
-    )
+    named = "@pytest.mark.rag_contract(golden, run, baseline, scores, judgments, calibration, config, k, tags, "
+    assert named in suite.run("--markers").out
 
 
 def test_the_page_on_pytest_shows_what_pytest_reports(suite: Suite) -> None:

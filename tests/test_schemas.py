@@ -18,12 +18,16 @@ from ragcontract.files.schema import mismatches
 from ragcontract.runs.stored import BaselineFile
 from tests.builders import baseline, golden, good_workspace, run, write_jsonl
 from tests.github.standin import GitHub
+from tests.judgment_files import FALSE, TRUE, write_good_calibration, write_judgments_on
 from tests.process import rag_contract
 from tests.runner import InProcess
 
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "cases"
-NAMES = ("golden", "run", "baseline", "config", "record", "report", "diff", "comparison")
+NAMES = (
+    "golden", "run", "scores", "judgments", "calibration", "labels", "baseline", "config", "record", "report", "diff",
+    "comparison",
+)  # fmt: skip
 
 
 def schema(name: str) -> Any:
@@ -75,6 +79,20 @@ def test_every_report_and_baseline_that_is_written_is_accepted(tmp_path: Path, m
     monkeypatch.chdir(good_workspace(tmp_path))
     assert rag_contract("baseline", "--force").code == 0
     assert accepts("baseline", json.loads(Path("baseline.json").read_bytes()))
+
+
+def test_what_a_judge_said_and_what_people_say_is_accepted(tmp_path: Path) -> None:
+    write_judgments_on(tmp_path, [TRUE, FALSE])
+    rows = [json.loads(line) for line in (tmp_path / "judgments.jsonl").read_text().splitlines()]
+    assert all(accepts("judgments", row) for row in rows)
+    assert not any(accepts("judgments", {**row, "verdict": "maybe"}) for row in rows)
+    write_good_calibration(tmp_path)
+    calibration = json.loads((tmp_path / "judge-calibration.json").read_bytes())
+    assert accepts("calibration", calibration)
+    assert not accepts("calibration", {**calibration, "calibrations": []})
+    label = {"task": "attribution", "question": "?", "text": "It is free.", "label": True, "contexts": ["Free."]}
+    assert accepts("labels", label)
+    assert not accepts("labels", {**label, "label": "yes"})
 
 
 RECORDS: dict[str, tuple[type, dict[str, Any]]] = {

@@ -1,6 +1,6 @@
 """Whether the words that a judge quotes are in the text that it names: when it replies, and when that is replayed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.normalising import normalised
@@ -44,20 +44,24 @@ class Evidence:
 
 
 def evidence_of(case: Case) -> Evidence:
-    """Return the texts of a case that may be quoted."""
+    """Return the texts that a judge of a case may quote: those that were sent to it."""
     return Evidence(sent_contexts(case), None if case.task == "attribution" else case.response or "")
 
 
-def unproven(case: Case, judgments: Sequence[Judgment]) -> str | None:
-    """Return which of the judgments on a case has no proof in its texts, and why; None if none lacks it.
+def edited(case: Case, said: Iterable[Judgment]) -> tuple[Judgment, str] | None:
+    """Return the first judgment on the items of a case that somebody edited, with what is wrong in it.
 
-    Whoever writes a judgments file by hand can write any quote; a reviewer reads it in the report as one of the text.
+    A judge's reply in favour of the application is refused if its proof is not in the texts.
     """
     evidence = evidence_of(case)
-    for one in judgments:
+    for item, one in zip(case.items, said, strict=True):
+        if one.item != item.name:
+            return one, f"item: its key is that of {item.name!r}"
         if one.verdict is None or is_failure(one.verdict):
             continue
         from_context = case.task == "attribution" or one.verdict == "supported_by_context"
-        if wrong := evidence.fault(one.quote, one.context if from_context else None):
-            return f"has a judgment on {one.item} that cannot count: {wrong}"
+        source = one.context if from_context else None
+        wrong = "it names no context" if from_context and source is None else evidence.fault(one.quote, source)
+        if wrong:
+            return one, f"quote: is no proof, because {wrong}"
     return None

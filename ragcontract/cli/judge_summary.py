@@ -51,7 +51,10 @@ def finished(outcome: JudgingOutcome, path: str) -> int:
         what = f"{path}: {judged.unjudged:,} of {wanted:,} items"
         problems = _lacking(judged, what)
         raise InputError([f"{problems[0]}; {REPLAYS}", *problems[1:]])
-    say(f"judged {count(wanted, 'item')} in {visible(path)}\n")
+    if wanted:
+        say(f"judged {count(wanted, 'item')} in {visible(path)}\n")
+    else:
+        say(f"nothing to judge; wrote {visible(path)}\n")
     return ExitCode.PASS
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
 
+from msgspec.structs import replace
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +29,7 @@ NOT_INSTALLED = (
     "rag-contract is not installed where Spark's workers run; install it there, or send it along: "
     "docs/beyond-one-machine.md says how"
 )
+WITHOUT_SPARK = "and Spark judges documents and scores only; check this contract without Spark"
 
 
 class OnSpark:
@@ -43,7 +45,7 @@ class OnSpark:
         """Score the rows on the workers, and build the side from the sum of their counts."""
         if refused := not_on_spark(plan):
             raise InputError([refused])
-        problems, job = Collector(), Job(plan)
+        problems, job = Collector(), Job(replace(plan, second_pass=None))
         with self._counts(job, problems) as counts:
             return side_of(counts, names_of(self._rows), job, problems)
 
@@ -96,16 +98,21 @@ class OnSpark:
 
 
 def not_on_spark(plan: Plan) -> str | None:
-    """Return which golden row first asks for what only one machine judges: texts of answers, tool calls and turns."""
+    """Return which golden row first asks for what only one machine judges: answers, texts, tool calls and turns.
+
+    So nothing that a judge would confirm in a second pass, or counts of it, ever has to come back from the workers.
+    """
     refused = tuple(rule for rule in plan.row_rules if not rule.on_spark)
     fields = {family.switch for family in plan.families if isinstance(family.switch, str)} & set(REFERENCES)
+    judged = [metric for family in plan.families for metric in family.metrics if metric.task]
     for query in plan.golden.values():
         rules = (rule.judged for rule in query.rules if isinstance(rule, RowRule))
         found = [names_of_rule(type(rule))[0] for rule in rules if isinstance(rule, refused)]
         found += [field for field in sorted(fields) if getattr(query.answer, field, None) is not None]
         if found:
-            why = "is about the answer, and Spark judges documents and scores only; check this contract without Spark"
-            return f"{query.location}: {found[0]}: {why}"
+            return f"{query.location}: {found[0]}: is about the answer, {WITHOUT_SPARK}"
+        if said := [one for one in judged if getattr(query.answer, one.asks or "", None)]:
+            return f"{query.location}: {said[0].asks}: {said[0].key} is what a judge said of texts, {WITHOUT_SPARK}"
     return None
 
 

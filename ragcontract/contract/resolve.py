@@ -131,6 +131,14 @@ class Contract(Families, frozen=True, kw_only=True):
         """Return the contract without the gates that need a baseline."""
         return replace(self, gates=tuple(gate for gate in self.gates if not gate.needs_baseline))
 
+    def without_judged_metrics(self) -> "Contract":
+        """Return the contract without the metrics that a judge computes, and without the limits on them."""
+        judged = {metric.key for metric in self.metrics if metric.task}
+        families = tuple(one for one in self.families if judged.isdisjoint(metric.key for metric in one.metrics))
+        return replace(
+            self, families=families, gates=tuple(one for one in self.gates if one.quantity.key not in judged)
+        )
+
 
 def resolve(
     golden: Golden, config_file: ConfigFile, registry: Registry, *, has_baseline: bool, tags: Sequence[str] = ()

@@ -278,6 +278,7 @@ JUDGED_BECAUSE = 1_000  # characters; a judge's reason; cut, with an ellipsis
 JUDGED_CLAIMS = 20  # claims; a judged query in Markdown; the others are counted
 EVIDENCE_LEAST = 8  # characters; a quote that is not the whole of its text, at least; invalid
 CONTROL = 300  # characters; the passage that a judge must find again in a text; cut after a word
+JUDGES = 20  # judges; those of whom a query has judgments; exit code 2
 VOTES = 15  # votes; one item; exit code 2
 CRITERIA = 100  # criteria; one golden row; exit code 2
 REFERENCE_CLAIMS = 100  # claims; those that a judge splits a reference into; invalid

@@ -33,6 +33,7 @@ def read_jsonl(
     *,
     known: type[msgspec.Struct] | None = None,
     spell_check: int | None = None,
+    may_be_empty: bool = False,
     progress: Progress = no_progress,
 ) -> Iterator[Event[T]]:
     """Yield the rows of one or more files as ``row_type``, and the problems in them.
@@ -40,7 +41,7 @@ def read_jsonl(
     The fields of the first ``spell_check`` rows of each file (by default, of all rows) are compared with those of
     ``known`` (by default, the row type). There is one warning for each name that looks misspelled.
     """
-    reader = _Reader(row_type, known or row_type, spell_check)
+    reader = _Reader(row_type, known or row_type, spell_check, may_be_empty=may_be_empty)
     for path in paths:
         try:
             file = InputFile(path, progress)
@@ -53,8 +54,11 @@ def read_jsonl(
 
 
 class _Reader(Generic[T]):
-    def __init__(self, row_type: type[T], known: type[msgspec.Struct], spell_check: int | None) -> None:
+    def __init__(
+        self, row_type: type[T], known: type[msgspec.Struct], spell_check: int | None, *, may_be_empty: bool
+    ) -> None:
         self._type = row_type
+        self._may_be_empty = may_be_empty
         self._known = known
         self._decode: Callable[[bytes], T] = msgspec.json.Decoder(row_type).decode
         self._to_spell_check = sys.maxsize if spell_check is None else spell_check
@@ -94,7 +98,7 @@ class _Reader(Generic[T]):
         except READ_ERRORS as error:
             yield Problem(f"{file.path}:{read + 1}", read_problem(error))
         else:
-            if not rows_read:
+            if not rows_read and not self._may_be_empty:
                 yield Problem(file.path, "is empty; expected one JSON object a line")
 
     def _line(self, line: bytes, path: str, number: int, rows_read: int) -> Iterator[Event[T]]:

@@ -30,11 +30,13 @@ def read_rows(
     known: type[msgspec.Struct] | None = None,
     spell_check: int | None = None,
     unread: Collection[str] = (),
+    may_be_empty: bool = False,
     progress: Progress = no_progress,
 ) -> Iterator[Event[T]]:
     """Yield the rows of files as ``row_type``, in file order; see :func:`~ragcontract.files.jsonl.read_jsonl`.
 
-    Fields in ``unread``, such as ``results.metadata``, are not loaded if the format can skip them.
+    Fields in ``unread``, such as ``results.metadata``, are not loaded if the format can skip them. Without rows, a file
+    is a problem, unless it ``may_be_empty``.
     """
     for parquet, group in groupby(paths, is_parquet):
         if parquet:
@@ -45,7 +47,14 @@ def read_rows(
                 continue
             yield from read_parquet(list(group), row_type, known=known, unread=unread, progress=progress)
         else:
-            yield from read_jsonl(list(group), row_type, known=known, spell_check=spell_check, progress=progress)
+            yield from read_jsonl(
+                list(group),
+                row_type,
+                known=known,
+                spell_check=spell_check,
+                may_be_empty=may_be_empty,
+                progress=progress,
+            )
 
 
 def needs_pyarrow(name: str) -> OutputError:

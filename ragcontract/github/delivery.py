@@ -14,7 +14,7 @@ from ragcontract.files.writing import write_files
 from ragcontract.github import annotations
 from ragcontract.github.access import make_room
 from ragcontract.github.body import fitting, foot, when_checked
-from ragcontract.github.changed_files import changed_judgments, replaces_baseline
+from ragcontract.github.changed_files import changed_here
 from ragcontract.github.commands import Level, annotation, append_summary, set_outputs
 from ragcontract.github.comment import Draft, Posted, post
 from ragcontract.github.connection import connect
@@ -63,7 +63,7 @@ class Renderer(Protocol):
     """Renders a report as Markdown; ``recovered`` means that the contract was broken before.
 
     ``replaced_here`` says whether the pull request replaces the baseline; None if that is not known. ``judged_here``
-    are the files of judgments that it changes, None again if that is not known.
+    are the files of judgments that it changes; None if that is not known.
     """
 
     def __call__(
@@ -156,9 +156,8 @@ def deliver(
 
     def draft(client: "Client", pull_request: PullRequest) -> Draft:
         report = delivery.report
-        here = replaces_baseline(client, pull_request, report, context)
-        judged = changed_judgments(client, pull_request, report, context)
-        render = partial(delivery.render, replaced_here=here, judged_here=judged)
+        here = changed_here(client, pull_request, report, context)
+        render = partial(delivery.render, replaced_here=here.baseline, judged_here=here.judgments)
         when = when_checked(report, world.clock())
         return draft_of(delivery.state, render, context, settings, when=when, report=report)
 

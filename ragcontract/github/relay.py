@@ -24,7 +24,7 @@ from ragcontract.github import annotations
 from ragcontract.github.acceptance import look, notice, remark
 from ragcontract.github.access import is_linked, outside, wrong_folder
 from ragcontract.github.body import minute
-from ragcontract.github.changed_files import changed_judgments, replaces_baseline
+from ragcontract.github.changed_files import changed_here
 from ragcontract.github.commands import annotation
 from ragcontract.github.comment import Draft
 from ragcontract.github.context import Context, number_at, text_at
@@ -62,10 +62,9 @@ def relay(context: Context, settings: Settings, world: World) -> int:
     origin, when = _origin(context), f"Posted {minute(world.clock())}"
 
     def draft(client: "Client", pull_request: PullRequest) -> Draft:
-        # The paths in the report are those of the first workflow, so a file that is not found may still be changed.
-        here = replaces_baseline(client, pull_request, report, context) or None
-        judged = changed_judgments(client, pull_request, report, context)
-        noted = partial(render, replaced_here=here, judged_here=judged)
+        # The paths in the report are those of the first workflow.
+        here = changed_here(client, pull_request, report, context, elsewhere=True)
+        noted = partial(render, replaced_here=here.baseline, judged_here=here.judgments)
         return draft_of(report.verdict, noted, origin, settings, when=when, report=report)
 
     commented = post_comment(

@@ -79,7 +79,8 @@ def judge_cases(
         to_ask = lacking(cases, model, judging.settings, cache)
         judged = judge_lacking(to_ask, judging, model, journal, spending, stop=stop or Stop(), watch=watch)
         content = cache.merged(to_ask.wanted, judged.new)
-        if _is_news(content, cache, judged):
+        # What nothing is asked about is replayed, too.
+        if (content or path.exists() or not to_ask.wanted) and _is_news(content, cache, judged):
             write_judgments(judging.path, content)
         is_all = judged.is_complete
         return JudgingOutcome(judged=judged, spent=spending.spent, dropped=model.dropped)
@@ -135,7 +136,7 @@ def copied_journal(path: Path, judging: JudgingSettings) -> JudgmentJournal | No
 def _is_news(content: Sequence[Judgment], cache: Cache, judged: Judged) -> bool:
     """Return whether there is anything to write: a judging that could not begin leaves the file as it is."""
     ended_early = judged.over is not None or judged.error is not None
-    return bool(content) and not (ended_early and content == list(cache.stored.values()))
+    return not (ended_early and content == list(cache.stored.values()))
 
 
 def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:

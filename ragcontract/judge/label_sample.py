@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from ragcontract.core.errors import InputError, OutputError
 from ragcontract.files.events import located
+from ragcontract.files.opening import GZIP_MAGIC
 from ragcontract.files.problems import Collector
-from ragcontract.files.rows import read_rows
+from ragcontract.files.rows import is_parquet, read_rows
 from ragcontract.judge.judge_case import known_without_a_judge
 from ragcontract.judge.labelled_items import LabelRow
 from ragcontract.runs.judged_texts import Case, Item
@@ -42,11 +43,18 @@ class LabelsFile:
     """A labels file that grows by a line with each answer."""
 
     def __init__(self, path: str) -> None:
-        """Read what is labelled; raises InputError with all that is wrong with the file."""
+        """Read what is labelled; raises InputError with all that is wrong with the file.
+
+        A file to which no lines can be added is wrong, too.
+        """
         self.path = path
         self._known: set[bytes] = set()
         problems = Collector()
+        if why := _no_lines(path):
+            raise InputError([f"{path}: {why}"])
         data = Path(path).read_bytes() if Path(path).exists() else b""
+        if data.startswith(GZIP_MAGIC):
+            raise InputError([f"{path}: is gzip, to which no line can be added; unpack it first"])
         if data.strip():
             for _, row in located(read_rows([path], LabelRow), problems):
                 self._known.add(_about(row))
@@ -71,6 +79,15 @@ class LabelsFile:
             raise OutputError([f"{self.path}: cannot be written ({error.strerror or error})"]) from error
         self._line_is_open = False
         self._known.add(_about(row))
+
+
+def _no_lines(path: str) -> str | None:
+    """Return why no lines can be added to a file, as far as its name and its kind say so."""
+    if is_parquet(path):
+        return "is Parquet, to which no line can be added; name a .jsonl file"
+    if Path(path).exists() and not Path(path).is_file():
+        return "is not a regular file, so labels cannot be read from it"
+    return None
 
 
 def sample(cases: Sequence[Case], known: LabelsFile, *, size: int, seed: int) -> list[Unlabelled]:

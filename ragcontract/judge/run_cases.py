@@ -15,7 +15,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings
-from ragcontract.core.run import RunRow, row_type
+from ragcontract.core.run import CONTEXT_FIELDS, RESPONSE_FIELDS, RunRow, row_type
 from ragcontract.core.text import shorten
 from ragcontract.evaluation.turns_of_row import with_turns
 from ragcontract.files.events import located
@@ -24,7 +24,7 @@ from ragcontract.files.problems import Collector
 from ragcontract.rules.confirming import confirmations
 from ragcontract.rules.flagging import Flagging
 from ragcontract.rules.turns import InTurns
-from ragcontract.runs.judged_cases import CONTEXT_FIELDS, RESPONSE_FIELDS, attribution_case, contexts_of, criteria_case
+from ragcontract.runs.judged_cases import attribution_case, contexts_of, criteria_case
 from ragcontract.runs.judged_texts import Case, Task
 from ragcontract.runs.readers import RunFiles
 
@@ -115,9 +115,13 @@ def read_cases(
     *,
     tags: Sequence[str] = (),
     tasks: Collection[Task] = TASKS,
+    repeats: bool = False,
     progress: Progress = no_progress,
 ) -> Cases:
-    """Read golden queries and a run, and return what to judge; raises InputError with all that is wrong with them."""
+    """Read golden queries and a run, and return what to judge; raises InputError with all that is wrong with them.
+
+    With ``repeats``, a query may have several rows; what is the same in them is judged once.
+    """
     problems = Collector()
     problems.include(config.problems)
     read = read_golden(golden, BUILT_IN, progress, level=config.config.relevance_level)
@@ -126,12 +130,15 @@ def read_cases(
     queries = {
         query_id: query for query_id, query in read.queries.items() if not tags or not set(tags).isdisjoint(query.tags)
     }
-    found: dict[str, list[Case]] = {}
+    found: dict[str, dict[Case, None]] = {}
     rows: dict[str, str] = {}
     for location, row in located(RunFiles(paths=run, progress=progress).events(maker.row_type(queries)), problems):
         query_id = as_id(row.query_id)
-        if query_id in rows:
-            problems.problem(f"{location}: query_id", f"{query_id!r} has a row already, at {rows[query_id]}")
+        if query_id in rows and not repeats:
+            problems.problem(
+                f"{location}: query_id",
+                f"{query_id!r} has a row already, at {rows[query_id]} (with --repeats, all are judged)",
+            )
             continue
         rows[query_id] = location
         if query_id not in queries or not maker.wants(queries[query_id]):
@@ -140,7 +147,7 @@ def read_cases(
             if isinstance(case, str):
                 problems.problem(location, case)
             else:
-                found.setdefault(query_id, []).append(case)
+                found.setdefault(query_id, {})[case] = None
     problems.found().raise_if_any()
     return Cases(
         cases=tuple(case for query_id in queries for case in found.get(query_id, ())),

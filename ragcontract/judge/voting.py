@@ -1,6 +1,5 @@
 """How votes on an item become a verdict: a strict majority of all votes that it may have, or none."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -8,7 +7,7 @@ from msgspec import Struct
 
 from ragcontract.judge.calls import Vote
 from ragcontract.judge.interface import Settings
-from ragcontract.runs.judged_texts import is_failure
+from ragcontract.runs.judged_texts import is_failure, settled
 from ragcontract.runs.judgments import Status
 
 NoVote: TypeAlias = Literal["unsure", "compromised", "failed"]
@@ -41,25 +40,22 @@ def decided(votes: Sequence[Vote | Withheld], settings: Settings) -> Decision | 
     needs more than half of ``settings.votes``, of which a withheld one counts for neither side. Nothing more is asked
     once that is reached, or cannot be.
     """
+    cast = [vote.verdict if isinstance(vote, Vote) else None for vote in votes]
+    verdict = settled(cast, settings.votes, settings.confirm)
+    if verdict is not None:
+        return Decision(
+            status="ok", vote=next(one for one in votes if isinstance(one, Vote) and one.verdict == verdict)
+        )
     first = votes[0]
-    alone = settings.votes == 1 or settings.confirm == "failures"
-    if alone and (isinstance(first, Withheld) or settings.votes == 1 or not is_failure(first.verdict)):
-        return _of(first)
-    needed, left = settings.votes // 2 + 1, settings.votes - len(votes)
-    cast = [vote for vote in votes if isinstance(vote, Vote)]
-    against = [vote for vote in cast if is_failure(vote.verdict)]
-    in_favour = [vote for vote in cast if not is_failure(vote.verdict)]
-    for side in (against, in_favour):
-        if len(side) >= needed:
-            most = Counter(vote.verdict for vote in side).most_common(1)[0][0]
-            return Decision(status="ok", vote=next(vote for vote in side if vote.verdict == most))
-    if max(len(against), len(in_favour)) + left >= needed:
+    if isinstance(first, Withheld) and (settings.votes == 1 or settings.confirm == "failures"):
+        return _withheld(first)
+    against = sum(1 for vote in cast if vote is not None and is_failure(vote))
+    in_favour = sum(1 for vote in cast if vote is not None) - against
+    if max(against, in_favour) + settings.votes - len(votes) > settings.votes // 2:
         return None
     withheld = {vote.status: vote for vote in reversed(votes) if isinstance(vote, Withheld)}
-    return next((_of(withheld[status]) for status in _WORST if status in withheld), _TIED)
+    return next((_withheld(withheld[status]) for status in _WORST if status in withheld), _TIED)
 
 
-def _of(vote: Vote | Withheld) -> Decision:
-    if isinstance(vote, Withheld):
-        return Decision(status=vote.status, reason=vote.reason)
-    return Decision(status="ok", vote=vote)
+def _withheld(vote: Withheld) -> Decision:
+    return Decision(status=vote.status, reason=vote.reason)

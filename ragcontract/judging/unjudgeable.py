@@ -33,6 +33,8 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     if not run.problems and all_golden:
         for warning in (*_warnings(evaluation), *_unread_scores(evaluation), *_partly_compared(evaluation)):
             problems.warning(warning)
+        for warning in _other_ways(evaluation):
+            problems.warning(warning)
     partial = evaluation.contract.scope is not None  # the baseline may be older than these queries
     if all_golden and not partial and baseline and not baseline.problems and not baseline.scores:
         common = (
@@ -76,6 +78,14 @@ def _partly_compared(evaluation: Evaluation) -> Iterable[str]:
     from ragcontract.judging.lacking_scores import partly_compared
 
     return partly_compared(evaluation)
+
+
+def _other_ways(evaluation: Evaluation) -> Iterable[str]:
+    if not any(side and side.incomparable for side in (evaluation.run, evaluation.baseline)):
+        return ()
+    from ragcontract.judging.other_ways import other_ways
+
+    return other_ways(evaluation)
 
 
 def _is_known(gate: Gate, evaluation: Evaluation) -> bool:

@@ -96,7 +96,7 @@ def read_golden_rows(
     except READ_ERRORS as error:
         raise InputError([f"{path}: {read_problem(error)}"]) from error
     if data.startswith(GZIP_MAGIC):
-        raise InputError([f"{path}: is gzip, in which labels cannot be added; unpack it first"])
+        raise InputError([f"{path}: is gzip, which cannot be edited; unpack it first"])
     if not data.strip():
         return GoldenRows(path, data, {}, level), Problems()
     if problems := check_outputs([path], []):
@@ -107,8 +107,8 @@ def read_golden_rows(
 
 def _not_editable(path: str) -> str | None:
     if not Path(path).is_file():
-        return "is not a regular file, so labels cannot be added to it"
-    return "is Parquet, in which labels cannot be added; convert it to JSON lines first" if is_parquet(path) else None
+        return "is not a regular file, so it cannot be edited"
+    return "is Parquet, which cannot be edited; convert it to JSON lines first" if is_parquet(path) else None
 
 
 def relabelled(line: bytes, labels: Labels) -> bytes:

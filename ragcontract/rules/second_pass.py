@@ -3,68 +3,121 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.answers.cannot_score import CannotScoreError
-from ragcontract.answers.evidence import unproven
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RowContext, RowRule, Violation
-from ragcontract.core.run import RunRow
+from ragcontract.core.run import CONTEXT_FIELDS, RunRow
 from ragcontract.rules.confirming import Confirmation, Unconfirmed, confirmations, upheld
 from ragcontract.rules.turns import InTurns
-from ragcontract.runs.judged_cases import CONTEXT_FIELDS, contexts_of
-from ragcontract.runs.judged_texts import Confirmed
+from ragcontract.runs.judged_cases import contexts_of
+from ragcontract.runs.judged_texts import ASSERTS, Confirmed, Item
+from ragcontract.runs.judgments import Judgment
 from ragcontract.runs.replaying import Replay
 
 
+class FlaggedAnswer(Struct, frozen=True, kw_only=True):
+    """What was flagged in an answer, what the judge said of it, by item, and the violations that are left out for that.
+
+    ``violations`` have the names of the items that they depend on. Items without a verdict are not in ``said``.
+    """
+
+    items: tuple[Item, ...]
+    violations: tuple[tuple[Violation, tuple[str, ...]], ...]
+    said: Mapping[str, Judgment]
+    cleared: frozenset[Violation]
+
+    @property
+    def standing(self) -> frozenset[str]:
+        """The items of the violations that stand."""
+        return frozenset(
+            name for violation, names in self.violations if violation not in self.cleared for name in names
+        )
+
+
 class SecondPass:
-    """Judgments on what is flagged. ``cleared`` counts the violations that are left out, by query."""
+    """Judgments on what is flagged. ``cleared`` counts the violations that are left out, by query.
+
+    ``found`` is what was flagged in the answers of each query of the run. A judge that nobody has calibrated clears
+    nothing (``clears``): what it said is only noted.
+    A baseline has only those that the judge asserts: a violation that is new must not pass for a known one because
+    nobody judged the baseline. Its queries of which something was left out so are in ``unknown_before``.
+    """
 
     needs = CONTEXT_FIELDS
 
-    def __init__(self, replay: Replay, k: int, unconfirmed: Unconfirmed) -> None:
+    def __init__(self, replay: Replay, k: int, unconfirmed: Unconfirmed, *, clears: bool = True) -> None:
         """Store the judgments, the largest cut-off, and what becomes of what has no verdict."""
-        self._replay, self._k, self._unconfirmed = replay, k, unconfirmed
+        self._replay, self._k, self._unconfirmed, self._clears = replay, k, unconfirmed, clears
         self.cleared: dict[str, int] = {}
+        self.found: dict[str, tuple[FlaggedAnswer, ...]] = {}
+        self.unknown_before: dict[str, None] = {}
 
     def applied(
         self, query: GoldenQuery, row: RunRow, rules: Sequence[RowRule], context: RowContext, *, strict: bool
     ) -> Iterable[tuple[RowRule, RowRule]]:
         """Return each rule with one that has only the violations that the judge does not clear.
 
-        With ``strict``, raises CannotScoreError where something is flagged of which the judgments say nothing.
+        With ``strict``, which is for the run that is judged and not for a baseline, raises CannotScoreError where
+        something is flagged of which the judgments say nothing.
         """
         contexts = contexts_of(row, self._k)
         known = () if isinstance(contexts, str) else contexts
         by_answer: dict[str, list[frozenset[Violation]]] = {}
+        said_of: list[tuple[Confirmation, Mapping[str, Judgment]]] = []
         for asked in confirmations(query, row, rules, context, known):
             if isinstance(contexts, str) and strict:
                 raise CannotScoreError(contexts)
-            left = upheld(asked, self._verdicts(asked, strict=strict), self._unconfirmed)
+            said = self._said(asked, strict=strict)
+            verdicts = _verdicts(said)
+            left = upheld(asked, verdicts, self._unconfirmed if strict else "error")
             # Of two rules that say the same of an answer, one may have found more than is cleared.
             gone = frozenset(left.cleared) - frozenset(left.standing)
+            if not strict and left.unjudged:
+                gone |= _unknown(asked, verdicts)
+                self.unknown_before[query.id] = None
             by_answer.setdefault(asked.case.response or "", []).append(gone)
+            said_of.append((asked, said))
         # The same answer in several turns is cleared only of what is cleared in all of them.
-        cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()}
+        cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()} if self._clears else {}
         if strict:
-            self.cleared[query.id] = sum(map(len, cleared.values()))
+            self.found[query.id] = tuple(
+                FlaggedAnswer(
+                    items=asked.case.items,
+                    violations=asked.violations,
+                    said=said,
+                    cleared=cleared.get(asked.case.response or "", frozenset()),
+                )
+                for asked, said in said_of
+            )
+            if number := sum(map(len, cleared.values())):
+                self.cleared[query.id] = self.cleared.get(query.id, 0) + number  # a query may have several rows
         return [(rule, _without(rule, cleared)) for rule in rules]
 
-    def _verdicts(self, asked: Confirmation, *, strict: bool) -> Mapping[str, Confirmed | None]:
+    def _said(self, asked: Confirmation, *, strict: bool) -> Mapping[str, Judgment]:
         if not asked.case.items:
             return {}
         said = self._replay.said(asked.case)
-        if not isinstance(said, str) and (why := unproven(asked.case, said)):
-            said = f"{why}; run `rag-contract judge` again"
         if isinstance(said, str):
             if strict and self._unconfirmed == "error":
                 raise CannotScoreError(said)
             return {}
-        return {
-            item.name: one.verdict
-            for item, one in zip(asked.case.items, said, strict=True)
-            if not isinstance(one.verdict, bool)
-        }
+        return {item.name: one for item, one in zip(asked.case.items, said, strict=True)}
+
+
+def _verdicts(said: Mapping[str, Judgment]) -> dict[str, Confirmed | None]:
+    return {name: one.verdict for name, one in said.items() if not isinstance(one.verdict, bool)}
+
+
+def _unknown(asked: Confirmation, verdicts: Mapping[str, Confirmed | None]) -> frozenset[Violation]:
+    """Return the violations of which the judge neither asserts an item nor denies all."""
+    return frozenset(
+        violation
+        for violation, names in asked.violations
+        if names and ASSERTS not in (said := [verdicts.get(name) for name in names]) and None in said
+    )
 
 
 class _Left(RowRule, frozen=True, kw_only=True, gc=False, tag="left"):

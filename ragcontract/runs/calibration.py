@@ -90,7 +90,7 @@ def read_calibration(path: str) -> CalibrationFile:
 
 def _problems(data: bytes, path: str, error: Exception) -> Iterator[str]:
     """Yield all reasons why a file is no calibration, each with its line."""
-    locator = JsonLocator(data.decode()) if isinstance(error, msgspec.ValidationError) else None
+    locator = JsonLocator(data.decode(errors="replace")) if isinstance(error, msgspec.ValidationError) else None
     for mismatch in explained(data, error, CalibrationFile):
         line = locator.line(mismatch.path) if locator else malformed(data, error)[0]
         yield str(Problem.of(f"{path}:{line}", mismatch))

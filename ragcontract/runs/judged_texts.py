@@ -6,21 +6,18 @@ equal keys, on every machine.
 
 import hashlib
 import json
-from collections.abc import Iterator
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from ragcontract.core import bounds
+from ragcontract.core import bounds, judge_settings
 
-# Attribution: is a claim of the reference supported by a retrieved text? Confirmation: does the response assert what a
-# rule flagged? Criteria: does the response meet a criterion?
-Task: TypeAlias = Literal["attribution", "confirmation", "criteria"]
+Task: TypeAlias = judge_settings.Task
+Confirmed: TypeAlias = judge_settings.Confirmed
+Verdict: TypeAlias = judge_settings.Verdict
 Confirm: TypeAlias = Literal["failures", "all"]
-Confirmed: TypeAlias = Literal["asserts_unsupported", "denies_or_reports_absence", "supported_by_context"]
-# True and false are whether a claim is supported, or a criterion is met.
-Verdict: TypeAlias = bool | Confirmed
 
 ASSERTS: Confirmed = "asserts_unsupported"
 
@@ -62,16 +59,31 @@ class Judge(Struct, frozen=True, kw_only=True):
     confirm: Annotated[Confirm, Meta(description="Whether only failures are asked again, or all items.")]
 
 
-def keys_of(case: Case, judge: Judge) -> Iterator[str]:
+def keys_of(case: Case, judge: Judge, texts: str = "") -> Iterator[str]:
     """Yield the key of each item's judgment: SHA-256, in hex, over all that is asked and who is asked how.
 
     All items of the case are part of each key, because they are asked together; each has its own text in its key again,
-    because names can change places. The id of the query is no part.
+    because names can change places. The id of the query is no part. ``texts`` is the digest of what all keys have, if
+    it is known already.
     """
-    texts = _texts(case)
+    texts = texts or digest_of_texts(case)
     whom = {name: getattr(judge, name) for name in judge.__struct_fields__}
     for item in case.items:
         yield _digest({"judge": whom, "texts": texts, "item": [item.name, item.text, item.why]})
+
+
+def digest_of_texts(case: Case) -> str:
+    """Return a digest of all that is asked."""
+    return _digest(
+        {
+            "task": case.task,
+            "question": case.question,
+            "items": [[item.text, item.why] for item in case.items],
+            "contexts": case.contexts,
+            "response": case.response,
+            "reference": case.reference,
+        }
+    )
 
 
 def sent_contexts(case: Case) -> dict[int, str]:
@@ -89,18 +101,23 @@ def is_failure(verdict: Verdict) -> bool:
     return not verdict if isinstance(verdict, bool) else verdict == ASSERTS
 
 
-@lru_cache(maxsize=1)  # a file may have judgments of very many judges on the same texts
-def _texts(case: Case) -> str:
-    return _digest(
-        {
-            "task": case.task,
-            "question": case.question,
-            "items": [[item.text, item.why] for item in case.items],
-            "contexts": case.contexts,
-            "response": case.response,
-            "reference": case.reference,
-        }
-    )
+def settled(votes: Sequence[Verdict | None], most: int, confirm: Confirm) -> Verdict | None:
+    """Return the verdict that votes have settled, of at most so many; None if they have not. None is a withheld vote.
+
+    With ``confirm: failures``, the first vote decides unless it speaks against the application. Every other verdict
+    needs more than half of all votes that there may be.
+    """
+    first = votes[0] if votes else None
+    if first is not None and (most == 1 or (confirm == "failures" and not is_failure(first))):
+        return first
+    if most == 1 or (confirm == "failures" and first is None):
+        return None
+    cast = [vote for vote in votes if vote is not None]
+    for against in (True, False):
+        side = [vote for vote in cast if is_failure(vote) == against]
+        if len(side) > most // 2:
+            return Counter(side).most_common(1)[0][0]
+    return None
 
 
 def _digest(value: object) -> str:

@@ -1,6 +1,8 @@
 """Judgments files: what a judge said of single items, one judgment a line. ``judge`` writes them, ``check`` replays."""
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -10,19 +12,21 @@ from ragcontract.core import bounds
 from ragcontract.core.ids import Id, TextId, as_id
 from ragcontract.core.moment import Moment
 from ragcontract.core.run import SourceFile
-from ragcontract.core.text import printable_json
+from ragcontract.core.text import printable_json, shorten
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.opening import Progress, no_progress
-from ragcontract.files.patterns import existing_files
+from ragcontract.files.patterns import NOT_THERE, existing_files
 from ragcontract.files.problems import Collector, Problems
 from ragcontract.files.rows import read_rows
 from ragcontract.files.writing import write_files
-from ragcontract.runs.judged_texts import Confirmed, Judge, Task, Verdict, is_failure
+from ragcontract.runs.judged_texts import Judge, Task, Verdict
+from ragcontract.runs.judgment_faults import judgment_faults, shown
 
 # ok: there is a verdict. unsure: the replies were invalid, or no majority agreed. compromised: the judge failed its
 # controls. failed: there was no reply.
 Status: TypeAlias = Literal["ok", "unsure", "compromised", "failed"]
-Tokens = Annotated[int, Meta(ge=0, le=bounds.JUDGED_TOKENS)]
+Tokens = Annotated[int, Meta(ge=0, le=bounds.JUDGED_TOKENS)]  # calls have the same limit
+Usd = Annotated[float, Meta(ge=0, le=bounds.JUDGED_TOKENS)]
 
 
 class Judgment(Struct, frozen=True, kw_only=True, gc=False):
@@ -60,46 +64,101 @@ class Judgment(Struct, frozen=True, kw_only=True, gc=False):
     at: Annotated[Moment, Meta(description="When.")]
     tokens_in: Annotated[Tokens, Meta(description="Its share of the tokens that were sent.")] = 0
     tokens_out: Annotated[Tokens, Meta(description="Its share of the tokens that came back.")] = 0
+    usd: Annotated[Usd | None, Meta(description="What these cost at the prices that were given, if any.")] = None
+    calls: Annotated[Tokens, Meta(description="Its share of the calls that were made, also of those sent again.")] = 0
+    retried: Annotated[Tokens, Meta(description="Its share of the calls that were sent again.")] = 0
+    compromised: Annotated[Tokens, Meta(description="Its share of the replies with wrong controls.")] = 0
+    session: Annotated[Moment | None, Meta(description="When the judging began that asked for it.")] = None
 
 
 class Judgments(Struct, frozen=True, kw_only=True):
-    """The content of judgments files, by query and key."""
+    """The content of judgments files, by query and key; ``lacking`` says which of the files that may lack do so."""
 
     files: tuple[SourceFile, ...]
     problems: Problems
     by_key: dict[tuple[str, str], Judgment]
+    lines: "Lines"
+    lacking: tuple[str, ...] = ()
 
     def get(self, query_id: str, key: str) -> Judgment | None:
         """Return the judgment on an item of a query, ``ok`` or not; None if there is none on these texts."""
         return self.by_key.get((query_id, key))
 
+    def location(self, judgment: Judgment) -> str:
+        """Return where a judgment stands, as ``judgments.jsonl:17``."""
+        return self.lines.location((as_id(judgment.query_id), judgment.key), self.by_key)
 
-def read_judgments(paths: Sequence[str], progress: Progress = no_progress) -> Judgments:
-    """Read judgments files or globs, with everything that is wrong with them."""
-    problems, files = Collector(), list[SourceFile]()
+
+class Lines:
+    """The lines of judgments, in the order in which they were read; there may be a million."""
+
+    def __init__(self) -> None:
+        """Know no judgment yet."""
+        self._numbers = array("Q")
+        self._files: list[tuple[int, str]] = []
+        self._at: dict[tuple[str, str], int] = {}
+
+    def add(self, path: str, line: int) -> None:
+        """Add the line of the next judgment."""
+        if not self._files or self._files[-1][1] != path:
+            self._files.append((len(self._numbers), path))
+        self._numbers.append(line)
+
+    def location(self, place: tuple[str, str], known: Iterable[tuple[str, str]]) -> str:
+        """Return the location of one of the judgments that are ``known``, which are in the same order."""
+        if len(self._at) < len(self._numbers):  # only where something is wrong
+            self._at = {one: number for number, one in enumerate(known)}
+        at = self._at[place]
+        path = next(path for first, path in reversed(self._files) if first <= at)
+        return f"{path}:{self._numbers[at]}"
+
+
+def read_judgments(
+    paths: Sequence[str], progress: Progress = no_progress, *, may_lack: bool = False, now: datetime | None = None
+) -> Judgments:
+    """Read judgments files or globs, with everything that is wrong with them; a file may be empty.
+
+    With ``may_lack``, there may be no file: whether it is missed depends on whether anything needs a judgment. Given
+    ``now``, judgments of the future are wrong; clocks of two machines may differ by ``AHEAD``.
+    """
+    problems, files, lines = Collector(), list[SourceFile](), Lines()
     by_key: dict[tuple[str, str], Judgment] = {}
     found, missing = existing_files(paths)
+    lacking = tuple(str(problem) for problem in missing if may_lack and problem.message.startswith(NOT_THERE))
     for problem in missing:
-        problems.add(problem)
-    for event in read_rows(found, Judgment, progress=progress):
+        if str(problem) not in lacking:
+            problems.add(problem)
+    for event in read_rows(found, Judgment, may_be_empty=True, progress=progress):
         match event:
             case Batch():
                 for index, judgment in enumerate(event.rows):
-                    for field, why in _faults(judgment):
-                        problems.problem(f"{event.location(index)}: {field}", why)
-                    place = as_id(judgment.query_id), judgment.key
                     if len(by_key) >= bounds.JUDGMENTS:
                         message = f"is one judgment too many; at most {bounds.JUDGMENTS:,} are read"
                         problems.problem(event.location(index), message)
-                        return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key)
-                    if by_key.setdefault(place, judgment) is not judgment:
-                        message = f"query {place[0]!r} has a judgment with this key already; leave one of them out"
-                        problems.problem(f"{event.location(index)}: key", message)
+                        return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines)
+                    for field, why in judgment_faults(judgment, now):
+                        problems.problem(f"{event.location(index)}: {field}", why)
+                    place = as_id(judgment.query_id), judgment.key
+                    first = by_key.setdefault(place, judgment)
+                    if first is judgment:
+                        lines.add(event.path, event.line + index)
+                    elif first != judgment:  # the same line twice, as merges make it, says nothing else
+                        where = lines.location(place, by_key)
+                        problems.problem(f"{event.location(index)}: key", _contradicts(first, judgment, where))
             case FileRead(file=file):
                 files.append(file)
             case _:
                 problems.add(event)
-    return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key)
+    return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines, lacking=lacking)
+
+
+def _contradicts(first: Judgment, judgment: Judgment, where: str) -> str:
+    """Return what is wrong with a second judgment with the key of the ``first``, which is at ``where``."""
+    query = repr(shorten(as_id(judgment.query_id), bounds.NAME))
+    if first.verdict == judgment.verdict and first.status == judgment.status:
+        return f"query {query} has a judgment with this key already, at {where}; leave one of them out"
+    said = " and ".join(one.status if one.verdict is None else shown(one.verdict) for one in (first, judgment))
+    return f"query {query} has another judgment with this key, at {where}: {said}; leave one of them out"
 
 
 def write_judgments(path: str, judgments: Iterable[Judgment]) -> None:
@@ -112,30 +171,3 @@ def lines_of(judgments: Iterable[Judgment]) -> Iterator[bytes]:
     encode = msgspec.json.Encoder().encode
     for judgment in sorted(judgments, key=lambda one: (one.key, as_id(one.query_id))):
         yield printable_json(encode(judgment).decode()).encode() + b"\n"
-
-
-def _faults(judgment: Judgment) -> Iterator[tuple[str, str]]:
-    """Yield the fields that contradict others, with why."""
-    verdict, words = judgment.verdict, judgment.task == "confirmation"
-    expected = f"one of {', '.join(map(repr, Confirmed.__args__))}" if words else "true or false"  # type: ignore[attr-defined]
-    if judgment.status == "ok" and verdict is None:
-        yield "verdict", f"expected {expected}, because the status is 'ok', found null"
-    if judgment.status != "ok" and verdict is not None:
-        yield "verdict", f"expected null, because the status is {judgment.status!r}, found {_shown(verdict)}"
-    for field, one in (("verdict", verdict), *((f"votes[{at}]", vote) for at, vote in enumerate(judgment.votes))):
-        if one is not None and isinstance(one, bool) == words:
-            yield field, f"expected {expected}, because the task is {judgment.task!r}, found {_shown(one)}"
-    if judgment.status == "ok" and verdict is not None:
-        # Without a vote, only what needs no judge can be known: what was not retrieved, or not answered, fails.
-        voted = verdict in judgment.votes if judgment.votes else is_failure(verdict)
-        if not voted:
-            yield "votes", f"expected votes for the verdict {_shown(verdict)}, found none"
-    if judgment.status == "ok" and verdict is not None and not is_failure(verdict):
-        if not judgment.quote:
-            yield "quote", "expected the words that prove the verdict, found none"
-        if judgment.context is None and (judgment.task == "attribution" or verdict == "supported_by_context"):
-            yield "context", "expected the rank of the text that proves the verdict, found none"
-
-
-def _shown(verdict: Verdict) -> str:
-    return msgspec.json.encode(verdict).decode() if isinstance(verdict, bool) else repr(verdict)

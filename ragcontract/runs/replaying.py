@@ -1,6 +1,8 @@
 """Finds what a judge said of a case in judgments files. A judgment on other texts is none: its key is another one."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -9,9 +11,11 @@ from ragcontract.core.ids import as_id
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.numbers import count
 from ragcontract.core.text import shorten, visible
-from ragcontract.runs.judged_texts import Case, Judge, Task, keys_of
+from ragcontract.runs.judged_texts import Case, Judge, Task, digest_of_texts, keys_of
 from ragcontract.runs.judgments import Judgment
 
+# Returns one of the judgments on a case that somebody edited, and what is wrong in it.
+Edited: TypeAlias = Callable[[Case, Iterable[Judgment]], tuple[Judgment, str] | None]
 JUDGE = "`rag-contract judge`"
 
 
@@ -26,12 +30,25 @@ class Replay:
     """The judgments that count, by query: those of the judge that the configuration names, or of any."""
 
     def __init__(
-        self, judgments: Iterable[Judgment], settings: JudgeSettings, *, fingerprint: str | None = None
+        self,
+        judgments: Iterable[Judgment],
+        settings: JudgeSettings,
+        *,
+        fingerprint: str | None = None,
+        edited: Edited = lambda _case, _said: None,
+        located: Callable[[Judgment], str] = lambda _: "",
+        lacking: Sequence[str] = (),
     ) -> None:
-        """Index judgments; with a ``fingerprint``, only those of the judge that was calibrated count."""
+        """Index judgments; with a ``fingerprint``, only those of the judge that was calibrated count.
+
+        ``edited`` returns one that no judge made, ``located`` where one stands. ``lacking`` names files that do not
+        exist: that is said where a judgment is needed.
+        """
+        self._edited, self._located, self._lacking = edited, located, lacking
         self._found: dict[tuple[Task, str], _OfQuery] = {}
         self._others: dict[Judge, None] = {}
         self._uncalibrated: set[tuple[Task, str]] = set()
+        self._used: dict[Task, set[str]] = {}
         for judgment in judgments:
             if fingerprint is not None and judgment.votes and judgment.fingerprint != fingerprint:
                 self._uncalibrated.add((judgment.task, as_id(judgment.query_id)))
@@ -46,26 +63,40 @@ class Replay:
         """Return a judgment with a verdict for each item, in their order; or why there is none, and what to do."""
         of_query = self._found.get((case.task, case.query_id))
         if of_query is None:
-            none = f"has no judgments on its {_items(case)}{self._by_others()}; run {JUDGE}"
+            lacking = "".join(f" ({shorten(one, bounds.VALUE)})" for one in self._lacking[:1])
+            none = f"has no judgments on its {_items(case)}{self._by_others()}{lacking}; run {JUDGE}"
             return self._of_another(case) or none
+        if len(of_query.judges) > bounds.JUDGES:
+            return f"has judgments of more than {bounds.JUDGES} judges; keep those of one"
+        texts = digest_of_texts(case)
         complete, partial = [], list[tuple[Judgment | None, ...]]()
         for judge in of_query.judges:
-            found = tuple(map(of_query.by_key.get, keys_of(case, judge)))
+            found = tuple(map(of_query.by_key.get, keys_of(case, judge, texts)))
             judged = tuple(one for one in found if one is not None and one.status == "ok")
             if len(judged) == len(found):
                 complete.append(judged)
             elif any(found):
                 partial.append(found)
         if len(complete) == 1:
-            return complete[0]
+            said = self._proven(case, complete[0])
+            if not isinstance(said, str):
+                self._used.setdefault(case.task, set()).update(one.fingerprint for one in said if one.votes)
+            return said
         if complete:
-            return f"has judgments of {_judges(said[0].judge for said in complete)}; {_name_one(complete)}"
+            return f"has judgments of {_judges([said[0].judge for said in complete])}; {_name_one(complete)}"
         if others := self._of_another(case):
             return others
         if not partial:
-            texts = f"its {_items(case)}, question or retrieved texts have changed since"
-            return f"has no judgments, because {texts}; run {JUDGE} again"
+            return f"has no judgments, because its {_texts(case)} have changed since; run {JUDGE} again"
         return f"{_unjudged(case, max(partial, key=_verdicts))}; run {JUDGE} again"
+
+    def _proven(self, case: Case, said: tuple[Judgment, ...]) -> tuple[Judgment, ...] | str:
+        """Return judgments, unless one of them was edited: no judge is taken at its word without its proof."""
+        if not (found := self._edited(case, said)):
+            return said
+        one, why = found
+        name = shorten(visible(one.item), bounds.NAME)
+        return f"has a judgment on {name} that no judge made: {self._located(one)}: {why}; run {JUDGE} again"
 
     def fingerprints(self, task: Task, query_ids: Collection[str]) -> frozenset[str]:
         """Return who judged these queries, by the last replies on each; what needed no reply has none."""
@@ -84,6 +115,10 @@ class Replay:
         why = f"has judgments on its {_items(case)} by another judge than the one that was calibrated"
         return f"{why}; run {JUDGE} with --refresh, and `rag-contract judge calibrate`"
 
+    def used(self, task: Task) -> frozenset[str]:
+        """Return who said what was asked for up to now: of all rows of a run that has several, and of a baseline."""
+        return frozenset(self._used.get(task, ()))
+
     def _by_others(self) -> str:
         if not self._others:
             return ""
@@ -97,6 +132,13 @@ def _counts(judge: Judge, settings: JudgeSettings) -> bool:
 
 def _items(case: Case) -> str:
     return {"attribution": "reference_claims", "confirmation": "flagged texts", "criteria": "criteria"}[case.task]
+
+
+def _texts(case: Case) -> str:
+    """Return what a judgment on a case depends on."""
+    answer = "" if case.task == "attribution" else ", answer"
+    reference = ", reference" if case.reference is not None else ""
+    return f"{_items(case)}{reference}, question{answer} or retrieved texts"
 
 
 def _verdicts(found: Sequence[Judgment | None]) -> int:
@@ -114,10 +156,9 @@ def _unjudged(case: Case, found: Sequence[Judgment | None]) -> str:
     return f"has no verdict on {len(without)} of {count(len(found), 'item')}: {names}{why}"
 
 
-def _judges(judges: Iterable[Judge]) -> str:
-    named = [_named(judge) for judge in judges]
-    more = f" and {len(named) - bounds.NAMES} more" if len(named) > bounds.NAMES else ""
-    return " and ".join(named[: bounds.NAMES]) + more
+def _judges(judges: Collection[Judge]) -> str:
+    more = f" and {len(judges) - bounds.NAMES} more" if len(judges) > bounds.NAMES else ""
+    return " and ".join(_named(judge) for judge in islice(judges, bounds.NAMES)) + more
 
 
 def _named(judge: Judge) -> str:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ragcontract.answers.evidence import Evidence
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
+from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.judge.controls import controls_of
 from ragcontract.judge.interface import Reply, Settings
@@ -17,15 +18,18 @@ from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.reply_json import ReplyFault, object_of
 from ragcontract.judge.splitting import split_reference
-from ragcontract.reports.judge_report import ClaimReport, JudgedQuery
-from ragcontract.reports.markdown.judge_fold import claims_of
+from ragcontract.reports.judge_report import JudgedItem, JudgedQuery
+from ragcontract.reports.judge_section import WORDS
+from ragcontract.reports.markdown.judge_fold import items_of
 from ragcontract.rules.flagging import different
 from ragcontract.runs.calibration import CalibrationFile, read_calibration, write_calibration
 from ragcontract.runs.judgments import lines_of, read_judgments
+from ragcontract.runs.replaying import Replay
 from ragcontract.statistics.judge_trust import calibrated
 from tests.bounds.lab import Case, Cases, Lab, all_of
 from tests.builders import golden, write_jsonl
 from tests.judge.judges import Model, as_reply, case, changed, honest, honestly, read
+from tests.judgment_files import TRUE, asked, case_of, judgments_on
 from tests.runs.judgment_lines import AT, JUDGE, judgment
 
 
@@ -79,7 +83,8 @@ def passage(_: Lab, size: int) -> bool:
 def votes(lab: Lab, size: int) -> bool:
     with suppress(ValueError):  # an even number is refused, too
         assert Settings(votes=size).votes <= bounds.VOTES
-    return all_of(_read(lab, votes=[True] * size), _read(lab, judge={**_fields(JUDGE), "votes": size}))
+    judge = {**_fields(JUDGE), "votes": size}
+    return all_of(_read(lab, votes=[True] * size, judge=judge), _read(lab, judge=judge))
 
 
 def claims(_: Lab, size: int) -> bool:
@@ -120,6 +125,12 @@ def judgments(lab: Lab, size: int) -> bool:
     return not found
 
 
+def judges(_: Lab, size: int) -> bool:
+    one_claim = case_of(asked(1, [TRUE]))
+    said = [one for at in range(size) for one in judgments_on(one_claim, judge=replace(JUDGE, model=f"m{at}"))]
+    return "say which one counts" in str(Replay(said, JudgeSettings()).said(one_claim))
+
+
 def calibration_size(lab: Lab, size: int) -> bool:
     one = calibrated("criteria", LabelCounts(tp=1, fp=1, fn=1, tn=1), fingerprint="f", at=AT)
     path = lab.folder / "c.json"
@@ -136,7 +147,8 @@ def label(lab: Lab, size: int) -> bool:
 
 
 def tokens(lab: Lab, size: int) -> bool:
-    return all_of(_read(lab, tokens_in=size), _read(lab, tokens_out=size))
+    names = ("tokens_in", "tokens_out", "calls", "retried", "compromised", "usd")
+    return all_of(*(_read(lab, **{name: size}) for name in names))
 
 
 def _fields(judge: Any) -> dict[str, Any]:
@@ -172,9 +184,9 @@ def flagged(_: Lab, size: int) -> bool:
 
 def claims_in_markdown(_lab: Lab, size: int) -> bool:
     """Return whether a report in Markdown has all claims of a query."""
-    claim = ClaimReport(item="claim:1", text="x", supported=False)
-    asked = JudgedQuery(id="q", location="g:1", supported=0, of=size, claims=[claim] * size)
-    return "more claim" not in "".join(claims_of(asked))
+    claim = JudgedItem(item="claim:1", text="x", verdict=False)
+    asked = JudgedQuery(id="q", location="g:1", passed=0, of=size, items=[claim] * size)
+    return "more claim" not in "".join(items_of(asked, WORDS["attribution"]))
 
 
 CASES: Cases = {
@@ -188,6 +200,7 @@ CASES: Cases = {
     "JUDGED_CLAIMS": Case(claims_in_markdown),
     "EVIDENCE_LEAST": Case(shortest_quote, past=lambda least: least - 1),
     "CONTROL": Case(passage),
+    "JUDGES": Case(judges),
     "VOTES": Case(votes),
     "REFERENCE_CLAIMS": Case(claims),
     "JUDGE_NAME": Case(name),

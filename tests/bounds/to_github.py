@@ -11,7 +11,7 @@ from ragcontract.core import bounds
 from ragcontract.core.finding import Finding
 from ragcontract.github.accept_label import Accepted, ask
 from ragcontract.github.annotations import of_report
-from ragcontract.github.changed_files import replaces_baseline
+from ragcontract.github.changed_files import changed_here
 from ragcontract.github.commands import annotation
 from ragcontract.github.comment import Draft
 from ragcontract.github.context import Context, Token
@@ -246,7 +246,7 @@ def files_of_a_pull_request(lab: Lab, size: int) -> bool:
     lab.github.files = [*(f"docs/{number}.md" for number in range(size - 1)), "baseline.json"]
     calls = Calls(lab.github)
     environ = {"GITHUB_WORKSPACE": str(lab.folder)}
-    found = replaces_baseline(calls.client, PullRequest(7), replaced(), Context.from_environ(environ))
+    found = changed_here(calls.client, PullRequest(7), replaced(), Context.from_environ(environ)).baseline
     assert found in {True, None}
     return found is True
 

@@ -1,11 +1,18 @@
 """``rag-contract claims`` as users meet it; the model is the stand-in, which takes each sentence for a claim."""
 
+import gzip
 import json
+import os
+import signal
+import subprocess
+import time
 from pathlib import Path
+from typing import Any
 
 from tests.builders import golden, write_jsonl
+from tests.judge_characters import CHARACTERS
 from tests.judge_server import Fault, JudgeServer
-from tests.process import Ended, files_in, spawn
+from tests.process import COMMAND, Ended, files_in, spawn
 
 REFERENCE = "Refunds take five days. Returns are free."
 
@@ -100,3 +107,78 @@ def test_a_key_that_is_refused_ends_it(tmp_path: Path) -> None:
 def test_claims_are_written_into_one_file(tmp_path: Path) -> None:
     with JudgeServer() as server:
         assert "name one" in claims(tmp_path, server, "--golden", "a.jsonl", "b.jsonl").err
+
+
+def test_claims_of_an_odd_file_are_added_and_nothing_else_changes(tmp_path: Path) -> None:
+    path = tmp_path / "golden.jsonl"
+    lines = [
+        b'\xef\xbb\xbf{"mine": {"b": 1.50}, "reference": "It is free.", "id": 7, "query": "\\u00e9\\/"}\r\n',
+        b"\r\n",
+        b'{"id":"b","query":"?","reference":"It is free.","reference_claims":null,"zz":12345678901234567890}\r\n',
+        b'  {"id": "c", "query": "?", "relevant_doc_ids": ["d"]}  \n',
+        b'{"reference": "It is free.", "query": "?", "id": "d"}',
+    ]
+    path.write_bytes(b"".join(lines))
+    with JudgeServer() as server:
+        ended = claims(tmp_path, server)
+        assert (ended.code, len(server.asked)) == (0, 3), ended
+        added = path.read_bytes()
+        assert claims(tmp_path, server) == (0, "golden.jsonl: no reference without reference_claims\n", "")
+        assert (path.read_bytes(), len(server.asked)) == (added, 3)
+    split = b'["It is free."]'
+    assert added.splitlines(keepends=True) == [
+        lines[0].replace(b"}\r\n", b', "reference_claims": ' + split + b"}\r\n"),
+        lines[1],
+        lines[2].replace(b'"reference_claims":null', b'"reference_claims":' + split),
+        lines[3],
+        lines[4].replace(b"}", b', "reference_claims": ' + split + b"}"),
+    ]
+
+
+def test_a_file_that_cannot_be_edited_is_not_asked_about(tmp_path: Path) -> None:
+    packed = gzip.compress(b'{"id": "a", "query": "?", "reference": "It is free."}\n')
+    (tmp_path / "golden.jsonl").write_bytes(packed)
+    with JudgeServer() as server:
+        ended = claims(tmp_path, server)
+    assert (ended.code, ended.err, server.came) == (
+        2,
+        "error: golden.jsonl: is gzip, which cannot be edited; unpack it first\n",
+        [],
+    )
+    assert (tmp_path / "golden.jsonl").read_bytes() == packed
+
+
+def test_a_file_that_changes_meanwhile_is_not_overwritten_and_nothing_is_asked_twice(tmp_path: Path) -> None:
+    rows_before = [golden(f"q{at}", reference=REFERENCE) for at in range(2)]
+    path = write_jsonl(tmp_path / "golden.jsonl", rows_before)
+
+    def edit(ask: Any) -> str:
+        write_jsonl(path, [*rows_before, golden("new")])
+        return CHARACTERS["honest"](ask)
+
+    with JudgeServer(edit) as server:
+        ended = claims(tmp_path, server)
+        assert (ended.code, "was changed by another program" in ended.err) == (2, True), ended
+        assert rows(tmp_path) == [*rows_before, golden("new")]
+        asked = len(server.asked)
+        assert claims(tmp_path, server).code == 0
+        assert len(server.asked) == asked
+    assert [len(row.get("reference_claims", ())) for row in rows(tmp_path)] == [2, 2, 0]  # type: ignore[arg-type]
+
+
+def test_after_ctrl_c_what_came_is_written(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "golden.jsonl", [golden(f"q{at}", reference=REFERENCE) for at in range(20)])
+    with JudgeServer(seconds=0.2) as server:
+        options = ("--model", "toy", "--judge-url", server.openai, "--concurrency", "2")
+        environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path.parent / "state"), "OPENAI_API_KEY": ""}
+        process = subprocess.Popen([*COMMAND, "claims", *options], cwd=tmp_path, env=environ, stderr=subprocess.PIPE)
+        while len(server.asked) < 5:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        assert process.returncode == 130
+        written = sum("reference_claims" in row for row in rows(tmp_path))
+        assert 3 <= written < 20
+        assert claims(tmp_path, server).code == 0
+        assert len(server.asked) <= 20 + 2  # those that were under way
+    assert all("reference_claims" in row for row in rows(tmp_path))

@@ -208,7 +208,7 @@ def test_it_is_no_error_that_no_rule_flags_anything(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "golden.jsonl", [golden("q0", forbidden_claims=["year"])])
     write_jsonl(tmp_path / "current_run.jsonl", [{"query_id": "q0", "results": [], "response": "In five days."}])
     ended = judge(tmp_path, "http://127.0.0.1:9/v1")
-    assert (ended.code, ended.out.splitlines()[-1]) == (0, "judged 0 items in judgments.jsonl")
+    assert (ended.code, ended.out.splitlines()[-1]) == (0, "nothing to judge; wrote judgments.jsonl")
 
 
 def test_the_configuration_says_which_model_is_asked_and_how_but_not_where(tmp_path: Path) -> None:
@@ -235,4 +235,5 @@ def test_what_is_judged_is_replayed_by_a_check_byte_for_byte_and_asks_nothing(tm
         report = json.loads((tmp_path / "report.json").read_text())
         reports.append({name: value for name, value in report.items() if name != "created_at"})
     assert reports[0] == reports[1]
-    assert [query["supported"] for query in reports[0]["judge"]["queries"]] == [1, 1]
+    (task,) = reports[0]["judge"]["tasks"]
+    assert [query["passed"] for query in task["queries"]] == [1, 1]

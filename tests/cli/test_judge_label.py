@@ -1,6 +1,9 @@
 """``rag-contract judge label`` as a person meets it, at a terminal and through a pipe."""
 
+import gzip
 import json
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ def workspace(folder: Path, queries: int = 4) -> Path:
     return folder
 
 
-def label(folder: Path, keys: str, *argv: str) -> Ended:
+def label(folder: Path, keys: Iterable[str], *argv: str) -> Ended:
     return spawn("judge", "label", *argv, cwd=folder, stdin="".join(f"{key}\n" for key in keys))
 
 
@@ -125,6 +128,61 @@ def test_a_labels_file_that_is_wrong_is_left_alone(tmp_path: Path) -> None:
     ended = label(tmp_path, "y")
     assert ended.code == 2
     assert "labels.jsonl:1: " in ended.err
+
+
+def test_a_file_to_which_no_line_can_be_added_is_left_alone(tmp_path: Path) -> None:
+    label(workspace(tmp_path), "yq")
+    packed = gzip.compress((tmp_path / "labels.jsonl").read_bytes())
+    (tmp_path / "labels.jsonl.gz").write_bytes(packed)
+    os.mkfifo(tmp_path / "pipe")
+    for name, why in (
+        ("labels.jsonl.gz", "is gzip, to which no line can be added; unpack it first"),
+        ("labels.parquet", "is Parquet, to which no line can be added; name a .jsonl file"),
+        ("pipe", "is not a regular file, so labels cannot be read from it"),
+        (".", "is a folder"),
+    ):
+        ended = label(tmp_path, "y", "--labels", name)
+        assert (ended.code, ended.err.startswith(f"error: {name}: {why}")) == (2, True), ended
+    assert (tmp_path / "labels.jsonl.gz").read_bytes() == packed
+    assert not (tmp_path / "labels.parquet").exists()
+
+
+def test_after_ctrl_c_every_answer_is_there(tmp_path: Path) -> None:
+    with AtATerminal("judge", "label", cwd=workspace(tmp_path)) as terminal:
+        for number in (2, 3):
+            terminal.expect("[q]uit")
+            terminal.type("y")
+            terminal.expect(f"{number} of 8 items")
+        terminal.type("\x03")
+        assert terminal.end() == 130
+    assert len(rows(tmp_path)) == 2
+    assert "1 of 6 items" in label(tmp_path, "q").out
+
+
+def test_the_end_of_the_input_is_the_end_and_a_key_that_means_nothing_is_asked_again(tmp_path: Path) -> None:
+    ended = label(workspace(tmp_path), ["", "x", "\x1b[A", "y"])
+    assert (ended.code, len(rows(tmp_path))) == (0, 1)
+    with AtATerminal("judge", "label", cwd=tmp_path) as terminal:
+        terminal.expect("[q]uit")
+        terminal.type("\x04")
+        assert terminal.end() == 0
+    assert len(rows(tmp_path)) == 1
+
+
+def test_an_item_whose_texts_have_changed_is_asked_again_and_its_old_label_stays(tmp_path: Path) -> None:
+    label(workspace(tmp_path, 1), "yy")
+    before = (tmp_path / "labels.jsonl").read_bytes()
+    write_jsonl(tmp_path / "current_run.jsonl", [{"query_id": "q0", "results": [], "retrieved_contexts": ["Other."]}])
+    assert "1 of 2 items" in label(tmp_path, "nn").out
+    assert (tmp_path / "labels.jsonl").read_bytes().startswith(before)
+    assert [row["contexts"] for row in rows(tmp_path)] == [[CONTEXT]] * 2 + [["Other."]] * 2
+
+
+def test_an_empty_file_of_judgments_is_none(tmp_path: Path) -> None:
+    (workspace(tmp_path) / "judgments.jsonl").write_text("")
+    assert label(tmp_path, "yq").code == 0
+    ended = label(tmp_path, "yq", "--judgments", "none.jsonl")
+    assert (ended.code, ended.err) == (2, "error: none.jsonl: no such file\n")
 
 
 def test_what_was_labelled_is_what_a_judge_is_calibrated_with(tmp_path: Path) -> None:

@@ -220,3 +220,25 @@ def test_what_is_about_answers_is_refused_with_the_first_such_row(
         pipeline.check(request, now=NOW, registry=registry)
     why = "is about the answer, and Spark judges documents and scores only; check this contract without Spark"
     assert refused.value.problems == [f"{path}:2: {named}: {why}"]
+
+
+@pytest.mark.parametrize("config", ["minimums: {context_recall: 0.5}\n", "judge: {metrics: [context_recall]}\n"])
+def test_what_a_judge_said_is_refused_with_the_first_such_row_before_judgments_are_asked_for(
+    config: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    path = write_jsonl(tmp_path / "golden.jsonl", [golden("q1"), golden("q2", reference_claims=["A"])])
+    (tmp_path / "ragcontract.yml").write_text(config)
+    inputs: dict[str, Any] = {"golden": path, "run": write_jsonl(tmp_path / "r.jsonl", [HIT])}
+    why = "is what a judge said of texts, and Spark judges documents and scores only; check this contract without Spark"
+    with pytest.raises(InputError) as refused:
+        on_spark.check(spark, **inputs, config=tmp_path / "ragcontract.yml")
+    assert refused.value.problems == [f"{path}:2: reference_claims: context_recall {why}"]
+
+
+def test_a_score_on_spark_leaves_judged_metrics_out_and_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "golden.jsonl", [golden("q1", "doc1", reference_claims=["A"])])
+    (tmp_path / "ragcontract.yml").write_text("minimums: {context_recall: 0.5}\n")
+    run_path = write_jsonl(tmp_path / "r.jsonl", [run("q1", "doc1")])
+    report = on_spark.score(spark, golden=path, run=run_path, config=tmp_path / "ragcontract.yml")
+    assert report.metrics["mrr_at_5"].current == 1
+    assert any("Context recall (judged) is left out" in warning for warning in report.warnings)

@@ -34,6 +34,9 @@ FILES = {
     "config": "ragcontract.yml",
     "report": "report.json",
     "scores": "scores.jsonl",
+    "judgments": "judgments.jsonl",
+    "labels": "labels.jsonl",
+    "calibration": "judge-calibration.json",
 }
 
 

@@ -64,6 +64,7 @@ class GitHub(LocalServer):
         self.events: list[dict[str, Any]] = []  # of pull requests, whose number is in their address
         self.activities: dict[str, list[dict[str, Any]]] = {}  # by repository, newest first
         self.files: list[str] = []  # what each pull request changes
+        self.renamed: dict[str, str] = {}  # the earlier names of some of them
         self.added: list[str] = []  # those of them that are new
         self.requests: list[str] = []
         self.refused: list[str] = []
@@ -235,6 +236,8 @@ class GitHub(LocalServer):
         return 404, {"message": "Not Found"}
 
     def _file(self, name: str) -> dict[str, str]:
+        if name in self.renamed:
+            return {"filename": name, "status": "renamed", "previous_filename": self.renamed[name]}
         return {"filename": name, "status": "added" if name in self.added else "modified"}
 
     def _events_of(self, issue: str) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from ragcontract.judge.judging_session import Progress
 from ragcontract.judge.model_calls import CallLimits
 from ragcontract.judge.spending import Budget
 from ragcontract.runs.judged_texts import Case, Item
+from tests.builders import write_jsonl
 from tests.judge_server import Fault, JudgeServer
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -83,6 +84,26 @@ def test_everything_that_is_known_needs_neither_a_network_nor_a_key(tmp_path: Pa
         desk = Desk(tmp_path, server.openai)
         desk.judge(cases(5))
     assert desk.judge(cases(5)).judged.unjudged == 0
+
+
+@pytest.mark.parametrize("fields", [{"quote": "Refunds take a year."}, {"context": 2}, {"item": "claim:7"}])
+def test_a_judgment_that_somebody_edited_is_asked_for_again(tmp_path: Path, fields: dict[str, Any]) -> None:
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        desk.judge(cases(3))
+        before = desk.rows()
+        at = next(at for at, row in enumerate(before) if row["query_id"] == "q1" and row["verdict"])
+        write_jsonl(desk.file, [row | fields if number == at else row for number, row in enumerate(before)])
+        outcome = desk.judge(cases(3))
+    assert (outcome.spent.calls, outcome.judged.cached, outcome.judged.unjudged) == (1, 4, 0)
+    assert [(row["quote"], row["item"]) for row in desk.rows()] == [(row["quote"], row["item"]) for row in before]
+
+
+def test_where_nothing_is_asked_there_is_a_file_without_judgments(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "http://127.0.0.1:9/v1")
+    for _ in range(2):
+        assert desk.judge([]).judged.unjudged == 0
+        assert desk.file.read_bytes() == b""
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,13 @@ def read(
     *tags: str,
     config: ConfigFile | None = None,
     tasks: Collection[Task] = TASKS,
+    repeats: bool = False,
 ) -> Cases:
     write_jsonl(folder / "golden.jsonl", queries)
     write_jsonl(folder / "run.jsonl", rows)
     config = config or read_config(None, BUILT_IN, k=k)
-    return read_cases([str(folder / "golden.jsonl")], [str(folder / "run.jsonl")], config, tags=tags, tasks=tasks)
+    paths = [str(folder / "golden.jsonl")], [str(folder / "run.jsonl")]
+    return read_cases(*paths, config, tags=tags, tasks=tasks, repeats=repeats)
 
 
 def answer(text: str, results: Sequence[Row] = ()) -> Row:
@@ -87,8 +89,14 @@ def test_all_that_is_wrong_is_said_with_its_line(tmp_path: Path) -> None:
     assert [problem.removeprefix(f"{tmp_path}/run.jsonl:") for problem in raised.value.problems] == [
         "1: has no text in results[1]; a judge needs it, or retrieved_contexts",
         "2: has neither retrieved_contexts nor results; a judge needs what was retrieved",
-        f"4: query_id: 'q2' has a row already, at {tmp_path}/run.jsonl:3",
+        f"4: query_id: 'q2' has a row already, at {tmp_path}/run.jsonl:3 (with --repeats, all are judged)",
     ]
+
+
+def test_of_several_rows_of_a_query_all_are_judged_and_what_is_the_same_once(tmp_path: Path) -> None:
+    rows: list[Row] = [{"query_id": "q1", "results": texts(one)} for one in ("a", "b", "a")]
+    found = read(tmp_path, [golden(**CLAIMS)], rows, repeats=True).cases
+    assert [case.contexts for case in found] == [("a",), ("b",)]
 
 
 def test_what_rules_flag_is_judged_with_all_that_was_retrieved(tmp_path: Path) -> None:

@@ -96,8 +96,8 @@ def test_what_cannot_be_edited_is_refused(tmp_path: Path) -> None:
     table.write_bytes(b"PAR1")
     folder.mkdir()
     for path, message in {
-        packed: "is gzip, in which labels cannot be added; unpack it first",
-        table: "is Parquet, in which labels cannot be added",
+        packed: "is gzip, which cannot be edited; unpack it first",
+        table: "is Parquet, which cannot be edited",
         folder: "is a folder",
         tmp_path / "gone": "no such file",
         Path("/dev/null"): "is not a regular file",

@@ -69,6 +69,15 @@ def test_another_file_is_refused(content: str, why: str, tmp_path: Path) -> None
     assert why in problems(tmp_path, content)[0]
 
 
+def test_bytes_that_are_no_text_are_a_problem_with_a_line(tmp_path: Path) -> None:
+    content = as_written(tmp_path)
+    content["calibrations"][0] |= {"kappa": "x", "fingerprint": "caf\u00e9"}
+    (tmp_path / "c.json").write_bytes(json.dumps(content, ensure_ascii=False).encode("latin-1"))
+    with pytest.raises(InputError) as raised:
+        read_calibration(str(tmp_path / "c.json"))
+    assert "c.json:1" in raised.value.problems[0]
+
+
 def test_a_task_has_one_calibration(tmp_path: Path) -> None:
     content = as_written(tmp_path)
     content["calibrations"] *= 2

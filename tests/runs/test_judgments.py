@@ -1,15 +1,17 @@
 """Judgments files: one judgment a line, sorted, and read with everything that is wrong with them."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ragcontract.core.errors import OutputError
+from ragcontract.core.ids import as_id
 from ragcontract.runs.judgments import Judgments, lines_of, read_judgments, write_judgments
 from tests.builders import write_jsonl
-from tests.runs.judgment_lines import judgment
+from tests.runs.judgment_lines import AT, judgment
 
 
 def read(folder: Path, *rows: Any) -> Judgments:
@@ -31,7 +33,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         judgment(1),
         judgment(2, verdict=False, quote=None, context=None, votes=(False, None, False), tokens_in=10, tokens_out=3),
         judgment(3, status="unsure", verdict=None, quote=None, context=None, votes=(None,), reason="said nothing"),
-        judgment(4, task="confirmation", verdict="asserts_unsupported", context=None, votes=("asserts_unsupported",)),
+        judgment(
+            4, task="confirmation", verdict="asserts_unsupported", context=None, votes=("asserts_unsupported",) * 2
+        ),
         judgment(1, query_id="q2"),
         judgment(5, query_id=7, votes=(), verdict=False, quote=None, context=None),
     ]
@@ -48,7 +52,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_a_line_has_these_names_in_this_order() -> None:
     assert list(row()) == [
         "key", "task", "query_id", "item", "verdict", "quote", "context", "reason", "votes", "status", "model",
-        "fingerprint", "judge", "at", "tokens_in", "tokens_out",
+        "fingerprint", "judge", "at", "tokens_in", "tokens_out", "usd", "calls", "retried",
+        "compromised", "session",
     ]  # fmt: skip
 
 
@@ -107,7 +112,15 @@ def test_everything_that_is_wrong_is_reported_at_once(tmp_path: Path) -> None:
         ({"task": "confirmation"}, "verdict", "expected one of 'asserts_unsupported', 'denies_or_reports_absence'"),
         ({"votes": [True, "asserts_unsupported"]}, "votes[1]", "expected true or false"),
         ({"votes": []}, "votes", "expected votes for the verdict true, found none"),
-        ({"votes": [False, None]}, "votes", "expected votes for the verdict true, found none"),
+        ({"votes": [False, None]}, "votes", "[false,null] makes no verdict (3 votes, confirm: failures)"),
+        (
+            {"votes": [False, False]},
+            "votes",
+            "makes the verdict false (3 votes, confirm: failures), and the",
+        ),
+        ({"votes": [False] * 4}, "votes", "expected at most 3 votes, as the judge has, found 4"),
+        ({"status": "unsure", "verdict": None}, "votes", "[true] makes the verdict true (3 votes, confirm: failures)"),
+        ({"judge": {**row()["judge"], "votes": 2}}, "judge.votes", "expected an odd number, found 2"),
         ({"quote": None}, "quote", "expected the words that prove the verdict, found none"),
         ({"quote": ""}, "quote", "expected the words that prove the verdict, found none"),
         ({"context": None}, "context", "expected the rank of the text that proves the verdict, found none"),
@@ -123,8 +136,44 @@ def test_a_judgment_that_contradicts_itself_is_refused(
 def test_a_query_has_one_judgment_of_a_key(tmp_path: Path) -> None:
     given = read(tmp_path, row(), row(query_id="q2"), row(reason="another"))
     assert problems(given, tmp_path) == [
-        "j.jsonl:3: key: query 'q1' has a judgment with this key already; leave one of them out"
+        "j.jsonl:3: key: query 'q1' has a judgment with this key already, at j.jsonl:1; leave one of them out"
     ]
+    no = {"verdict": False, "votes": [False, False], "quote": None, "context": None}
+    assert problems(read(tmp_path, row(query_id="q2"), row(), row(**no), row(**no)), tmp_path) == [
+        f"j.jsonl:{line}: key: query 'q1' has another judgment with this key, at j.jsonl:2: true and false; "
+        "leave one of them out"
+        for line in (3, 4)
+    ]
+
+
+def test_the_same_line_twice_is_one_judgment_also_in_two_files(tmp_path: Path) -> None:
+    given = read(tmp_path, row(), row(query_id="q2"), row(), row(query_id="q3"))
+    assert (problems(given, tmp_path), len(given.by_key)) == ([], 3)
+    other = write_jsonl(tmp_path / "k.jsonl", [row(), row(query_id="q4"), row(query_id="q2", reason="another")])
+    both = read_judgments([str(tmp_path / "j.jsonl"), str(other)])
+    assert [one.replace(f"{tmp_path}/", "").partition("; ")[0] for one in both.problems.problems] == [
+        "k.jsonl:3: key: query 'q2' has a judgment with this key already, at j.jsonl:2"
+    ]
+    where = {as_id(one.query_id): both.location(one).rpartition("/")[2] for one in both.by_key.values()}
+    assert where == {"q1": "j.jsonl:1", "q2": "j.jsonl:2", "q3": "j.jsonl:4", "q4": "k.jsonl:2"}
+
+
+def test_a_judgment_of_the_future_is_refused_where_the_clock_is_given(tmp_path: Path) -> None:
+    path = str(write_jsonl(tmp_path / "j.jsonl", [row()]))
+    assert not read_judgments([path], now=AT - timedelta(hours=23)).problems
+    assert not read_judgments([path]).problems
+    (problem,) = read_judgments([path], now=AT - timedelta(hours=25)).problems.problems
+    assert problem.endswith("j.jsonl:1: at: is in the future (2026-11-22); is the clock right?")
+
+
+def test_a_number_that_is_none_or_absurd_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    line = json.dumps(row())
+    for wrong, why in (("NaN", "NaN"), ("1e400", "too large"), ("9999999999999", "tokens_in")):
+        path.write_text(line.replace('"tokens_in": 0', f'"tokens_in": {wrong}') + "\n")
+        (problem,) = read_judgments([str(path)]).problems.problems
+        assert "j.jsonl:1" in problem
+        assert why in problem
 
 
 @pytest.mark.parametrize(
@@ -132,7 +181,6 @@ def test_a_query_has_one_judgment_of_a_key(tmp_path: Path) -> None:
     [
         ([{"query_id": "q1", "results": []}], "is a run, not a judgments file; give what `rag-contract judge` writes"),
         ([{"query_id": "q1", "scores": {}, "scored_by": "x"}], "is a scores file, not a judgments file"),
-        ([], "is empty"),
     ],
 )
 def test_another_file_is_recognized(rows: list[Any], why: str, tmp_path: Path) -> None:
@@ -141,5 +189,17 @@ def test_another_file_is_recognized(rows: list[Any], why: str, tmp_path: Path) -
     assert why in found[0]
 
 
-def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
-    assert len(read_judgments([str(tmp_path / "none.jsonl")]).problems.problems) == 1
+def test_an_empty_file_has_no_judgments(tmp_path: Path) -> None:
+    given = read(tmp_path)
+    assert (problems(given, tmp_path), given.by_key, len(given.files)) == ([], {}, 1)
+
+
+def test_a_missing_file_is_a_problem_unless_it_may_lack(tmp_path: Path) -> None:
+    names = [str(tmp_path / "none.jsonl"), str(tmp_path / "none*.jsonl"), str(tmp_path), ""]
+    assert len(read_judgments(names).problems.problems) == 4
+    given = read_judgments(names, may_lack=True)
+    assert len(given.problems.problems) == 2
+    assert [one.rpartition("/")[2] for one in given.lacking] == [
+        "none.jsonl: no such file",
+        "none*.jsonl: no file matches this pattern",
+    ]

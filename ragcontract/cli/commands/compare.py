@@ -7,7 +7,7 @@ import click
 from ragcontract import pipeline
 from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, say_json, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, REPEATS, K, clock, find_paths, refuse_outputs
+from ragcontract.cli.options import CONFIG, GOLDEN, JUDGMENTS, REPEATS, K, clock, find_paths, refuse_outputs
 from ragcontract.contract.defaults import InputPaths
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode
@@ -52,6 +52,7 @@ FORMATS: dict[str, Callable[[RunComparison], Content]] = {
 @click.command("compare")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN…")
 @GOLDEN
+@JUDGMENTS
 @CONFIG
 @K
 @REPEATS
@@ -62,6 +63,7 @@ def command(
     *,
     runs: Sequence[str],
     golden: Sequence[str],
+    judgments: Sequence[str],
     config: str | None,
     k: int | None,
     repeats: bool,
@@ -81,7 +83,7 @@ def command(
         )
     if form == "html" and not out:
         raise click.UsageError("--format html needs --out FILE")
-    paths = find_paths(golden, runs, config)
+    paths = find_paths(golden, runs, config, judgments=judgments)
     refuse_outputs([out] if out else [], paths)
     with progress_over([*paths.golden, *runs]) as progress:
         made = _compared(paths, k, tag, repeats=repeats, progress=progress)
@@ -102,17 +104,19 @@ def _compared(paths: InputPaths, k: int | None, tag: str | None, *, repeats: boo
     request = pipeline.Request(
         golden=paths.golden,
         config=paths.config,
+        judgments=paths.judgments,
         run=sources[0],
         k=k,
         tags=[] if tag is None else [tag],
         judge=False,
         progress=progress,
     )
-    contract = pipeline.load(request, BUILT_IN).without_diagnostics()
+    contract, replayed = pipeline.with_judgments(pipeline.load(request, BUILT_IN), request, clock())
+    contract = contract.without_diagnostics()
     plan = contract.plan(repeats=repeats)
     sides = [source.evaluate(plan) for source in sources]
     evaluations: list[Evaluation] = []
-    problems = contract.problems
+    problems = contract.problems + (replayed.problems if replayed else Problems())
     for side in sides:
         first = sides[0] if evaluations else None
         aggregates = aggregate(plan, side, first)

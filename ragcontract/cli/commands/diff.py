@@ -5,7 +5,19 @@ from collections.abc import Sequence
 import click
 
 from ragcontract.cli.console import say, say_json
-from ragcontract.cli.options import BASELINE, CONFIG, GOLDEN, REPEATS, RUN, SCORES, K, find_paths, measure
+from ragcontract.cli.options import (
+    BASELINE,
+    CALIBRATION,
+    CONFIG,
+    GOLDEN,
+    JUDGMENTS,
+    REPEATS,
+    RUN,
+    SCORES,
+    K,
+    find_paths,
+    measure,
+)
 from ragcontract.contract import defaults
 from ragcontract.core.errors import ExitCode
 from ragcontract.reports import diff_report, terminal
@@ -16,6 +28,8 @@ from ragcontract.reports.markdown import diff_document
 @GOLDEN
 @RUN
 @SCORES
+@JUDGMENTS
+@CALIBRATION
 @BASELINE
 @CONFIG
 @K
@@ -28,6 +42,8 @@ def command(
     golden: Sequence[str],
     run: Sequence[str],
     scores: Sequence[str],
+    judgments: Sequence[str],
+    calibration: str | None,
     baseline: Sequence[str],
     config: str | None,
     k: int | None,
@@ -39,7 +55,7 @@ def command(
     Lists the worst changes first, then queries that improved, are new, have another question or are gone. For those
     that break a rule, also lists what was retrieved, before and now. Gives no verdict.
     """
-    paths = find_paths(golden, run, config, baseline, scores)
+    paths = find_paths(golden, run, config, baseline, scores, judgments=judgments, calibration=calibration)
     if paths.baseline is None:
         raise click.UsageError(f"there is nothing to compare with: give --baseline, or have {defaults.BASELINE} here")
     report = measure(paths, k, repeats=repeats, rules=True)

@@ -21,6 +21,7 @@ from ragcontract.cli.judge_summary import calibrated, finished, nothing_to_judge
 from ragcontract.cli.options import (
     CONFIG,
     GOLDEN,
+    REPEATS,
     RUN,
     K,
     files_option,
@@ -72,6 +73,7 @@ TASK = click.option(
     "--tag", "tags", multiple=True, metavar="TAG…", help="Judge only the queries with this tag. [all queries]"
 )
 @TASK
+@REPEATS
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> int | None:
     """Ask a model what only a reader can tell.
@@ -102,7 +104,15 @@ def _judge(
         raise OutputError([f"{judgments}: is no file, in which judgments could be kept"])
     tasks = given["tasks"] or TASKS
     with progress_over(paths.large) as progress:
-        found = read_cases(paths.golden, paths.run, read, tags=given["tags"], tasks=tasks, progress=progress)
+        found = read_cases(
+            paths.golden,
+            paths.run,
+            read,
+            tags=given["tags"],
+            tasks=tasks,
+            repeats=given["repeats"],
+            progress=progress,
+        )
     warn(found.warnings)
     if not found.cases and not found.can_be_flagged:
         raise nothing_to_judge(paths.golden)
@@ -184,7 +194,8 @@ def label_command(
     if problems := check_outputs([labels], []):
         raise OutputError(problems)
     paths = find_paths(golden, run, config)
-    found = read_cases(paths.golden, paths.run, read_config(paths.config, BUILT_IN, k=k), tasks=tasks or TASKS)
+    config_file = read_config(paths.config, BUILT_IN, k=k)
+    found = read_cases(paths.golden, paths.run, config_file, tasks=tasks or TASKS, repeats=True)
     file = LabelsFile(labels)
     items = draw(found.cases, file, size=sample, seed=seed)
     answered = ask_all(items, file, labeler)

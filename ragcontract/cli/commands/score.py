@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from ragcontract.cli.console import say, say_json
-from ragcontract.cli.options import CONFIG, ENGINE, GOLDEN, REPEATS, RUN, SCORES, K, find_paths, measure
+from ragcontract.cli.options import CONFIG, ENGINE, GOLDEN, JUDGMENTS, REPEATS, RUN, SCORES, K, find_paths, measure
 from ragcontract.core.errors import ExitCode
 from ragcontract.reports import json_report, terminal
 
@@ -14,6 +14,7 @@ from ragcontract.reports import json_report, terminal
 @GOLDEN
 @RUN
 @SCORES
+@JUDGMENTS
 @CONFIG
 @K
 @REPEATS
@@ -26,6 +27,7 @@ def command(
     golden: Sequence[str],
     run: Sequence[str],
     scores: Sequence[str],
+    judgments: Sequence[str],
     config: str | None,
     k: int | None,
     engine: str,
@@ -33,7 +35,8 @@ def command(
     repeats: bool,
 ) -> int:
     """Print the metrics of one run, overall and by tag."""
-    report = measure(find_paths(golden, run, config, scores=scores), k, repeats=repeats, engine=engine)
+    paths = find_paths(golden, run, config, scores=scores, judgments=judgments)
+    report = measure(paths, k, repeats=repeats, engine=engine)
     if form == "json":
         say_json(json_report.render_score(report))
     else:

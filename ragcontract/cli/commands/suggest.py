@@ -8,7 +8,7 @@ import click
 from ragcontract import pipeline
 from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.options import CONFIG, GOLDEN, REPEATS, SCORES, K, clock, files_option, find_paths
+from ragcontract.cli.options import CONFIG, GOLDEN, JUDGMENTS, REPEATS, SCORES, K, clock, files_option, find_paths
 from ragcontract.contract import defaults
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.defaults import InputPaths
@@ -35,6 +35,7 @@ NO_CONFIG = ConfigFile()
 @GOLDEN
 @files_option("--run", f"Known-good runs of the same questions; each file is a separate run. [{defaults.RUN}]")
 @SCORES
+@JUDGMENTS
 @CONFIG
 @K
 @REPEATS
@@ -43,6 +44,7 @@ def command(
     golden: Sequence[str],
     run: Sequence[str],
     scores: Sequence[str],
+    judgments: Sequence[str],
     config: str | None,
     k: int | None,
     repeats: bool,
@@ -52,10 +54,10 @@ def command(
     Prints a configuration to start from, and what it promises. Several runs of the same retriever show how much its own
     results vary: give three or more, if they do.
     """
-    paths = find_paths(golden, run, config, scores=scores)
+    paths = find_paths(golden, run, config, scores=scores, judgments=judgments)
     evaluations = list(good_runs(paths, k, repeats=repeats))
     found = suggestions(evaluations)
-    say(render(found, files=paths.run, config_file=evaluations[0].contract.config_file))
+    say(render(found, files=paths.run, judgments=paths.judgments, config_file=evaluations[0].contract.config_file))
     if advice := list(label_advice(evaluations)):
         say("\n" + "\n".join(advice) + "\n")
     return ExitCode.PASS
@@ -80,6 +82,7 @@ def good_runs(
                 config=paths.config,
                 run=Local(open_run([file], progress)),
                 scores=paths.scores,
+                judgments=paths.judgments,
                 k=k,
                 repeats=repeats,
                 judge=False,
@@ -128,13 +131,19 @@ def _limited(metrics: Iterable[Metric]) -> list[Metric]:
     return [metric for metric in metrics if metric.suggested and metric.k in {None, largest}]
 
 
-def render(found: Suggestions, *, files: Sequence[str], config_file: ConfigFile = NO_CONFIG) -> str:
+def render(
+    found: Suggestions,
+    *,
+    files: Sequence[str],
+    judgments: Sequence[str] = (),
+    config_file: ConfigFile = NO_CONFIG,
+) -> str:
     """Render the table, what the limits promise, and a configuration to start from, or to add to the existing one.
 
-    ``files`` are the run files as they were given.
+    ``files`` are the run files as they were given, and ``judgments`` those of a judge.
     """
     limited = {metric: found[metric] for metric in _limited(found)}
-    parts = [_table(found), _explained(limited, files), _config(found, limited, config_file)]
+    parts = [_table(found), _explained(limited, files, judgments), _config(found, limited, config_file)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
@@ -147,7 +156,7 @@ def _table(found: Suggestions) -> Iterator[str]:
     yield from aligned(cells)
 
 
-def _explained(limited: Suggestions, files: Sequence[str]) -> Iterator[str]:
+def _explained(limited: Suggestions, files: Sequence[str], judgments: Sequence[str]) -> Iterator[str]:
     """Yield what the limits promise, and what to store as the baseline for them."""
     one = next(iter(limited.values()), None)
     if one and one.runs == 1:
@@ -159,7 +168,10 @@ def _explained(limited: Suggestions, files: Sequence[str]) -> Iterator[str]:
             runs = f"With these {one.runs} runs as the baseline"
             yield f"{runs}, at most 1 in 20 equally good runs breaks any of the limits:"
         yield from _of_several(limited)
-    store = " ".join(f"--run {visible(shlex.quote(file))}" for file in files)
+    if judged := [metric.label for metric in limited if metric.task]:
+        yield f"{' and '.join(judged)}: a limit counts only with a calibration (rag-contract judge calibrate)"
+    named = [*(("--run", file) for file in files), *(("--judgments", file) for file in judgments)]
+    store = " ".join(f"{option} {visible(shlex.quote(file))}" for option, file in named)
     yield f"Store the baseline: rag-contract baseline {store}"
 
 

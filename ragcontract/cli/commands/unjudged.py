@@ -79,7 +79,8 @@ def command(
     paths = find_paths(golden, run, config, baseline, scores)
     with sources_of(paths) as sources:
         request = sources.request(paths, k=k, repeats=repeats, tags=tags)
-        outcome = pipeline.check(replace(request, awaits_baseline=True), now=clock())
+        # Labels of documents change nothing that a judge says of texts, so this needs no judgments.
+        outcome = pipeline.check(replace(request, awaits_baseline=True, replays=False), now=clock())
         found = unjudged_pairs(outcome.evaluation, outcome.decision.gates, _first_ids(outcome), top)
         texts = _texts(outcome, found.pairs)
     warn(outcome.report.warnings)

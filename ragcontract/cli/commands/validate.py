@@ -29,13 +29,13 @@ from ragcontract.contract.defaults import InputPaths
 from ragcontract.contract.resolve import Contract
 from ragcontract.contract.scope import gates_within
 from ragcontract.contract.unsatisfiable import never_passing
-from ragcontract.core.errors import ExitCode
+from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.gate import Gate
 from ragcontract.core.numbers import count
 from ragcontract.core.phrase import listed, render
 from ragcontract.core.text import visible
 from ragcontract.evaluation.side import Side
-from ragcontract.files.problems import Problems
+from ragcontract.files.problems import Collector, Problems
 from ragcontract.runs.score_files import read_scores
 
 
@@ -103,9 +103,27 @@ def _contract(paths: InputPaths, tags: Sequence[str], *, repeats: bool) -> _Foun
         baseline = sources.baseline.evaluate(plan.for_baseline()) if sources.baseline else None
         scores = read_scores(paths.scores, plan.wanted_scores).problems if paths.scores else Problems()
     problems = contract.problems + contract.limit_problems + scores + (baseline.problems if baseline else Problems())
+    problems += _of_judge(paths)
     problems.raise_if_any()
     warn([*problems.warnings, *never_passing(contract.queries, contract.config, contract.k)])
     return _found(contract, "no run", baseline, paths)
+
+
+def _of_judge(paths: InputPaths) -> Problems:
+    """Return what is wrong with the files of a judge; only with a run is it known what they judge."""
+    problems = Collector()
+    if paths.judgments:
+        from ragcontract.runs.judgments import read_judgments
+
+        problems.include(read_judgments(paths.judgments, may_lack=True, now=clock()).problems)
+    if paths.calibration:
+        from ragcontract.runs.calibration import read_calibration
+
+        try:
+            read_calibration(paths.calibration)
+        except InputError as error:
+            problems.include(Problems(problems=tuple(error.problems)))
+    return problems.found()
 
 
 def _found(contract: Contract, run: str, baseline: Side | None, paths: InputPaths) -> _Found:

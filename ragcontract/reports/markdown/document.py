@@ -27,7 +27,9 @@ from ragcontract.reports.scope_note import scope_note
 ICONS = {"pass": "✅", "fail": "❌"}
 ACCEPTED = "☑️"
 JUDGED_HERE = "This pull request changes what a judge is said to have said; review it as you review code:"
-JUDGED_UNKNOWN = "It is not known whether this pull request changes what a judge is said to have said; look for it."
+JUDGED_UNKNOWN = (
+    "It is not known whether this pull request changes what a judge is said to have said: GitHub did not list all files"
+)
 
 
 class Layout(Struct, frozen=True, kw_only=True):
@@ -71,7 +73,8 @@ def render(
     """Render the report; ``name`` is the contract's name, ``recovered`` says that the contract was broken before.
 
     ``replaced_here`` says whether the pull request changes the baseline's file; None if that is not known.
-    ``judged_here`` are the files of judgments, and the calibration, that it changes; None if that is not known.
+    ``judged_here`` are the files of judgments, and the calibration, that it changes; None if that is not
+    known.
     """
     verdict = VERDICTS[report.verdict] + (" again" if recovered else "") + (remark.status and f", {remark.status}")
     icon = ACCEPTED if remark.status else ICONS[report.verdict]

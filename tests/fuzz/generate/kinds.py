@@ -13,6 +13,7 @@ from ragcontract.contract.golden_row import ANSWER_FIELDS, OPTIONS
 from tests.fuzz.generate.answer_limits import judge_answers, leave_out_answers
 from tests.fuzz.generate.by_schema import fitting, schema, value
 from tests.fuzz.generate.expected_answers import SCORES, expected_answer
+from tests.fuzz.generate.judged import calibration, judgments, labels
 from tests.fuzz.generate.other_tools import (
     Kind,
     columns,
@@ -292,6 +293,9 @@ KINDS: Mapping[str, Kind] = {
     "baseline.json": baseline,
     "ragcontract.yml": config,
     "scores.jsonl": scores,
+    "judgments.jsonl": judgments,
+    "labels.jsonl": labels,
+    "judge-calibration.json": calibration,
     "report.json": report,
     "event.json": event,
     "answers.json": answers,

@@ -47,13 +47,16 @@ def _kinds_of_check(maker: Maker) -> list[str]:
     baseline = maker.pick(((), ("baseline.json",), ("baseline.json",), ("base.jsonl",)))
     config = () if maker.chance(0.1 if maker.about_answers else 0.2) else ("ragcontract.yml",)
     scores = ("scores.jsonl",) if maker.about_answers and maker.scores_apart else ()
-    return [*COMMON, *baseline, *config, *scores]
+    judged = ("judgments.jsonl", "judge-calibration.json") if maker.chance(0.1) else ()
+    return [*COMMON, *baseline, *config, *scores, *judged]
 
 
 def _options_of_check(maker: Maker, kinds: list[str]) -> Mapping[str, bytes]:
     argv = ["check", *flags(maker), *(["--baseline", "base.jsonl"] if "base.jsonl" in kinds else [])]
     if "scores.jsonl" in kinds:
         argv += ["--scores", "scores.jsonl"]
+    if "judgments.jsonl" in kinds:
+        argv += ["--judgments", "judgments.jsonl", "--calibration", "judge-calibration.json"]
     if maker.chance(0.1):
         argv.append("--no-answers")
     if maker.chance(0.3):

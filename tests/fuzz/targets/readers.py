@@ -1,6 +1,7 @@
 """The readers of single files, each called by itself: forty of them run in the time of one check."""
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ragcontract.built_in import BUILT_IN
@@ -10,6 +11,9 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.run import row_type
 from ragcontract.files.problems import Collector, MoreProblems, Problem, Problems, Warned
 from ragcontract.github.context import Context
+from ragcontract.judge.labelled_items import read_labels
+from ragcontract.runs.calibration import read_calibration
+from ragcontract.runs.judgments import read_judgments
 from ragcontract.runs.readers import RunEvent, open_baseline, open_run
 from tests.fuzz.expectations import expect
 from tests.fuzz.generate.values import Maker
@@ -17,6 +21,7 @@ from tests.fuzz.sandbox import Ended, Sandbox
 from tests.fuzz.targets.target import Target
 
 SHOWN, LONGEST = 50, 2_100
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def _problems_in(events: Iterable[RunEvent]) -> Problems:
@@ -33,12 +38,25 @@ def _of_event(path: str) -> Problems:
     return Problems(problems=(f"{path}: {context.event_problem}",) if context.event_problem else ())
 
 
+def _none_in(read: Callable[[str], object]) -> Callable[[str], Problems]:
+    """Return a reader that has no problems if it does not raise them."""
+
+    def found(path: str) -> Problems:
+        read(path)
+        return Problems()
+
+    return found
+
+
 READERS: Mapping[str, Callable[[str], Problems]] = {
     "golden.jsonl": lambda path: read_golden([path], BUILT_IN).problems,
     "current_run.jsonl": lambda path: _problems_in(open_run([path]).events(row_type(frozenset()))),
     "baseline.json": lambda path: _problems_in(open_baseline([path]).events(row_type(frozenset()), with_metrics=True)),
     "ragcontract.yml": lambda path: read_config(path, BUILT_IN).problems,
     "event.json": _of_event,
+    "judgments.jsonl": lambda path: read_judgments([path], may_lack=True, now=NOW).problems,
+    "labels.jsonl": _none_in(lambda path: read_labels([path])),
+    "judge-calibration.json": _none_in(read_calibration),
 }
 
 
@@ -59,7 +77,8 @@ def expect_of_reader(_sandbox: Sandbox, files: Mapping[str, bytes], ended: Ended
     expect(len(problems) <= SHOWN or "\n" in ended.out, "too many problems")
     expect(ended.out.startswith(name) or not problems, "a problem without its file")
     expect(len(ended.out) <= SHOWN * LONGEST, "problems that are too long")
-    expect(not (Path(name).stat().st_size == 0 and ended.code == 0), "an empty file was accepted")
+    may_be_empty = name == "judgments.jsonl"
+    expect(may_be_empty or Path(name).stat().st_size > 0 or ended.code != 0, "an empty file was accepted")
 
 
 def _one(maker: Maker) -> list[str]:

@@ -1,0 +1,46 @@
+"""What becomes of a contract that needs what a judge said, where no judgments are given: nothing missing passes."""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from ragcontract.contract.resolve import Contract
+from ragcontract.core.gate import Gate
+from ragcontract.files.problems import Collector, Problems
+
+NO_JUDGMENTS = (
+    "it needs what a judge said, and no judgments are given; run `rag-contract judge`, and name its file with "
+    "--judgments (in the action, the input judgments)"
+)
+
+
+def without_judgments(contract: Contract, *, stored: bool = False) -> tuple[Contract, Problems]:
+    """Return the contract, whose judged metrics have no values, and what is wrong with that.
+
+    Limits on what a judge said cannot be judged, and neither can metrics that the configuration asks for. A run that is
+    ``stored`` as a baseline must have what limits will compare. A run that is only measured is measured without these
+    metrics, and a warning names them.
+    """
+    problems, location = Collector(), contract.config_file.locations.of
+    judged = {metric.key: metric for metric in contract.metrics if metric.task}
+    gates = [gate for gate in contract.gates if gate.quantity.key in judged]
+    for gate in gates:
+        problems.problem(gate.location, f"{gate.id} cannot be judged: {NO_JUDGMENTS}")
+    for gate in _compared(contract, set(judged)) if stored else ():
+        problems.problem(gate.location, f"{gate.id} could not be judged by this baseline: {NO_JUDGMENTS}")
+    for key in dict.fromkeys(contract.config.judge.metrics) if contract.judged or stored else ():
+        if key in judged:
+            where = location("judge", "metrics") or location("judge") or "judge"
+            problems.problem(where, f"judge.metrics: {key} cannot be computed: {NO_JUDGMENTS}")
+    if contract.config.judge.second_pass and contract.rules:
+        problems.problem(location("judge") or "judge", f"second_pass: {NO_JUDGMENTS}")
+    if not (contract.judged or stored):
+        for metric in judged.values():
+            problems.warning(f"{metric.label} is left out: {NO_JUDGMENTS}")
+        return contract.without_judged_metrics(), problems.found()
+    return replace(contract, impossible=contract.impossible | {gate.id for gate in gates}), problems.found()
+
+
+def _compared(contract: Contract, keys: set[str]) -> Iterator[Gate]:
+    """Yield the limits of the configuration on these metrics that need them in a baseline."""
+    yield from (gate for gate in contract.config_file.gates if gate.quantity.key in keys and gate.compares)
