@@ -123,7 +123,8 @@ def _unjudged(case: Case, found: Sequence[Judgment | None]) -> str:
     ]
     names = ", ".join(name for name, _ in without[: bounds.NAMES]) + (", …" if len(without) > bounds.NAMES else "")
     _, first = without[0]
-    why = f" ({first.status}: {shorten(visible(first.reason), bounds.VALUE)})" if first else ""
+    # In double quotes, as all that --no-answers leaves out: a judge quotes what it reads.
+    why = f' ({first.status}: "{shorten(visible(first.reason), bounds.VALUE)}")' if first else ""
     return f"has no verdict on {len(without)} of {count(len(found), 'item')}: {names}{why}"
 
 

@@ -15,7 +15,8 @@ def judgments(maker: Maker) -> list[Any]:
 
 
 def _judgment(maker: Maker, query_id: str | int) -> dict[str, Any]:
-    row: dict[str, Any] = fitting(maker, "judgments") | {"query_id": query_id, "at": _time(maker)}
+    at = "2026-01-30T03:04:05Z" if maker.chance(0.8) else _time(maker)
+    row: dict[str, Any] = fitting(maker, "judgments") | {"query_id": query_id, "at": at}
     row |= {"key": f"{maker.random.getrandbits(256):064x}", "item": f"claim:{maker.whole(1, 9)}", "votes": []}
     if maker.chance(maker.oddness / 3):
         return row
