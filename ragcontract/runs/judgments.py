@@ -113,7 +113,7 @@ def read_judgments(
     """Read judgments files or globs, with everything that is wrong with them; a file may be empty.
 
     With ``may_lack``, there may be no file: whether it is missed depends on whether anything needs a judgment. Given
-    ``now``, judgments of the future are wrong; clocks of two machines may differ by ``AHEAD``. Of two judgments with one
+    ``now``, judgments of the future are wrong; clocks may differ by ``AHEAD``. Of two judgments with one
     key, the first counts, if both say the same.
     """
     problems, files, lines = Collector(), list[SourceFile](), Lines()
@@ -137,7 +137,7 @@ def read_judgments(
                     first = by_key.setdefault(place, judgment)
                     if first is judgment:
                         lines.add(event.path, event.line + index)
-                    elif _what(first) != _what(judgment):  # else, a copy, or a baseline's with equal texts
+                    elif _what(first) != _what(judgment):  # else, it is a copy
                         where = lines.location(place, by_key)
                         problems.problem(f"{event.location(index)}: key", _contradicts(first, judgment, where))
             case FileRead(file=file):
