@@ -290,3 +290,22 @@ def test_without_answers_nothing_of_what_was_answered_or_said_is_shown(folder: P
     assert "| forbidden\\_claims:1 | ❌ asserted without support |" in shown["report.md"]
     with_words(folder, secret, status="unsure", verdict=None)
     assert secret not in check(*BOTH, "--no-answers", code=2).err
+
+
+def test_of_several_flagged_texts_only_those_without_a_verdict_are_unjudged(folder: Path, server: JudgeServer) -> None:
+    stands = "judge: {second_pass: true, unconfirmed: stands}\n"
+    two = [r"\$4\d+", r"\$7\d+"]
+    workspace(folder, f"{DENIED} {ASSERTED}", config=stands, criteria=None, reference_claims=None, forbidden_claims=two)
+    judge(folder, server)
+    calibrate(folder)
+    nothing: dict[str, Any] = {"verdict": None, "votes": (), "quote": None, "status": "unsure"}
+    said = [replace(one, **nothing) if one.verdict == "asserts_unsupported" else one for one in judgments(folder)]
+    write_judgments("judgments.jsonl", said)
+    check(*BOTH)
+    task = flagged(folder)
+    assert (task["judgments"], task["unjudged"]) == (1, 1)
+    items = task["queries"][0]["items"]
+    assert [(item["text"], item["verdict"], item["stands"]) for item in items] == [
+        ("$499", "denies_or_reports_absence", False),
+        ("$700", None, True),
+    ]

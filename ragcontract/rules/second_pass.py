@@ -92,7 +92,7 @@ class SecondPass:
         if isinstance(said, str):
             if strict and self._unconfirmed == "error":
                 raise CannotScoreError(said)
-            return {}
+            return self._replay.partly(asked.case) if self._unconfirmed == "stands" else {}
         return {item.name: one for item, one in zip(asked.case.items, said, strict=True)}
 
 

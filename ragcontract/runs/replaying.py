@@ -58,6 +58,18 @@ class Replay:
             return f"has no judgments, because its {_texts(case)} have changed since; run {JUDGE} again"
         return f"{_unjudged(case, max(partial, key=_verdicts))}; run {JUDGE} again"
 
+    def partly(self, case: Case) -> dict[str, Judgment]:
+        """Return the judgments with a verdict that there are, by item; none if several judges made them."""
+        of_query = self._found.get((case.task, case.query_id))
+        by_judge = (
+            [tuple(map(of_query.by_key.get, keys_of(case, judge))) for judge in of_query.judges] if of_query else []
+        )
+        judged = [found for found in by_judge if _verdicts(found)]
+        if len(judged) != 1:
+            return {}
+        pairs = zip(case.items, judged[0], strict=True)
+        return {item.name: one for item, one in pairs if one is not None and one.status == "ok"}
+
     def fingerprints(self, task: Task, query_ids: Collection[str]) -> frozenset[str]:
         """Return who judged these queries, by the last replies on each; what needed no reply has none."""
         found = set()
