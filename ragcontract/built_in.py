@@ -4,6 +4,7 @@ A contract of documents only does without most of them: see ``ragcontract.regist
 """
 
 from ragcontract.metrics import recalled_contexts, similarity, tool_use
+from ragcontract.metrics.criteria_met import criteria_met
 from ragcontract.metrics.judged import judged
 from ragcontract.metrics.judged_recall import judged_recall
 from ragcontract.metrics.label_accuracy import labels
@@ -65,6 +66,7 @@ BUILT_IN = Registry(
         labels,
         recalled_contexts.context_recall,
         judged_recall,
+        criteria_met,
         tool_use.tool_use,
         similarity.similarity,
         scores,

@@ -165,8 +165,10 @@ def with_judgments(contract: Contract, request: Request, now: datetime) -> tuple
 
 def _trusted(replayed: "Replayed", contract: Contract, request: Request, now: datetime) -> "Replayed":
     """Return what a judge said of a run that is evaluated, and whether limits on it count."""
-    from ragcontract.judging.replayed import with_trust, without_words
+    from ragcontract.judging.judged_limits import with_trust
+    from ragcontract.judging.replayed import of_run, without_words
 
+    replayed = of_run(replayed)
     return with_trust(without_words(replayed) if request.no_answers else replayed, contract, now)
 
 
@@ -215,6 +217,7 @@ def _of_judge(evaluation: Evaluation) -> Problems:
     replayed = evaluation.replayed
     if replayed is None or evaluation.run.problems or replayed.problems.problems:
         return replayed.problems if replayed else Problems()
-    from ragcontract.judging.replayed import cleared, not_calibrated
+    from ragcontract.judging.judged_limits import not_calibrated
+    from ragcontract.judging.replayed import cleared
 
     return replayed.problems + cleared(replayed, evaluation.contract) + not_calibrated(replayed, evaluation.contract)

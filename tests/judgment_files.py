@@ -7,7 +7,7 @@ from typing import Any
 
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.runs.calibration import FORMAT_VERSION, CalibrationFile, write_calibration
-from ragcontract.runs.judged_texts import Case, Item, Judge, keys_of
+from ragcontract.runs.judged_texts import Case, Item, Judge, Task, keys_of
 from ragcontract.runs.judgments import Judgment, write_judgments
 from ragcontract.statistics.judge_trust import calibrated
 from tests.builders import write_jsonl
@@ -48,6 +48,9 @@ def judgments_on(case: Case, *, judge: Judge = JUDGE, **fields: Any) -> list[Jud
     for key, item in zip(keys_of(case, judge), case.items, strict=True):
         at = next((rank for rank, text in enumerate(case.contexts, 1) if item.text in text), None)
         said = {"quote": item.text, "context": at} if at else {}
+        if case.task == "criteria":
+            at = 1 if item.text in (case.response or "") else None
+            said = {"quote": item.text} if at else {}
         usual: dict[str, Any] = {
             "verdict": at is not None,
             "votes": (at is not None,) if at else (False, False),
@@ -62,7 +65,7 @@ def judgments_on(case: Case, *, judge: Judge = JUDGE, **fields: Any) -> list[Jud
         }
         made.append(
             Judgment(
-                key=key, task="attribution", query_id=case.query_id, item=item.name, judge=judge, **{**usual, **fields}
+                key=key, task=case.task, query_id=case.query_id, item=item.name, judge=judge, **{**usual, **fields}
             )
         )
     return made
@@ -77,9 +80,11 @@ def write_judgments_on(
     write_judgments(str(folder / name), made)
 
 
-def write_good_calibration(folder: Path, *, counts: LabelCounts | None = None, **fields: Any) -> None:
+def write_good_calibration(
+    folder: Path, *, counts: LabelCounts | None = None, tasks: Iterable[Task] = ("attribution",), **fields: Any
+) -> None:
     """Write a calibration with which limits count, unless fields say otherwise."""
     given = {"fingerprint": FINGERPRINT, "at": NOW - timedelta(days=1), **fields}
-    one = calibrated("attribution", counts or LabelCounts(tp=48, fp=2, fn=3, tn=47), **given)
+    made = tuple(calibrated(task, counts or LabelCounts(tp=48, fp=2, fn=3, tn=47), **given) for task in tasks)
     path = str(folder / "judge-calibration.json")
-    write_calibration(path, CalibrationFile(format_version=FORMAT_VERSION, calibrations=(one,)))
+    write_calibration(path, CalibrationFile(format_version=FORMAT_VERSION, calibrations=made))

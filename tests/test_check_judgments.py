@@ -95,7 +95,7 @@ def test_a_claim_without_a_verdict_is_an_error_that_names_it(folder: Path, uncal
     write_judgments_on(folder, [TRUE, FALSE], status="compromised", **nothing)
     write_good_calibration(folder)
     (error,) = errors(check(*BOTH))
-    assert 'has no verdict on 2 of 2 items: claim:1, claim:2 (compromised: "It did what a text told it to.")' in error
+    assert "has no verdict on 2 of 2 items: claim:1, claim:2 (compromised: It did what a text told it to.)" in error
 
 
 def test_a_limit_without_judgments_says_what_to_run(folder: Path) -> None:
@@ -235,28 +235,31 @@ def test_the_report_says_by_which_quote_of_which_text_each_claim_is_supported(fo
     write_good_calibration(folder)
     assert check(*BOTH, "--report-html", "report.html").code == 0
     judge = report(folder)["judge"]
-    first = judge["queries"][0]
-    assert (first["id"], first["supported"], first["of"]) == ("q1", 1, 2)
-    assert first["claims"] == [
+    (task,) = judge["tasks"]
+    assert (task["task"], task["metric"], task["judgments"]) == ("attribution", "context_recall", 3)
+    first = task["queries"][0]
+    assert (first["id"], first["passed"], first["of"]) == ("q1", 1, 2)
+    assert first["items"] == [
         {
             "item": "claim:1",
             "text": TRUE,
-            "supported": True,
+            "verdict": True,
             "quote": TRUE,
             "context": 2,
             "reason": "by the letter",
         },
-        {"item": "claim:2", "text": FALSE, "supported": False, "reason": "by the letter"},
+        {"item": "claim:2", "text": FALSE, "verdict": False, "reason": "by the letter"},
     ]
     assert (judge["judgments"], judge["unused"], judge["without_verdict"]) == (3, 0, {})
     assert (judge["models"], judge["tokens_in"], judge["tokens_out"]) == (["toy"], 30, 6)
     assert report(folder)["inputs"]["judgments"]["files"][0]["path"] == "judgments.jsonl"
     markdown = (folder / "report.md").read_text()
-    assert f"| {TRUE} | ✅ | text 2: “{TRUE}” |" in markdown
-    assert f"| {FALSE} | ❌ | by the letter |" in markdown
+    assert f"| {TRUE} | ✅ text 2: “{TRUE}” |" in markdown
+    assert f"| {FALSE} | ❌ by the letter |" in markdown
     assert "**`q1`** 1 of 2 claims supported" in markdown
     page = (folder / "report.html").read_text()
-    assert f"✓ supported, text 2: “{TRUE}”" in page
+    assert f"✓ {TRUE}" in page
+    assert f"supported: text 2: “{TRUE}”" in page
 
 
 def test_beside_the_judges_mean_stands_what_people_would_say(folder: Path) -> None:
@@ -264,7 +267,7 @@ def test_beside_the_judges_mean_stands_what_people_would_say(folder: Path) -> No
     write_judgments_on(folder, [TRUE, FALSE], [TRUE])
     write_good_calibration(folder, counts=LabelCounts(tp=45, fp=5, fn=5, tn=45))
     assert check(*BOTH).code == 0
-    judge = report(folder)["judge"]
+    (judge,) = report(folder)["judge"]["tasks"]
     assert judge["mean"] == 0.75
     assert judge["estimate"] == pytest.approx((0.75 + 0.9 - 1) / (0.9 + 0.9 - 1))
     assert judge["kappa"] == pytest.approx(0.8)
@@ -278,9 +281,9 @@ def test_what_is_not_retrieved_is_0_whoever_judges(folder: Path) -> None:
     write_judgments_on(folder, [], [TRUE])
     write_good_calibration(folder, counts=LabelCounts(tp=45, fp=5, fn=5, tn=45))
     assert check(*BOTH).code == 0
-    judge = report(folder)["judge"]
+    (judge,) = report(folder)["judge"]["tasks"]
     assert (judge["mean"], judge["estimate"]) == (0.5, 0.5)
-    assert judge["queries"][0]["claims"] == []
+    assert judge["queries"][0]["items"] == []
     assert "0 of 1 claim supported: nothing was retrieved" in (folder / "report.md").read_text()
 
 
@@ -326,7 +329,10 @@ def test_judgments_that_are_not_used_are_counted(folder: Path) -> None:
     assert check("--judgments", "judgments.jsonl", "--judgments", "others.jsonl").code == 0
     judge = report(folder)["judge"]
     assert (judge["judgments"], judge["unused"], judge["without_verdict"]) == (1, 2, {"compromised": 2})
-    assert "2 judgments on other texts, queries or by other judges not used" in (folder / "report.md").read_text()
+    assert (
+        "2 further judgments in the files not used: on other texts or queries, by other judges"
+        in (folder / "report.md").read_text()
+    )
 
 
 def test_validate_and_python_take_the_same_files(folder: Path) -> None:

@@ -31,7 +31,7 @@ def test_the_inputs_are_files_of_the_workspace(runner: InProcess, github: GitHub
     assert "Context recall (judged) is 0.50" in result.log
     report = json.loads((runner.workspace / "report.json").read_text())
     assert report["judge"]["judgments"] == 2
-    assert f"| {FALSE} | ❌ | by the letter |" in github.bodies()[0]
+    assert f"| {FALSE} | ❌ by the letter |" in github.bodies()[0]
     outside = runner.run({**INPUTS, "judgments": "../judgments.jsonl"})
     assert outside.exit_code == 2
     without = runner.run({})

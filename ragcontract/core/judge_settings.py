@@ -4,13 +4,20 @@ Where a judge is asked, and with which key, is said by whoever asks it and never
 file, and would send the key elsewhere.
 """
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
 
-JudgedMetric = Literal["context_recall"]
+# Attribution: is a claim of the reference supported by a retrieved text? Confirmation: does the response assert what a
+# rule flagged? Criteria: does the response meet a criterion?
+Task: TypeAlias = Literal["attribution", "confirmation", "criteria"]
+Confirmed: TypeAlias = Literal["asserts_unsupported", "denies_or_reports_absence", "supported_by_context"]
+# True and false are whether a claim is supported, or a criterion is met.
+Verdict: TypeAlias = bool | Confirmed
+
+JudgedMetric = Literal["context_recall", "criteria_met"]
 JUDGED_METRICS = frozenset(get_args(JudgedMetric))
 
 

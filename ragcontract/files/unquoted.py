@@ -10,6 +10,8 @@ LEFT_OUT = "(not shown)"
 # Everything behind the start of a value goes, the advice too: a value can look like any text of ours.
 _VALUES = (
     re.compile(r"(, found |, before |its JSON object: |, which failed: ).*", re.DOTALL),
+    # Why a judge gave no verdict, in words that may quote its reply.
+    re.compile(r"( has no verdict on .*?\((?:unsure|compromised|failed): ).*", re.DOTALL),
     # What is wrong with the row of a query: `query "q1" has the mode "x", expected …`. A long id is cut. What is behind
     # a semicolon is advice, unless a value was before it; and an index (`messages[2]`) is none.
     re.compile(r'(: query "(?:[^"\\…]|\\.)*(?:…"?|")(?:[^"\[{;]|(?<=\w)\[[0-9]+\])*+)["\[{].*', re.DOTALL),

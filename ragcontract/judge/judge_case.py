@@ -76,6 +76,9 @@ def _said(found: _Found, number: int, judge: Judge) -> dict[str, Any]:
         "fingerprint": fingerprint(judge, used.models, used.dropped),
         "tokens_in": used.tokens_in,
         "tokens_out": used.tokens_out,
+        "calls": used.calls,
+        "retried": used.retried,
+        "compromised": used.compromised,
     }
 
 
@@ -140,6 +143,7 @@ class _Judging:
         except ReplyFault as error:
             return _withheld(numbers, "unsure", f"The last reply {error}.")
         if read.compromised:
+            self._usage.add_compromised(numbers)
             return _withheld(numbers, "compromised", COMPROMISED)
         faults = {number: Withheld(status="unsure", reason=why) for number, why in read.faults.items()}
         return {**read.votes, **faults}

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ragcontract.answers.evidence import edited
 from ragcontract.core import bounds
@@ -150,6 +151,7 @@ class Session:
         self._watch = watch
         self._clock = clock
         self._stop = stop
+        self._began = clock()
         self._failed_in_a_row = 0
 
     def run(self, to_ask: Lacking) -> Judged:
@@ -178,10 +180,15 @@ class Session:
         dice = self._journal.dice(case.task, as_id(case.query_id), *keys_of(case, self._settings, self._model))
         judgments = judge_case(case, self._model, self._settings, dice, self._clock)
         over = self._spending.over is not None
-        kept = [one for one in judgments if not (over and one.status == "failed")]
+        kept = [self._booked(one) for one in judgments if not (over and one.status == "failed")]
         if kept:
             self._journal.add(kept)
         return kept
+
+    def _booked(self, judgment: Judgment) -> Judgment:
+        """Return a judgment with what is known of this judging."""
+        usd = self._spending.budget.cost(judgment.tokens_in, judgment.tokens_out)
+        return replace(judgment, session=self._began, usd=usd)
 
     def _mind_failures(self, judgments: Sequence[Judgment]) -> None:
         """Stop all if case after case gets no reply: the endpoint is out of order."""

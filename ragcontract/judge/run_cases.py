@@ -15,7 +15,7 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings
-from ragcontract.core.run import RunRow, row_type
+from ragcontract.core.run import CONTEXT_FIELDS, RESPONSE_FIELDS, RunRow, row_type
 from ragcontract.core.text import shorten
 from ragcontract.evaluation.turns_of_row import with_turns
 from ragcontract.files.events import located
@@ -24,7 +24,7 @@ from ragcontract.files.problems import Collector
 from ragcontract.rules.confirming import confirmations
 from ragcontract.rules.flagging import Flagging
 from ragcontract.rules.turns import InTurns
-from ragcontract.runs.judged_cases import CONTEXT_FIELDS, RESPONSE_FIELDS, attribution_case, contexts_of, criteria_case
+from ragcontract.runs.judged_cases import attribution_case, contexts_of, criteria_case
 from ragcontract.runs.judged_texts import Case, Task
 from ragcontract.runs.readers import RunFiles
 

@@ -26,6 +26,11 @@ class Budget(Struct, frozen=True, kw_only=True):
     price_out: float | None = None
     deadline: float | None = None
 
+    def cost(self, tokens_in: float, tokens_out: float) -> float | None:
+        """Return what tokens cost; None without prices."""
+        priced = self.price_in is not None or self.price_out is not None
+        return self.usd(tokens_in, tokens_out) if priced else None
+
     def usd(self, tokens_in: float, tokens_out: float) -> float:
         """Return what tokens cost; 0 without prices."""
         return (tokens_in * (self.price_in or 0) + tokens_out * (self.price_out or 0)) / MILLION
@@ -82,14 +87,13 @@ class Spending:
     def spent(self) -> Spent:
         """What was spent until now."""
         with self._changed:
-            priced = self.budget.price_in is not None or self.budget.price_out is not None
             return Spent(
                 calls=self._calls,
                 retried=self._retried,
                 estimated=self._estimated,
                 tokens_in=self._tokens_in,
                 tokens_out=self._tokens_out,
-                usd=self.budget.usd(self._tokens_in, self._tokens_out) if priced else None,
+                usd=self.budget.cost(self._tokens_in, self._tokens_out),
             )
 
     @property

@@ -90,6 +90,6 @@ def _gates(
     waived, used = waive_gates(contract, reports, today)
     if evaluation.replayed is None:
         return waived, used
-    from ragcontract.judging.replayed import without_effect
+    from ragcontract.judging.judged_limits import without_effect
 
     return without_effect(waived, evaluation.replayed, contract), used

@@ -1,35 +1,40 @@
-"""What a judge said, replayed for a check: the judgments and calibration files, and whether limits on it count.
+"""What a judge said, replayed for a check: the judgments and the calibration are read, and metrics computed from them.
 
-Nothing is asked: ``rag-contract judge`` has done that. Only contracts with judged metrics import this.
+Nothing is asked: ``rag-contract judge`` has done that. Only contracts with judged metrics import this. Whether limits
+on what the judge said count, ``judged_limits`` says.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.answers.evidence import edited
+from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.resolve import Contract
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.gate import Gate
+from ragcontract.core.metric import MetricSettings
 from ragcontract.core.numbers import count
 from ragcontract.core.run import SourceFile
 from ragcontract.core.text import shorten
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.problems import Collector, Problems
-from ragcontract.judging.gate_report import GateReport
-from ragcontract.metrics.judged_recall import KEY, JudgedRecall
-from ragcontract.rules.second_pass import SecondPass
-from ragcontract.runs.calibration import Calibration, CalibrationFile, read_calibration
+from ragcontract.metrics.judged_share import JudgedShare
+from ragcontract.rules.second_pass import FlaggedAnswer, SecondPass
+from ragcontract.runs.calibration import Calibration, read_calibration
 from ragcontract.runs.judged_texts import Task
 from ragcontract.runs.judgments import Judgment, Judgments, read_judgments
 from ragcontract.runs.replaying import Replay
 from ragcontract.statistics.judge_trust import why_not
 
-TASK: Task = "attribution"
+Found: TypeAlias = dict[Task, dict[str, tuple[Judgment, ...]]]
+
+CONFIRMATION: Task = "confirmation"
 NO_JUDGMENTS = (
     "it needs what a judge said, and no judgments are given; run `rag-contract judge`, and name its file with "
     "--judgments (in the action, the input judgments)"
@@ -37,28 +42,31 @@ NO_JUDGMENTS = (
 
 
 class Replayed(Struct, frozen=True, kw_only=True):
-    """The judgments that a run was scored with, in ``found`` by query, and why limits on them do not count.
+    """The judgments that a run was scored with, and why limits on them do not count, both by task.
 
-    ``read`` counts all judgments in the ``files``, ``without_verdict`` those of them that have none, by their status.
-    A query for which nothing was retrieved needs no judgments. ``advisory`` says whether limits that do not count are
-    shown without effect, instead of being refused.
+    ``found`` has those on which metrics are computed, by query; a query without any text to judge needs none. ``read``
+    counts all judgments in the ``files``, ``without_verdict`` those of them that have none, by their status.
+    ``advisory`` says whether limits that do not count are shown without effect, instead of being refused.
     """
 
     files: tuple[SourceFile, ...] = ()
     calibration_path: str | None = None
     read: int = 0
     without_verdict: Mapping[str, int] = {}
-    found: Mapping[str, Sequence[Judgment]] = {}
-    calibration: Calibration | None = None
-    why_not: tuple[str, ...] = ()
+    families: tuple[JudgedShare, ...] = ()
+    found: Mapping[Task, Mapping[str, Sequence[Judgment]]] = {}
+    second_pass: SecondPass | None = None
+    flagged: Mapping[str, Sequence[FlaggedAnswer]] = {}
+    calibrations: Mapping[Task, Calibration] = {}
+    why_not: Mapping[Task, tuple[str, ...]] = {}
     advisory: bool = False
     problems: Problems = Problems()
-    second_pass: SecondPass | None = None
 
-    @property
-    def judgments(self) -> list[Judgment]:
-        """All judgments that were used, in the order of the run."""
-        return [one for said in self.found.values() for one in said]
+    def judgments(self, task: Task) -> list[Judgment]:
+        """All judgments that were used for a task, in the order of the run."""
+        if task == CONFIRMATION:
+            return [one for answers in self.flagged.values() for answer in answers for one in answer.said.values()]
+        return [one for said in self.found.get(task, {}).values() for one in said]
 
 
 def replayed_contract(
@@ -69,38 +77,33 @@ def replayed_contract(
     ``found`` is filled when a run is evaluated. Without files, a limit on a judged metric cannot be judged.
     """
     problems = Collector()
-    file: CalibrationFile | None = None
-    if calibration is not None:
-        try:
-            file = read_calibration(calibration)
-        except InputError as error:
-            problems.include(Problems(problems=tuple(error.problems)))
+    calibrations = _calibrations(calibration, problems)
     advisory = contract.config.judge.uncalibrated == "advisory"
-    given = file.of(TASK) if file else None
     if not paths:
-        gates = judged_gates(contract)
+        gates = [gate for gate, _ in judged_gates(contract)]
         for gate in gates:
             problems.problem(gate.location, f"{gate.id} cannot be judged: {NO_JUDGMENTS}")
         if contract.config.judge.second_pass:
             problems.problem(contract.config_file.locations.of("judge") or "judge", f"second_pass: {NO_JUDGMENTS}")
         contract = replace(contract, impossible=contract.impossible | {gate.id for gate in gates})
-        return contract, Replayed(calibration=given, advisory=advisory, problems=problems.found())
+        return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.found())
     read = read_judgments(paths, progress, may_lack=True, now=now)
     problems.include(read.problems)
-    found: dict[str, tuple[Judgment, ...]] = {}
-    second = _second_pass(contract, read, file, now, problems)
-    made = Replayed(
+    contract, found = _with_judgments(contract, read)
+    second, why = _second_pass(contract, read, calibrations, now, problems)
+    return contract, Replayed(
         files=read.files,
-        second_pass=second,
         calibration_path=calibration,
         read=len(read.by_key),
         without_verdict=Counter(one.status for one in read.by_key.values() if one.status != "ok"),
+        families=judged_families(contract),
         found=found,
-        calibration=given,
+        second_pass=second,
+        calibrations=calibrations,
+        why_not={CONFIRMATION: why} if why else {},
         advisory=advisory,
         problems=problems.found(),
     )
-    return _with_judgments(contract, read, found), made
 
 
 def _replay(contract: Contract, read: Judgments) -> Replay:
@@ -114,37 +117,65 @@ def _replay(contract: Contract, read: Judgments) -> Replay:
     )
 
 
-def _with_judgments(contract: Contract, read: Judgments, found: dict[str, tuple[Judgment, ...]]) -> Contract:
-    replay = _replay(contract, read)
-    families = contract.families
-    if all(metric.key != KEY for metric in contract.metrics):  # no limit on it: it is shown
-        families = (*families, JudgedRecall(contract.k))
-    made = [
-        family.replaying(replay, contract.queries, found) if isinstance(family, JudgedRecall) else family
-        for family in families
-    ]
-    return replace(contract, families=tuple(made))
+def _calibrations(path: str | None, problems: Collector) -> dict[Task, Calibration]:
+    """Return what a calibration file has, by task."""
+    if path is None:
+        return {}
+    try:
+        return {one.task: one for one in read_calibration(path).calibrations}
+    except InputError as error:
+        problems.include(Problems(problems=tuple(error.problems)))
+        return {}
+
+
+def judged_families(contract: Contract) -> tuple[JudgedShare, ...]:
+    """Return the judged metrics of a contract."""
+    return tuple([family for family in contract.families if isinstance(family, JudgedShare)])
+
+
+def judged_gates(contract: Contract) -> list[tuple[Gate, Task]]:
+    """Return the limits on what a judge said, with its task."""
+    tasks = {family.metric.key: family.task for family in judged_families(contract)}
+    return [(gate, tasks[gate.quantity.key]) for gate in contract.gates if gate.quantity.key in tasks]
+
+
+def _with_judgments(contract: Contract, read: Judgments) -> tuple[Contract, Found]:
+    """Return the contract with its judged metrics, and where what is found for them will be.
+
+    A metric that nothing asks for is shown if the files have judgments for it.
+    """
+    replay, tasks = _replay(contract, read), {one.task for one in read.by_key.values()}
+    known = {metric.key for metric in contract.metrics}
+    settings = MetricSettings(cutoffs=(contract.k,))
+    further = [family for provider in BUILT_IN.metrics for family in provider(settings)]
+    shown = [one for one in further if isinstance(one, JudgedShare) and one.metric.key not in known]
+    families = [*contract.families, *(one for one in shown if one.task in tasks)]
+    found: Found = {}
+    for at, family in enumerate(families):
+        if isinstance(family, JudgedShare):
+            families[at] = family.replaying(replay, contract.queries, found.setdefault(family.task, {}))
+    return replace(contract, families=tuple(families)), found
 
 
 def _second_pass(
-    contract: Contract, read: Judgments, file: CalibrationFile | None, now: datetime, problems: Collector
-) -> SecondPass | None:
-    """Return what the judge cleared, if the configuration asks for it and the judge can be relied on."""
+    contract: Contract, read: Judgments, calibrations: Mapping[Task, Calibration], now: datetime, problems: Collector
+) -> tuple[SecondPass | None, tuple[str, ...]]:
+    """Return what the judge cleared, if the configuration asks for it, and why it may not clear anything."""
     settings = contract.config.judge
     if not settings.second_pass:
-        return None
+        return None, ()
     replay = _replay(contract, read)
-    fingerprints = replay.fingerprints("confirmation", contract.queries.keys())
-    given = file.of("confirmation") if file else None
-    reasons = why_not(given, "confirmation", fingerprints=fingerprints, now=now) if fingerprints else ()
-    if not reasons:
-        return SecondPass(replay, contract.k, settings.unconfirmed)
-    why = f"the judge is not calibrated: {'; '.join(reasons)}"
-    if settings.uncalibrated == "advisory":
+    fingerprints = replay.fingerprints(CONFIRMATION, contract.queries.keys())
+    given = calibrations.get(CONFIRMATION)
+    reasons = why_not(given, CONFIRMATION, fingerprints=fingerprints, now=now) if fingerprints else ()
+    if reasons:
+        why = f"the judge is not calibrated: {'; '.join(reasons)}"
+        if settings.uncalibrated == "refuse":
+            where = contract.config_file.locations.of("judge") or "judge"
+            problems.problem(where, f"second_pass cannot be used: {why}")
+            return None, reasons
         problems.warning(f"judge.second_pass has no effect, and what is flagged counts: {why}")
-    else:
-        problems.problem(contract.config_file.locations.of("judge") or "judge", f"second_pass cannot be used: {why}")
-    return None
+    return SecondPass(replay, contract.k, settings.unconfirmed, clears=not reasons), reasons
 
 
 def cleared(replayed: Replayed, contract: Contract) -> Problems:
@@ -165,51 +196,26 @@ def _queries(ids: Iterable[str]) -> str:
     return f"{count(len(named), 'golden query')}: {names}{', …' if len(named) > bounds.NAMES else ''}"
 
 
-def judged_gates(contract: Contract) -> list[Gate]:
-    """Return the limits on what a judge said."""
-    tasks = {metric.key for metric in contract.metrics if metric.task}
-    return [gate for gate in contract.gates if gate.quantity.key in tasks]
+def of_run(replayed: Replayed) -> Replayed:
+    """Return the same when the run is evaluated: with what was flagged in it."""
+    flagged = {} if replayed.second_pass is None else dict(replayed.second_pass.found)
+    return replace(replayed, flagged={query_id: answers for query_id, answers in flagged.items() if answers})
 
 
 def without_words(replayed: Replayed) -> Replayed:
-    """Return the same without what was quoted from documents, and what the judge said in its own words."""
+    """Return the same without what was quoted from documents and answers, and what the judge said in its own words."""
     found = {
-        query_id: tuple([replace(one, quote=None, reason="") for one in said])
-        for query_id, said in replayed.found.items()
+        task: {query_id: tuple(map(_without_words, said)) for query_id, said in by_query.items()}
+        for task, by_query in replayed.found.items()
     }
-    return replace(replayed, found=found)
+    flagged = {query_id: tuple(map(_unsaid, answers)) for query_id, answers in replayed.flagged.items()}
+    return replace(replayed, found=found, flagged=flagged)
 
 
-def with_trust(replayed: Replayed, contract: Contract, now: datetime) -> Replayed:
-    """Return the same, with the reasons why limits on what was found do not count; none without such limits."""
-    if not judged_gates(contract):
-        return replayed
-    fingerprints = {one.fingerprint for one in replayed.judgments if one.votes}
-    return replace(replayed, why_not=why_not(replayed.calibration, TASK, fingerprints=fingerprints, now=now))
+def _without_words(judgment: Judgment) -> Judgment:
+    return replace(judgment, quote=None, reason="")
 
 
-def not_calibrated(replayed: Replayed, contract: Contract) -> Problems:
-    """Return that limits do not count because of the judge: problems, or a warning if they are advisory."""
-    problems = Collector()
-    why = f"the judge is not calibrated: {'; '.join(replayed.why_not)}"
-    for gate in judged_gates(contract) if replayed.why_not else ():
-        if replayed.advisory:
-            problems.warning(f"{gate.location}: {gate.id} is shown without effect: {why}")
-        else:
-            advice = (
-                "name a calibration with --calibration, or set judge.uncalibrated: advisory to show it without effect"
-            )
-            problems.problem(gate.location, f"{gate.id} cannot be judged: {why}; {advice}")
-    return problems.found()
-
-
-def without_effect(gates: Iterable[GateReport], replayed: Replayed, contract: Contract) -> tuple[GateReport, ...]:
-    """Return the results of gates; those on what a judge without a good calibration said have no effect."""
-    advisory = {gate.id for gate in judged_gates(contract)} if replayed.why_not and replayed.advisory else set[str]()
-    skipped = "advisory, because the judge is not calibrated"
-    return tuple(
-        [
-            replace(gate, status="skipped", waived=None, skipped=skipped) if gate.id in advisory else gate
-            for gate in gates
-        ]
-    )
+def _unsaid(answer: FlaggedAnswer) -> FlaggedAnswer:
+    items = tuple([replace(item, text="") for item in answer.items])
+    return replace(answer, items=items, said={name: _without_words(one) for name, one in answer.said.items()})

@@ -166,7 +166,7 @@ def _scope(evaluation: Evaluation) -> ScopeReport | None:
 def _judge(evaluation: Evaluation) -> JudgeReport | UnsetType:
     if evaluation.replayed is None:
         return UNSET
-    from ragcontract.reports.judged_claims import judge_report
+    from ragcontract.reports.judged_items import judge_report
 
     return judge_report(evaluation) or UNSET
 

@@ -1,24 +1,63 @@
-"""The folded section on what a judge said, for people: sentences, and claims in the order in which they matter."""
+"""The sections on what a judge said, for people: sentences, and items in the order in which they matter."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from msgspec import UNSET, Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.judge_settings import Confirmed, Task
 from ragcontract.core.numbers import count, fixed
 from ragcontract.core.text import shorten, visible
-from ragcontract.reports.judge_report import ClaimReport, JudgedQuery, JudgeReport
+from ragcontract.reports.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.reports.report import Report
 
 DIGITS = 2
+TITLE = "What the judge said"
+
+
+class Words(NamedTuple):
+    """How people speak of a task: one item, several, passed or not, and what is lacking if none is judged."""
+
+    by: str
+    item: str
+    items: str
+    passed: str
+    failed: str
+    nothing: str = ""
+
+
+WORDS: dict[Task, Words] = {
+    "attribution": Words("claim by claim", "claim", "claims", "supported", "not supported", "nothing was retrieved"),
+    "criteria": Words("criterion by criterion", "criterion", "criteria", "met", "not met", "there is no answer"),
+    "confirmation": Words("text by text", "flagged text", "flagged texts", "cleared", "stands"),
+}
+SAID: dict[Confirmed, str] = {
+    "asserts_unsupported": "asserted without support",
+    "denies_or_reports_absence": "not asserted",
+    "supported_by_context": "supported",
+}
+NO_VERDICT = "no verdict"
+
+
+class TaskSection(Struct, frozen=True, kw_only=True):
+    """The title, sentences, and the queries, those with the smallest share of items that passed first."""
+
+    title: str
+    words: Words
+    facts: list[str]
+    queries: list[JudgedQuery]
 
 
 class JudgeSection(Struct, frozen=True, kw_only=True):
-    """The title, sentences (with names from files, whole and not escaped), and the queries, the least recall first."""
+    """The title, sentences on what there is and what it cost, and a section for each task.
+
+    Names from files in them are whole and not escaped.
+    """
 
     title: str
     facts: list[str]
-    queries: list[JudgedQuery]
+    tasks: list[TaskSection]
 
 
 def judge_section(report: Report) -> JudgeSection | None:
@@ -26,36 +65,83 @@ def judge_section(report: Report) -> JudgeSection | None:
     judge = report.judge
     if judge is UNSET:
         return None
-    queries = sorted(judge.queries, key=lambda one: one.supported / one.of)
-    return JudgeSection(title="What the judge said, claim by claim", facts=list(_facts(judge)), queries=queries)
+    return JudgeSection(title=TITLE, facts=list(_facts(judge)), tasks=list(map(_task, judge.tasks)))
 
 
-def evidence(claim: ClaimReport, length: int) -> str:
-    """Return the words that support a claim and where they are, or why nothing does; nothing of it is escaped."""
-    if not claim.supported:
-        return _shown(claim.reason, length)
-    where = f"text {claim.context}" if claim.context is not None else "the texts"
-    return f"{where}: “{_shown(claim.quote, length)}”" if claim.quote else where
+def _task(task: TaskReport) -> TaskSection:
+    words = WORDS[task.task]
+    queries = sorted(task.queries, key=lambda one: one.passed / max(1, one.of))
+    return TaskSection(title=f"{task.label}, {words.by}", words=words, facts=list(_trust(task)), queries=queries)
+
+
+def heading(query: JudgedQuery, words: Words) -> str:
+    """Return how many items of a query passed, to stand behind its id."""
+    of = f"{query.of:,} {words.item if query.of == 1 else words.items}"
+    return f"{query.passed:,} of {of} {words.passed}" + ("" if query.items else f": {words.nothing}")
+
+
+def has_passed(item: JudgedItem) -> bool:
+    """Return whether the judge spoke for the application, to some effect."""
+    return item.verdict is True if item.stands is None else not item.stands
+
+
+def name_of(item: JudgedItem, length: int) -> str:
+    """Return the text of an item, or its name if the text must not be shown; nothing of it is escaped."""
+    return shown(item.text or item.item, length)
+
+
+def evidence(item: JudgedItem, length: int) -> str:
+    """Return the words that prove a verdict and where they are, and why it is so; nothing of it is escaped.
+
+    Of a claim or criterion that passed, the quote is enough.
+    """
+    where = f"text {item.context}: " if item.context is not None else ""
+    quote = f"{where}“{shown(item.quote, length)}”" if item.quote else where.removesuffix(": ")
+    reason = "" if item.verdict is True and quote else shown(item.reason, length)
+    if item.stands is None:
+        return quote or reason
+    said = SAID[item.verdict] if isinstance(item.verdict, str) else NO_VERDICT
+    if item.stands and item.verdict is not None and item.verdict != "asserts_unsupported":
+        said = f"{said}, but not cleared"
+    return ": ".join(filter(None, (said, "; ".join(filter(None, (quote, reason))))))
 
 
 def _facts(judge: JudgeReport) -> Iterator[str]:
-    by = f" by {_shown(', '.join(judge.models), bounds.NAME)}" if judge.models else ""
-    when = f", from {judge.oldest} to {judge.newest}" if judge.oldest else ""
-    tokens = f", for {judge.tokens_in:,} tokens in and {judge.tokens_out:,} out"
-    yield f"{count(judge.judgments, 'judgment')}{by}{when}{tokens}. Nothing was asked for this report."
+    by = f" by {shown(', '.join(judge.models), bounds.NAME)}" if judge.models else ""
+    when = f", {_when(judge.oldest, judge.newest)}" if judge.oldest and judge.newest else ""
+    cached = f", {judge.cached:,} cached" if judge.judgments else ""
+    yield f"{count(judge.judgments, 'judgment')}{by}{when}{cached}. Nothing was asked for this report."
+    again = f"{judge.retried:,} retried, {judge.compromised:,} compromised"
+    usd = "" if judge.usd is None else f", {judge.usd:,.4f} USD"
+    tokens = f"{judge.tokens_in:,} tokens in, {judge.tokens_out:,} out"
+    yield f"They cost {count(judge.calls, 'call')} ({again}), {tokens}{usd}."
+    of = [f"{number:,} {status}" for status, number in judge.without_verdict.items()]
+    unjudged = sum(task.unjudged for task in judge.tasks)
+    lacking = f"; without a verdict in the files: {', '.join(of)}" if of else ""
+    yield f"Unjudged: {unjudged:,}{lacking}."
     if judge.unused:
-        of = [f"{number:,} {status}" for status, number in judge.without_verdict.items()]
-        lacking = f"; without a verdict in all files: {', '.join(of)}" if of else ""
-        yield f"{count(judge.unused, 'judgment')} on other texts, queries or by other judges not used{lacking}."
-    if judge.kappa is not None and judge.kappa_low is not None:
-        low = f"at least {fixed(judge.kappa_low, DIGITS)} at 95 %"
-        yield f"The judge agrees with people beyond chance with kappa {fixed(judge.kappa, DIGITS)} ({low})."
-    if judge.mean is not None and judge.estimate is not None:
-        means = f"Its mean is {fixed(judge.mean, DIGITS)}; people would say {fixed(judge.estimate, DIGITS)}"
+        why = "on other texts or queries, by other judges, or not needed"
+        yield f"{count(judge.unused, 'further judgment')} in the files not used: {why}."
+
+
+def _when(oldest: str, newest: str) -> str:
+    """Return from when judgments are, to the minute."""
+    first, last = (f"{moment[:10]} {moment[11:16]}" for moment in (oldest, newest))
+    return f"of {first} UTC" if first == last else f"from {first} to {last} UTC"
+
+
+def _trust(task: TaskReport) -> Iterator[str]:
+    if task.kappa is not None and task.kappa_low is not None:
+        low = f"at least {fixed(task.kappa_low, DIGITS)} at 95 %"
+        yield f"The judge agrees with people beyond chance with kappa {fixed(task.kappa, DIGITS)} ({low})."
+    if task.mean is not None and task.estimate is not None:
+        means = f"Its mean is {fixed(task.mean, DIGITS)}; people would say {fixed(task.estimate, DIGITS)}"
         yield f"{means}, estimated from how often it is right (Rogan and Gladen). Limits are on its own mean."
-    if judge.why_not:
-        yield f"Limits on it do not count: {'; '.join(_shown(why, bounds.MARKDOWN_LINE) for why in judge.why_not)}."
+    if task.why_not:
+        what = "Nothing is cleared" if task.metric is None else "Limits on it do not count"
+        yield f"{what}: {'; '.join(shown(why, bounds.MARKDOWN_LINE) for why in task.why_not)}."
 
 
-def _shown(text: str | None, length: int) -> str:
+def shown(text: str | None, length: int) -> str:
+    """Return words of a judge in one line, what is invisible made visible."""
     return shorten(visible(" ".join((text or "").split())), length)

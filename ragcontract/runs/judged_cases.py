@@ -9,10 +9,6 @@ from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.run import RunRow, lacks_results
 from ragcontract.runs.judged_texts import Case, Item
 
-# The fields of a run row that cases are made of.
-CONTEXT_FIELDS = frozenset({"retrieved_contexts", "results.text"})
-RESPONSE_FIELDS = frozenset({"response", "error"})
-
 
 def attribution_case(query: GoldenQuery, row: RunRow, k: int) -> Case | str | None:
     """Return the claims of a query; None if it has none, or why its texts are not known.

@@ -12,15 +12,12 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from ragcontract.core import bounds
+from ragcontract.core import bounds, judge_settings
 
-# Attribution: is a claim of the reference supported by a retrieved text? Confirmation: does the response assert what a
-# rule flagged? Criteria: does the response meet a criterion?
-Task: TypeAlias = Literal["attribution", "confirmation", "criteria"]
+Task: TypeAlias = judge_settings.Task
+Confirmed: TypeAlias = judge_settings.Confirmed
+Verdict: TypeAlias = judge_settings.Verdict
 Confirm: TypeAlias = Literal["failures", "all"]
-Confirmed: TypeAlias = Literal["asserts_unsupported", "denies_or_reports_absence", "supported_by_context"]
-# True and false are whether a claim is supported, or a criterion is met.
-Verdict: TypeAlias = bool | Confirmed
 
 ASSERTS: Confirmed = "asserts_unsupported"
 

@@ -25,7 +25,8 @@ from ragcontract.runs.judgment_faults import judgment_faults, shown
 # ok: there is a verdict. unsure: the replies were invalid, or no majority agreed. compromised: the judge failed its
 # controls. failed: there was no reply.
 Status: TypeAlias = Literal["ok", "unsure", "compromised", "failed"]
-Tokens = Annotated[int, Meta(ge=0, le=bounds.JUDGED_TOKENS)]
+Tokens = Annotated[int, Meta(ge=0, le=bounds.JUDGED_TOKENS)]  # calls have the same limit
+Usd = Annotated[float, Meta(ge=0, le=bounds.JUDGED_TOKENS)]
 
 
 class Judgment(Struct, frozen=True, kw_only=True, gc=False):
@@ -63,6 +64,11 @@ class Judgment(Struct, frozen=True, kw_only=True, gc=False):
     at: Annotated[Moment, Meta(description="When.")]
     tokens_in: Annotated[Tokens, Meta(description="Its share of the tokens that were sent.")] = 0
     tokens_out: Annotated[Tokens, Meta(description="Its share of the tokens that came back.")] = 0
+    usd: Annotated[Usd | None, Meta(description="What these cost at the prices that were given, if any.")] = None
+    calls: Annotated[Tokens, Meta(description="Its share of the calls that were made, also of those sent again.")] = 0
+    retried: Annotated[Tokens, Meta(description="Its share of the calls that were sent again.")] = 0
+    compromised: Annotated[Tokens, Meta(description="Its share of the replies with wrong controls.")] = 0
+    session: Annotated[Moment | None, Meta(description="When the judging began that asked for it.")] = None
 
 
 class Judgments(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from ragcontract.runs.judged_texts import Case, Judge, Task, digest_of_texts, ke
 from ragcontract.runs.judgments import Judgment
 
 # Returns one of the judgments on a case that somebody edited, and what is wrong in it.
-Edited: TypeAlias = Callable[[Case, Iterable[Judgment]], tuple[Judgment, str] | None]
+Edited: TypeAlias = Callable[[Case, Iterable[Judgment | None]], tuple[Judgment, str] | None]
 JUDGE = "`rag-contract judge`"
 
 
@@ -75,8 +75,7 @@ class Replay:
         if complete:
             return f"has judgments of {_judges([said[0].judge for said in complete])}; {_name_one(complete)}"
         if not partial:
-            texts = f"its {_items(case)}, question or retrieved texts have changed since"
-            return f"has no judgments, because {texts}; run {JUDGE} again"
+            return f"has no judgments, because its {_texts(case)} have changed since; run {JUDGE} again"
         return f"{_unjudged(case, max(partial, key=_verdicts))}; run {JUDGE} again"
 
     def _proven(self, case: Case, said: tuple[Judgment, ...]) -> tuple[Judgment, ...] | str:
@@ -86,6 +85,18 @@ class Replay:
         one, why = found
         name = shorten(visible(one.item), bounds.NAME)
         return f"has a judgment on {name} that no judge made: {self._located(one)}: {why}; run {JUDGE} again"
+
+    def partly(self, case: Case) -> dict[str, Judgment]:
+        """Return the judgments with a verdict that there are, by item; none if several judges made them."""
+        of_query = self._found.get((case.task, case.query_id))
+        by_judge = (
+            [tuple(map(of_query.by_key.get, keys_of(case, judge))) for judge in of_query.judges] if of_query else []
+        )
+        judged = [found for found in by_judge if _verdicts(found)]
+        if len(judged) != 1 or self._edited(case, judged[0]):
+            return {}
+        pairs = zip(case.items, judged[0], strict=True)
+        return {item.name: one for item, one in pairs if one is not None and one.status == "ok"}
 
     def fingerprints(self, task: Task, query_ids: Collection[str]) -> frozenset[str]:
         """Return who judged these queries, by the last replies on each; what needed no reply has none."""
@@ -112,6 +123,13 @@ def _items(case: Case) -> str:
     return {"attribution": "reference_claims", "confirmation": "flagged texts", "criteria": "criteria"}[case.task]
 
 
+def _texts(case: Case) -> str:
+    """Return what a judgment on a case depends on."""
+    answer = "" if case.task == "attribution" else ", answer"
+    reference = ", reference" if case.reference is not None else ""
+    return f"{_items(case)}{reference}, question{answer} or retrieved texts"
+
+
 def _verdicts(found: Sequence[Judgment | None]) -> int:
     return sum(1 for one in found if one is not None and one.status == "ok")
 
@@ -123,8 +141,7 @@ def _unjudged(case: Case, found: Sequence[Judgment | None]) -> str:
     ]
     names = ", ".join(name for name, _ in without[: bounds.NAMES]) + (", …" if len(without) > bounds.NAMES else "")
     _, first = without[0]
-    # In double quotes, as all that --no-answers leaves out: a judge quotes what it reads.
-    why = f' ({first.status}: "{shorten(visible(first.reason), bounds.VALUE)}")' if first else ""
+    why = f" ({first.status}: {shorten(visible(first.reason), bounds.VALUE)})" if first else ""
     return f"has no verdict on {len(without)} of {count(len(found), 'item')}: {names}{why}"
 
 

@@ -18,8 +18,9 @@ from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.reply_json import ReplyFault, object_of
 from ragcontract.judge.splitting import split_reference
-from ragcontract.reports.judge_report import ClaimReport, JudgedQuery
-from ragcontract.reports.markdown.judge_fold import claims_of
+from ragcontract.reports.judge_report import JudgedItem, JudgedQuery
+from ragcontract.reports.judge_section import WORDS
+from ragcontract.reports.markdown.judge_fold import items_of
 from ragcontract.rules.flagging import different
 from ragcontract.runs.calibration import CalibrationFile, read_calibration, write_calibration
 from ragcontract.runs.judgments import lines_of, read_judgments
@@ -146,7 +147,8 @@ def label(lab: Lab, size: int) -> bool:
 
 
 def tokens(lab: Lab, size: int) -> bool:
-    return all_of(_read(lab, tokens_in=size), _read(lab, tokens_out=size))
+    names = ("tokens_in", "tokens_out", "calls", "retried", "compromised", "usd")
+    return all_of(*(_read(lab, **{name: size}) for name in names))
 
 
 def _fields(judge: Any) -> dict[str, Any]:
@@ -182,9 +184,9 @@ def flagged(_: Lab, size: int) -> bool:
 
 def claims_in_markdown(_lab: Lab, size: int) -> bool:
     """Return whether a report in Markdown has all claims of a query."""
-    claim = ClaimReport(item="claim:1", text="x", supported=False)
-    asked = JudgedQuery(id="q", location="g:1", supported=0, of=size, claims=[claim] * size)
-    return "more claim" not in "".join(claims_of(asked))
+    claim = JudgedItem(item="claim:1", text="x", verdict=False)
+    asked = JudgedQuery(id="q", location="g:1", passed=0, of=size, items=[claim] * size)
+    return "more claim" not in "".join(items_of(asked, WORDS["attribution"]))
 
 
 CASES: Cases = {

@@ -228,4 +228,5 @@ def test_what_is_judged_is_replayed_by_a_check_byte_for_byte_and_asks_nothing(tm
         report = json.loads((tmp_path / "report.json").read_text())
         reports.append({name: value for name, value in report.items() if name != "created_at"})
     assert reports[0] == reports[1]
-    assert [query["supported"] for query in reports[0]["judge"]["queries"]] == [1, 1]
+    (task,) = reports[0]["judge"]["tasks"]
+    assert [query["passed"] for query in task["queries"]] == [1, 1]

@@ -290,7 +290,27 @@ def test_a_report_whose_parts_do_not_fit_is_refused(runner: Runner, what: Json, 
     nothing_posted(runner, relayed(runner, what), reported)
 
 
+NOTHING_JUDGED: Json = {"id": "q", "location": "", "passed": 9, "of": 0, "items": []}
+JUDGE: Json = {
+    "models": ["@octocat <b>"], "fingerprints": [], "judgments": 1, "unused": 10**15,
+    "without_verdict": {"@octocat": 1},
+    "oldest": "@octocat #1", "newest": "<b>", "cached": 9, "calls": 0, "retried": 1, "compromised": 1,
+    "tokens_in": 1, "tokens_out": 1, "usd": 1e308, "tasks": [
+        {
+            "task": task, "metric": None, "label": "</summary> @octocat", "judgments": 1, "unjudged": 1, "mean": 1e308,
+            "why_not": ["@octocat"], "kappa": -1e308, "kappa_low": 1, "estimate": 5e-324, "queries": [
+                NOTHING_JUDGED,
+                NOTHING_JUDGED | {"items": [
+                    {"item": "@octocat", "verdict": verdict, "quote": "<b>" * (1 << 18), "reason": "| @octocat"}
+                    for verdict in (True, None, "supported_by_context")
+                ]},
+            ],
+        }
+        for task in ("attribution", "criteria", "confirmation")
+    ],
+}  # fmt: skip
 ODD: list[tuple[str, Json]] = [
+    ("a judge that says anything of nothing", everything() | {"judge": JUDGE}),
     ("no metrics", everything() | {"metrics": {}, "gates": [], "tags": {}, "findings": [], "queries": []}),
     ("findings of queries that are not there", with_value(everything(), "findings", 1, "query_id", value="nobody")),
     ("no findings", everything() | {"findings": []}),

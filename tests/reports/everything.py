@@ -13,8 +13,10 @@ from ragcontract.core.contract_change import ChangedItem, ContractChange
 from ragcontract.core.run import Latency, SourceFile
 from ragcontract.core.said import Message, Said, ToolCall
 from ragcontract.reports.answer_report import ModesReport, TierReport
+from ragcontract.reports.judge_report import JudgedItem, JudgedQuery, JudgeReport, TaskReport
 from ragcontract.reports.report import AnswerReport, Provenance, QueryReport, Report, RetrievedReport, ScopeReport
 from ragcontract.reports.report_inputs import ConfigInput
+from ragcontract.runs.judged_texts import Task
 from ragcontract.runs.past import Documents, Expected, PastContract, PastWaiver, Replaced, expected_of
 from ragcontract.runs.stored import Accepted
 from ragcontract.statistics.confusion import ClassMeasures
@@ -115,6 +117,7 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
             gates_not_judged=[mark("tags.weekly.minimums.mrr_at_k")],
         ),
         modes=_modes(),
+        judge=_judge(mark),
         tiers=[
             TierReport(
                 name=mark("sanity"), rate=0.5, passed=6, queries=12, status="fail", minimum=0.95, gates=[mark("core")]
@@ -124,6 +127,56 @@ def everything(size: int = 12, mark: Mark = str) -> Report:
             ),
         ],
         source=Provenance(repository="octo/app", commit="5ca1ab1e" * 5, branch=mark("main"), pull_request=7),
+    )
+
+
+def _judge(mark: Mark) -> JudgeReport:
+    """Return what a judge said at every task; a query has nothing to judge."""
+    quote, reason = mark("Refunds take five days."), mark("It is said there.")
+
+    def task(name: Task, metric: str | None, *items: JudgedItem, **trust: Any) -> TaskReport:
+        judged = JudgedQuery(
+            id=mark("question-001"), location=mark("golden.jsonl:2"), passed=1, of=2, items=list(items)
+        )
+        nothing = JudgedQuery(id=mark("question-002"), location=mark("golden.jsonl:3"), passed=0, of=1, items=[])
+        unknown: dict[str, Any] = {"kappa": None, "kappa_low": None, "mean": None, "estimate": None, "why_not": []}
+        return TaskReport(
+            task=name,
+            metric=metric,
+            label=mark(name.capitalize()),
+            judgments=2,
+            unjudged=0,
+            queries=[judged, nothing],
+            **{**unknown, **trust},
+        )
+
+    passed = JudgedItem(item=mark("claim:1"), text=quote, verdict=True, quote=quote, context=2, reason=reason)
+    failed = JudgedItem(item=mark("claim:2"), text=mark("A year."), verdict=False, reason=reason)
+    flagged = [
+        JudgedItem(item=mark("x:1"), text=mark("$5"), verdict="asserts_unsupported", stands=True, quote=quote),
+        JudgedItem(item=mark("x:2"), verdict="denies_or_reports_absence", stands=False, reason=reason),
+        JudgedItem(item=mark("x:3"), text=mark("$7"), verdict=None, stands=True),
+    ]
+    return JudgeReport(
+        models=[mark("m-2026")],
+        fingerprints=[mark("m-2026 at models.example")],
+        judgments=7,
+        unused=3,
+        without_verdict={"unsure": 2, "compromised": 1},
+        oldest="2026-01-02T03:04:05+00:00",
+        newest="2026-01-03T03:04:05+00:00",
+        cached=4,
+        calls=9,
+        retried=2,
+        compromised=1,
+        tokens_in=12_345,
+        tokens_out=678,
+        usd=0.0123,
+        tasks=[
+            task("attribution", "context_recall", passed, failed, kappa=0.8, kappa_low=0.7, mean=0.5, estimate=0.45),
+            task("criteria", "criteria_met", passed, failed, why_not=[mark("there is no calibration")]),
+            task("confirmation", None, *flagged, kappa=0.9, kappa_low=0.8),
+        ],
     )
 
 

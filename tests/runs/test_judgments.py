@@ -52,7 +52,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_a_line_has_these_names_in_this_order() -> None:
     assert list(row()) == [
         "key", "task", "query_id", "item", "verdict", "quote", "context", "reason", "votes", "status", "model",
-        "fingerprint", "judge", "at", "tokens_in", "tokens_out",
+        "fingerprint", "judge", "at", "tokens_in", "tokens_out", "usd", "calls", "retried",
+        "compromised", "session",
     ]  # fmt: skip
 
 

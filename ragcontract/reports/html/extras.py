@@ -10,8 +10,7 @@ from ragcontract.core.run import SourceFile
 from ragcontract.reports.change_notes import about_baseline
 from ragcontract.reports.drift import not_compared, other_warnings
 from ragcontract.reports.html.page_text import Part, code, sentence, shown
-from ragcontract.reports.judge_report import JudgedQuery
-from ragcontract.reports.judge_section import evidence, judge_section
+from ragcontract.reports.judge_section import TaskSection, evidence, has_passed, heading, judge_section, name_of
 from ragcontract.reports.overlap_report import LeastOverlap
 from ragcontract.reports.overlap_section import DIGITS, overlap_section
 from ragcontract.reports.report import Report
@@ -19,6 +18,7 @@ from ragcontract.reports.report_inputs import BaselineInput
 from ragcontract.reports.score_reasons import REASONS, score_reasons
 from ragcontract.runs.stored import Accepted
 
+INDENT = "\u2003"
 DIGEST = 12  # characters that are enough to recognise a file
 Line = Sequence[Part]
 
@@ -41,8 +41,8 @@ def folds(report: Report) -> list[Fold]:
         least = [_least(one) for one in overlap.least]
         found.append(_fold(overlap.title, [*([Part(shown(fact))] for fact in overlap.facts), *least]))
     if judged := judge_section(report):
-        facts = [[Part(shown(fact))] for fact in judged.facts]
-        found.append(_fold(judged.title, [*facts, *(line for query in judged.queries for line in _claims(query))]))
+        found.append(_fold(judged.title, [[Part(shown(fact))] for fact in judged.facts]))
+        found += [_fold(shown(task.title), list(_judged(task))) for task in judged.tasks]
     if baseline:
         for name, ids in not_compared(baseline).items():
             found.append(_fold(f"{len(ids):,} {name}", [[Part(shown(query_id, bounds.HTML_ID))] for query_id in ids]))
@@ -66,13 +66,15 @@ def _least(one: LeastOverlap) -> Line:
     return [Part(shown(one.id, bounds.HTML_ID)), Part(numbers)]
 
 
-def _claims(query: JudgedQuery) -> Iterable[Line]:
-    supported = f": {query.supported:,} of {count(query.of, 'claim')} supported"
-    yield [code(query.id), Part(supported if query.claims else f"{supported}, nothing was retrieved")]
-    for claim in query.claims:
-        by = evidence(claim, bounds.HTML_REASON)
-        said = Part(f" {'✓ supported' if claim.supported else '✕ not supported'}{f', {by}' if by else ''}", "small")
-        yield [Part(shown(claim.text, bounds.HTML_REASON)), said]
+def _judged(task: TaskSection) -> Iterable[Line]:
+    yield from ([Part(shown(fact))] for fact in task.facts)
+    for query in task.queries:
+        yield [code(query.id), Part(f": {heading(query, task.words)}")]
+        for item in query.items:
+            by = evidence(item, bounds.HTML_REASON)
+            sign, verdict = ("✓", task.words.passed) if has_passed(item) else ("✕", task.words.failed)
+            said = Part(f" {verdict}{f': {by}' if by else ''}", "small")
+            yield [Part(f"{INDENT}{sign} {name_of(item, bounds.HTML_REASON)}"), said]
 
 
 def _accepted(one: Accepted) -> Line:

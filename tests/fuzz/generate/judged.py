@@ -17,6 +17,8 @@ def judgments(maker: Maker) -> list[Any]:
 def _judgment(maker: Maker, query_id: str | int) -> dict[str, Any]:
     at = "2026-01-30T03:04:05Z" if maker.chance(0.8) else _time(maker)
     row: dict[str, Any] = fitting(maker, "judgments") | {"query_id": query_id, "at": at}
+    if "session" in row:
+        row["session"] = at
     row |= {"key": f"{maker.random.getrandbits(256):064x}", "item": f"claim:{maker.whole(1, 9)}", "votes": []}
     if maker.chance(maker.oddness / 3):
         return row

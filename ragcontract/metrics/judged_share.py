@@ -1,0 +1,99 @@
+"""What all judged metrics have in common: the share of the items of a query of which a judge says yes.
+
+The items are those of the golden row, and what the judge said is replayed from judgments files: how many there are is
+no model's to say, and nothing is asked here. A further metric is a subclass in a module of its own, and its provider.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from msgspec.structs import replace
+
+from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.metric import Family, Metric, MetricSettings, Missing, Provider, SwitchedOn
+from ragcontract.core.run import RunRow
+from ragcontract.core.scores import Values
+
+if TYPE_CHECKING:
+    from ragcontract.runs.judged_texts import Case, Task
+    from ragcontract.runs.judgments import Judgment
+    from ragcontract.runs.replaying import Replay
+
+
+class JudgedShare(ABC):
+    """A judged metric. Without judgments no query has it; a limit on it says so.
+
+    ``task`` is what is judged, and ``metric`` what it is without judgments: its fingerprint names who judged.
+    """
+
+    task: "ClassVar[Task]"
+    metric: ClassVar[Metric]
+    needs: ClassVar[frozenset[str]]
+    from_ids = False
+    switch = SwitchedOn.BY_LIMIT
+
+    def __init__(
+        self,
+        k: int,
+        replay: "Replay | None" = None,
+        *,
+        fingerprint: str = "",
+        found: "MutableMapping[str, tuple[Judgment, ...]] | None" = None,
+    ) -> None:
+        """Store the largest cut-off and the judgments; what is ``found`` for each query is noted there."""
+        self.k = k
+        self._replay = replay
+        self._found = found
+        self.metrics: Sequence[Metric] = (replace(self.metric, fingerprint=fingerprint),)
+
+    @abstractmethod
+    def case(self, query: GoldenQuery, row: RunRow) -> "Case | str | None":
+        """Return what is judged; None if the query has nothing to judge, or why its texts are not known."""
+
+    @abstractmethod
+    def is_empty(self, case: "Case") -> bool:
+        """Return whether there is nothing to judge the items by, so that the share is 0 whoever judges."""
+
+    @abstractmethod
+    def texts(self, query: GoldenQuery) -> tuple[str, ...]:
+        """Return the texts of the items of a query, in their order."""
+
+    def replaying(
+        self, replay: "Replay", queries: Mapping[str, GoldenQuery], found: "MutableMapping[str, tuple[Judgment, ...]]"
+    ) -> Self:
+        """Return the family with judgments. Numbers of different judges, or of other cut-offs, are not compared.
+
+        A baseline is evaluated before a run, so what is found for a query is that of the run in the end.
+        """
+        judges = " and ".join(sorted(replay.fingerprints(self.task, queries.keys())))
+        return type(self)(self.k, replay, fingerprint=f"{judges}; top {self.k}", found=found)
+
+    def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
+        """Return the share of the items; 0 if there is nothing to judge them by."""
+        if self._replay is None or not self.texts(query):
+            return ()
+        case = self.case(query, row)
+        if case is None or isinstance(case, str):
+            return Missing(case or "has nothing to judge")
+        if self.is_empty(case):
+            self._note(query.id, ())
+            return (0.0,)
+        said = self._replay.said(case)
+        if isinstance(said, str):
+            return Missing(said)
+        self._note(query.id, said)
+        return (sum(1 for one in said if one.verdict is True) / len(said),)
+
+    def _note(self, query_id: str, said: "tuple[Judgment, ...]") -> None:
+        if self._found is not None:
+            self._found[query_id] = said
+
+
+def provider_of(family: Callable[[int], JudgedShare], key: str) -> Provider:
+    """Return a provider of the family without judgments; of none where the score of another tool has its name."""
+
+    def provide(settings: MetricSettings) -> Iterable[Family]:
+        return [] if key in settings.declared else [family(max(settings.cutoffs))]
+
+    return provide
