@@ -24,7 +24,7 @@ def _judgment(maker: Maker, query_id: str | int) -> dict[str, Any]:
         return row
     verdict: Any = maker.pick(WORDS if row["task"] == "confirmation" else (True, False))
     fails = verdict in {WORDS[0], False}
-    row |= {"judge": JUDGE, "verdict": verdict, "votes": [verdict] * (2 if fails else 1), "status": "ok"}
+    row |= {"judge": dict(JUDGE), "verdict": verdict, "votes": [verdict] * (2 if fails else 1), "status": "ok"}
     if not fails:
         row |= {"quote": maker.text() or "x", "context": maker.whole(1, 5)}
     if maker.chance(0.2):
