@@ -219,3 +219,25 @@ def test_the_agreement_of_another_judge_is_not_shown_as_that_of_this_one(folder:
     assert check(*BOTH).code == 0
     (task,) = report(folder)["judge"]["tasks"]
     assert (task["kappa"], task["estimate"]) == (None, None)
+
+
+def test_a_query_without_a_row_meets_no_criterion_where_it_may_be_missing(folder: Path) -> None:
+    cases = workspace(folder, f"missing_queries: zero\n{MINIMUM.replace('0.5', '0.25')}", ANSWER, "No.")
+    judge(folder, cases[0])
+    write_good_calibration(folder, tasks=["criteria"])
+    write_jsonl(folder / "current_run.jsonl", [{"query_id": "q0", "response": ANSWER, "retrieved_contexts": [CONTEXT]}])
+    assert check(*BOTH).code == 0
+    assert report(folder)["metrics"]["criteria_met"]["current"] == 0.25
+
+
+def test_a_conversation_is_judged_by_its_last_answer(folder: Path) -> None:
+    turns = [{"query": "Hello?"}, {"query": "And returns?"}]
+    (case,) = workspace(folder, MINIMUM, ANSWER, turns=turns, forbidden_claims=["never"])
+    said = ("Hello?", "Hello.", "And returns?", ANSWER)
+    messages = [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(said)]
+    rows = [{"query_id": "q0", "messages": messages, "retrieved_contexts": [CONTEXT]}]
+    write_jsonl(folder / "current_run.jsonl", rows)
+    judge(folder, case)
+    write_good_calibration(folder, tasks=["criteria"])
+    assert check(*BOTH).code == 0
+    assert report(folder)["metrics"]["criteria_met"]["current"] == 0.5

@@ -462,3 +462,14 @@ def test_without_judgments_a_limit_counts_only_with_a_calibration_all_the_same(f
     judged_workspace(folder, MINIMUM, [TRUE], contexts=[])
     (error,) = errors(check("--judgments", "judgments.jsonl"))
     assert "there is no calibration for attribution" in error
+
+
+def test_without_answers_no_reason_is_in_an_error_either(folder: Path) -> None:
+    judged_workspace(folder, MINIMUM, [TRUE], [FALSE])
+    nothing: dict[str, Any] = {"verdict": None, "votes": (), "quote": None, "context": None}
+    write_judgments_on(folder, [TRUE], [FALSE], status="unsure", reason="A secret.", **nothing)
+    write_good_calibration(folder)
+    assert all("A secret." in error for error in errors(check(*BOTH)))
+    for error in errors(check(*BOTH, "--no-answers")):
+        assert error.endswith("has no verdict on 1 of 1 item: claim:1 (unsure: (not shown)")
+        assert "A secret." not in error

@@ -185,10 +185,10 @@ def known_good(folder: Path, *answers: str) -> None:
 
 
 def judge_base(folder: Path, server: JudgeServer) -> None:
-    run = (folder / "current_run.jsonl").read_bytes()
-    (folder / "current_run.jsonl").write_bytes((folder / "base.jsonl").read_bytes())
-    judge(folder, server)
-    (folder / "current_run.jsonl").write_bytes(run)
+    """Judge the baseline, into a file of its own."""
+    environ = {"RAG_CONTRACT_JUDGE_KEY": "", "OPENAI_API_KEY": "", "XDG_STATE_HOME": str(folder / "state")}
+    options = ("--model", "toy", "--judge-url", server.openai, "--run", "base.jsonl", "--judgments", "base-said.jsonl")
+    assert spawn("judge", *options, cwd=folder, environ=environ).code == 0
 
 
 def test_a_denial_in_the_baseline_makes_no_assertion_a_known_one(folder: Path, server: JudgeServer) -> None:
@@ -199,7 +199,7 @@ def test_a_denial_in_the_baseline_makes_no_assertion_a_known_one(folder: Path, s
     assert ended.code == 1, ended
     assert "the baseline has flagged texts without a verdict in 1 golden query: 'q0'" in ended.err
     judge_base(folder, server)
-    ended = check(*CALIBRATED, "--baseline", "base.jsonl")
+    ended = check("base-said.jsonl", *CALIBRATED, "--baseline", "base.jsonl")
     assert (ended.code, "without a verdict" in ended.err) == (1, False), ended
 
 
@@ -209,7 +209,11 @@ def test_what_the_judge_asserts_of_the_baseline_too_is_known(folder: Path, serve
     judge(folder, server)
     assert check(*CALIBRATED, "--baseline", "base.jsonl").code == 1
     judge_base(folder, server)
-    ended = check(*CALIBRATED, "--baseline", "base.jsonl")
+    ended = check("base-said.jsonl", *CALIBRATED, "--baseline", "base.jsonl")
+    assert (ended.code, ended.err) == (0, ""), ended
+    workspace(folder, f"Well. {ASSERTED}", config=NEW)  # equal texts are judged in both files
+    judge(folder, server)
+    ended = check("base-said.jsonl", *CALIBRATED, "--baseline", "base.jsonl")
     assert (ended.code, ended.err) == (0, ""), ended
 
 

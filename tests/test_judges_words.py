@@ -48,7 +48,8 @@ def one_server() -> Iterator[JudgeServer]:
         yield server
 
 
-def workspace(folder: Path, *answers: str, config: str = "", **fields: Any) -> None:
+def workspace(folder: Path, *answers: str, config: str = "", words: str = "", **fields: Any) -> None:
+    """Write a contract and a run; all texts that are retrieved or answered end with some words, which can be quoted."""
     asked = {
         "query": "What does it cost?",
         "reference_claims": ["Refunds take five days.", "Refunds take a year."],
@@ -58,7 +59,9 @@ def workspace(folder: Path, *answers: str, config: str = "", **fields: Any) -> N
         **fields,
     }
     write_jsonl(folder / "golden.jsonl", [{"id": f"q{at}", **asked} for at in range(len(answers))])
-    rows = [{"query_id": f"q{at}", "retrieved_contexts": CONTEXTS, "response": one} for at, one in enumerate(answers)]
+    contexts = [f"{one} {words}".strip() for one in CONTEXTS]
+    said = [f"{one} {words}".strip() for one in answers]
+    rows = [{"query_id": f"q{at}", "retrieved_contexts": contexts, "response": one} for at, one in enumerate(said)]
     write_jsonl(folder / "current_run.jsonl", rows)
     (folder / "ragcontract.yml").write_text(config or "judge: {second_pass: true}\n")
 
@@ -235,7 +238,7 @@ def with_words(folder: Path, words: str, **fields: Any) -> None:
 
 
 def test_the_words_of_a_judge_are_escaped_in_all_sections(folder: Path, server: JudgeServer) -> None:
-    workspace(folder, f"{ASSERTED} {SUPPORTED}")
+    workspace(folder, f"{ASSERTED} {SUPPORTED}", words=HOSTILE)
     judge(folder, server)
     calibrate(folder)
     with_words(folder, HOSTILE, model=HOSTILE)
@@ -246,9 +249,8 @@ def test_the_words_of_a_judge_are_escaped_in_all_sections(folder: Path, server: 
         assert "\u202e" not in text
         assert "\x1b" not in text
     markdown = (folder / "report.md").read_text()
-    assert (
-        markdown.count("alert(1)") == 9
-    )  # the model, two claims, two criteria, two flagged texts with quote and reason
+    # The model, two claims, two criteria, two flagged texts with quote and reason; and what was said and seen.
+    assert markdown.count("alert(1)") >= 9
     assert not re.search(r"^::", markdown, re.MULTILINE)
     for acting in ("</details> `", "**@", "[x](http", "@team", "://evil", "#1 "):
         assert acting not in markdown
@@ -262,7 +264,7 @@ def test_no_word_of_an_unjudged_item_is_a_command_to_the_runner(tmp_path: Path, 
     workspace(runner.workspace, ASSERTED, config=LIMITS)
     with JudgeServer() as server:
         judge(runner.workspace, server)
-    with_words(runner.workspace, HOSTILE, status="unsure", verdict=None)
+    with_words(runner.workspace, HOSTILE, status="unsure", verdict=None, votes=(None,))
     result = runner.run({"judgments": "judgments.jsonl"})
     assert result.exit_code == 2
     assert "has no verdict on" in result.log
@@ -275,7 +277,7 @@ def test_no_word_of_an_unjudged_item_is_a_command_to_the_runner(tmp_path: Path, 
 
 def test_without_answers_nothing_of_what_was_answered_or_said_is_shown(folder: Path, server: JudgeServer) -> None:
     secret = "A secret."
-    workspace(folder, f"{secret} It costs $700.", DENIED, forbidden_claims=[r"secret.*\$\d+"])
+    workspace(folder, f"{secret} It costs $700.", DENIED, words=secret, forbidden_claims=[r"secret.*\$\d+"])
     judge(folder, server)
     calibrate(folder)
     with_words(folder, secret)
@@ -288,5 +290,24 @@ def test_without_answers_nothing_of_what_was_answered_or_said_is_shown(folder: P
     (item,) = flagged(folder)["queries"][0]["items"]
     assert item == {"item": "forbidden_claims:1", "verdict": "asserts_unsupported", "stands": True}
     assert "| forbidden\\_claims:1 | ❌ asserted without support |" in shown["report.md"]
-    with_words(folder, secret, status="unsure", verdict=None)
+    with_words(folder, secret, status="unsure", verdict=None, votes=(None,))
     assert secret not in check(*BOTH, "--no-answers", code=2).err
+
+
+def test_of_several_flagged_texts_only_those_without_a_verdict_are_unjudged(folder: Path, server: JudgeServer) -> None:
+    stands = "judge: {second_pass: true, unconfirmed: stands}\n"
+    two = [r"\$4\d+", r"\$7\d+"]
+    workspace(folder, f"{DENIED} {ASSERTED}", config=stands, criteria=None, reference_claims=None, forbidden_claims=two)
+    judge(folder, server)
+    calibrate(folder)
+    nothing: dict[str, Any] = {"verdict": None, "votes": (), "quote": None, "status": "unsure"}
+    said = [replace(one, **nothing) if one.verdict == "asserts_unsupported" else one for one in judgments(folder)]
+    write_judgments("judgments.jsonl", said)
+    check(*BOTH)
+    task = flagged(folder)
+    assert (task["judgments"], task["unjudged"]) == (1, 1)
+    items = task["queries"][0]["items"]
+    assert [(item["text"], item["verdict"], item["stands"]) for item in items] == [
+        ("$499", "denies_or_reports_absence", False),
+        ("$700", None, True),
+    ]

@@ -48,13 +48,15 @@ def evidence_of(case: Case) -> Evidence:
     return Evidence(sent_contexts(case), None if case.task == "attribution" else case.response or "")
 
 
-def edited(case: Case, said: Iterable[Judgment]) -> tuple[Judgment, str] | None:
+def edited(case: Case, said: Iterable[Judgment | None]) -> tuple[Judgment, str] | None:
     """Return the first judgment on the items of a case that somebody edited, with what is wrong in it.
 
     A judge's reply in favour of the application is refused if its proof is not in the texts.
     """
     evidence = evidence_of(case)
     for item, one in zip(case.items, said, strict=True):
+        if one is None:
+            continue
         if one.item != item.name:
             return one, f"item: its key is that of {item.name!r}"
         if one.verdict is None or is_failure(one.verdict):

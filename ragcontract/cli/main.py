@@ -19,6 +19,8 @@ REPEATABLE = (
     "--run",
     "--from-run",
     "--baseline",
+    "--scores",
+    "--judgments",
     "--qrels",
     "--queries",
     "--topics",
@@ -81,7 +83,7 @@ def _spread(argv: Sequence[str]) -> list[str]:
         if word.startswith("-"):
             option, has_value, _ = word.partition("=")
             values = len(has_value)
-        elif option in REPEATABLE:
+        elif option in REPEATABLE and (called, option) != ("judge", "--judgments"):  # the one file that it writes
             values += 1
             if values > 1:
                 spread.append(option)

@@ -194,7 +194,7 @@ def cleared(replayed: Replayed, contract: Contract) -> Problems:
         problems.warning(f"the judge cleared {count(sum(found.values()), 'violation')} of {_queries(found)}")
     if second is not None and second.unknown_before and contract.only_new:
         what = f"the baseline has flagged texts without a verdict in {_queries(second.unknown_before)}"
-        problems.warning(f"{what}: they count as new; judge the baseline's run, too, into the same file")
+        problems.warning(f"{what}: they count as new; judge that run, too, into another file, and name both")
     return problems.found()
 
 

@@ -40,10 +40,11 @@ class FlaggedAnswer(Struct, frozen=True, kw_only=True):
 class SecondPass:
     """Judgments on what is flagged. ``cleared`` counts the violations that are left out, by query.
 
-    ``found`` is what was flagged in the answers of each query of the run. A judge that nobody has calibrated clears
-    nothing (``clears``): what it said is only noted.
     A baseline has only those that the judge asserts: a violation that is new must not pass for a known one because
     nobody judged the baseline. Its queries of which something was left out so are in ``unknown_before``.
+
+    ``found`` is what was flagged in the answers of each query of the run. A judge that nobody has calibrated clears
+    nothing (``clears``): what it said is only noted.
     """
 
     needs = CONTEXT_FIELDS
@@ -52,8 +53,8 @@ class SecondPass:
         """Store the judgments, the largest cut-off, and what becomes of what has no verdict."""
         self._replay, self._k, self._unconfirmed, self._clears = replay, k, unconfirmed, clears
         self.cleared: dict[str, int] = {}
-        self.found: dict[str, tuple[FlaggedAnswer, ...]] = {}
         self.unknown_before: dict[str, None] = {}
+        self.found: dict[str, tuple[FlaggedAnswer, ...]] = {}
 
     def applied(
         self, query: GoldenQuery, row: RunRow, rules: Sequence[RowRule], context: RowContext, *, strict: bool
@@ -71,30 +72,39 @@ class SecondPass:
             if isinstance(contexts, str) and strict:
                 raise CannotScoreError(contexts)
             said = self._said(asked, strict=strict)
-            verdicts = _verdicts(said)
-            left = upheld(asked, verdicts, self._unconfirmed if strict else "error")
+            left = upheld(asked, _verdicts(said), self._unconfirmed if strict else "error")
             # Of two rules that say the same of an answer, one may have found more than is cleared.
             gone = frozenset(left.cleared) - frozenset(left.standing)
-            if not strict and left.unjudged:
-                gone |= _unknown(asked, verdicts)
+            if not strict and left.unjudged and self._clears:
+                gone |= _unknown(asked, _verdicts(said))
                 self.unknown_before[query.id] = None
             by_answer.setdefault(asked.case.response or "", []).append(gone)
             said_of.append((asked, said))
         # The same answer in several turns is cleared only of what is cleared in all of them.
         cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()} if self._clears else {}
-        if strict:
-            self.found[query.id] = tuple(
-                FlaggedAnswer(
-                    items=asked.case.items,
-                    violations=asked.violations,
-                    said=said,
-                    cleared=cleared.get(asked.case.response or "", frozenset()),
-                )
-                for asked, said in said_of
-            )
-            if number := sum(map(len, cleared.values())):
-                self.cleared[query.id] = self.cleared.get(query.id, 0) + number  # a query may have several rows
+        if strict:  # a query may have several rows
+            self._note(query.id, said_of, cleared)
         return [(rule, _without(rule, cleared)) for rule in rules]
+
+    def _note(
+        self,
+        query_id: str,
+        said_of: Iterable[tuple[Confirmation, Mapping[str, Judgment]]],
+        cleared: Mapping[str, frozenset[Violation]],
+    ) -> None:
+        """Add what is flagged in a row of a query, and what of it the judge cleared."""
+        found = tuple(
+            FlaggedAnswer(
+                items=asked.case.items,
+                violations=asked.violations,
+                said=said,
+                cleared=cleared.get(asked.case.response or "", frozenset()),
+            )
+            for asked, said in said_of
+        )
+        self.found[query_id] = (*self.found.get(query_id, ()), *found)
+        if number := sum(map(len, cleared.values())):
+            self.cleared[query_id] = self.cleared.get(query_id, 0) + number
 
     def _said(self, asked: Confirmation, *, strict: bool) -> Mapping[str, Judgment]:
         if not asked.case.items:
@@ -103,7 +113,7 @@ class SecondPass:
         if isinstance(said, str):
             if strict and self._unconfirmed == "error":
                 raise CannotScoreError(said)
-            return {}
+            return self._replay.partly(asked.case) if self._unconfirmed == "stands" else {}
         return {item.name: one for item, one in zip(asked.case.items, said, strict=True)}
 
 

@@ -12,7 +12,7 @@ from ragcontract.core import bounds
 from ragcontract.core.ids import Id, TextId, as_id
 from ragcontract.core.moment import Moment
 from ragcontract.core.run import SourceFile
-from ragcontract.core.text import printable_json, shorten
+from ragcontract.core.text import printable_json, shorten, visible
 from ragcontract.files.events import Batch, FileRead
 from ragcontract.files.opening import Progress, no_progress
 from ragcontract.files.patterns import NOT_THERE, existing_files
@@ -119,7 +119,8 @@ def read_judgments(
     """Read judgments files or globs, with everything that is wrong with them; a file may be empty.
 
     With ``may_lack``, there may be no file: whether it is missed depends on whether anything needs a judgment. Given
-    ``now``, judgments of the future are wrong; clocks of two machines may differ by ``AHEAD``.
+    ``now``, judgments of the future are wrong; clocks may differ by ``AHEAD``. Of two judgments with one
+    key, the first counts, if both say the same.
     """
     problems, files, lines = Collector(), list[SourceFile](), Lines()
     by_key: dict[tuple[str, str], Judgment] = {}
@@ -142,7 +143,7 @@ def read_judgments(
                     first = by_key.setdefault(place, judgment)
                     if first is judgment:
                         lines.add(event.path, event.line + index)
-                    elif first != judgment:  # the same line twice, as merges make it, says nothing else
+                    elif _what(first) != _what(judgment):  # else, it is a copy
                         where = lines.location(place, by_key)
                         problems.problem(f"{event.location(index)}: key", _contradicts(first, judgment, where))
             case FileRead(file=file):
@@ -152,13 +153,18 @@ def read_judgments(
     return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines, lacking=lacking)
 
 
+def _what(judgment: Judgment) -> tuple[object, ...]:
+    return judgment.verdict, judgment.status, judgment.fingerprint
+
+
 def _contradicts(first: Judgment, judgment: Judgment, where: str) -> str:
     """Return what is wrong with a second judgment with the key of the ``first``, which is at ``where``."""
     query = repr(shorten(as_id(judgment.query_id), bounds.NAME))
-    if first.verdict == judgment.verdict and first.status == judgment.status:
-        return f"query {query} has a judgment with this key already, at {where}; leave one of them out"
-    said = " and ".join(one.status if one.verdict is None else shown(one.verdict) for one in (first, judgment))
-    return f"query {query} has another judgment with this key, at {where}: {said}; leave one of them out"
+    both = first, judgment
+    said = [one.status if one.verdict is None else shown(one.verdict) for one in both]
+    if said[0] == said[1]:
+        said = [repr(shorten(visible(one.fingerprint), bounds.NAME)) for one in both]
+    return f"query {query} has another judgment with this key, at {where}: {' and '.join(said)}; leave one of them out"
 
 
 def write_judgments(path: str, judgments: Iterable[Judgment]) -> None:

@@ -15,7 +15,7 @@ from ragcontract.runs.judged_texts import Case, Judge, Task, digest_of_texts, ke
 from ragcontract.runs.judgments import Judgment
 
 # Returns one of the judgments on a case that somebody edited, and what is wrong in it.
-Edited: TypeAlias = Callable[[Case, Iterable[Judgment]], tuple[Judgment, str] | None]
+Edited: TypeAlias = Callable[[Case, Iterable[Judgment | None]], tuple[Judgment, str] | None]
 JUDGE = "`rag-contract judge`"
 
 
@@ -97,6 +97,18 @@ class Replay:
         one, why = found
         name = shorten(visible(one.item), bounds.NAME)
         return f"has a judgment on {name} that no judge made: {self._located(one)}: {why}; run {JUDGE} again"
+
+    def partly(self, case: Case) -> dict[str, Judgment]:
+        """Return the judgments with a verdict that there are, by item; none if several judges made them."""
+        of_query = self._found.get((case.task, case.query_id))
+        by_judge = (
+            [tuple(map(of_query.by_key.get, keys_of(case, judge))) for judge in of_query.judges] if of_query else []
+        )
+        judged = [found for found in by_judge if _verdicts(found)]
+        if len(judged) != 1 or self._edited(case, judged[0]):
+            return {}
+        pairs = zip(case.items, judged[0], strict=True)
+        return {item.name: one for item, one in pairs if one is not None and one.status == "ok"}
 
     def fingerprints(self, task: Task, query_ids: Collection[str]) -> frozenset[str]:
         """Return who judged these queries, by the last replies on each; what needed no reply has none."""

@@ -69,7 +69,7 @@ def _least(one: LeastOverlap) -> Line:
 def _judged(task: TaskSection) -> Iterable[Line]:
     yield from ([Part(shown(fact))] for fact in task.facts)
     for query in task.queries:
-        yield [Part(shown(query.id, bounds.HTML_ID), "name"), Part(f": {heading(query, task.words)}")]
+        yield [code(query.id), Part(f": {heading(query, task.words)}")]
         for item in query.items:
             by = evidence(item, bounds.HTML_REASON)
             sign, verdict = ("✓", task.words.passed) if has_passed(item) else ("✕", task.words.failed)

@@ -22,7 +22,7 @@ def judge_fold(report: Report, max_queries: int) -> list[str]:
 
 
 def _of_task(section: TaskSection, max_queries: int) -> Iterator[str]:
-    yield f"**{inline(section.title)}**"
+    yield f"**{inline(section.title.strip())}**"  # a blank after the stars would make them stars
     if section.facts:
         yield _bullets(section.facts)
     for query in section.queries[:max_queries]:

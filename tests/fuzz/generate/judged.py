@@ -15,13 +15,16 @@ def judgments(maker: Maker) -> list[Any]:
 
 
 def _judgment(maker: Maker, query_id: str | int) -> dict[str, Any]:
-    row: dict[str, Any] = fitting(maker, "judgments") | {"query_id": query_id, "at": _time(maker)}
+    at = "2026-01-30T03:04:05Z" if maker.chance(0.8) else _time(maker)
+    row: dict[str, Any] = fitting(maker, "judgments") | {"query_id": query_id, "at": at}
+    if "session" in row:
+        row["session"] = at
     row |= {"key": f"{maker.random.getrandbits(256):064x}", "item": f"claim:{maker.whole(1, 9)}", "votes": []}
     if maker.chance(maker.oddness / 3):
         return row
     verdict: Any = maker.pick(WORDS if row["task"] == "confirmation" else (True, False))
     fails = verdict in {WORDS[0], False}
-    row |= {"judge": JUDGE, "verdict": verdict, "votes": [verdict] * (2 if fails else 1), "status": "ok"}
+    row |= {"judge": dict(JUDGE), "verdict": verdict, "votes": [verdict] * (2 if fails else 1), "status": "ok"}
     if not fails:
         row |= {"quote": maker.text() or "x", "context": maker.whole(1, 5)}
     if maker.chance(0.2):

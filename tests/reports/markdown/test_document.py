@@ -380,13 +380,13 @@ DOWNLOADED = downloaded("plain")
 
 def test_a_plain_report_of_somebody_else_has_every_part() -> None:
     ours = Page(render(EVERYTHING))
-    assert len(DOWNLOADED.tables) == len(ours.tables) == 12
+    assert len(DOWNLOADED.tables) == len(ours.tables) == 15
     assert len(DOWNLOADED.retrieved) == len(ours.retrieved) == 8
     assert len(DOWNLOADED.answered) == len(ours.answered) == 8
-    assert DOWNLOADED.tags.count("details") == 12
+    assert DOWNLOADED.tags.count("details") == 13
     assert DOWNLOADED.links() == []
     cells = {cell for table in DOWNLOADED.tables for row in table for cell in row}
-    assert {"plainMRR@10", "plainp95 latency", "plainminimums.map_at_k"} <= cells
+    assert {"plainMRR@10", "plainp95 latency", "plainminimums.map_at_k", "❌ plainIt is said there."} <= cells
     assert any(cell.endswith("plainquestion-001") for cell in cells)
     assert "plainMRR@10 fell by 0.24, plainallowed drop 0.01" in DOWNLOADED.text
 
