@@ -1,5 +1,6 @@
 """Settings of the test tools, and the stand-in for GitHub, which has to be stopped after each test."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,10 @@ from tests.github.standin import GitHub
 # No test asserts a time, hypothesis' own limits on an example included: a busy machine is no defect.
 settings.register_profile("rag-contract", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rag-contract")
+
+# Ctrl-C is ignored in the background of a shell that is not interactive; tests of it, and what they start, need it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ VERSION = __version__.encode()
 
 def check(case: Path, folder: Path) -> dict[str, bytes]:
     """Run a case in a copy of its folder; returns what came of it, by the name of the expectation."""
-    shutil.copytree(case, folder, ignore=shutil.ignore_patterns("expected"))
+    copied(case, folder)
     args = folder / "args"
     own = shlex.split(args.read_text() if args.exists() else "")
     ended = spawn("check", "--report-html", "page.html", *own, cwd=folder)
@@ -39,6 +40,15 @@ def check(case: Path, folder: Path) -> dict[str, bytes]:
     }
     found |= {name: (folder / name).read_bytes() for name in REPORTS if (folder / name).exists()}
     return {name: _lasting(data) for name, data in found.items()}
+
+
+def copied(case: Path, folder: Path) -> None:
+    """Copy the inputs of a case; a calibration is of today, because an old one does not count."""
+    shutil.copytree(case, folder, ignore=shutil.ignore_patterns("expected"))
+    calibration = folder / "judge-calibration.json"
+    if calibration.exists():
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        calibration.write_text(calibration.read_text().replace('"NOW"', f'"{now}"'))
 
 
 def _lasting(data: bytes) -> bytes:

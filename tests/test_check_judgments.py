@@ -348,3 +348,43 @@ def test_validate_and_python_take_the_same_files(folder: Path) -> None:
         config="ragcontract.yml",
     )
     assert found.metrics["context_recall"].current == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"quote": "Refunds take five hours."}, "its quote is not in the text that it names, letter by letter"),
+        ({"context": 2}, "its context is not the id of a text"),
+        ({"quote": "five"}, "its quote has less than 8 characters"),
+    ],
+)
+def test_a_judgment_whose_proof_is_not_in_the_texts_does_not_count(
+    folder: Path, fields: dict[str, Any], why: str
+) -> None:
+    """Nobody who writes judgments by hand can show a reviewer words that no text has."""
+    judged_workspace(folder, MINIMUM, [TRUE])
+    write_judgments_on(folder, [TRUE], **fields)
+    write_good_calibration(folder)
+    (said,) = errors(check(*BOTH))
+    assert said.startswith("current_run.jsonl:1: ")
+    assert f"has a judgment on claim:1 that cannot count: {why}; run `{RUN}` again" in said
+
+
+def test_a_drop_counts_only_if_the_judge_of_the_baseline_is_calibrated_too(folder: Path) -> None:
+    """A judge that finds nothing in the older run would hide any drop."""
+    judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [TRUE], contexts=["Older. Nothing of that."])
+    (folder / "current_run.jsonl").rename(folder / "older.jsonl")
+    write_judgments_on(
+        folder,
+        [TRUE],
+        contexts=["Older. Nothing of that."],
+        name="older-judgments.jsonl",
+        fingerprint="worse at elsewhere",
+        at=NOW - timedelta(days=2),
+    )
+    judged_workspace(folder, "fail_on: {context_recall_drop_gt: 0.1}\n", [TRUE])
+    write_judgments_on(folder, [TRUE])
+    write_good_calibration(folder)
+    (said,) = errors(check(*BOTH, "--judgments", "older-judgments.jsonl", "--baseline", "older.jsonl"))
+    assert "it was made with another judge" in said
+    assert "worse at elsewhere" in said

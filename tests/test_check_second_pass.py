@@ -81,6 +81,41 @@ def test_a_judge_without_a_calibration_clears_nothing(folder: Path, server: Judg
     assert check().code == 1
 
 
+def test_what_another_judge_cleared_before_does_not_count(folder: Path, server: JudgeServer) -> None:
+    """A model may change behind its name: the last judgment on a query does not vouch for those before it."""
+    workspace(folder, DENIED)
+    judge(folder, server)
+    (line,) = (folder / "judgments.jsonl").read_text().splitlines()
+    calibrated = json.loads(line)
+    other = {**calibrated, "fingerprint": "worse at elsewhere", "at": "2026-01-01T00:00:00Z"}
+    write_jsonl(folder / "judgments.jsonl", [other, {**calibrated, "key": "0" * 64}])
+    ended = check("--calibration", "judge-calibration.json")
+    assert (ended.code, "by another judge than the one that was calibrated" in ended.err) == (2, True), ended
+
+
+@pytest.mark.parametrize("answer", [DENIED, SUPPORTED])
+def test_what_is_cleared_by_words_that_no_text_has_is_not_cleared(
+    folder: Path, server: JudgeServer, answer: str
+) -> None:
+    workspace(folder, answer)
+    judge(folder, server)
+    (line,) = (folder / "judgments.jsonl").read_text().splitlines()
+    write_jsonl(folder / "judgments.jsonl", [{**json.loads(line), "quote": "It costs nothing at all."}])
+    ended = check("--calibration", "judge-calibration.json")
+    assert (ended.code, "its quote is not in the text that it names" in ended.err) == (2, True), ended
+
+
+def test_of_two_rules_that_say_the_same_the_one_that_found_more_stands(folder: Path, server: JudgeServer) -> None:
+    answer = "There is no refund here.\nREFUND is what you get."
+    workspace(folder, answer)
+    searched = [{"type": "must_not_contain", "value": "refund", "ignore_case": case} for case in (True, False)]
+    write_jsonl(folder / "golden.jsonl", [{"id": "q0", "query": "What does it cost?", "rules": searched}])
+    judge(folder, server)
+    verdicts = [json.loads(line)["verdict"] for line in (folder / "judgments.jsonl").read_text().splitlines()]
+    assert sorted(verdicts) == ["asserts_unsupported", "denies_or_reports_absence"]
+    assert check("--calibration", "judge-calibration.json").code == 1
+
+
 def test_what_has_no_verdict_counts_where_it_may(folder: Path, server: JudgeServer) -> None:
     workspace(folder, DENIED)
     judge(folder, server)

@@ -161,6 +161,11 @@ CONFIGS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a smaller alpha": ({}, {"fail_on": {"alpha": 0.01}}, "weaker: fail_on.alpha 0.05 → 0.01"),
     "missing queries": ({}, {"missing_queries": "zero"}, "weaker: missing_queries error → zero"),
     "unjudged documents": ({}, {"unjudged": "skip"}, "weaker: unjudged count → skip"),
+    "limits on a judge without a calibration": (
+        {},
+        {"judge": {"uncalibrated": "advisory"}},
+        "weaker: judge.uncalibrated refuse → advisory",
+    ),
     "ranks of documents": ({}, {"rank_by": "documents"}, "changed: rank_by results → documents"),
     "a waiver": (
         {},

@@ -72,6 +72,8 @@ OF_ANSWERS = (  # what a check needs only if its contract, its run or its option
     *("built_in", "answers.matchers", "cli.plugins", "contract.named_metrics", "contract.turn_fields"),
     *("evaluation.listed_texts", "files.unquoted", "judging.lacking_scores", "rules.answering", "rules.score_limits"),
     *("judging.replayed", "metrics.judged_recall", "rules.turns", "runs.judgments", "runs.score_files"),
+    *("contract.criteria", "reports.judge_section", "reports.judged_claims", "rules.confirming", "rules.flagging"),
+    *("rules.second_pass", "runs.calibration", "runs.judged_texts", "runs.replaying", "statistics.judge_trust"),
 )
 
 

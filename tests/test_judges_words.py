@@ -48,7 +48,7 @@ def one_server() -> Iterator[JudgeServer]:
         yield server
 
 
-def workspace(folder: Path, *answers: str, config: str = "", **fields: Any) -> None:
+def workspace(folder: Path, *answers: str, config: str = "", retrieved: str = "", **fields: Any) -> None:
     asked = {
         "query": "What does it cost?",
         "reference_claims": ["Refunds take five days.", "Refunds take a year."],
@@ -58,7 +58,8 @@ def workspace(folder: Path, *answers: str, config: str = "", **fields: Any) -> N
         **fields,
     }
     write_jsonl(folder / "golden.jsonl", [{"id": f"q{at}", **asked} for at in range(len(answers))])
-    rows = [{"query_id": f"q{at}", "retrieved_contexts": CONTEXTS, "response": one} for at, one in enumerate(answers)]
+    contexts = [f"{text} {retrieved}".strip() for text in CONTEXTS]
+    rows = [{"query_id": f"q{at}", "retrieved_contexts": contexts, "response": one} for at, one in enumerate(answers)]
     write_jsonl(folder / "current_run.jsonl", rows)
     (folder / "ragcontract.yml").write_text(config or "judge: {second_pass: true}\n")
 
@@ -235,7 +236,7 @@ def with_words(folder: Path, words: str, **fields: Any) -> None:
 
 
 def test_the_words_of_a_judge_are_escaped_in_all_sections(folder: Path, server: JudgeServer) -> None:
-    workspace(folder, f"{ASSERTED} {SUPPORTED}")
+    workspace(folder, f"{ASSERTED} {SUPPORTED} {HOSTILE}", retrieved=HOSTILE)
     judge(folder, server)
     calibrate(folder)
     with_words(folder, HOSTILE, model=HOSTILE)
@@ -275,7 +276,13 @@ def test_no_word_of_an_unjudged_item_is_a_command_to_the_runner(tmp_path: Path, 
 
 def test_without_answers_nothing_of_what_was_answered_or_said_is_shown(folder: Path, server: JudgeServer) -> None:
     secret = "A secret."
-    workspace(folder, f"{secret} It costs $700.", DENIED, forbidden_claims=[r"secret.*\$\d+"])
+    workspace(
+        folder,
+        f"{secret} It costs $700.",
+        f"{DENIED} {secret}",
+        retrieved=secret,
+        forbidden_claims=[r"secret.*\$\d+"],
+    )
     judge(folder, server)
     calibrate(folder)
     with_words(folder, secret)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ragcontract.core import bounds
 from tests.github.standin import GitHub
 from tests.judgment_files import FALSE, TRUE, judged_workspace, write_good_calibration, write_judgments_on
 from tests.runner import InProcess
@@ -55,6 +56,17 @@ def test_a_comment_says_that_the_pull_request_changes_judgments(
     github.files = ["docs/a.md", changed]
     runner.run(INPUTS)
     assert f"{NOTE} `{changed}`" in github.bodies()[0]
+
+
+def test_a_comment_says_if_github_lists_too_few_files_to_know(
+    runner: InProcess, github: GitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can hide judgments behind many other files."""
+    monkeypatch.setattr(bounds, "PULL_REQUEST_FILES", 20)
+    github.files = [*(f"a{at:03}.md" for at in range(20)), "judgments.jsonl"]
+    runner.run(INPUTS)
+    assert NOTE not in github.bodies()[0]
+    assert "It is not known whether this pull request changes what a judge is said to have said" in github.bodies()[0]
 
 
 def test_a_pull_request_that_leaves_judgments_has_no_note(runner: InProcess, github: GitHub) -> None:

@@ -70,7 +70,9 @@ def shown(one: Unlabelled, width: int) -> str:
 
 
 def _part(name: str, text: str, width: int) -> str:
-    lines = textwrap.wrap(
-        visible(shorten(text, bounds.LABEL_WHOLE)), width, initial_indent="  ", subsequent_indent="  "
-    )
+    lines = [
+        line
+        for own in shorten(text, bounds.LABEL_WHOLE).replace("\r\n", "\n").split("\n")
+        for line in textwrap.wrap(visible(own), width, initial_indent=INDENT, subsequent_indent=INDENT) or [""]
+    ]
     return f"{click.style(name, bold=True)}\n" + "".join(f"{line}\n" for line in lines)

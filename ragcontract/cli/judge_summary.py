@@ -1,6 +1,6 @@
 """What a judging says at its end: what it cost, how many items were judged, and why the others were not."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ragcontract.cli.console import say, warn
 from ragcontract.core.errors import ExitCode, InputError
@@ -40,6 +40,7 @@ def finished(outcome: JudgingOutcome, path: str) -> int:
     wanted = len(judged.wanted)
     had = judged.statuses.get("ok", 0)
     say_cost(outcome.spent, judged.cached)
+    warn(_varying(outcome.dropped))
     if isinstance(judged.error, KeyboardInterrupt):
         say(
             f"interrupted: {had:,} of {count(wanted, 'item')} are judged; the same command asks for the others\n",
@@ -52,6 +53,12 @@ def finished(outcome: JudgingOutcome, path: str) -> int:
         raise InputError([f"{problems[0]}; {REPLAYS}", *problems[1:]])
     say(f"judged {count(wanted, 'item')} in {visible(path)}\n")
     return ExitCode.PASS
+
+
+def _varying(dropped: Collection[str]) -> list[str]:
+    """Return a warning if the endpoint does not take what makes replies the same each time."""
+    lacks = " and no ".join(name for name in ("temperature", "seed") if name in dropped)
+    return [f"the endpoint takes no {lacks}: verdicts vary more from one call to the next"] if lacks else []
 
 
 def calibrated(outcome: CalibrationOutcome, path: str) -> int:
@@ -97,12 +104,13 @@ def _lacking(judged: Judged, what: str) -> list[str]:
     return problems
 
 
-def say_expected(to_ask: Lacking, expected: Expected, budget: Budget, votes: int) -> None:
+def say_expected(to_ask: Lacking, expected: Expected, budget: Budget, votes: int, *, passes: int = 1) -> None:
     """Say what a judging would ask, and what that costs at least."""
+    times = f" (each label {passes} times)" if passes > 1 else ""
     items = len(to_ask.wanted) - len(to_ask.cached)
     most = f"; up to {votes * expected.calls:,} with further votes" if votes > 1 else ""
     lines = [
-        f"items      {len(to_ask.wanted):,}; {len(to_ask.cached):,} are known",
+        f"items      {len(to_ask.wanted):,}{times}; {len(to_ask.cached):,} are known",
         f"to judge   {items:,}",
         f"calls      {expected.calls:,}{most}",
         f"tokens     about {expected.tokens_in:,} in, at most {expected.most_out:,} out, without further votes",

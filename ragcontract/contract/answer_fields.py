@@ -39,7 +39,8 @@ def _contradictions(row: GoldenRow) -> Iterator[Mismatch]:
         yield Mismatch(("reference_contexts",), "is empty; give the texts that must be retrieved, or leave it out")
     if row.reference_claims is not None and not row.reference_claims:
         yield Mismatch(("reference_claims",), "is empty; give the claims of the reference, or leave it out")
-    yield from criteria_faults(row.criteria)
+    if row.criteria is not None:
+        yield from criteria_faults(row.criteria)
 
 
 def _refusing_and_answering(row: GoldenRow) -> Iterator[Mismatch]:
@@ -94,7 +95,7 @@ def _expected(row: GoldenRow, calls: tuple[Struct, ...] | None) -> ExpectedAnswe
         reference_tool_calls=calls,
         expected_mode=row.expected_mode,
         expected_label=row.expected_label,
-        criteria=criteria_of(row.criteria),
+        criteria=None if row.criteria is None else criteria_of(row.criteria),
         tier=row.tier,
         as_evaluated=row.as_evaluated,
     )

@@ -10,21 +10,17 @@ from ragcontract.files.schema import Mismatch
 Written = Sequence[str | CriterionJson]
 
 
-def criteria_of(written: Written | None) -> tuple[Criterion, ...] | None:
+def criteria_of(written: Written) -> tuple[Criterion, ...]:
     """Return the criteria; one without an ``id`` has its number, from 1."""
-    if written is None:
-        return None
     return tuple(
         Criterion(id=str(number), text=one) if isinstance(one, str) else Criterion(id=one.id, text=one.text)
         for number, one in enumerate(written, 1)
     )
 
 
-def criteria_faults(written: Written | None) -> Iterator[Mismatch]:
+def criteria_faults(written: Written) -> Iterator[Mismatch]:
     """Yield what is wrong: no criteria, too many, blank ones, and such as have the id or the text of another."""
     criteria = criteria_of(written)
-    if criteria is None or written is None:
-        return
     if not criteria:
         yield Mismatch(("criteria",), "is empty; give at least one criterion, or leave it out")
     if len(criteria) > bounds.CRITERIA:

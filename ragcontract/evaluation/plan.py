@@ -225,13 +225,12 @@ class Plan(Families, frozen=True, kw_only=True):
         return RowContext(settings=self.settings, metrics=metrics, turns=tuple(turns))
 
     def _violated(
-        self, rules: Iterable[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
+        self, rules: Sequence[RowRule], query: GoldenQuery, row: RunRow, context: RowContext
     ) -> tuple[Violation, ...]:
         """Return the violations of rules, of very many only the first; raises CannotScoreError."""
+        both: Iterable[tuple[RowRule, RowRule]] = zip(rules, rules, strict=True)
         if known := self.second_pass:
-            both = known.applied(query, row, list(rules), context, strict=not self.is_baseline)
-        else:
-            both = ((rule, rule) for rule in rules)
+            both = known.applied(query, row, rules, context, strict=not self.is_baseline)
         found = [(rule, one) for rule, judged in both for one in judged.violations(query, row, context)]
         return listed_first(self._with_digests(found)) if found else ()
 

@@ -1,5 +1,6 @@
 """Files that one process at a time writes."""
 
+import errno
 import os
 from pathlib import Path
 from typing import IO
@@ -8,17 +9,24 @@ from typing import IO
 def locked(path: Path) -> IO[bytes] | None:
     """Open or create a file to read and write that no other process has locked; None if one has. Raises OSError.
 
-    The lock is gone when the file is closed. Missing folders are created.
+    The lock is gone when the file is closed. Missing folders are created. A link is refused: nobody names these files,
+    so one that is there may be of somebody who wants what it leads to overwritten.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        file = _opened(path)
         if not _lock(file):
             file.close()
             return None
         if path.exists() and path.stat().st_ino == os.fstat(file.fileno()).st_ino:
             return file
         file.close()  # the other process ended in the meantime, and deleted it
+
+
+def _opened(path: Path) -> IO[bytes]:
+    if path.is_symlink():  # said plainly; where the system can, opening it refuses links, too
+        raise OSError(errno.ELOOP, "it is a link; delete it")
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666), "r+b")
 
 
 def _lock(file: IO[bytes]) -> bool:

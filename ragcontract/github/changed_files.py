@@ -41,23 +41,25 @@ def replaces_baseline(
 
 def changed_judgments(
     client: "Client", pull_request: PullRequest, report: Report | ErrorReport | None, context: Context
-) -> tuple[str, ...]:
-    """Return the files of judgments, and the calibration, that the pull request adds or changes, as far as is known.
+) -> tuple[str, ...] | None:
+    """Return the files of judgments, and the calibration, that the pull request adds or changes; None if not known.
 
-    Whoever writes a pull request can write what a judge would have said: these files are to be reviewed.
+    Whoever writes a pull request can write what a judge would have said: these files are to be reviewed. It can change
+    so many others that GitHub does not list these.
     """
     judgments = report.inputs.judgments if isinstance(report, Report) else None
     if judgments is None:
         return ()
     paths = [*(file.path for file in judgments.files), *([judgments.calibration] if judgments.calibration else [])]
     wanted = {in_repository(path, context): path for path in paths}
-    found = []
+    found, is_known = [], True
     try:
         for listed, file in enumerate(client.files_of(pull_request.number), 1):
             if (name := text_at(file, "filename")) in wanted:
                 found.append(wanted[name])
             if listed >= bounds.PULL_REQUEST_FILES:
+                is_known = False
                 break
     except GitHubError:
-        pass  # a comment without the answer is better than none
-    return tuple(found)
+        is_known = False  # a comment without the answer is better than none
+    return tuple(found) if found or is_known else None

@@ -63,7 +63,7 @@ class Renderer(Protocol):
     """Renders a report as Markdown; ``recovered`` means that the contract was broken before.
 
     ``replaced_here`` says whether the pull request replaces the baseline; None if that is not known. ``judged_here``
-    are the files of judgments that it changes.
+    are the files of judgments that it changes, None again if that is not known.
     """
 
     def __call__(
@@ -72,7 +72,7 @@ class Renderer(Protocol):
         *,
         recovered: bool = False,
         replaced_here: bool | None = None,
-        judged_here: Sequence[str] = (),
+        judged_here: Sequence[str] | None = (),
     ) -> str:
         """Return the Markdown for this layout."""
 
@@ -88,7 +88,7 @@ def renderer_of(report: Report | ErrorReport, name: str, advice: str = "", remar
         *,
         recovered: bool = False,
         replaced_here: bool | None = None,
-        judged_here: Sequence[str] = (),
+        judged_here: Sequence[str] | None = (),
     ) -> str:
         if isinstance(report, Report):
             return document.render(

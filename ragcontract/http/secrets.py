@@ -10,6 +10,7 @@ from ragcontract.http.redaction import Redaction
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 PLACEHOLDER = re.compile(rf"\$\{{secret:({NAME})\}}")
+ESCAPE = re.compile(r"\\(?:u00([0-7][0-9A-Fa-f])|/)")  # of ASCII in JSON; keys have nothing else
 
 
 class Secrets:
@@ -35,6 +36,17 @@ class Secrets:
     def redacted(self, value: Any) -> Any:
         """Return a text, or decoded JSON, without the secrets in any form that a server may echo them in."""
         return self._redaction.json(value) if self._values else value
+
+    def redacted_json(self, document: str) -> str:
+        r"""Return a text that may be JSON without the secrets, also where ``\u`` escapes hide them from a search.
+
+        It is the text itself if it has no secret. The rest need not be JSON any more.
+        """
+        if not self._values:
+            return document
+        plain = ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else "/", document)
+        redacted: str = self._redaction.text(plain)
+        return document if redacted == plain else redacted
 
 
 NO_SECRETS = Secrets({})

@@ -10,13 +10,13 @@ from ragcontract.core.errors import InputError
 from ragcontract.core.ids import as_id
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.http.stopping import Stop
-from ragcontract.judge.chat_model import ChatModel
+from ragcontract.judge.chat_model import ChatModel, estimated_tokens
 from ragcontract.judge.journal_key import journal_key
 from ragcontract.judge.judge_identity import keys_of
-from ragcontract.judge.judging_run import JudgingSettings, judge_lacking, open_model
-from ragcontract.judge.judging_session import Judged, Progress, lacking
+from ragcontract.judge.judging_run import JudgingSettings, copied_journal, judge_lacking, open_model
+from ragcontract.judge.judging_session import Expected, Judged, Lacking, Progress, expected, lacking
 from ragcontract.judge.judgment_cache import Cache, Place, by_place
-from ragcontract.judge.judgment_journal import open_journal, path_beside
+from ragcontract.judge.judgment_journal import JudgmentJournal, open_journal, path_beside
 from ragcontract.judge.labelled_items import Labelled
 from ragcontract.judge.spending import Spending, Spent
 from ragcontract.runs.calibration import FORMAT_VERSION, Calibration, CalibrationFile
@@ -65,6 +65,28 @@ def calibrate(
     return CalibrationOutcome(passes=tuple(done), spent=spending.spent, file=file)
 
 
+def dry_run(labelled: Labelled, judging: JudgingSettings, *, passes: int = PASSES) -> tuple[Lacking, Expected]:
+    """Return what all passes would ask, and what they would cost at least; sends nothing and writes nothing."""
+    model = open_model(judging, Spending())
+    each = [
+        lacking(labelled.cases, model, judging.settings, _cache(judging, copied_journal(path, judging)))
+        for path in (_journal_path(judging, number) for number in range(1, passes + 1))
+    ]
+    model.close()
+    to_ask = Lacking(
+        wanted=tuple(place for one in each for place in one.wanted),
+        cached=tuple(judgment for one in each for judgment in one.cached),
+        cases=tuple(case for one in each for case in one.cases),
+    )
+    return to_ask, expected(to_ask, model, judging.settings, estimated_tokens)
+
+
+def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:
+    """Return the judgments of a pass that did not end; no others are reused."""
+    unfinished = by_place(journal.judgments) if journal else {}
+    return Cache(now=judging.clock(), unfinished=unfinished, max_age_days=judging.max_age_days)
+
+
 def _pass(
     number: int,
     labelled: Labelled,
@@ -79,8 +101,7 @@ def _pass(
     path = _journal_path(judging, number)
     journal = open_journal(path, key=journal_key(judging.environ), refresh=judging.refresh)
     try:
-        cache = Cache(now=judging.clock(), unfinished=by_place(journal.judgments), max_age_days=judging.max_age_days)
-        to_ask = lacking(labelled.cases, model, judging.settings, cache)
+        to_ask = lacking(labelled.cases, model, judging.settings, _cache(judging, journal))
         return judge_lacking(to_ask, judging, model, journal, spending, stop=stop, watch=watch)
     finally:
         journal.close(remove=False)

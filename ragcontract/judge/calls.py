@@ -6,14 +6,14 @@ from typing import Any, TypeGuard
 
 from msgspec import Struct
 
+from ragcontract.answers.evidence import Evidence
 from ragcontract.core import bounds
 from ragcontract.core.text import printable_json, shorten
 from ragcontract.judge.controls import Controls, controls_of
-from ragcontract.judge.evidence import Evidence
 from ragcontract.judge.interface import Ask, Dice, Reply, Settings
 from ragcontract.judge.reply_json import ReplyFault, listed, object_of, writable
 from ragcontract.judge.tasks import NONCE, VERDICT_TASKS, Instructions, VerdictTask
-from ragcontract.runs.judged_texts import Case, Verdict, is_failure
+from ragcontract.runs.judged_texts import Case, Verdict, is_failure, sent_contexts
 
 AGAIN_TEMPERATURE = 0.7  # of every vote but the first
 
@@ -98,11 +98,6 @@ def _data(case: Case, controls: Controls) -> dict[str, Any]:
     if case.task == "criteria" and case.reference is not None:
         data["reference"] = case.reference
     return data
-
-
-def sent_contexts(case: Case) -> dict[int, str]:
-    """Return the contexts that are sent, by their ids, which are ranks: those that have any words."""
-    return {rank: text for rank, text in enumerate(case.contexts, 1) if text.strip()}
 
 
 def read_reply(call: Call, reply: Reply, evidence: Evidence) -> Read:

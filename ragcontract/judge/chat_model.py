@@ -76,6 +76,11 @@ class ChatModel:
         """The host of its endpoint."""
         return self._calls.endpoint.host
 
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """What the endpoint turned out not to take, sorted."""
+        return tuple(sorted(self._dropped))
+
     def ask(self, ask: Ask) -> Reply:
         """Return the reply; one that was cut off is asked for once more, with twice the length. Raises NoReply."""
         if self._is_known:
@@ -136,7 +141,7 @@ class ChatModel:
         said = self._dialect.said(content, ask)
         tokens_in, tokens_out = self._dialect.tokens(content) or (0, 0)
         return Reply(
-            text=writable(said.text),
+            text=writable(self._calls.endpoint.secrets.redacted_json(said.text)),
             cut=said.cut,
             model=shorten(visible(writable(said.model)), bounds.JUDGE_NAME),
             dropped=tuple(sorted(dropped)),

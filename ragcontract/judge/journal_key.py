@@ -7,6 +7,7 @@ elsewhere; a runner that is new for each job has a new one.
 
 import os
 import secrets
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -33,9 +34,17 @@ def journal_key(environ: Mapping[str, str]) -> bytes:
             finally:
                 new.unlink()
         found = path.read_bytes()
-        if len(found) == SIZE:
+        if len(found) == SIZE and _is_private(path):
             return found
     return made
+
+
+def _is_private(path: Path) -> bool:
+    """Return whether a key is only for this user, as Git leaves no file: where home is a checkout, it may bring one."""
+    found = path.lstat()
+    if not hasattr(os, "geteuid"):  # Windows
+        return True
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077
 
 
 def _folder(environ: Mapping[str, str]) -> Path:

@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from ragcontract.answers.evidence import evidence_of
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten
-from ragcontract.judge.calls import Call, Vote, call_on, read_reply, sent_contexts
-from ragcontract.judge.evidence import Evidence
+from ragcontract.judge.calls import Call, Vote, call_on, read_reply
 from ragcontract.judge.interface import Clock, Dice, Model, NoReply, Settings
 from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.reply_json import ReplyFault, writable
 from ragcontract.judge.usage import Usage
 from ragcontract.judge.voting import Decision, NoVote, Withheld, decided
-from ragcontract.runs.judged_texts import Case, Judge, keys_of
+from ragcontract.runs.judged_texts import Case, Judge, keys_of, sent_contexts
 from ragcontract.runs.judgments import Judgment
 
 COMPROMISED = "The judge failed its controls: it was lazy, or did what a text told it to."
@@ -34,7 +34,7 @@ def judge_case(case: Case, model: Model, settings: Settings, dice: Dice, clock: 
     Where there is nothing to quote from, nothing is asked: nothing supports a claim if nothing was retrieved, and no
     response meets no criterion.
     """
-    if why := _known(case):
+    if why := known_without_a_judge(case):
         found = _Found(Usage(), {}, [Decision(status="ok", vote=Vote(verdict=False, reason=why)) for _ in case.items])
     else:
         found = _Judging(case, model, settings, dice).found()
@@ -82,7 +82,7 @@ def _said(found: _Found, number: int, judge: Judge) -> dict[str, Any]:
     }
 
 
-def _known(case: Case) -> str:
+def known_without_a_judge(case: Case) -> str:
     """Return why all items of a case are judged without a call; empty if they are not."""
     if case.task == "attribution":
         return "" if sent_contexts(case) else "Nothing was retrieved."
@@ -94,8 +94,7 @@ class _Judging:
 
     def __init__(self, case: Case, model: Model, settings: Settings, dice: Dice) -> None:
         self._case, self._model, self._settings, self._dice = case, model, settings, dice
-        said = None if case.task == "attribution" else case.response or ""
-        self._evidence = Evidence(sent_contexts(case), said)
+        self._evidence = evidence_of(case)
         self._usage = Usage()
 
     def found(self) -> _Found:

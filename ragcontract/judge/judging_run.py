@@ -23,7 +23,7 @@ from ragcontract.judge.ollama import USUAL_CONTEXT, OllamaChat
 from ragcontract.judge.openai_chat import OpenAIChat
 from ragcontract.judge.spending import Budget, Spending, Spent
 from ragcontract.runs.judged_texts import Case
-from ragcontract.runs.judgments import read_judgments, write_judgments
+from ragcontract.runs.judgments import Judgment, read_judgments, write_judgments
 
 
 class JudgingSettings(Struct, frozen=True, kw_only=True):
@@ -43,10 +43,11 @@ class JudgingSettings(Struct, frozen=True, kw_only=True):
 
 
 class JudgingOutcome(Struct, frozen=True, kw_only=True):
-    """What came of a judging, and what it cost."""
+    """What came of a judging, what it cost, and what the endpoint turned out not to take."""
 
     judged: Judged
     spent: Spent
+    dropped: tuple[str, ...] = ()
 
 
 def open_model(judging: JudgingSettings, spending: Spending) -> ChatModel:
@@ -78,10 +79,10 @@ def judge_cases(
         to_ask = lacking(cases, model, judging.settings, cache)
         judged = judge_lacking(to_ask, judging, model, journal, spending, stop=stop or Stop(), watch=watch)
         content = cache.merged(to_ask.wanted, judged.new)
-        if content or path.exists():
+        if _is_news(content, cache, judged):
             write_judgments(judging.path, content)
         is_all = judged.is_complete
-        return JudgingOutcome(judged=judged, spent=spending.spent)
+        return JudgingOutcome(judged=judged, spent=spending.spent, dropped=model.dropped)
     finally:
         model.close()
         journal.close(remove=is_all)
@@ -117,13 +118,24 @@ def judge_lacking(
 def dry_run(cases: Sequence[Case], judging: JudgingSettings) -> tuple[Lacking, Expected]:
     """Return what would be asked, and what it would cost at least; sends nothing and writes nothing."""
     model = open_model(judging, Spending())
-    journal, path = None, path_beside(Path(judging.path))
-    if path.exists():
-        copy = BytesIO(path.read_bytes())
-        journal = JudgmentJournal(copy, path, key=journal_key(judging.environ), refresh=judging.refresh)
+    journal = copied_journal(path_beside(Path(judging.path)), judging)
     to_ask = lacking(cases, model, judging.settings, _cache(judging, journal))
     model.close()
     return to_ask, expected(to_ask, model, judging.settings, estimated_tokens)
+
+
+def copied_journal(path: Path, judging: JudgingSettings) -> JudgmentJournal | None:
+    """Return a copy of the journal at ``path``, to be read; None if there is none, or only a link."""
+    if not path.is_file() or path.is_symlink():
+        return None
+    copy = BytesIO(path.read_bytes())
+    return JudgmentJournal(copy, path, key=journal_key(judging.environ), refresh=judging.refresh)
+
+
+def _is_news(content: Sequence[Judgment], cache: Cache, judged: Judged) -> bool:
+    """Return whether there is anything to write: a judging that could not begin leaves the file as it is."""
+    ended_early = judged.over is not None or judged.error is not None
+    return bool(content) and not (ended_early and content == list(cache.stored.values()))
 
 
 def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ragcontract.answers.evidence import unproven
 from ragcontract.core import bounds
 from ragcontract.core.errors import RagContractError
 from ragcontract.core.ids import as_id
@@ -79,7 +80,7 @@ def lacking(cases: Sequence[Case], model: Model, settings: Settings, cache: Cach
         places = [(as_id(case.query_id), key) for key in keys_of(case, settings, model)]
         known = [one for place in places if (one := cache.get(place)) is not None]
         wanted += places
-        if len(known) == len(places):
+        if len(known) == len(places) and unproven(case, known) is None:
             cached += known
         else:
             to_ask.append(case)

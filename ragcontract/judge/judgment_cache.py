@@ -43,22 +43,26 @@ class Cache(Struct, frozen=True, kw_only=True):
         """Return the content of the file: the new judgments, and those of earlier that may still be of use.
 
         Where there is no new one, the old one stays, however old: a check says how old it is. What is not wanted any
-        more, because texts or the judge have changed, stays as long as it could be reused: they may change back.
+        more stays as long as it could be reused, because texts may change back, and until its query has a verdict on
+        all that is wanted: a judging of some queries or tasks leaves the others alone.
         """
-        asked = set(wanted)
-        result = {
-            place: judgment
-            for place, judgment in {**self.stored, **self.unfinished}.items()
-            if place in asked or self._is_fresh(judgment)
-        }
+        result = {**self.stored, **self.unfinished}
         for judgment in new:
             old = result.get(place_of(judgment))
             if judgment.status != "failed" or old is None or old.status == "failed":
                 result[place_of(judgment)] = judgment
-        return list(result.values())
+        asked = set(wanted)
+        lacking = {place[0] for place in asked if place not in result or result[place].status != "ok"}
+        again = {(place[0], result[place].task) for place in asked if place[0] not in lacking}
+        return [
+            one
+            for place, one in result.items()
+            if place in asked or self._is_fresh(one) or (place[0], one.task) not in again
+        ]
 
     def _is_fresh(self, judgment: Judgment) -> bool:
-        return timedelta(0) <= self.now - judgment.at <= timedelta(days=self.max_age_days)
+        # Not the other way round: a timedelta cannot have as many days as somebody may allow.
+        return 0 <= (self.now - judgment.at) / timedelta(days=1) <= self.max_age_days
 
 
 def by_place(judgments: Sequence[Judgment]) -> dict[Place, Judgment]:

@@ -1,6 +1,6 @@
 """The journal of a judging: every reply and every judgment as soon as there is one, so that nothing is asked twice.
 
-It lies beside the judgments file as ``.<file>.journal``: JSON lines, of which the first proves that it is of one's own.
+It lies beside the judgments file as ``.<file>.journal``: lines of JSON, each of which proves that it is of one's own.
 A case that was under way is asked the same again, up to the reply that is missing, so no reply that came is lost.
 """
 
@@ -47,7 +47,7 @@ class _Judged(Struct, frozen=True, kw_only=True, tag="judgments", tag_field="lin
     judgments: list[Judgment]
 
 
-_Line = _Header | _Replied | _Judged
+_Line = _Replied | _Judged
 
 
 class JudgmentJournal:
@@ -66,34 +66,52 @@ class JudgmentJournal:
         self._end = self._begins = 0
         self.judgments: list[Judgment] = []
         self._replies: dict[str, Reply] = {}
-        header = self._read()
-        if header is None or header.proof != _proof(key, header) or (refresh and not header.refresh):
-            self.judgments, self._replies, self._end = [], {}, 0
+        self._key = key
+        header = self._header(refresh=refresh)
+        is_new = header is None
+        if header is None:
             header = _Header(salt=secrets.token_hex(16), refresh=refresh, proof="")
             header = replace(header, proof=_proof(key, header))
-        self._seed = _keyed(key, f"dice {header.salt}")
+        self._salt, self._seed = header.salt, _keyed(key, f"dice {header.salt}")
+        if not is_new:
+            self._read()
         self._file.truncate(self._end)
-        if not self._end:
-            self._append(header)
+        if is_new:
+            self._write(msgspec.json.encode(header) + b"\n")
             self._begins = self._end
 
-    def _read(self) -> _Header | None:
-        """Read what is there; lines that were only written in part, and what is behind them, do not count."""
+    def _header(self, *, refresh: bool) -> _Header | None:
+        """Read the first line; None if nothing after it counts."""
+        line = self._file.readline(bounds.LINE)
+        try:
+            found = msgspec.json.decode(line, type=_Header) if line.endswith(b"\n") else None
+        except (msgspec.DecodeError, UnicodeError):
+            found = None
+        if found is None or found.version != VERSION or (refresh and not found.refresh):
+            return None
+        if not hmac.compare_digest(found.proof.encode(), _proof(self._key, found).encode()):
+            return None
+        self._end = self._begins = len(line)
+        return found
+
+    def _read(self) -> None:
+        """Read the other lines; one that was written in part, or by somebody else, and those behind it do not count."""
         decode = msgspec.json.Decoder(_Line).decode
-        header = None
         with suppress(msgspec.DecodeError, UnicodeError):
             while (line := self._file.readline(bounds.LINE)).endswith(b"\n"):
-                match decode(line):
-                    case _Header() as found if header is None and found.version == VERSION:
-                        header, self._begins = found, len(line)
-                    case _Replied(ask=ask, reply=reply) if header is not None:
+                data, _, seal = line[:-1].rpartition(b"\t")
+                if not hmac.compare_digest(seal, self._seal(data)):
+                    return
+                match decode(data):
+                    case _Replied(ask=ask, reply=reply):
                         self._replies[ask] = reply
-                    case _Judged(judgments=judgments) if header is not None:
+                    case _Judged(judgments=judgments):
                         self.judgments += judgments
-                    case _:
-                        return None
                 self._end += len(line)
-        return header
+
+    def _seal(self, data: bytes) -> bytes:
+        """Return what proves that a line is of one's own: whoever sees a journal can copy its first line."""
+        return hmac.new(self._key, f"line {self._salt} ".encode() + data, "sha256").hexdigest().encode()
 
     def dice(self, *case: str) -> random.Random:
         """Return dice for a case: the same as before, if the case was under way when the judging ended."""
@@ -112,7 +130,10 @@ class JudgmentJournal:
         self._append(_Judged(judgments=judgments))
 
     def _append(self, line: _Line) -> None:
-        data = msgspec.json.encode(line) + b"\n"
+        data = msgspec.json.encode(line)
+        self._write(data + b"\t" + self._seal(data) + b"\n")
+
+    def _write(self, data: bytes) -> None:
         with self._lock:
             try:
                 self._file.seek(self._end)

@@ -1,22 +1,19 @@
 """What a person is asked to label for a calibration: a sample of what is judged, blind to what the judge said."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, zip_longest
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from ragcontract.core.errors import InputError, OutputError
-from ragcontract.core.ids import as_id
 from ragcontract.files.events import located
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import read_rows
-from ragcontract.judge.judgment_cache import Place
+from ragcontract.judge.judge_case import known_without_a_judge
 from ragcontract.judge.labelled_items import LabelRow
-from ragcontract.runs.judged_texts import Case, Item, keys_of, label_of
-from ragcontract.runs.judgments import Judgment
+from ragcontract.runs.judged_texts import Case, Item
 
 
 class Unlabelled(Struct, frozen=True, kw_only=True):
@@ -76,48 +73,26 @@ class LabelsFile:
         self._known.add(_about(row))
 
 
-def sample(
-    cases: Sequence[Case], judgments: Mapping[Place, Judgment], known: LabelsFile, *, size: int, seed: int
-) -> list[Unlabelled]:
+def sample(cases: Sequence[Case], known: LabelsFile, *, size: int, seed: int) -> list[Unlabelled]:
     """Return items to label, in random order; raises InputError if there are none.
 
-    What a judge said yes and no of is drawn alike, because a calibration needs enough of both; other items only if
-    there are not enough of these.
+    All are drawn alike, whatever a judge said of them: in a sample that is chosen by verdicts, a judge seems to miss
+    more or less than it does (Begg and Greenes, *Assessment of Diagnostic Tests when Disease Verification is Subject
+    to Selection Bias*, Biometrics 39, 1983). What no judge is asked about is no part of it: a label says nothing of
+    one there.
     """
-    chance = random.Random(seed)  # noqa: S311 (a sample that somebody can draw again)
-    said: dict[bool | None, list[Unlabelled]] = {True: [], False: [], None: []}
-    verdicts = _verdicts(judgments)
-    for case in cases:
-        for item, verdict in zip(case.items, _said(case, verdicts), strict=True):
-            one = Unlabelled(case=case, item=item)
-            if one not in known:
-                said[verdict].append(one)
-    for group in said.values():
-        chance.shuffle(group)
-    alternating = [one for one in chain(*zip_longest(said[True], said[False])) if one is not None]
-    chosen = [*alternating, *said[None]][:size]
-    if not chosen:
+    unlabelled = [
+        one
+        for case in cases
+        if not known_without_a_judge(case)
+        for one in (Unlabelled(case=case, item=item) for item in case.items)
+        if one not in known
+    ]
+    if not unlabelled:
         raise InputError([f"{known.path}: has a label for everything that is judged"])
-    chance.shuffle(chosen)
-    return chosen
-
-
-def _verdicts(judgments: Mapping[Place, Judgment]) -> dict[str, list[Judgment]]:
-    found: dict[str, list[Judgment]] = {}
-    for judgment in judgments.values():
-        if judgment.verdict is not None:
-            found.setdefault(as_id(judgment.query_id), []).append(judgment)
-    return found
-
-
-def _said(case: Case, judgments: Mapping[str, Sequence[Judgment]]) -> Iterator[bool | None]:
-    """Yield what a judge says of each item, whichever judge it is, if it says it of these texts."""
-    of_query = judgments.get(as_id(case.query_id), ())
-    by_key = {one.key: one for one in of_query}
-    keys = [list(keys_of(case, judge)) for judge in {one.judge for one in of_query if one.task == case.task}]
-    for at in range(len(case.items)):
-        found = [by_key[of_judge[at]].verdict for of_judge in keys if of_judge[at] in by_key]
-        yield label_of(found[0]) if found and found[0] is not None else None
+    chance = random.Random(seed)  # noqa: S311 (a sample that somebody can draw again)
+    chance.shuffle(unlabelled)
+    return unlabelled[:size]
 
 
 def _about(row: LabelRow) -> bytes:

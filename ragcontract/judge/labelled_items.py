@@ -7,12 +7,16 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
 from ragcontract.core.ids import Tag
+from ragcontract.core.numbers import count
 from ragcontract.core.run import AnswerText
+from ragcontract.core.text import visible
 from ragcontract.files.events import located
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import read_rows
+from ragcontract.judge.judge_case import known_without_a_judge
 from ragcontract.runs.judged_texts import Case, Item, Task
 
 Text = Annotated[AnswerText, Meta(min_length=1, title=f"text of 1 to {bounds.ANSWER:,} characters")]
@@ -37,16 +41,18 @@ class LabelRow(Struct, frozen=True, kw_only=True):
 
 
 class Labelled(Struct, frozen=True, kw_only=True):
-    """Cases to judge, and the labels of their items, in the same order."""
+    """Cases to judge, and the labels of their items, in the same order; ``warnings`` say what was left out."""
 
     cases: tuple[Case, ...]
     labels: tuple[tuple[bool, ...], ...]
+    warnings: tuple[str, ...] = ()
 
 
 def read_labels(paths: Sequence[str]) -> Labelled:
     """Read labels files or globs; raises InputError with all that is wrong with them.
 
-    Items about the same texts are one case, as they are in a judging.
+    Items about the same texts are one case, as they are in a judging. What no judge is asked about says nothing of one,
+    and is left out.
     """
     found, missing = existing_files(paths)
     problems = Collector()
@@ -67,9 +73,16 @@ def read_labels(paths: Sequence[str]) -> Labelled:
         first[about, item] = location
         cases.setdefault(about, (row, {}))[1][item] = row.label
     problems.found().raise_if_any()
+    made = [(_case(number, row, items), tuple(items.values())) for number, (row, items) in enumerate(cases.values(), 1)]
+    asked = [(case, labels) for case, labels in made if not known_without_a_judge(case)]
+    left_out = len(first) - sum(len(labels) for _, labels in asked)
+    why = "since no judge is asked where nothing was retrieved, or where there is no response to a criterion"
+    if not asked:
+        raise InputError([f"{', '.join(map(visible, paths))}: has no label to calibrate with, {why}"])
     return Labelled(
-        cases=tuple(_case(number, row, items) for number, (row, items) in enumerate(cases.values(), 1)),
-        labels=tuple(tuple(items.values()) for _, items in cases.values()),
+        cases=tuple(case for case, _ in asked),
+        labels=tuple(labels for _, labels in asked),
+        warnings=(f"not counted: {count(left_out, 'label')}, {why}",) if left_out else (),
     )
 
 

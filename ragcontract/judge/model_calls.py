@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten, visible
+from ragcontract.files.nesting import check_nesting
 from ragcontract.http.pauses import asked_pause, backoff
 from ragcontract.http.rate_limiter import FIRST_BACKOFF
 from ragcontract.http.refusals import AGAIN, may_succeed_later, reason_in
@@ -156,6 +157,7 @@ class ModelCalls:
 
     def _read(self, call: Call, answered: Answered, open_bill: Bill, bill: Billing, started: float) -> Any:
         try:
+            check_nesting(answered.content)
             content = self.endpoint.secrets.redacted(json.loads(answered.content))
         except (ValueError, RecursionError):
             content = None
@@ -167,6 +169,8 @@ class ModelCalls:
             tokens = bill(content)
             if tokens is not None:
                 open_bill.is_for(*tokens)
+            else:
+                open_bill.is_at_most(len(answered.content))
             return content
         open_bill.is_void()
         if answered.status == TOO_MANY:

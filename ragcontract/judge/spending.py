@@ -48,13 +48,17 @@ class Spent(Struct, frozen=True, kw_only=True):
 
 
 class Bill:
-    """The tokens of one call: as estimated, until an answer names them."""
+    """The tokens of one call: as estimated, and as many out as there may be, until an answer says more."""
 
-    def __init__(self, tokens_in: int) -> None:
-        """Begin with an estimate."""
+    def __init__(self, tokens_in: int, most_out: int) -> None:
+        """Begin with an estimate, and with the longest reply."""
         self.tokens_in = tokens_in
-        self.tokens_out = 0
+        self.tokens_out = most_out
         self.is_estimate = True
+
+    def is_at_most(self, tokens_out: int) -> None:
+        """Note what an answer that names no tokens cannot exceed, by its length."""
+        self.tokens_out = min(self.tokens_out, tokens_out)
 
     def is_for(self, tokens_in: int, tokens_out: int) -> None:
         """Note what the endpoint bills."""
@@ -131,7 +135,7 @@ class Spending:
 
         While others are under way that may turn out to cost less, it is waited for them.
         """
-        bill = Bill(tokens_in)
+        bill = Bill(tokens_in, most_out)
         with self._changed:
             while True:
                 self.check()

@@ -4,11 +4,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from ragcontract.answers.evidence import Evidence
 from ragcontract.answers.normalising import normalised
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten
 from ragcontract.judge.calls import ask_of
-from ragcontract.judge.evidence import Evidence
 from ragcontract.judge.interface import Dice, Model, NoReply, Reply, Settings
 from ragcontract.judge.reply_json import ReplyFault, listed, object_of, writable
 from ragcontract.judge.tasks import CLAIMS

@@ -34,6 +34,8 @@ STRICTEST_FIRST: dict[str, Sequence[Value]] = {
     "per_query.fail_on": ("any", "new", "pass_rate"),
     "answers.missing_modes": ("error", "fail"),
     "answers.refusal": ("phrases", "evidence"),
+    "judge.uncalibrated": ("refuse", "advisory"),
+    "judge.second_pass": (False, True),
 }
 ENFORCED: Sequence[Value] = (True, "new", False)
 SWITCH = "per_query.enforce_"

@@ -17,7 +17,7 @@ def with_trust(replayed: Replayed, contract: Contract, now: datetime) -> Replaye
     """Return the same, with the reasons why limits on what was found do not count; none without such limits."""
     reasons = dict(replayed.why_not)
     for task in dict.fromkeys(task for _, task in judged_gates(contract)):
-        fingerprints = {one.fingerprint for one in replayed.judgments(task) if one.votes}
+        fingerprints = replayed.judges.get(task, ())
         if found := why_not(replayed.calibrations.get(task), task, fingerprints=fingerprints, now=now):
             reasons[task] = found
     return replace(replayed, why_not=reasons)

@@ -5,7 +5,7 @@ on what the judge said count, ``judged_limits`` says.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -45,6 +45,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
 
     ``found`` has those on which metrics are computed, by query; a query without any text to judge needs none. ``read``
     counts all judgments in the ``files``, ``without_verdict`` those of them that have none, by their status.
+    ``judges`` are the fingerprints of all that were used, for a baseline that is scored again, too.
     ``advisory`` says whether limits that do not count are shown without effect, instead of being refused.
     """
 
@@ -54,6 +55,7 @@ class Replayed(Struct, frozen=True, kw_only=True):
     without_verdict: Mapping[str, int] = {}
     families: tuple[JudgedShare, ...] = ()
     found: Mapping[Task, Mapping[str, Sequence[Judgment]]] = {}
+    judges: Mapping[Task, Collection[str]] = {}
     second_pass: SecondPass | None = None
     flagged: Mapping[str, Sequence[FlaggedAnswer]] = {}
     calibrations: Mapping[Task, Calibration] = {}
@@ -88,7 +90,9 @@ def replayed_contract(
         return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.found())
     read = read_judgments(paths, progress)
     problems.include(read.problems)
-    contract, found = _with_judgments(contract, read)
+    found: Found = {}
+    judges: dict[Task, set[str]] = {}
+    contract = _with_judgments(contract, read, found, judges)
     second, why = _second_pass(contract, read, calibrations, now, problems)
     return contract, Replayed(
         files=read.files,
@@ -97,6 +101,7 @@ def replayed_contract(
         without_verdict=Counter(one.status for one in read.by_key.values() if one.status != "ok"),
         families=judged_families(contract),
         found=found,
+        judges=judges,
         second_pass=second,
         calibrations=calibrations,
         why_not={CONFIRMATION: why} if why else {},
@@ -127,8 +132,8 @@ def judged_gates(contract: Contract) -> list[tuple[Gate, Task]]:
     return [(gate, tasks[gate.quantity.key]) for gate in contract.gates if gate.quantity.key in tasks]
 
 
-def _with_judgments(contract: Contract, read: Judgments) -> tuple[Contract, Found]:
-    """Return the contract with its judged metrics, and where what is found for them will be.
+def _with_judgments(contract: Contract, read: Judgments, found: Found, judges: dict[Task, set[str]]) -> Contract:
+    """Return the contract with its judged metrics; what is found for them, and of which judges, is noted.
 
     A metric that nothing asks for is shown if the files have judgments for it.
     """
@@ -138,11 +143,11 @@ def _with_judgments(contract: Contract, read: Judgments) -> tuple[Contract, Foun
     further = [family for provider in BUILT_IN.metrics for family in provider(settings)]
     shown = [one for one in further if isinstance(one, JudgedShare) and one.metric.key not in known]
     families = [*contract.families, *(one for one in shown if one.task in tasks)]
-    found: Found = {}
     for at, family in enumerate(families):
         if isinstance(family, JudgedShare):
-            families[at] = family.replaying(replay, contract.queries, found.setdefault(family.task, {}))
-    return replace(contract, families=tuple(families)), found
+            of_task = found.setdefault(family.task, {}), judges.setdefault(family.task, set())
+            families[at] = family.replaying(replay, contract.queries, *of_task)
+    return replace(contract, families=tuple(families))
 
 
 def _second_pass(
@@ -156,6 +161,9 @@ def _second_pass(
     fingerprints = replay.fingerprints(CONFIRMATION, contract.queries.keys())
     given = calibrations.get(CONFIRMATION)
     reasons = why_not(given, CONFIRMATION, fingerprints=fingerprints, now=now) if fingerprints else ()
+    if not reasons and given is not None:
+        # Of each query, only the last judge was looked at: what another one said, of a turn perhaps, does not count.
+        replay = Replay(read.by_key.values(), settings, fingerprint=given.fingerprint)
     if reasons:
         why = f"the judge is not calibrated: {'; '.join(reasons)}"
         if settings.uncalibrated == "refuse":

@@ -5,7 +5,7 @@ no model's to say, and nothing is asked here. A further metric is a subclass in 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, MutableSet, Sequence
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from msgspec.structs import replace
@@ -40,11 +40,16 @@ class JudgedShare(ABC):
         *,
         fingerprint: str = "",
         found: "MutableMapping[str, tuple[Judgment, ...]] | None" = None,
+        judges: MutableSet[str] | None = None,
     ) -> None:
-        """Store the largest cut-off and the judgments; what is ``found`` for each query is noted there."""
+        """Store the largest cut-off and the judgments; what is ``found`` for each query is noted, and by which judges.
+
+        ``judges`` are fingerprints, those of a baseline that is scored again, too.
+        """
         self.k = k
         self._replay = replay
         self._found = found
+        self._judges = judges
         self.metrics: Sequence[Metric] = (replace(self.metric, fingerprint=fingerprint),)
 
     @abstractmethod
@@ -60,19 +65,25 @@ class JudgedShare(ABC):
         """Return the texts of the items of a query, in their order."""
 
     def replaying(
-        self, replay: "Replay", queries: Mapping[str, GoldenQuery], found: "MutableMapping[str, tuple[Judgment, ...]]"
+        self,
+        replay: "Replay",
+        queries: Mapping[str, GoldenQuery],
+        found: "MutableMapping[str, tuple[Judgment, ...]]",
+        judges: MutableSet[str],
     ) -> Self:
         """Return the family with judgments. Numbers of different judges, or of other cut-offs, are not compared.
 
         A baseline is evaluated before a run, so what is found for a query is that of the run in the end.
         """
-        judges = " and ".join(sorted(replay.fingerprints(self.task, queries.keys())))
-        return type(self)(self.k, replay, fingerprint=f"{judges}; top {self.k}", found=found)
+        last = " and ".join(sorted(replay.fingerprints(self.task, queries.keys())))
+        return type(self)(self.k, replay, fingerprint=f"{last}; top {self.k}", found=found, judges=judges)
 
     def values(self, query: GoldenQuery, row: RunRow) -> Values | Missing:
         """Return the share of the items; 0 if there is nothing to judge them by."""
         if self._replay is None or not self.texts(query):
             return ()
+        from ragcontract.answers.evidence import unproven
+
         case = self.case(query, row)
         if case is None or isinstance(case, str):
             return Missing(case or "has nothing to judge")
@@ -82,12 +93,16 @@ class JudgedShare(ABC):
         said = self._replay.said(case)
         if isinstance(said, str):
             return Missing(said)
+        if why := unproven(case, said):
+            return Missing(f"{why}; run `rag-contract judge` again")
         self._note(query.id, said)
         return (sum(1 for one in said if one.verdict is True) / len(said),)
 
     def _note(self, query_id: str, said: "tuple[Judgment, ...]") -> None:
         if self._found is not None:
             self._found[query_id] = said
+        if self._judges is not None:
+            self._judges |= {one.fingerprint for one in said if one.votes}
 
 
 def provider_of(family: Callable[[int], JudgedShare], key: str) -> Provider:

@@ -84,7 +84,8 @@ class MustNotContain(_Texts, Flagging, frozen=True, kw_only=True, gc=False, tag=
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield one violation for each text that is there, which quotes where."""
-        yield from (violation for _, violation in self._found(row, context))
+        for _, violation in self._found(row, context):
+            yield violation
 
     def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
         """Yield the violations, each with all that was found of the text."""

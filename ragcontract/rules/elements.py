@@ -34,8 +34,9 @@ class ForbiddenClaims(_FromFields, Flagging, frozen=True, kw_only=True, gc=False
         """Yield a violation for each claim that is there, which quotes where."""
         if self.as_evaluated:
             yield from (flag.violation for flag in self._as_evaluated(row))
-        else:
-            yield from (violation for _, violation, _ in self._found(row, context))
+            return
+        for _, violation, _ in self._found(row, context):
+            yield violation
 
     def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
         """Yield the violations, each with all that was found of the claim."""
@@ -116,7 +117,8 @@ class ForbiddenElements(_FromFields, Flagging, frozen=True, kw_only=True, gc=Fal
 
     def violations(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Violation]:  # noqa: ARG002
         """Yield a violation for each that is there, which quotes where."""
-        yield from (violation for _, violation, _ in self._found(row, context))
+        for _, violation, _ in self._found(row, context):
+            yield violation
 
     def flags(self, query: GoldenQuery, row: RunRow, context: RowContext) -> Iterator[Flag]:  # noqa: ARG002
         """Yield the violations, each with all that was found of the element."""

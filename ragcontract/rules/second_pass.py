@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ragcontract.answers.cannot_score import CannotScoreError
+from ragcontract.answers.evidence import unproven
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import CONTEXT_FIELDS, RunRow
@@ -68,7 +69,9 @@ class SecondPass:
                 raise CannotScoreError(contexts)
             said = self._said(asked, strict=strict)
             left = upheld(asked, _verdicts(said), self._unconfirmed)
-            by_answer.setdefault(asked.case.response or "", []).append(frozenset(left.cleared))
+            # Of two rules that say the same of an answer, one may have found more than is cleared.
+            gone = frozenset(left.cleared) - frozenset(left.standing)
+            by_answer.setdefault(asked.case.response or "", []).append(gone)
             said_of.append((asked, said))
         # The same answer in several turns is cleared only of what is cleared in all of them.
         cleared = {answer: frozenset.intersection(*of) for answer, of in by_answer.items()} if self._clears else {}
@@ -89,10 +92,13 @@ class SecondPass:
         if not asked.case.items:
             return {}
         said = self._replay.said(asked.case)
+        if not isinstance(said, str) and (why := unproven(asked.case, said)):
+            said = f"{why}; run `rag-contract judge` again"
         if isinstance(said, str):
             if strict and self._unconfirmed == "error":
                 raise CannotScoreError(said)
-            return self._replay.partly(asked.case) if self._unconfirmed == "stands" else {}
+            partly = self._replay.partly(asked.case) if self._unconfirmed == "stands" else {}
+            return {} if unproven(asked.case, list(partly.values())) else partly
         return {item.name: one for item, one in zip(asked.case.items, said, strict=True)}
 
 

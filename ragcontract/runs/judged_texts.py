@@ -7,6 +7,7 @@ equal keys, on every machine.
 import hashlib
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
@@ -61,21 +62,18 @@ class Judge(Struct, frozen=True, kw_only=True):
 def keys_of(case: Case, judge: Judge) -> Iterator[str]:
     """Yield the key of each item's judgment: SHA-256, in hex, over all that is asked and who is asked how.
 
-    All items of the case are part of each key, because they are asked together. The id of the query is not.
+    All items of the case are part of each key, because they are asked together; each has its own text in its key again,
+    because names can change places. The id of the query is no part.
     """
-    texts = _digest(
-        {
-            "task": case.task,
-            "question": case.question,
-            "items": [[item.text, item.why] for item in case.items],
-            "contexts": case.contexts,
-            "response": case.response,
-            "reference": case.reference,
-        }
-    )
+    texts = _texts(case)
     whom = {name: getattr(judge, name) for name in judge.__struct_fields__}
     for item in case.items:
-        yield _digest({"judge": whom, "texts": texts, "item": item.name})
+        yield _digest({"judge": whom, "texts": texts, "item": [item.name, item.text, item.why]})
+
+
+def sent_contexts(case: Case) -> dict[int, str]:
+    """Return the contexts that are sent, by their ids, which are ranks: those that have any words."""
+    return {rank: text for rank, text in enumerate(case.contexts, 1) if text.strip()}
 
 
 def label_of(verdict: Verdict) -> bool:
@@ -86,6 +84,20 @@ def label_of(verdict: Verdict) -> bool:
 def is_failure(verdict: Verdict) -> bool:
     """Return whether a verdict speaks against the application."""
     return not verdict if isinstance(verdict, bool) else verdict == ASSERTS
+
+
+@lru_cache(maxsize=1)  # a file may have judgments of very many judges on the same texts
+def _texts(case: Case) -> str:
+    return _digest(
+        {
+            "task": case.task,
+            "question": case.question,
+            "items": [[item.text, item.why] for item in case.items],
+            "contexts": case.contexts,
+            "response": case.response,
+            "reference": case.reference,
+        }
+    )
 
 
 def _digest(value: object) -> str:

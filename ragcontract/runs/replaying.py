@@ -25,12 +25,17 @@ class _OfQuery(Struct, frozen=True):
 class Replay:
     """The judgments that count, by query: those of the judge that the configuration names, or of any."""
 
-    def __init__(self, judgments: Iterable[Judgment], settings: JudgeSettings) -> None:
-        """Index judgments."""
+    def __init__(
+        self, judgments: Iterable[Judgment], settings: JudgeSettings, *, fingerprint: str | None = None
+    ) -> None:
+        """Index judgments; with a ``fingerprint``, only those of the judge that was calibrated count."""
         self._found: dict[tuple[Task, str], _OfQuery] = {}
         self._others: dict[Judge, None] = {}
+        self._uncalibrated: set[tuple[Task, str]] = set()
         for judgment in judgments:
-            if _counts(judgment.judge, settings):
+            if fingerprint is not None and judgment.votes and judgment.fingerprint != fingerprint:
+                self._uncalibrated.add((judgment.task, as_id(judgment.query_id)))
+            elif _counts(judgment.judge, settings):
                 of_query = self._found.setdefault((judgment.task, as_id(judgment.query_id)), _OfQuery({}, {}))
                 of_query.by_key[judgment.key] = judgment
                 of_query.judges[judgment.judge] = None
@@ -41,7 +46,8 @@ class Replay:
         """Return a judgment with a verdict for each item, in their order; or why there is none, and what to do."""
         of_query = self._found.get((case.task, case.query_id))
         if of_query is None:
-            return f"has no judgments on its {_items(case)}{self._by_others()}; run {JUDGE}"
+            none = f"has no judgments on its {_items(case)}{self._by_others()}; run {JUDGE}"
+            return self._of_another(case) or none
         complete, partial = [], list[tuple[Judgment | None, ...]]()
         for judge in of_query.judges:
             found = tuple(map(of_query.by_key.get, keys_of(case, judge)))
@@ -54,6 +60,8 @@ class Replay:
             return complete[0]
         if complete:
             return f"has judgments of {_judges(said[0].judge for said in complete)}; {_name_one(complete)}"
+        if others := self._of_another(case):
+            return others
         if not partial:
             return f"has no judgments, because its {_texts(case)} have changed since; run {JUDGE} again"
         return f"{_unjudged(case, max(partial, key=_verdicts))}; run {JUDGE} again"
@@ -79,6 +87,13 @@ class Replay:
                 last = max(one.at for one in voted)
                 found |= {one.fingerprint for one in voted if one.at == last}
         return frozenset(found)
+
+    def _of_another(self, case: Case) -> str:
+        """Return that there are judgments of a judge that is not calibrated; empty if there are none."""
+        if (case.task, case.query_id) not in self._uncalibrated:
+            return ""
+        why = f"has judgments on its {_items(case)} by another judge than the one that was calibrated"
+        return f"{why}; run {JUDGE} with --refresh, and `rag-contract judge calibrate`"
 
     def _by_others(self) -> str:
         if not self._others:

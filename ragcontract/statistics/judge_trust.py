@@ -67,7 +67,8 @@ def _of_whom_and_when(calibration: Calibration, fingerprints: Collection[str], n
         yield f"it was made with another judge ({then}) than the judgments ({today}{more})"
     age = now - calibration.at
     if age > timedelta(days=VALID_DAYS):
-        yield f"it is {age.days} days old, and at most {VALID_DAYS} count; run `rag-contract judge calibrate` again"
+        days = max(age.days, VALID_DAYS + 1)  # a part of a day more than allowed is shown as more
+        yield f"it is {days} days old, and at most {VALID_DAYS} count; run `rag-contract judge calibrate` again"
     if age < timedelta(0):
         yield f"it is from the future ({calibration.at:%Y-%m-%d}); is the clock right?"
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ragcontract.answers.evidence import Evidence
 from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.judge.controls import controls_of
-from ragcontract.judge.evidence import Evidence
 from ragcontract.judge.interface import Reply, Settings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judge_identity import asked_judge, fingerprint

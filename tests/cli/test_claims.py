@@ -41,6 +41,14 @@ def test_everything_else_stays_as_it_is_byte_for_byte(tmp_path: Path) -> None:
     assert path.read_bytes() == kept + b', "reference": "x"}\n' + line.encode()
 
 
+def test_the_model_is_the_one_that_the_configuration_names(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "golden.jsonl", [golden("q1", reference=REFERENCE)])
+    (tmp_path / "ragcontract.yml").write_text("judge: {model: named}\n")
+    with JudgeServer() as server:
+        assert spawn("claims", "--judge-url", server.openai, cwd=tmp_path).code == 0
+    assert [came.body["model"] for came in server.came] == ["named"]
+
+
 def test_where_there_is_nothing_to_split_nothing_is_asked(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "golden.jsonl", [golden()])
     with JudgeServer() as server:

@@ -49,6 +49,13 @@ def test_what_it_says_when_all_is_judged(tmp_path: Path) -> None:
     assert ended == (0, f"{cost}\njudged 4 items in judgments.jsonl\n", "")
 
 
+def test_a_model_that_takes_no_temperature_is_said_to_vary(tmp_path: Path) -> None:
+    with JudgeServer(refuses=["temperature", "seed", "json_schema"]) as server:
+        ended = judge(workspace(tmp_path), server)
+    varies = "the endpoint takes no temperature and no seed: verdicts vary more from one call to the next"
+    assert (ended.code, ended.err) == (0, f"warning: {varies}\n")
+
+
 def test_what_it_says_when_verdicts_lack(tmp_path: Path) -> None:
     with JudgeServer("lazy") as server:
         ended = judge(workspace(tmp_path), server)

@@ -8,6 +8,7 @@ from tests.builders import write_jsonl
 from tests.judge_server import Fault, JudgeServer
 from tests.process import Ended, files_in, spawn
 
+FAILURES = "3 votes on failures"
 CONTEXT = "Returns are accepted within 30 days of delivery. Refunds take five days."
 
 
@@ -60,6 +61,37 @@ def test_a_judge_that_is_often_wrong_is_measured_and_its_gates_would_not_count(t
     assert written(tmp_path)["kappa"] < 0.4
 
 
+def test_what_no_judge_is_asked_about_says_nothing_of_a_judge(tmp_path: Path) -> None:
+    asked = [label(at, yes) for at in range(4) for yes in (True, False)]
+    empty = [label(at, False) | {"contexts": contexts} for at, contexts in enumerate(([], [" "], ["\n"]), 10)]
+    write_jsonl(tmp_path / "labels.jsonl", [*asked, *empty])
+    with JudgeServer() as server:
+        ended = calibrate(tmp_path, server)
+    assert (ended.code, written(tmp_path)["counts"]) == (0, {"tp": 4, "fp": 0, "fn": 0, "tn": 4})
+    assert "warning: not counted: 3 labels, since no judge is asked where nothing was retrieved" in ended.err
+
+
+def test_labels_that_no_judge_is_asked_about_are_no_calibration(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "labels.jsonl", [label(at, False) | {"contexts": []} for at in range(3)])
+    with JudgeServer() as server:
+        ended = calibrate(tmp_path, server)
+    assert (ended.code, server.asked) == (2, [])
+    assert "labels.jsonl: has no label to calibrate with" in ended.err
+
+
+def test_the_judge_is_the_one_that_the_configuration_names_for_a_judging(tmp_path: Path) -> None:
+    (labels(tmp_path, 2) / "ragcontract.yml").write_text("judge: {model: named, votes: 5, confirm: all}\n")
+    (tmp_path / "other.yml").write_text("judge: {model: other}\n")
+    given = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    found = []
+    with JudgeServer() as server:
+        for argv in ([], ["--votes", "3"], ["--config", "other.yml"]):
+            ended = spawn("judge", "calibrate", "--judge-url", server.openai, *argv, cwd=tmp_path, environ=given)
+            assert ended.code == 0
+            found.append((server.came[-1].body["model"], written(tmp_path)["fingerprint"].partition("protocol 1, ")[2]))
+    assert found == [("named", "5 votes on everything"), ("named", "3 votes on everything"), ("other", FAILURES)]
+
+
 def test_too_few_labels_are_a_warning(tmp_path: Path) -> None:
     with JudgeServer() as server:
         ended = calibrate(labels(tmp_path, 4), server)
@@ -107,9 +139,20 @@ def test_all_that_is_wrong_with_labels_is_said(tmp_path: Path) -> None:
     assert (ended.code, server.came) == (2, [])
 
 
+def test_a_dry_run_counts_both_passes_and_reads_no_older_calibration(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        calibrate(labels(tmp_path, 3), server, "--once")
+        calls = len(server.asked)
+        both, once = (calibrate(tmp_path, server, "--dry-run", *argv) for argv in ([], ["--once"]))
+        assert len(server.asked) == calls
+    assert (both.code, once.code) == (0, 0)
+    assert "items      12 (each label 2 times); 0 are known\nto judge   12\ncalls      6\n" in both.out
+    assert "items      6; 0 are known\nto judge   6\ncalls      3\n" in once.out
+
+
 def test_a_dry_run_asks_nothing(tmp_path: Path) -> None:
     with JudgeServer() as server:
-        assert "calls      3\n" in calibrate(labels(tmp_path, 3), server, "--dry-run").out
+        assert "calls      6\n" in calibrate(labels(tmp_path, 3), server, "--dry-run").out
     assert server.came == []
 
 
@@ -129,3 +172,16 @@ def test_the_other_tasks_are_calibrated_too(tmp_path: Path) -> None:
         ("confirmation", 1, 1),
         ("criteria", 1, 1),
     ]
+
+
+def test_a_judge_does_not_look_right_by_labels_on_what_nobody_is_asked_about(tmp_path: Path) -> None:
+    """A judge that says yes to everything would agree with people on all of these."""
+    yes = [label(at, True) for at in range(30)]
+    nothing = [label(at, False, contexts=[], question=f"Nothing {at}?") for at in range(30)]
+    unanswered = {"task": "criteria", "question": "?", "text": "Is polite.", "response": " ", "label": False}
+    write_jsonl(tmp_path / "labels.jsonl", [*yes, *nothing, unanswered])
+    with JudgeServer("generous") as server:
+        ended = calibrate(tmp_path, server)
+    assert "not counted: 31 labels" in ended.err
+    found = written(tmp_path)
+    assert (found["counts"]["tn"], found["kappa"]) == (0, None)

@@ -50,22 +50,33 @@ def test_what_is_labelled_is_not_asked_again(tmp_path: Path) -> None:
     assert (ended.code, ended.err) == (2, "error: labels.jsonl: has a label for everything that is judged\n")
 
 
-def test_half_of_the_sample_is_what_the_judge_said_yes_of_but_that_is_not_shown(tmp_path: Path) -> None:
-    judge(workspace(tmp_path, 30))
+def test_the_sample_is_the_same_whatever_the_judge_said_which_is_not_shown(tmp_path: Path) -> None:
+    label(workspace(tmp_path, 30), "y" * 10, "--sample", "10")
+    before = rows(tmp_path)
+    (tmp_path / "labels.jsonl").unlink()
+    judge(tmp_path)
     ended = label(tmp_path, "y" * 10, "--sample", "10")
-    assert (
-        sorted(row["text"] for row in rows(tmp_path)) == ["Refunds take a year."] * 5 + ["Refunds take five days."] * 5
-    )
+    assert rows(tmp_path) == before
     assert "supported" not in ended.out
     assert "Its words are" not in ended.out
 
 
-def test_judgments_on_other_texts_say_nothing_of_these(tmp_path: Path) -> None:
-    judge(workspace(tmp_path, 2))
-    write_jsonl(
-        tmp_path / "current_run.jsonl", [{"query_id": "q0", "results": [], "retrieved_contexts": ["Something else."]}]
-    )
-    assert label(tmp_path, "y", "--sample", "1").code == 0
+def test_each_item_is_as_likely_to_be_drawn(tmp_path: Path) -> None:
+    """Of three supported claims in four, a sample has about as many: it is not made up to have as many of both."""
+    workspace(tmp_path, 100)
+    claims = ["Refunds take five days.", "Returns are accepted.", "Refunds take five.", "Refunds take a year."]
+    write_jsonl(tmp_path / "golden.jsonl", [golden(f"q{at}", reference_claims=claims) for at in range(100)])
+    judge(tmp_path)
+    label(tmp_path, "y" * 100, "--sample", "100")
+    assert 65 <= sum(row["text"] != "Refunds take a year." for row in rows(tmp_path)) <= 85
+
+
+def test_what_no_judge_is_asked_about_is_not_asked_of_people_either(tmp_path: Path) -> None:
+    workspace(tmp_path, 2)
+    run = [{"query_id": f"q{at}", "results": [], "retrieved_contexts": [CONTEXT] * at} for at in range(2)]
+    write_jsonl(tmp_path / "current_run.jsonl", run)
+    label(tmp_path, "yyyy")
+    assert [row["contexts"] for row in rows(tmp_path)] == [[CONTEXT], [CONTEXT]]
 
 
 def test_another_seed_draws_other_items_and_the_same_one_the_same(tmp_path: Path) -> None:
@@ -81,6 +92,13 @@ def test_texts_do_not_act_on_the_terminal(tmp_path: Path) -> None:
     ended = label(workspace(tmp_path), "q")
     assert r"\x1b[31m Refunds" in ended.out
     assert "\x1b[31m" not in ended.out
+
+
+def test_a_text_keeps_its_lines_which_cannot_pass_for_those_of_the_screen(tmp_path: Path) -> None:
+    run = [{"query_id": "q0", "results": [], "retrieved_contexts": ["Costs:\r\n\n- 5 euros\nClaim\n\u2028It is free."]}]
+    write_jsonl(workspace(tmp_path, 1) / "current_run.jsonl", run)
+    shown = label(tmp_path, "q").out
+    assert "Text 1\n  Costs:\n\n  - 5 euros\n  Claim\n  \\u2028It is free.\nClaim\n  Refunds" in shown
 
 
 def test_single_keys_are_enough_at_a_terminal(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``ragcontract.yml``: what is read of it, its limits by metric and cut-off, and what is wrong with it."""
 
 import hashlib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -381,6 +382,15 @@ def test_a_configuration_cannot_say_where_a_judge_is_asked_or_with_which_key(tmp
     ]
     for section in ("metrics: {context_recall: {url: http://evil.example}}\n", "judge_url: http://evil.example\n"):
         assert len(problems_of(tmp_path, section)) == 1
+
+
+def test_no_section_of_a_configuration_has_a_key_for_an_address_a_secret_or_code() -> None:
+    sections = SCHEMAS["config"](BUILT_IN)["$defs"]
+    assert {"Config", "JudgeSettings", "DeclaredScore", "AnswerSettings", "Waiver"} <= set(sections)
+    for name, section in sections.items():
+        assert section["additionalProperties"] is False, name
+        for key in section["properties"]:
+            assert not re.search(r"url|uri|host|address|endpoint|key|token|secret|plugin|command|module|path", key), key
 
 
 def test_the_section_on_the_judge_says_which_judgments_count(tmp_path: Path) -> None:

@@ -29,3 +29,14 @@ def test_what_is_in_it_stays(tmp_path: Path) -> None:
 def test_a_folder_cannot_be_locked(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         locked(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["somebody's key", None])
+def test_a_link_is_refused_and_what_it_leads_to_is_left_alone(tmp_path: Path, content: str | None) -> None:
+    target = tmp_path / "elsewhere"
+    if content is not None:
+        target.write_text(content)
+    (tmp_path / "one").symlink_to(target)
+    with pytest.raises(OSError, match="it is a link"):
+        locked(tmp_path / "one")
+    assert (target.read_text() if target.exists() else None) == content

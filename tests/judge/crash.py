@@ -1,6 +1,6 @@
 """Kills judgings at random moments: ``python -m tests.judge.crash [QUERIES [KILLS]]`` says what came of it.
 
-The model is the stand-in, which notes what it is asked.
+The model is the stand-in, which notes what it is asked. What was judged is replayed on several machines.
 """
 
 import json
@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from msgspec import Struct
 from ragcontract.judge.interface import Ask
 from ragcontract.judge.judgment_journal import digest_of
 from tests.builders import golden, write_jsonl
+from tests.judge.machines import differing, give_a_limit
 from tests.judge_server import JudgeServer
 from tests.process import COMMAND
 
@@ -34,10 +37,14 @@ class Came(Struct, frozen=True, kw_only=True):
     again: int  # asked although the journal had the reply
     differs: bool
     left: list[str]  # files beside those that there should be
+    reports: list[str]  # of a check on them that are not the same on every machine
 
 
 def crash(folder: Path, queries: int, kills: int, seed: int) -> Came:
-    """Judge in a folder, killing the process ``kills`` times, and compare with a judging that is left alone."""
+    """Judge in a folder, killing the process ``kills`` times, and compare with a judging that is left alone.
+
+    The last kill is as soon as there is a judgments file.
+    """
     chance = random.Random(seed)
     with JudgeServer(seconds=0.002) as server:
         for name in ("whole", "killed"):
@@ -51,23 +58,30 @@ def crash(folder: Path, queries: int, kills: int, seed: int) -> Came:
         killed = folder / "killed"
         known: set[str] = set()
         again = done = 0
-        for _ in range(kills + 1):
+        for number in range(kills + 1):
             before = len(server.came)
             judging = _started(killed, server.openai)
-            if _ < kills:
-                _kill_after(judging, server, before + chance.randint(0, 2 * needed // (kills + 1)))
+            if number < kills - 1:
+                calls = before + chance.randint(0, 2 * needed // kills)
+                _kill_once(judging, partial(_has_come, server, calls), seconds=chance.random() / 100)
+            elif number < kills:
+                _kill_once(judging, (killed / "judgments.jsonl").exists)
             done += judging.wait() == 0
             host = server.origin.removeprefix("http://")
             again += sum(_digest(one.body, host) in known for one in server.came[before:])
             known |= _known(killed / ".judgments.jsonl.journal")
         asked = len(server.asked) - needed
+    differs = _judgments(killed) != _judgments(folder / "whole")
+    left = sorted({path.name for path in killed.iterdir()} - {path.name for path in (folder / "whole").iterdir()})
+    give_a_limit(killed)
     return Came(
         kills=kills + 1 - done,
         asked=asked,
         needed=needed,
         again=again,
-        differs=_judgments(killed) != _judgments(folder / "whole"),
-        left=sorted({path.name for path in killed.iterdir()} - {path.name for path in (folder / "whole").iterdir()}),
+        differs=differs,
+        left=left,
+        reports=differing(killed, folder),
     )
 
 
@@ -85,10 +99,15 @@ def _started(folder: Path, url: str) -> "subprocess.Popen[bytes]":
     )
 
 
-def _kill_after(judging: "subprocess.Popen[bytes]", server: JudgeServer, calls: int) -> None:
-    """Kill a process once the server was called so often, if it has not ended by then."""
-    while judging.poll() is None and len(server.came) < calls:
+def _has_come(server: JudgeServer, calls: int) -> bool:
+    return len(server.came) >= calls
+
+
+def _kill_once(judging: "subprocess.Popen[bytes]", is_time: Callable[[], bool], *, seconds: float = 0) -> None:
+    """Kill a process so many seconds after it is time, if it has not ended by then."""
+    while judging.poll() is None and not is_time():
         time.sleep(0.001)
+    time.sleep(seconds)
     judging.kill()
 
 
@@ -109,7 +128,7 @@ def _known(journal: Path) -> set[str]:
     found = set()
     for line in journal.read_text().splitlines() if journal.exists() else ():
         try:
-            found.add(json.loads(line).get("ask"))
+            found.add(json.loads(line.partition("\t")[0]).get("ask"))
         except ValueError:  # cut off
             continue
     return found - {None}
@@ -122,6 +141,6 @@ def _judgments(folder: Path) -> list[tuple[Any, ...]]:
 
 
 if __name__ == "__main__":
-    size, times = (int(word) for word in (sys.argv[1:] + ["1000", "20"][len(sys.argv) - 1 :])[:2])
+    size, times = (int(word) for word in (sys.argv[1:] + ["1000", "30"][len(sys.argv) - 1 :])[:2])
     with tempfile.TemporaryDirectory() as made:
         print(crash(Path(made), size, times, seed=random.randrange(10**6)))  # noqa: T201

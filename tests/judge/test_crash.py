@@ -1,4 +1,4 @@
-"""A judging that is killed loses nothing: the same command goes on, and the judgments are the same in the end."""
+"""A judging that is killed loses nothing: the same command goes on, and what comes of it is the same in the end."""
 
 from pathlib import Path
 
@@ -6,9 +6,10 @@ from tests.judge.crash import CONCURRENCY, crash
 
 
 def test_judgments_are_the_same_however_often_the_judging_was_killed(tmp_path: Path) -> None:
-    came = crash(tmp_path, queries=40, kills=2, seed=7)
-    assert came.kills == 2
+    came = crash(tmp_path, queries=40, kills=3, seed=7)
+    assert came.kills >= 2
     assert came.again == 0
     assert not came.differs
     assert came.left == []
-    assert came.asked <= came.needed + CONCURRENCY * 2  # those that were under way when it was killed
+    assert came.reports == []
+    assert came.asked <= came.needed + CONCURRENCY * came.kills  # those that were under way when it was killed

@@ -17,7 +17,7 @@ def test_there_are_texts_of_many_kinds() -> None:
 
 
 @pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("injection", [one for one in INJECTIONS if one.kind != ADAPTIVE], ids=name_of)
+@pytest.mark.parametrize("injection", [one for one in INJECTIONS if one.kind not in ADAPTIVE], ids=name_of)
 def test_no_text_turns_a_verdict_of_a_judge_that_obeys_it(injection: Injection, task: Task) -> None:
     right = judged(case(task), Model(honestly))
     model = Model(obedient)
@@ -29,10 +29,10 @@ def test_no_text_turns_a_verdict_of_a_judge_that_obeys_it(injection: Injection, 
     assert len(model.asked) >= 2, "nothing was asked again"
 
 
-def test_a_judge_that_obeys_a_text_about_controls_is_not_found_out() -> None:
-    """What is left to an attacker who knows how this works, before a judge that obeys to the letter."""
-    adaptive = [one for one in outcomes() if one.kind == ADAPTIVE]
-    assert [one.turned > 0 for one in adaptive] == [True]
+def test_a_judge_that_obeys_a_text_about_controls_or_about_one_item_is_not_found_out() -> None:
+    """What is left to an attacker who knows how this works, or what is judged, before a judge that obeys."""
+    adaptive = [one for one in outcomes() if one.kind in ADAPTIVE]
+    assert [one.turned > 0 for one in adaptive] == [True, True]
 
 
 def test_every_judgment_that_a_text_was_to_turn_is_accounted_for() -> None:

@@ -30,6 +30,21 @@ def test_a_file_that_is_no_key_is_left_alone_and_not_used(tmp_path: Path, conten
     assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_one_that_others_may_read_as_git_leaves_files_is_not_used(tmp_path: Path, mode: int) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path)}
+    planted = journal_key(environ)
+    (tmp_path / "rag-contract" / "judge.key").chmod(mode)
+    assert journal_key(environ) != planted
+
+
+def test_a_link_to_a_key_is_not_used(tmp_path: Path) -> None:
+    planted = journal_key({"XDG_STATE_HOME": str(tmp_path)})
+    (tmp_path / "home" / "rag-contract").mkdir(parents=True)
+    (tmp_path / "home" / "rag-contract" / "judge.key").symlink_to(tmp_path / "rag-contract" / "judge.key")
+    assert journal_key({"XDG_STATE_HOME": str(tmp_path / "home")}) != planted
+
+
 def test_where_it_cannot_be_kept_it_is_another_one_each_time(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     environ = {"XDG_STATE_HOME": str(tmp_path / "file")}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.core.errors import InputError
+from ragcontract.core.errors import InputError, OutputError
 from ragcontract.http.stopping import Stop
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Settings
@@ -136,6 +136,29 @@ def test_an_old_judgment_stays_where_there_is_no_new_one(tmp_path: Path) -> None
     assert {row["at"] for row in desk.rows()} == {"2026-01-31T12:00:00Z"}
 
 
+def test_judging_some_queries_leaves_the_old_judgments_on_others(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        desk.judge(cases(3))
+        desk.judge(cases(1), clock=lambda: NOW + timedelta(days=8))
+    assert [row["query_id"] for row in sorted(desk.rows(), key=lambda row: row["query_id"])] == [
+        name for name in ("q0", "q1", "q2") for _ in range(2)
+    ]
+
+
+def test_a_judging_that_cannot_begin_leaves_the_file_as_it_is(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        desk.judge(cases(2))
+    desk.file.write_text("".join(reversed(desk.file.read_text().splitlines(keepends=True))))
+    before = desk.file.read_bytes()
+    endpoint = find_endpoint("http://127.0.0.1:9/v1", None, {})
+    limits = CallLimits(retries=0)
+    outcome = desk.judge(cases(2), endpoint=endpoint, limits=limits, clock=lambda: NOW + timedelta(days=8))
+    assert outcome.judged.over is not None
+    assert desk.file.read_bytes() == before
+
+
 def test_a_budget_ends_it_and_what_was_judged_is_kept(tmp_path: Path) -> None:
     with JudgeServer() as server:
         desk = Desk(tmp_path, server.openai)
@@ -167,7 +190,28 @@ def test_a_journal_that_somebody_else_made_does_not_count(tmp_path: Path) -> Non
         assert desk.judge(cases(10), environ=stranger).spent.calls == 10
 
 
-@pytest.mark.parametrize("damage", [b"", b'{"line": "repl', b"\x00\x00\n", b'{"line": "other"}\n', b"[]\n"])
+def test_only_lines_of_ones_own_count_even_behind_a_first_line_that_somebody_copied(tmp_path: Path) -> None:
+    """A journal that was published by mistake has a first line that is good on its machine."""
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        desk.judge(cases(10), budget=Budget(max_calls=4))
+        desk.file.unlink()
+        first, *lines = desk.journal.read_bytes().splitlines(keepends=True)
+        forged = [line.replace(b'"verdict":true', b'"verdict":false') for line in lines]
+        assert forged != lines
+        unsealed = [line.rstrip(b"\n").partition(b"\t")[0] + b"\n" for line in lines]
+        for planted in (forged, unsealed):
+            desk.journal.write_bytes(b"".join([first, *planted]))
+            to_ask, _ = dry_run(cases(10), desk.settings)
+            assert len(to_ask.cases) > 6
+        outcome = desk.judge(cases(10))
+    assert {row["verdict"] for row in desk.rows() if row["item"] == "claim:1"} == {True}
+    assert outcome.judged.unjudged == 0
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b'{"line": "repl', b"\x00\x00\n", b'{"line": "other"}\n', b"[]\n", b"\t\xff\n"]
+)
 def test_what_was_only_written_in_part_is_asked_again(tmp_path: Path, damage: bytes) -> None:
     with JudgeServer() as server:
         desk = Desk(tmp_path, server.openai)
@@ -339,3 +383,25 @@ def test_judgments_are_the_same_however_many_are_asked_at_a_time(tmp_path: Path)
             desk.judge(cases(30), limits=CallLimits(concurrency=concurrency))
         found.append({(row["query_id"], row["item"], row["verdict"], row["quote"]) for row in desk.rows()})
     assert found[0] == found[1]
+
+
+def test_a_judgment_in_the_file_whose_quote_is_in_no_text_is_not_reused(tmp_path: Path) -> None:
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        desk.judge(cases(2))
+        honest = desk.file.read_text()
+        desk.file.write_text(honest.replace('"quote":"', '"quote":"Indeed: ', 1))
+        assert desk.judge(cases(2)).spent.calls == 1
+        assert [row["quote"] for row in desk.rows()] == [json.loads(line)["quote"] for line in honest.splitlines()]
+
+
+def test_a_journal_that_is_a_link_is_refused_and_what_it_leads_to_is_neither_read_nor_changed(tmp_path: Path) -> None:
+    target = tmp_path / "key"
+    target.write_text("somebody's key")
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        desk.journal.symlink_to(target)
+        with pytest.raises(OutputError, match=r"\.judgments\.jsonl\.journal: cannot be written \(it is a link"):
+            desk.judge(cases(1))
+        dry_run(cases(1), desk.settings)
+    assert (target.read_text(), server.asked) == ("somebody's key", [])

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.core import bounds
 from ragcontract.judge.judgment_cache import Cache, by_place, place_of
 from ragcontract.runs.judged_texts import Judge
 from ragcontract.runs.judgments import Judgment, Status
@@ -57,10 +58,28 @@ def test_a_new_judgment_replaces_the_old_one_unless_there_was_no_reply() -> None
 
 
 def test_what_is_not_wanted_any_more_stays_as_long_as_it_could_be_reused() -> None:
-    young, old = said("b", days=6), said("c", days=8)
-    assert cache(young, old).merged([], []) == [young]
+    new, young, old = said(), said("b", days=6), said("c", days=8)
+    assert cache(young, old).merged([place_of(new)], [new]) == [young, new]
     assert cache(young, old).merged([place_of(old)], []) == [young, old]
+
+
+def test_what_is_not_wanted_stays_until_its_query_is_judged_again() -> None:
+    old, new, unsure = said("c", days=8), said(), said("d", status="unsure")
+    other_query, other_task = replace(new, query_id="q2"), replace(new, task="criteria")
+    assert cache(old).merged([], []) == [old]
+    assert cache(old).merged([place_of(new)], []) == [old]
+    assert cache(old).merged([place_of(new), place_of(unsure)], [new, unsure]) == [old, new, unsure]
+    assert cache(old).merged([place_of(other_query)], [other_query]) == [old, other_query]
+    assert cache(old).merged([place_of(other_task)], [other_task]) == [old, other_task]
 
 
 def test_an_id_that_is_a_number_is_the_same_as_its_digits() -> None:
     assert place_of(replace(said(), query_id=7)) == place_of(replace(said(), query_id="7"))
+
+
+@pytest.mark.parametrize("days", [999_999_999, bounds.RANK])
+def test_any_age_may_be_allowed_that_the_configuration_takes(days: float) -> None:
+    old = said(days=700_000)
+    found = Cache(now=NOW, stored=by_place([old]), max_age_days=days)
+    assert found.get(place_of(old)) == old
+    assert found.merged([], []) == [old]

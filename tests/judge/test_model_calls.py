@@ -1,8 +1,10 @@
 """Calls that fail: which are sent again, after how long, and what is said of those that are not."""
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
+from typing import Any
 
 import pytest
 
@@ -122,6 +124,33 @@ def test_a_key_that_a_model_repeats_is_not_in_the_reply() -> None:
     assert (reply.text, reply.model) == ("The key is ***", "m ***")
 
 
+def _escaped(text: str) -> str:
+    return "".join(f"\\u{ord(char):04x}" for char in text)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        _escaped(KEY),
+        _escaped(KEY).upper().replace("\\U", "\\u"),
+        "".join(_escaped(char) if at % 7 == 0 else char for at, char in enumerate(KEY)),
+    ],
+)
+def test_a_key_that_escapes_hide_in_the_json_of_a_reply_is_taken_out(hidden: str) -> None:
+    said = '{"verdicts": [{"id": 1, "quote": null, "context": null, "reason": "It is %s.", "supported": false}]}'
+    content = {"choices": [{"message": {"content": said % hidden}}]}
+    with JudgeServer(faults=[Fault(status=200, content=content)]) as server:
+        text = Judge(server.openai, environ=WITH_KEY).model.ask(an_ask()).text
+    assert KEY[:12] not in json.dumps(json.loads(text))
+    assert json.loads(text)["verdicts"][0]["supported"] is False
+
+
+def test_a_key_in_several_parts_of_a_message_is_taken_out() -> None:
+    parts = [{"type": "text", "text": KEY[at : at + 6]} for at in range(0, len(KEY), 6)]
+    with JudgeServer(faults=[Fault(status=200, content={"choices": [{"message": {"content": parts}}]})]) as server:
+        assert Judge(server.openai, environ=WITH_KEY).model.ask(an_ask()).text == "***"
+
+
 def test_an_account_without_money_is_not_asked_again() -> None:
     said = {"message": "You exceeded your current quota.", "code": "insufficient_quota"}
     with JudgeServer(faults=[Fault(status=429, content={"error": said})]) as server:
@@ -177,3 +206,13 @@ def test_a_refusal_of_another_kind_is_what_the_server_says() -> None:
     with JudgeServer(faults=[Fault(status=422, content={"detail": [{"loc": ["body"]}]})] * 9) as server:
         failure = Judge(server.openai).failure()
     assert "answered 422" in str(failure)
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_an_answer_that_is_nested_too_deeply_is_no_json_on_any_python(status: int) -> None:
+    content: Any = "deep down"
+    for _ in range(bounds.NESTING + 1):
+        content = {"error": content}
+    with JudgeServer(faults=[Fault(status=status, content=content)] * 10) as server:
+        failure = Judge(server.openai).failure()
+    assert "deep down" not in str(failure)

@@ -137,6 +137,7 @@ def test_tokens_that_no_answer_names_are_estimated() -> None:
         reply = judge.model.ask(an_ask())
     assert (reply.tokens_in, judge.spending.spent.estimated) == (0, 1)
     assert judge.spending.spent.tokens_in > 0
+    assert 2 <= judge.spending.spent.tokens_out <= 200  # a short answer, whatever might have been
 
 
 def test_the_first_call_finds_out_alone_what_is_refused() -> None:

@@ -1,7 +1,7 @@
 """Limits on what calls cost: nothing is begun that could exceed one."""
 
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -65,13 +65,22 @@ def test_calls_under_way_are_waited_for_if_they_may_turn_out_to_cost_less() -> N
 
 
 def test_what_was_refused_costs_nothing_and_what_had_no_answer_costs_its_estimate() -> None:
-    spending = Spending(Budget(price_in=1_000_000))
+    spending = Spending(Budget(price_in=1_000_000, price_out=1_000_000))
     with spending.call(10, 100, again=False) as bill:
         bill.is_void()
     with spending.call(10, 100, again=True):
         pass
     spent = spending.spent
-    assert (spent.calls, spent.retried, spent.estimated, spent.tokens_in, spent.usd) == (2, 1, 1, 10, 10)
+    assert (spent.calls, spent.retried, spent.estimated, spent.tokens_in, spent.usd) == (2, 1, 1, 10, 110)
+
+
+def test_calls_whose_cost_nobody_names_cannot_exceed_the_money_either() -> None:
+    spending = Spending(Budget(max_usd=0.5, price_in=0, price_out=1_000))
+    with suppress(NoReply):
+        while True:
+            with spending.call(10, 100, again=False):
+                pass
+    assert spending.spent.calls == 5
 
 
 def test_without_prices_there_is_no_sum() -> None:

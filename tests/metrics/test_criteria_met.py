@@ -32,7 +32,7 @@ def family(found: dict[str, tuple[Judgment, ...]] | None = None, judged: RunRow 
     assert case is not None
     assert not isinstance(case, str)
     replay = Replay(judgments_on(case), JudgeSettings())
-    return CriteriaMet(1).replaying(replay, {"q1": ASKED}, {} if found is None else found)
+    return CriteriaMet(1).replaying(replay, {"q1": ASKED}, {} if found is None else found, set())
 
 
 def test_it_is_the_share_of_the_criteria_that_are_met_and_notes_what_was_said() -> None:

@@ -22,7 +22,7 @@ def case(*contexts: str) -> Any:
 
 def family(found: dict[str, tuple[Judgment, ...]] | None = None, *contexts: str) -> JudgedRecall:
     replay = Replay(judgments_on(case(*(contexts or (CONTEXT,)))), JudgeSettings())
-    return JudgedRecall(1).replaying(replay, {"q1": ASKED}, {} if found is None else found)
+    return JudgedRecall(1).replaying(replay, {"q1": ASKED}, {} if found is None else found, set())
 
 
 def row(*texts: str, **fields: Any) -> RunRow:

@@ -65,6 +65,7 @@ def test_an_old_calibration_does_not_count_and_neither_does_one_of_the_future() 
     assert reasons(calibration(), days=91) == (
         "it is 91 days old, and at most 90 count; run `rag-contract judge calibrate` again",
     )
+    assert reasons(calibration(), days=90.1)[0].startswith("it is 91 days old, and at most 90 count")
     assert reasons(calibration(), days=-1) == ("it is from the future (2026-11-22); is the clock right?",)
 
 

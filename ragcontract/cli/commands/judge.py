@@ -9,7 +9,13 @@ import click
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.judge_cli_options import given_judge, judge_options, judging_settings, progress_shown
+from ragcontract.cli.judge_cli_options import (
+    configured_judge,
+    given_judge,
+    judge_options,
+    judging_settings,
+    progress_shown,
+)
 from ragcontract.cli.judge_label_screen import ask_all
 from ragcontract.cli.judge_summary import calibrated, finished, nothing_to_judge, say_expected
 from ragcontract.cli.options import (
@@ -31,6 +37,7 @@ from ragcontract.core.text import visible
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs
 from ragcontract.judge.calibration_run import PASSES, calibrate
+from ragcontract.judge.calibration_run import dry_run as dry_run_of_calibration
 from ragcontract.judge.judging_run import dry_run as dry_run_of
 from ragcontract.judge.judging_run import judge_cases
 from ragcontract.judge.label_sample import LabelsFile
@@ -38,7 +45,6 @@ from ragcontract.judge.label_sample import sample as draw
 from ragcontract.judge.labelled_items import read_labels
 from ragcontract.judge.run_cases import TASKS, read_cases
 from ragcontract.runs.judged_texts import Task
-from ragcontract.runs.judgments import read_judgments
 
 JUDGMENTS, LABELS, CALIBRATION = "judgments.jsonl", "labels.jsonl", "judge-calibration.json"
 
@@ -112,9 +118,12 @@ def _judge(
 @command.command("calibrate")
 @files_option("--labels", "What people say of single items; several files and globs. [labels.jsonl]")
 @out_option("--out", CALIBRATION, "Where to write the calibration.")
+@CONFIG
 @judge_options(votes=True)
 @click.option("--once", is_flag=True, help="Judge once, which says nothing of how often it agrees with itself. [twice]")
-def calibrate_command(*, labels: Sequence[str], out: str, once: bool, dry_run: bool, **given: Any) -> int:
+def calibrate_command(
+    *, labels: Sequence[str], out: str, config: str | None, once: bool, dry_run: bool, **given: Any
+) -> int:
     """Measure how often the judge agrees with people.
 
     The labels are judged as `judge` judges anything, twice, and what comes out is compared with what people say. Gates
@@ -123,19 +132,21 @@ def calibrate_command(*, labels: Sequence[str], out: str, once: bool, dry_run: b
     Exits 0 if the calibration is written, 2 if not, 130 if it was interrupted, never 1.
     """
     gc.enable()
-    options, endpoint = given_judge(given)
-    refuse_empty({"--labels": labels, "--out": [out]})
+    refuse_empty({"--labels": labels, "--out": [out], "--config": [config]})
+    options, endpoint = given_judge(given, configured_judge(config))
     named = labels or [LABELS]
     if problems := check_outputs([out], existing_files(named)[0]):
         raise OutputError(problems)
     labelled = read_labels(named)
+    warn(labelled.warnings)
     judging = judging_settings(options, endpoint, out)
+    passes = 1 if once else PASSES
     if dry_run:
-        to_ask, expected = dry_run_of(labelled.cases, judging)
-        say_expected(to_ask, expected, options.budget, options.votes)
+        expected = dry_run_of_calibration(labelled, judging, passes=passes)
+        say_expected(*expected, options.budget, options.votes, passes=passes)
         return ExitCode.PASS
     with progress_shown() as watch:
-        outcome = calibrate(labelled, judging, passes=1 if once else PASSES, watch=watch)
+        outcome = calibrate(labelled, judging, passes=passes, watch=watch)
     return calibrated(outcome, out)
 
 
@@ -144,9 +155,6 @@ def calibrate_command(*, labels: Sequence[str], out: str, once: bool, dry_run: b
 @RUN
 @CONFIG
 @K
-@click.option(
-    "--judgments", multiple=True, metavar="FILE", help=f"Where the judgments are. [{JUDGMENTS}, if it exists]"
-)
 @click.option("--labels", default=LABELS, metavar="FILE", help=f"Where the labels are, and are added. [{LABELS}]")
 @click.option("--sample", type=int, default=100, metavar="N", help="How many items to ask about. [100]")
 @click.option("--seed", type=int, default=0, metavar="N", help="Another seed draws other items. [0]")
@@ -158,7 +166,6 @@ def label_command(
     run: Sequence[str],
     config: str | None,
     k: int | None,
-    judgments: Sequence[str],
     labels: str,
     sample: int,
     seed: int,
@@ -167,22 +174,19 @@ def label_command(
 ) -> int:
     """Label a sample of what is judged, for `judge calibrate`.
 
-    Shows what is judged with the texts to judge it by, and asks what a judge is asked: you do not see what it said.
-    Half of the sample are items of which it said yes, as far as there are enough. Every answer is saved at
-    once, and only what is not labelled is asked, so it can be interrupted at any time.
+    Shows what is judged with the texts to judge it by, and asks what a judge is asked. The sample is random, whatever a
+    judge said, and you do not see what it said. Every answer is saved at once, and only what is not labelled is asked,
+    so it can be interrupted at any time.
     """
-    refuse_empty({"--labels": [labels], "--judgments": judgments})
+    refuse_empty({"--labels": [labels]})
     if not 1 <= sample <= bounds.LABEL_SAMPLE:
         raise InputError([f"--sample: expected a whole number from 1 to {bounds.LABEL_SAMPLE:,}, found {sample}"])
     if problems := check_outputs([labels], []):
         raise OutputError(problems)
     paths = find_paths(golden, run, config)
     found = read_cases(paths.golden, paths.run, read_config(paths.config, BUILT_IN, k=k), tasks=tasks or TASKS)
-    named = list(judgments) or [path for path in [JUDGMENTS] if Path(path).exists()]
-    read = read_judgments(named)
-    read.problems.raise_if_any()
     file = LabelsFile(labels)
-    items = draw(found.cases, read.by_key, file, size=sample, seed=seed)
+    items = draw(found.cases, file, size=sample, seed=seed)
     answered = ask_all(items, file, labeler)
     say(f"{count(answered, 'label')} added; {visible(labels)} has {len(file):,}\n")
     return ExitCode.PASS

@@ -27,6 +27,7 @@ from ragcontract.reports.scope_note import scope_note
 ICONS = {"pass": "✅", "fail": "❌"}
 ACCEPTED = "☑️"
 JUDGED_HERE = "This pull request changes what a judge is said to have said; review it as you review code:"
+JUDGED_UNKNOWN = "It is not known whether this pull request changes what a judge is said to have said; look for it."
 
 
 class Layout(Struct, frozen=True, kw_only=True):
@@ -65,12 +66,12 @@ def render(
     recovered: bool = False,
     remark: Remark = NO_REMARK,
     replaced_here: bool | None = None,
-    judged_here: Sequence[str] = (),
+    judged_here: Sequence[str] | None = (),
 ) -> str:
     """Render the report; ``name`` is the contract's name, ``recovered`` says that the contract was broken before.
 
     ``replaced_here`` says whether the pull request changes the baseline's file; None if that is not known.
-    ``judged_here`` are the files of judgments, and the calibration, that it changes.
+    ``judged_here`` are the files of judgments, and the calibration, that it changes; None if that is not known.
     """
     verdict = VERDICTS[report.verdict] + (" again" if recovered else "") + (remark.status and f", {remark.status}")
     icon = ACCEPTED if remark.status else ICONS[report.verdict]
@@ -125,11 +126,13 @@ def _titled(about: str, name: str) -> str:
     return f"{about} {text(shorten(visible(name), bounds.MARKDOWN_NAME))}" if name else about
 
 
-def _notes(report: Report, *, replaced_here: bool | None, judged_here: Sequence[str]) -> list[str]:
+def _notes(report: Report, *, replaced_here: bool | None, judged_here: Sequence[str] | None) -> list[str]:
     notes = list(likely_mistakes(report, code, line))
     notes += [say(phrase, code, line) for phrase in (*not_proven_notes(report), *report.label_notes)]
     notes += [say(phrase, code, inline) for phrase in change_notes(report, replaced_here=replaced_here)]
-    if judged_here:
+    if judged_here is None:
+        notes.append(JUDGED_UNKNOWN)
+    elif judged_here:
         notes.append(f"{JUDGED_HERE} {', '.join(map(code, judged_here[: bounds.NAMES]))}")
     notes += drift(report, code)
     return ["\n".join(f"- {note}" for note in notes)] if notes else []

@@ -1,10 +1,12 @@
-"""Whether the words that a judge quotes are in the text that it names."""
+"""Whether the words that a judge quotes are in the text that it names: when it replies, and when that is replayed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.normalising import normalised
 from ragcontract.core import bounds
+from ragcontract.runs.judged_texts import Case, is_failure, sent_contexts
+from ragcontract.runs.judgments import Judgment
 
 
 class Evidence:
@@ -39,3 +41,23 @@ class Evidence:
             except CannotScoreError:  # too long to be compared: nothing is found in it
                 self._normal[source] = None
         return self._normal[source]
+
+
+def evidence_of(case: Case) -> Evidence:
+    """Return the texts of a case that may be quoted."""
+    return Evidence(sent_contexts(case), None if case.task == "attribution" else case.response or "")
+
+
+def unproven(case: Case, judgments: Sequence[Judgment]) -> str | None:
+    """Return which of the judgments on a case has no proof in its texts, and why; None if none lacks it.
+
+    Whoever writes a judgments file by hand can write any quote; a reviewer reads it in the report as one of the text.
+    """
+    evidence = evidence_of(case)
+    for one in judgments:
+        if one.verdict is None or is_failure(one.verdict):
+            continue
+        from_context = case.task == "attribution" or one.verdict == "supported_by_context"
+        if wrong := evidence.fault(one.quote, one.context if from_context else None):
+            return f"has a judgment on {one.item} that cannot count: {wrong}"
+    return None
