@@ -248,7 +248,7 @@ def test_the_words_of_a_judge_are_escaped_in_all_sections(folder: Path, server: 
         assert "\x1b" not in text
     markdown = (folder / "report.md").read_text()
     assert (
-        markdown.count("alert(1)") == 9
+        markdown.count("alert(1)") == 12  # the model, claims, criteria, flagged, answer, contexts
     )  # the model, two claims, two criteria, two flagged texts with quote and reason
     assert not re.search(r"^::", markdown, re.MULTILINE)
     for acting in ("</details> `", "**@", "[x](http", "@team", "://evil", "#1 "):
