@@ -114,7 +114,9 @@ def _facts(judge: JudgeReport) -> Iterator[str]:
     again = f"{judge.retried:,} retried, {judge.compromised:,} compromised"
     usd = "" if judge.usd is None else f", {judge.usd:,.4f} USD"
     tokens = f"{judge.tokens_in:,} tokens in, {judge.tokens_out:,} out"
-    yield f"They cost {count(judge.calls, 'call')} ({again}), {tokens}{usd}."
+    # Judgments that were not made by `judge` may not say how many calls there were.
+    calls = f"{count(judge.calls, 'call')} ({again}), " if judge.calls or not judge.tokens_in else ""
+    yield f"They cost {calls}{tokens}{usd}."
     of = [f"{number:,} {status}" for status, number in judge.without_verdict.items()]
     unjudged = sum(task.unjudged for task in judge.tasks)
     lacking = f"; without a verdict in the files: {', '.join(of)}" if of else ""

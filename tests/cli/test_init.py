@@ -348,7 +348,7 @@ def test_the_config_shows_every_key_about_documents_and_the_one_for_answers_the_
     sections = {"": record()} | {f"{name}.": getattr(record(), name) for name in ("fail_on", "minimums", "per_query")}
     keys = {f"{above}{name}" for above, section in sections.items() for name in section.__struct_fields__}
     shown = set(map(dotted, config.locations.lines))
-    of_answers = {"answers", "maximums", "metrics", "missing_scores", "tiers"}
+    of_answers = {"answers", "judge", "maximums", "metrics", "missing_scores", "tiers"}
     assert shown == keys - of_answers
     assert of_answers <= set(map(dotted, answers))
 

@@ -178,13 +178,6 @@ def test_an_item_whose_texts_have_changed_is_asked_again_and_its_old_label_stays
     assert [row["contexts"] for row in rows(tmp_path)] == [[CONTEXT]] * 2 + [["Other."]] * 2
 
 
-def test_an_empty_file_of_judgments_is_none(tmp_path: Path) -> None:
-    (workspace(tmp_path) / "judgments.jsonl").write_text("")
-    assert label(tmp_path, "yq").code == 0
-    ended = label(tmp_path, "yq", "--judgments", "none.jsonl")
-    assert (ended.code, ended.err) == (2, "error: none.jsonl: no such file\n")
-
-
 def test_what_was_labelled_is_what_a_judge_is_calibrated_with(tmp_path: Path) -> None:
     label(workspace(tmp_path), "y" * 8)
     with JudgeServer() as server:
