@@ -100,7 +100,7 @@ def _unjudged(case: Case, found: Sequence[Judgment | None]) -> str:
 
 
 def _judges(judges: Iterable[Judge]) -> str:
-    named = [_named(judge) for judge in judges]
+    named = list(dict.fromkeys(map(_named, judges)))
     more = f" and {len(named) - bounds.NAMES} more" if len(named) > bounds.NAMES else ""
     return " and ".join(named[: bounds.NAMES]) + more
 

@@ -100,7 +100,7 @@ def test_without_a_key_openai_is_not_called_and_nothing_changes(tmp_path: Path) 
     assert ended.code == 2
     assert "4 of 4 items have no verdict" in ended.err
     assert "`check --judgments` replays the judgments that there are" in ended.err
-    assert "no_key: api.openai.com wants a key; set RAG_CONTRACT_JUDGE_KEY" in ended.err
+    assert ended.err.startswith("error: no_key: api.openai.com wants a key; set RAG_CONTRACT_JUDGE_KEY")
     assert files_in(tmp_path) == before
 
 
