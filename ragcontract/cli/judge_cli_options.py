@@ -8,8 +8,10 @@ from typing import Any, get_args
 
 import click
 
+from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import warn
-from ragcontract.cli.options import Command, Decorate
+from ragcontract.cli.options import Command, Decorate, find_paths
+from ragcontract.contract.config_file import read_config
 from ragcontract.core.errors import InputError
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.judge.endpoint import OLLAMA_PORT, URL, Api, Endpoint, find_endpoint
@@ -98,6 +100,13 @@ def given_judge(
         raise InputError(problems)
     warn(endpoint.warnings)
     return options, endpoint
+
+
+def configured_judge(config: str | None) -> JudgeSettings:
+    """Return what the configuration says of the judge; raises InputError if the file is wrong."""
+    read = read_config(find_paths((), (), config).config, BUILT_IN)
+    read.problems.raise_if_any()
+    return read.config.judge
 
 
 def judging_settings(options: JudgeOptions, endpoint: Endpoint, path: str) -> JudgingSettings:

@@ -24,10 +24,13 @@ def labels(folder: Path, number: int = 30, **fields: Any) -> Path:
     return folder
 
 
+def environ(folder: Path) -> dict[str, str]:
+    return {"XDG_STATE_HOME": str(folder.parent / "state"), "OPENAI_API_KEY": "", "RAG_CONTRACT_JUDGE_KEY": ""}
+
+
 def calibrate(folder: Path, server: JudgeServer, *argv: str) -> Ended:
-    given = {"XDG_STATE_HOME": str(folder.parent / "state"), "OPENAI_API_KEY": "", "RAG_CONTRACT_JUDGE_KEY": ""}
     options = ("--model", "toy", "--judge-url", server.openai, "--votes", "1", *argv)
-    return spawn("judge", "calibrate", *options, cwd=folder, environ=given)
+    return spawn("judge", "calibrate", *options, cwd=folder, environ=environ(folder))
 
 
 def written(folder: Path) -> dict[str, Any]:
@@ -129,3 +132,13 @@ def test_the_other_tasks_are_calibrated_too(tmp_path: Path) -> None:
         ("confirmation", 1, 1),
         ("criteria", 1, 1),
     ]
+
+
+def test_the_judge_of_the_configuration_is_the_one_that_is_calibrated(tmp_path: Path) -> None:
+    labels(tmp_path)
+    (tmp_path / "ragcontract.yml").write_text("judge: {model: toy, votes: 1}\n")
+    with JudgeServer() as server:
+        ended = spawn("judge", "calibrate", "--judge-url", server.openai, cwd=tmp_path, environ=environ(tmp_path))
+        assert (ended.code, ended.err) == (0, "")
+        assert {came.body["model"] for came in server.came} == {"toy"}
+    assert written(tmp_path)["fingerprint"].endswith(", 1 vote")

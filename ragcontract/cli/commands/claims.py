@@ -7,9 +7,15 @@ from typing import Any
 import click
 
 from ragcontract.cli.console import say, warn
-from ragcontract.cli.judge_cli_options import given_judge, judge_options, judging_settings, progress_shown
+from ragcontract.cli.judge_cli_options import (
+    configured_judge,
+    given_judge,
+    judge_options,
+    judging_settings,
+    progress_shown,
+)
 from ragcontract.cli.judge_summary import say_cost
-from ragcontract.cli.options import refuse_empty
+from ragcontract.cli.options import CONFIG, refuse_empty
 from ragcontract.contract import defaults
 from ragcontract.core import bounds
 from ragcontract.core.errors import ExitCode, InputError
@@ -27,8 +33,9 @@ from ragcontract.labelling.golden_rows import read_golden_rows
     metavar="FILE",
     help=f"The golden file to write the claims into. [{defaults.GOLDEN}]",
 )
+@CONFIG
 @judge_options(votes=False)
-def command(*, golden: Sequence[str], dry_run: bool, **given: Any) -> int:
+def command(*, golden: Sequence[str], config: str | None, dry_run: bool, **given: Any) -> int:
     """Split the references of a golden file into claims.
 
     `judge` judges claims one by one. They are written as `reference_claims` into rows that have a `reference` and none
@@ -42,7 +49,7 @@ def command(*, golden: Sequence[str], dry_run: bool, **given: Any) -> int:
     if len(golden) > 1:
         raise click.UsageError("--golden: claims are written to one golden file; name one")
     path = golden[0] if golden else defaults.GOLDEN
-    options, endpoint = given_judge(given)
+    options, endpoint = given_judge(given, configured_judge(config))
     rows, problems = read_golden_rows(path)
     problems.raise_if_any()
     warn(problems.warnings)
@@ -65,13 +72,14 @@ def _finished(splits: Splits, path: str) -> int:
     """Say how it ended; raises InputError if a reference is not split, or KeyboardInterrupt."""
     say_cost(splits.spent)
     claims = sum(len(one.claims) for one in splits.ok.values())
-    say(f"wrote {count(claims, 'claim')} of {count(len(splits.ok), 'reference')} into {visible(path)}; read them\n")
+    if splits.ok:
+        say(f"wrote {count(claims, 'claim')} of {count(len(splits.ok), 'reference')} into {visible(path)}; read them\n")
     if splits.interrupted:
         raise KeyboardInterrupt
     if lacking := splits.queries - len(splits.ok):
         problems = [f"{path}: {count(lacking, 'reference')} not split; the same command tries again"]
         if splits.over is not None:
-            problems.append(f"{splits.over.kind}: {splits.over}")
+            problems.insert(0, f"{splits.over.kind}: {splits.over}")  # what there is to do about it
         else:
             failed = [(name, one) for name, one in splits.found.items() if one.status != "ok"][: bounds.NAMES]
             problems += [f"query {shorten(name, bounds.NAME)!r}: {one.status}: {one.reason}" for name, one in failed]

@@ -9,7 +9,13 @@ import click
 
 from ragcontract.built_in import BUILT_IN
 from ragcontract.cli.console import progress_over, say, warn
-from ragcontract.cli.judge_cli_options import given_judge, judge_options, judging_settings, progress_shown
+from ragcontract.cli.judge_cli_options import (
+    configured_judge,
+    given_judge,
+    judge_options,
+    judging_settings,
+    progress_shown,
+)
 from ragcontract.cli.judge_label_screen import ask_all
 from ragcontract.cli.judge_summary import calibrated, finished, nothing_to_judge, say_expected
 from ragcontract.cli.options import (
@@ -111,10 +117,13 @@ def _judge(
 
 @command.command("calibrate")
 @files_option("--labels", "What people say of single items; several files and globs. [labels.jsonl]")
+@CONFIG
 @out_option("--out", CALIBRATION, "Where to write the calibration.")
 @judge_options(votes=True)
 @click.option("--once", is_flag=True, help="Judge once, which says nothing of how often it agrees with itself. [twice]")
-def calibrate_command(*, labels: Sequence[str], out: str, once: bool, dry_run: bool, **given: Any) -> int:
+def calibrate_command(
+    *, labels: Sequence[str], config: str | None, out: str, once: bool, dry_run: bool, **given: Any
+) -> int:
     """Measure how often the judge agrees with people.
 
     The labels are judged as `judge` judges anything, twice, and what comes out is compared with what people say. Gates
@@ -123,7 +132,7 @@ def calibrate_command(*, labels: Sequence[str], out: str, once: bool, dry_run: b
     Exits 0 if the calibration is written, 2 if not, 130 if it was interrupted, never 1.
     """
     gc.enable()
-    options, endpoint = given_judge(given)
+    options, endpoint = given_judge(given, configured_judge(config))
     refuse_empty({"--labels": labels, "--out": [out]})
     named = labels or [LABELS]
     if problems := check_outputs([out], existing_files(named)[0]):
