@@ -1,5 +1,6 @@
 """What `rag-contract judge label` shows: an item with the texts to judge it by, and which keys there are."""
 
+import re
 import shutil
 import sys
 import textwrap
@@ -70,9 +71,10 @@ def shown(one: Unlabelled, width: int) -> str:
 
 
 def _part(name: str, text: str, width: int) -> str:
+    """Return a text under its name, line by line without blank ones; other control characters are escaped."""
     lines = [
         line
-        for own in shorten(text, bounds.LABEL_WHOLE).replace("\r\n", "\n").split("\n")
-        for line in textwrap.wrap(visible(own), width, initial_indent=INDENT, subsequent_indent=INDENT) or [""]
+        for paragraph in re.split(r"\s*\n", shorten(text.strip(), bounds.LABEL_WHOLE))
+        for line in textwrap.wrap(visible(paragraph), width, initial_indent=INDENT, subsequent_indent=INDENT)
     ]
     return f"{click.style(name, bold=True)}\n" + "".join(f"{line}\n" for line in lines)

@@ -49,8 +49,7 @@ def finished(outcome: JudgingOutcome, path: str) -> int:
         raise judged.error
     if judged.unjudged:
         what = f"{path}: {judged.unjudged:,} of {wanted:,} items"
-        problems = _lacking(judged, what)
-        raise InputError([f"{problems[0]}; {REPLAYS}", *problems[1:]])
+        raise InputError(_lacking(judged, what, f"; {REPLAYS}"))
     if wanted:
         say(f"judged {count(wanted, 'item')} in {visible(path)}\n")
     else:
@@ -96,11 +95,11 @@ def _worth(one: Calibration) -> str:
     return f"{one.task}: {count(one.n, 'label')}{lacks}, {kappa}{right}{again}\n"
 
 
-def _lacking(judged: Judged, what: str) -> list[str]:
-    """Return why verdicts lack, as sentences."""
-    problems = [f"{what} have no verdict; the same command asks again"]
+def _lacking(judged: Judged, what: str, more: str = "") -> list[str]:
+    """Return why verdicts lack, as sentences: first what ended it all, since that is what there is to do about it."""
+    problems = [f"{what} have no verdict; the same command asks again{more}"]
     if judged.over is not None:
-        problems.append(f"{judged.over.kind}: {judged.over}")
+        problems.insert(0, f"{judged.over.kind}: {judged.over}")
     for status, number in judged.statuses.items():
         if status != "ok":
             problems.append(f"{status}: {number:,}, because {MEANING[status]}, such as: {judged.reasons[status]}")

@@ -17,13 +17,17 @@ from ragcontract.http.sending import Answered, Call, Unanswered, send
 from ragcontract.http.sessions import open_session
 from ragcontract.http.timing import Timing
 from ragcontract.http.urls_and_headers import shown
-from ragcontract.judge.endpoint import KEY, Endpoint
+from ragcontract.judge.endpoint import KEY, OPENAI_KEY, Endpoint
 from ragcontract.judge.interface import NoReply
 from ragcontract.judge.spending import Bill, Spending
 from ragcontract.judge.throttle import Throttle
 
 RETRIES, SECONDS, CONNECT_SECONDS = 4, 120.0, 10.0  # defaults
 TOO_MANY, TOO_LARGE = 429, 413
+ADVICE = {  # what to do about a status that people meet first
+    401: f"; is the key in {KEY} (for OpenAI itself, also {OPENAI_KEY}) the one for this server?",
+    404: "; does the server have this --model, and is --judge-url the address that it wants (OpenAI's API: up to /v1)?",
+}
 READ_OF_REFUSAL = 4_096  # bytes; what is searched for the name of a parameter
 # What no other call would change: the address, the key, the account, the model.
 FINAL_STATUSES = {401, 402, 403, 404, 405}
@@ -182,7 +186,7 @@ class ModelCalls:
         said = content.get("error") if isinstance(content, dict) else None
         said = said if isinstance(said, dict) else {}
         reason = self._short(reason_in(content) or answered.reason or "no reason given")
-        what = f"{shown(call.url)} answered {status}: {reason}"
+        what = f"{shown(call.url)} answered {status}: {reason}{ADVICE.get(status, '')}"
         if 300 <= status < 400:  # noqa: PLR2004
             return _Failure(error=NoReply("redirect", f"{what}; it leads elsewhere, which is not followed", final=True))
         code = said.get("code")

@@ -169,8 +169,9 @@ def _unjudged(case: Case, found: Sequence[Judgment | None]) -> str:
 
 
 def _judges(judges: Collection[Judge]) -> str:
-    more = f" and {len(judges) - bounds.NAMES} more" if len(judges) > bounds.NAMES else ""
-    return " and ".join(_named(judge) for judge in islice(judges, bounds.NAMES)) + more
+    named = list(dict.fromkeys(map(_named, islice(judges, bounds.JUDGES))))
+    more = f" and {len(named) - bounds.NAMES} more" if len(named) > bounds.NAMES else ""
+    return " and ".join(named[: bounds.NAMES]) + more
 
 
 def _named(judge: Judge) -> str:

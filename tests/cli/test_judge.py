@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.builders import golden, write_jsonl
-from tests.judge_server import JudgeServer
+from tests.judge_server import Fault, JudgeServer
 from tests.process import COMMAND, Ended, files_in, on_a_terminal, spawn
 
 KEY = "sk-a-long-secret-0123456789"
@@ -77,7 +77,7 @@ def test_the_key_is_in_no_output_whatever_the_server_says(tmp_path: Path) -> Non
     with JudgeServer(key="another") as server:
         ended = judge(workspace(tmp_path), server, RAG_CONTRACT_JUDGE_KEY=KEY)
     assert ended.code == 2
-    assert "answered 401: wrong key: Bearer ***" in ended.err
+    assert "answered 401: wrong key: Bearer ***; is the key in RAG_CONTRACT_JUDGE_KEY (for" in ended.err
     with JudgeServer(lambda _: json.dumps({"verdicts": [{"reason": KEY}]}), key=KEY) as server:
         ended = judge(tmp_path, server, RAG_CONTRACT_JUDGE_KEY=KEY)
     assert KEY[3:12] not in ended.err + ended.out
@@ -107,7 +107,7 @@ def test_without_a_key_openai_is_not_called_and_nothing_changes(tmp_path: Path) 
     assert ended.code == 2
     assert "4 of 4 items have no verdict" in ended.err
     assert "`check --judgments` replays the judgments that there are" in ended.err
-    assert "no_key: api.openai.com wants a key; set RAG_CONTRACT_JUDGE_KEY" in ended.err
+    assert ended.err.startswith("error: no_key: api.openai.com wants a key; set RAG_CONTRACT_JUDGE_KEY")
     assert files_in(tmp_path) == before
 
 
@@ -237,3 +237,11 @@ def test_what_is_judged_is_replayed_by_a_check_byte_for_byte_and_asks_nothing(tm
     assert reports[0] == reports[1]
     (task,) = reports[0]["judge"]["tasks"]
     assert [query["passed"] for query in task["queries"]] == [1, 1]
+
+
+def test_a_server_that_knows_no_such_address_or_model_is_said_first_and_what_to_look_at(tmp_path: Path) -> None:
+    with JudgeServer(faults=[Fault(status=404, content={"error": {"message": "no such model"}})]) as server:
+        ended = judge(workspace(tmp_path), server)
+    assert ended.code == 2
+    assert ended.err.startswith(f"error: http_error: {server.openai}/chat/completions answered 404: no such model; ")
+    assert "does the server have this --model, and is --judge-url the address that it wants" in ended.err

@@ -25,10 +25,13 @@ def labels(folder: Path, number: int = 30, **fields: Any) -> Path:
     return folder
 
 
+def environ(folder: Path) -> dict[str, str]:
+    return {"XDG_STATE_HOME": str(folder.parent / "state"), "OPENAI_API_KEY": "", "RAG_CONTRACT_JUDGE_KEY": ""}
+
+
 def calibrate(folder: Path, server: JudgeServer, *argv: str) -> Ended:
-    given = {"XDG_STATE_HOME": str(folder.parent / "state"), "OPENAI_API_KEY": "", "RAG_CONTRACT_JUDGE_KEY": ""}
     options = ("--model", "toy", "--judge-url", server.openai, "--votes", "1", *argv)
-    return spawn("judge", "calibrate", *options, cwd=folder, environ=given)
+    return spawn("judge", "calibrate", *options, cwd=folder, environ=environ(folder))
 
 
 def written(folder: Path) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def test_a_text_keeps_its_lines_which_cannot_pass_for_those_of_the_screen(tmp_pa
     run = [{"query_id": "q0", "results": [], "retrieved_contexts": ["Costs:\r\n\n- 5 euros\nClaim\n\u2028It is free."]}]
     write_jsonl(workspace(tmp_path, 1) / "current_run.jsonl", run)
     shown = label(tmp_path, "q").out
-    assert "Text 1\n  Costs:\n\n  - 5 euros\n  Claim\n  \\u2028It is free.\nClaim\n  Refunds" in shown
+    assert "Text 1\n  Costs:\n  - 5 euros\n  Claim\n  \\u2028It is free.\nClaim\n  Refunds" in shown
 
 
 def test_single_keys_are_enough_at_a_terminal(tmp_path: Path) -> None:
@@ -186,3 +186,11 @@ def test_what_was_labelled_is_what_a_judge_is_calibrated_with(tmp_path: Path) ->
         assert spawn("judge", "calibrate", *options, cwd=tmp_path, environ=given).code == 0
     (found,) = json.loads((tmp_path / "judge-calibration.json").read_text())["calibrations"]
     assert found["counts"] == {"tp": 4, "fp": 0, "fn": 4, "tn": 0}
+
+
+def test_texts_are_shown_line_by_line_and_no_line_of_them_looks_like_a_heading(tmp_path: Path) -> None:
+    workspace(tmp_path, 1)
+    row = {"query_id": "q0", "results": [], "retrieved_contexts": ["# Refunds\n\nFive days.\nClaim\n\x1b[2J\n"]}
+    write_jsonl(tmp_path / "current_run.jsonl", [row])
+    shown = label(tmp_path, "q").out
+    assert "Text 1\n  # Refunds\n  Five days.\n  Claim\n  \\x1b[2J\nClaim\n  Refunds" in shown

@@ -36,6 +36,31 @@ def test_the_commands_of_the_page_judge_what_was_retrieved(tmp_path: Path, monke
     assert ended.out.endswith("judged 2 items in judgments.jsonl\n")
 
 
+def test_the_way_from_labels_to_a_gate_can_be_gone_by_pasting_its_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (URL, KEY, OPENAI_KEY):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    context = "Refunds take five days."
+    write_jsonl(
+        tmp_path / "golden.jsonl", [golden(reference=f"{context} They take a year.", relevant_doc_ids=["doc_a"])]
+    )
+    found = {"doc_id": "doc_a", "text": context}
+    write_jsonl(tmp_path / "current_run.jsonl", [{"query_id": "q1", "results": [found]}])
+    label = {"task": "attribution", "contexts": [context]}
+    texts = {True: context, False: "They take a year."}
+    rows = [{**label, "question": f"{at}?", "text": texts[yes], "label": yes} for at in range(30) for yes in texts]
+    write_jsonl(tmp_path / "labels.jsonl", rows)  # in place of a person at `judge label`
+    steps = dict(re.findall(r"<!-- walk: (\w+) -->\n```bash\n(.*?)```", PAGE, re.DOTALL))
+    assert list(steps) == ["server", "model", "claims", "judge", "calibrate", "check"]
+    script = "set -e\n" + "".join(commands for name, commands in steps.items() if name != "server")
+    with JudgeServer() as server:
+        ended = shell(script.replace("http://127.0.0.1:8089", server.origin), cwd=tmp_path)
+    assert "warning: attribution" not in ended.err
+    assert (ended.code, "\nContext recall (judged)  0.50  PASS  minimum 0.50\n" in ended.out) == (0, True), ended
+
+
 def test_the_page_names_the_variables_the_port_and_the_defaults() -> None:
     usual = JudgeOptions(model="toy")
     for text in (f"`{URL}`", f"`{KEY}`", f"`{OPENAI_KEY}`", f"port {OLLAMA_PORT}", OPENAI.removesuffix("/v1")):

@@ -72,13 +72,14 @@ def _finished(splits: Splits, path: str) -> int:
     """Say how it ended; raises InputError if a reference is not split, or KeyboardInterrupt."""
     say_cost(splits.spent)
     claims = sum(len(one.claims) for one in splits.ok.values())
-    say(f"wrote {count(claims, 'claim')} of {count(len(splits.ok), 'reference')} into {visible(path)}; read them\n")
+    if splits.ok:
+        say(f"wrote {count(claims, 'claim')} of {count(len(splits.ok), 'reference')} into {visible(path)}; read them\n")
     if splits.interrupted:
         raise KeyboardInterrupt
     if lacking := splits.queries - len(splits.ok):
         problems = [f"{path}: {count(lacking, 'reference')} not split; the same command tries again"]
         if splits.over is not None:
-            problems.append(f"{splits.over.kind}: {splits.over}")
+            problems.insert(0, f"{splits.over.kind}: {splits.over}")  # what there is to do about it
         else:
             failed = [(name, one) for name, one in splits.found.items() if one.status != "ok"][: bounds.NAMES]
             problems += [f"query {shorten(name, bounds.NAME)!r}: {one.status}: {one.reason}" for name, one in failed]
