@@ -19,23 +19,6 @@ PAGE = (ROOT / "docs" / "judge.md").read_text()
 ASKING = PAGE.partition("## Ask a model\n")[2].partition("\n## How often")[0]
 
 
-def test_the_commands_of_the_page_judge_what_was_retrieved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (URL, KEY, OPENAI_KEY):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    write_jsonl(tmp_path / "golden.jsonl", [golden(reference="Refunds take five days. They take a year.")])
-    row = {"query_id": "q1", "results": [], "retrieved_contexts": ["Refunds take five days."]}
-    write_jsonl(tmp_path / "current_run.jsonl", [row])
-    start, commands = re.findall(r"```bash\n(.*?)```", ASKING, re.DOTALL)
-    assert start == "python -m tests.judge_server --port 8089\n"
-    with JudgeServer() as server:
-        ended = shell(commands.replace("http://127.0.0.1:8089", server.origin), cwd=tmp_path)
-    assert (ended.code, ended.err) == (0, "")
-    assert "wrote 2 claims of 1 reference into golden.jsonl" in ended.out
-    assert "to judge   2\n" in ended.out
-    assert ended.out.endswith("judged 2 items in judgments.jsonl\n")
-
-
 def test_the_way_from_labels_to_a_gate_can_be_gone_by_pasting_its_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
