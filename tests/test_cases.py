@@ -9,15 +9,14 @@ import os
 import re
 import shlex
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from ragcontract import __version__
+from tests.golden_cases import CASES, copied
 from tests.process import spawn
 
-CASES = Path(__file__).parent / "cases"
 REPORTS = ("report.md", "report.json", "junit.xml")
 # As it stands in JSON, and escaped for Markdown.
 TIME = re.compile(rb"(\d{4})\\?-(\d\d)-(\d\d)T(\d\d):(?:&#8203;)?(\d\d):(?:&#8203;)?(\d\d)\+00:00")
@@ -40,15 +39,6 @@ def check(case: Path, folder: Path) -> dict[str, bytes]:
     }
     found |= {name: (folder / name).read_bytes() for name in REPORTS if (folder / name).exists()}
     return {name: _lasting(data) for name, data in found.items()}
-
-
-def copied(case: Path, folder: Path) -> None:
-    """Copy the inputs of a case; a calibration is of today, because an old one does not count."""
-    shutil.copytree(case, folder, ignore=shutil.ignore_patterns("expected"))
-    calibration = folder / "judge-calibration.json"
-    if calibration.exists():
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        calibration.write_text(calibration.read_text().replace('"NOW"', f'"{now}"'))
 
 
 def _lasting(data: bytes) -> bytes:

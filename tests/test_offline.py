@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.builders import good_workspace
+from tests.golden_cases import CASES, copied
 from tests.offline import ASKERS, CAN_BE_ENFORCED, KILLED, Tried, program, tried_by
 from tests.process import spawn
-from tests.test_cases import CASES, copied
 from tests.test_imports import unmeasured
 
 COMMAND = program(

@@ -29,9 +29,9 @@ from tests.github.relayed import (
     unjudgeable,
 )
 from tests.github.standin import ACTIONS_BOT, TOKEN, Fault, GitHub, Sent
+from tests.golden_cases import CASES, copied
 from tests.runner import InProcess, Runner
 
-CASES = Path(__file__).parent.parent / "cases"
 HOLDS = "### ✅ Retrieval contract holds: nothing broken in 1 query; no gates are set\n"
 
 
@@ -354,7 +354,7 @@ def test_the_comment_on_every_golden_case_is_the_one_that_the_first_workflow_wou
     runner: InProcess, github: GitHub, case: Path
 ) -> None:
     github.files = ["baseline.json"]
-    shutil.copytree(case, runner.workspace, ignore=shutil.ignore_patterns("expected", "args"), dirs_exist_ok=True)
+    copied(case, runner.workspace)
     first, second = both(runner, inputs_of(case), int((case / "expected" / "exit_code").read_text()))
     assert said(second) == said(first)
     assert state_and_content(second) == state_and_content(first)
