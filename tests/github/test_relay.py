@@ -354,7 +354,7 @@ def test_the_comment_on_every_golden_case_is_the_one_that_the_first_workflow_wou
     runner: InProcess, github: GitHub, case: Path
 ) -> None:
     github.files = ["baseline.json"]
-    copied(case, runner.workspace)
+    copied(case, runner.workspace, runner.now)
     first, second = both(runner, inputs_of(case), int((case / "expected" / "exit_code").read_text()))
     assert said(second) == said(first)
     assert state_and_content(second) == state_and_content(first)
