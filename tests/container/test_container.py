@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from scripts import requirements
 from tests import scenarios
 from tests.container.base import base
 from tests.github.standin import GitHub, Sent
+from tests.golden_cases import CASES, copied
 from tests.needs import require
 from tests.runner import IMAGE, ROOT, InContainer, InProcess, Runner
 
@@ -100,6 +102,24 @@ def test_a_check_of_answers_says_what_it_says_outside_of_the_container(runner: I
     assert reports[0] == reports[1]
     broken = json.loads((runner.workspace / "report.json").read_text())["failed_checks"]
     assert {"regex_must_match", "json_schema", "forbidden_claims"} <= set(re.findall(r"\w+", json.dumps(broken)))
+
+
+@pytest.mark.parametrize(
+    "case", ["claims-that-a-judge-finds-supported-pass", "claims-that-a-judge-does-not-find-supported-fail"]
+)
+def test_what_a_judge_said_is_replayed_to_the_same_report_as_outside_of_the_container(
+    case: str, runner: InContainer, github: GitHub
+) -> None:
+    inputs = {"judgments": "judgments.jsonl", "calibration": "judge-calibration.json"}
+    copied(CASES / case, runner.workspace)
+    outside = InProcess(runner.folder / "outside", github)
+    outside.now = datetime.now(UTC)
+    shutil.copytree(runner.workspace, outside.workspace, dirs_exist_ok=True)
+    expected, found = outside.run(inputs), runner.run(inputs)
+    assert found.exit_code == expected.exit_code == int((CASES / case / "expected" / "exit_code").read_text())
+    reports = [json.loads((one.workspace / "report.json").read_text()) for one in (outside, runner)]
+    assert all(report.pop("created_at") for report in reports)
+    assert reports[0] == reports[1]
 
 
 def test_the_files_it_writes_belong_to_the_owner_of_the_workspace(runner: Runner) -> None:
