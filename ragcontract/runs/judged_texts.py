@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -17,7 +17,7 @@ from ragcontract.core import bounds, judge_settings
 Task: TypeAlias = judge_settings.Task
 Confirmed: TypeAlias = judge_settings.Confirmed
 Verdict: TypeAlias = judge_settings.Verdict
-Confirm: TypeAlias = Literal["failures", "all"]
+Confirm: TypeAlias = judge_settings.Confirm
 
 ASSERTS: Confirmed = "asserts_unsupported"
 
