@@ -22,29 +22,24 @@ class Split(Struct, frozen=True, kw_only=True):
     status: Literal["ok", "unsure", "failed"]
     claims: tuple[str, ...] = ()
     reason: str = ""
-    model: str = ""
-    tokens_in: int = 0
-    tokens_out: int = 0
 
 
 def split_reference(question: str, reference: str, model: Model, settings: Settings, dice: Dice) -> Split:
     """Return the claims that a model splits a reference into, each from words that are in the reference."""
     evidence = Evidence({}, reference)
-    replies: list[Reply] = []
     fault = ""
     for _ in range(TRIES):
         data: dict[str, Any] = {"question": question, "reference": reference}
         ask = ask_of(CLAIMS, data, dice, settings, fault=fault)
         if len(ask.user) > bounds.JUDGED_TEXT:
-            return _split("failed", replies, reason=f"The texts have more than {bounds.JUDGED_TEXT:,} characters.")
+            return Split(status="failed", reason=f"The texts have more than {bounds.JUDGED_TEXT:,} characters.")
         try:
-            replies.append(model.ask(ask))
-            return _split("ok", replies, claims=_claims(replies[-1], evidence))
+            return Split(status="ok", claims=_claims(model.ask(ask), evidence))
         except NoReply as error:
-            return _split("failed", replies, reason=shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE))
+            return Split(status="failed", reason=shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE))
         except ReplyFault as error:
             fault = f"The last reply {error}."
-    return _split("unsure", replies, reason=fault)
+    return Split(status="unsure", reason=fault)
 
 
 def _claims(reply: Reply, evidence: Evidence) -> tuple[str, ...]:
@@ -62,16 +57,3 @@ def _claims(reply: Reply, evidence: Evidence) -> tuple[str, ...]:
     if not 1 <= len(found) <= bounds.REFERENCE_CLAIMS:
         raise ReplyFault(f"had {len(found)} claims; expected 1 to {bounds.REFERENCE_CLAIMS}")
     return tuple(found.values())
-
-
-def _split(
-    status: Literal["ok", "unsure", "failed"], replies: list[Reply], *, claims: tuple[str, ...] = (), reason: str = ""
-) -> Split:
-    return Split(
-        status=status,
-        claims=claims,
-        reason=reason,
-        model=replies[-1].model if replies else "",
-        tokens_in=sum(reply.tokens_in for reply in replies),
-        tokens_out=sum(reply.tokens_out for reply in replies),
-    )

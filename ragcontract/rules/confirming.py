@@ -20,12 +20,10 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """A case to ask a judge about, and the violations of one rule or more that depend on it, with their items.
 
     The case has no items where there is too much to ask about.
-    ``turn`` is the turn of a conversation, from 0, whose answer it is about.
     """
 
     case: Case
     violations: tuple[tuple[Violation, tuple[str, ...]], ...]
-    turn: int | None = None
 
 
 class Upheld(Struct, frozen=True, kw_only=True):
@@ -92,7 +90,7 @@ def _confirmation(whole: Case, flags: Sequence[Flag], turn: int | None) -> Confi
             names.append(items[text, flag.why].name)
         depending.append((flag.violation, tuple(names)))
     case = replace(whole, items=tuple(items.values()))
-    return Confirmation(case=case, violations=tuple(depending), turn=turn)
+    return Confirmation(case=case, violations=tuple(depending))
 
 
 def upheld(asked: Confirmation, verdicts: Mapping[str, Confirmed | None]) -> Upheld:

@@ -80,10 +80,6 @@ class Judgments(Struct, frozen=True, kw_only=True):
     lines: "Lines"
     lacking: tuple[str, ...] = ()
 
-    def get(self, query_id: str, key: str) -> Judgment | None:
-        """Return the judgment on an item of a query, ``ok`` or not; None if there is none on these texts."""
-        return self.by_key.get((query_id, key))
-
     def location(self, judgment: Judgment) -> str:
         """Return where a judgment stands, as ``judgments.jsonl:17``."""
         return self.lines.location((as_id(judgment.query_id), judgment.key), self.by_key)
