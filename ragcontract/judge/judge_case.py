@@ -17,7 +17,7 @@ from ragcontract.judge.judge_identity import asked_judge, fingerprint
 from ragcontract.judge.reply_json import ReplyFault, writable
 from ragcontract.judge.usage import Usage
 from ragcontract.judge.voting import Decision, NoVote, Withheld, decided
-from ragcontract.runs.judged_texts import Case, Judge, keys_of, sent_contexts
+from ragcontract.runs.judged_texts import Case, Judge, keys_of, known_without_a_judge
 from ragcontract.runs.judgments import Judgment
 
 COMPROMISED = "The judge failed its controls: it was lazy, or did what a text told it to."
@@ -29,11 +29,7 @@ def utc_now() -> datetime:
 
 
 def judge_case(case: Case, model: Model, settings: Settings, dice: Dice, clock: Clock = utc_now) -> list[Judgment]:
-    """Return the judgments on the items of a case, in their order; each item has one, whatever happens.
-
-    Where there is nothing to quote from, nothing is asked: nothing supports a claim if nothing was retrieved, and no
-    response meets no criterion.
-    """
+    """Return the judgments on the items of a case, in their order; each item has one, whatever happens."""
     if why := known_without_a_judge(case):
         found = _Found(Usage(), {}, [Decision(status="ok", vote=Vote(verdict=False, reason=why)) for _ in case.items])
     else:
@@ -80,13 +76,6 @@ def _said(found: _Found, number: int, judge: Judge) -> dict[str, Any]:
         "retried": used.retried,
         "compromised": used.compromised,
     }
-
-
-def known_without_a_judge(case: Case) -> str:
-    """Return why all items of a case are judged without a call; empty if they are not."""
-    if case.task == "attribution":
-        return "" if sent_contexts(case) else "Nothing was retrieved."
-    return "There is no response." if case.task == "criteria" and not (case.response or "").strip() else ""
 
 
 class _Judging:

@@ -91,6 +91,21 @@ def sent_contexts(case: Case) -> dict[int, str]:
     return {rank: text for rank, text in enumerate(case.contexts, 1) if text.strip()}
 
 
+def known_without_a_judge(case: Case) -> str:
+    """Return why all items of a case fail without a judge being asked; empty if one is.
+
+    Nothing supports a claim if nothing was retrieved, and no response meets no criterion.
+    """
+    if case.task == "attribution":
+        return "" if sent_contexts(case) else "Nothing was retrieved."
+    return "There is no response." if case.task == "criteria" and not (case.response or "").strip() else ""
+
+
+def is_proven_by_context(task: Task, verdict: Verdict) -> bool:
+    """Return whether a quote for a verdict is from a retrieved text, whose rank is named; if not, from the answer."""
+    return task == "attribution" or verdict == "supported_by_context"
+
+
 def label_of(verdict: Verdict) -> bool:
     """Return a verdict as a person labels the same item: supported, met, or asserted without support."""
     return verdict if isinstance(verdict, bool) else verdict == ASSERTS
