@@ -16,7 +16,7 @@ from ragcontract.judge.interface import Clock, Settings
 from ragcontract.judge.journal_key import journal_key
 from ragcontract.judge.judge_case import utc_now
 from ragcontract.judge.judging_session import Expected, Judged, Lacking, Progress, Session, expected, lacking
-from ragcontract.judge.judgment_cache import USUAL_DAYS, Cache, by_place
+from ragcontract.judge.judgment_cache import USUAL_DAYS, Cache, by_key
 from ragcontract.judge.judgment_journal import JudgmentJournal, open_journal, path_beside
 from ragcontract.judge.model_calls import CallLimits, ModelCalls
 from ragcontract.judge.ollama import USUAL_CONTEXT, OllamaChat
@@ -149,7 +149,7 @@ def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:
     return Cache(
         now=judging.clock(),
         stored=stored,
-        unfinished=by_place(journal.judgments) if journal else {},
+        unfinished=by_key(journal.judgments) if journal else {},
         max_age_days=judging.max_age_days,
         refresh=judging.refresh,
     )

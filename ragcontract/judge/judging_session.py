@@ -10,18 +10,17 @@ from msgspec.structs import replace
 from ragcontract.answers.evidence import edited
 from ragcontract.core import bounds
 from ragcontract.core.errors import RagContractError
-from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.http.stopping import Stop
 from ragcontract.judge.interface import Ask, Clock, Model, NoReply, Reply, Settings
 from ragcontract.judge.judge_case import judge_case, utc_now
-from ragcontract.judge.judge_identity import keys_of
-from ragcontract.judge.judgment_cache import Cache, Place, place_of
+from ragcontract.judge.judge_identity import query_keys
+from ragcontract.judge.judgment_cache import Cache
 from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel
 from ragcontract.judge.spending import Spending
 from ragcontract.judge.worker_threads import in_threads
 from ragcontract.runs.judged_texts import Case
-from ragcontract.runs.judgments import Judgment
+from ragcontract.runs.judgments import Judgment, QueryKey, query_key
 
 TOO_LONG = "too_long: "  # why items have no verdict whose texts are longer than the model can read
 
@@ -41,8 +40,8 @@ class Judged(Struct, frozen=True, kw_only=True):
     ``reasons`` has one for each status. ``error`` is why it ended early, an exception to raise.
     """
 
-    wanted: tuple[Place, ...]
-    found: Mapping[Place, Judgment]
+    wanted: tuple[QueryKey, ...]
+    found: Mapping[QueryKey, Judgment]
     new: tuple[Judgment, ...]
     cached: int
     statuses: Mapping[str, int]
@@ -66,7 +65,7 @@ class Judged(Struct, frozen=True, kw_only=True):
 class Lacking(Struct, frozen=True, kw_only=True):
     """What there is to ask: ``cached`` judgments are reused, ``cases`` are asked as a whole."""
 
-    wanted: tuple[Place, ...]
+    wanted: tuple[QueryKey, ...]
     cached: tuple[Judgment, ...]
     cases: tuple[Case, ...]
 
@@ -76,14 +75,14 @@ def lacking(cases: Sequence[Case], model: Model, settings: Settings, cache: Cach
 
     Judgments that were edited, so that their quotes are not in the texts, are not reused.
     """
-    wanted: list[Place] = []
+    wanted: list[QueryKey] = []
     cached: list[Judgment] = []
     to_ask = []
     for case in cases:
-        places = [(as_id(case.query_id), key) for key in keys_of(case, settings, model)]
-        known = [one for place in places if (one := cache.get(place)) is not None]
-        wanted += places
-        if len(known) == len(places) and not edited(case, known):
+        keys = query_keys(case, settings, model)
+        known = [one for key in keys if (one := cache.get(key)) is not None]
+        wanted += keys
+        if len(known) == len(keys) and not edited(case, known):
             cached += known
         else:
             to_ask.append(case)
@@ -177,7 +176,8 @@ class Session:
 
     def _case(self, case: Case) -> list[Judgment]:
         """Judge a case; of one that was only begun when all was stopped, keep what has a verdict."""
-        dice = self._journal.dice(case.task, as_id(case.query_id), *keys_of(case, self._settings, self._model))
+        keys = [key for _, key in query_keys(case, self._settings, self._model)]
+        dice = self._journal.dice(case.task, case.query_id, *keys)
         judgments = judge_case(case, self._model, self._settings, dice, self._clock)
         over = self._spending.over is not None
         kept = [self._booked(one) for one in judgments if not (over and one.status == "failed")]
@@ -204,8 +204,8 @@ class Session:
 
 
 def _judged(to_ask: Lacking, new: Sequence[Judgment], over: NoReply | None, error: BaseException | None) -> Judged:
-    found = {place_of(one): one for one in [*to_ask.cached, *new]}
-    statuses: Counter[str] = Counter(found[place].status for place in to_ask.wanted if place in found)
+    found = {query_key(one): one for one in [*to_ask.cached, *new]}
+    statuses: Counter[str] = Counter(found[one].status for one in to_ask.wanted if one in found)
     reasons: dict[str, str] = {one.status: one.reason for one in reversed(list(found.values())) if one.status != "ok"}
     return Judged(
         wanted=to_ask.wanted,
@@ -213,7 +213,7 @@ def _judged(to_ask: Lacking, new: Sequence[Judgment], over: NoReply | None, erro
         new=tuple(new),
         cached=len(to_ask.cached),
         statuses=statuses,
-        missing=sum(place not in found for place in to_ask.wanted),
+        missing=sum(one not in found for one in to_ask.wanted),
         reasons=reasons,
         over=over,
         error=error,
