@@ -10,12 +10,12 @@ from ragcontract.core import bounds
 from ragcontract.core.text import shorten
 from ragcontract.judge.interface import Settings
 from ragcontract.judge.judgment_cache import USUAL_DAYS
-from ragcontract.judge.model_calls import CONNECT_SECONDS, RETRIES, SECONDS, CallLimits
+from ragcontract.judge.model_calls import CallLimits
 from ragcontract.judge.ollama import USUAL_CONTEXT
 from ragcontract.judge.spending import Budget
 from ragcontract.runs.judged_texts import Confirm
 
-USUAL_CALLS = 1_000
+SETTINGS, LIMITS = Settings(), CallLimits()  # what is usual
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|min|h)")
 UNITS: Mapping[str, int] = {"s": 1, "m": 60, "min": 60, "h": 3_600}
 # The least and the most of each whole number, and of the others.
@@ -42,20 +42,20 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
     """The options; prices are in USD for a million tokens, ``deadline`` is text such as ``20m``, None is not given."""
 
     model: str
-    votes: int = 3
-    confirm: Confirm = "failures"
-    max_calls: int = USUAL_CALLS
+    votes: int = SETTINGS.votes
+    confirm: Confirm = SETTINGS.confirm
+    max_calls: int = 1_000
     max_tokens: int | None = None
     max_usd: float | None = None
     price_in: float | None = None
     price_out: float | None = None
-    concurrency: int = 8
+    concurrency: int = LIMITS.concurrency
     deadline: str | None = None
-    timeout: float = SECONDS
-    connect_timeout: float = CONNECT_SECONDS
-    retries: int = RETRIES
+    timeout: float = LIMITS.seconds
+    connect_timeout: float = LIMITS.connect_seconds
+    retries: int = LIMITS.retries
     max_context: int = USUAL_CONTEXT
-    max_reply: int = 2048
+    max_reply: int = SETTINGS.max_tokens
     max_age_days: float = USUAL_DAYS
     refresh: bool = False
 
@@ -103,6 +103,9 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
             seconds=self.timeout,
             connect_seconds=self.connect_timeout,
         )
+
+
+USUAL = JudgeOptions(model="")  # as it is where nothing else is given; only the model must be
 
 
 def _seconds(text: str) -> float | None:
