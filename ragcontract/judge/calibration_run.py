@@ -9,11 +9,12 @@ from msgspec import Struct
 from ragcontract.core.errors import InputError
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.http.stopping import Stop
-from ragcontract.judge.chat_model import ChatModel, estimated_tokens
+from ragcontract.judge.chat_model import ChatModel
+from ragcontract.judge.expected_cost import Expected, expected_cost
 from ragcontract.judge.journal_key import journal_key
 from ragcontract.judge.judge_identity import query_keys
 from ragcontract.judge.judging_run import JudgingSettings, copied_journal, judge_lacking, open_model
-from ragcontract.judge.judging_session import Expected, Judged, Lacking, Progress, expected, lacking
+from ragcontract.judge.judging_session import Judged, Lacking, Progress, lacking
 from ragcontract.judge.judgment_cache import Cache, by_key
 from ragcontract.judge.judgment_journal import JudgmentJournal, open_journal, path_beside
 from ragcontract.judge.labelled_items import Labelled
@@ -64,7 +65,9 @@ def calibrate(
     return CalibrationOutcome(passes=tuple(done), spent=spending.spent, file=file)
 
 
-def dry_run(labelled: Labelled, judging: JudgingSettings, *, passes: int = PASSES) -> tuple[Lacking, Expected]:
+def expected_calibration(
+    labelled: Labelled, judging: JudgingSettings, *, passes: int = PASSES
+) -> tuple[Lacking, Expected]:
     """Return what all passes would ask, and what they would cost at least; sends nothing and writes nothing."""
     model = open_model(judging, Spending())
     each = [
@@ -77,7 +80,7 @@ def dry_run(labelled: Labelled, judging: JudgingSettings, *, passes: int = PASSE
         cached=tuple(judgment for one in each for judgment in one.cached),
         cases=tuple(case for one in each for case in one.cases),
     )
-    return to_ask, expected(to_ask, model, judging.settings, estimated_tokens)
+    return to_ask, expected_cost(to_ask, model, judging.settings)
 
 
 def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:

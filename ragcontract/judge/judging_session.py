@@ -1,6 +1,5 @@
 """Judges many cases: what is known is not asked again, several are asked at a time, and what comes is kept at once."""
 
-import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
@@ -12,8 +11,8 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import RagContractError
 from ragcontract.core.numbers import count
 from ragcontract.http.stopping import Stop
-from ragcontract.judge.interface import Ask, Clock, Model, NoReply, Reply, Settings
-from ragcontract.judge.judge_case import judge_case, utc_now
+from ragcontract.judge.interface import Clock, Model, NoReply, Settings
+from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judge_identity import query_keys
 from ragcontract.judge.judgment_cache import Cache
 from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel
@@ -89,43 +88,6 @@ def lacking(cases: Sequence[Case], model: Model, settings: Settings, cache: Cach
     return Lacking(wanted=tuple(wanted), cached=tuple(cached), cases=tuple(to_ask))
 
 
-class Expected(Struct, frozen=True, kw_only=True):
-    """What a judging would cost at least: calls, tokens in, by estimate, and at most so many out."""
-
-    calls: int
-    tokens_in: int
-    most_out: int
-
-
-def expected(to_ask: Lacking, model: Model, settings: Settings, estimate: Callable[[Ask], int]) -> Expected:
-    """Return what the first calls on each case would cost; nothing is asked."""
-    counting = CountingModel(model.name, model.host, estimate)
-    dice = random.SystemRandom()
-    for case in to_ask.cases:
-        judge_case(case, counting, settings, dice)
-    return counting.expected
-
-
-class CountingModel:
-    """Notes what it is asked, and does not reply."""
-
-    def __init__(self, name: str, host: str, estimate: Callable[[Ask], int]) -> None:
-        """Be called so; ``estimate`` returns the tokens that are sent."""
-        self.name, self.host = name, host
-        self._estimate = estimate
-        self.expected = Expected(calls=0, tokens_in=0, most_out=0)
-
-    def ask(self, ask: Ask) -> Reply:
-        """Count; raises NoReply."""
-        before = self.expected
-        self.expected = Expected(
-            calls=before.calls + 1,
-            tokens_in=before.tokens_in + self._estimate(ask),
-            most_out=before.most_out + ask.max_tokens,
-        )
-        raise NoReply("dry_run", "nothing is asked", final=True)
-
-
 class Session:
     """One judging under way."""
 
@@ -138,8 +100,8 @@ class Session:
         *,
         concurrency: int,
         stop: Stop,
-        watch: Callable[[Progress], object] = lambda _: None,
-        clock: Clock = utc_now,
+        watch: Callable[[Progress], object],
+        clock: Clock,
     ) -> None:
         """Prepare; ``watch`` is called from the thread that calls :meth:`run`."""
         self._model = RememberingModel(model, journal, spending)

@@ -2,6 +2,7 @@
 
 The items are those of the golden row, and what the judge said is replayed from judgments files: how many there are is
 no model's to say, and nothing is asked here. A further metric is a subclass in a module of its own, and its provider.
+People's labels of documents, which the field calls judgments, too, are those of ``judged``.
 """
 
 from abc import ABC, abstractmethod

@@ -13,7 +13,7 @@ from ragcontract.core.errors import InputError, OutputError
 from ragcontract.http.stopping import Stop
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Settings
-from ragcontract.judge.judging_run import JudgingOutcome, JudgingSettings, dry_run, judge_cases
+from ragcontract.judge.judging_run import JudgingOutcome, JudgingSettings, expected_judging, judge_cases
 from ragcontract.judge.judging_session import Progress
 from ragcontract.judge.model_calls import CallLimits
 from ragcontract.judge.spending import Budget
@@ -223,7 +223,7 @@ def test_only_lines_of_ones_own_count_even_behind_a_first_line_that_somebody_cop
         unsealed = [line.rstrip(b"\n").partition(b"\t")[0] + b"\n" for line in lines]
         for planted in (forged, unsealed):
             desk.journal.write_bytes(b"".join([first, *planted]))
-            to_ask, _ = dry_run(cases(10), desk.settings)
+            to_ask, _ = expected_judging(cases(10), desk.settings)
             assert len(to_ask.cases) > 6
         outcome = desk.judge(cases(10))
     assert {row["verdict"] for row in desk.rows() if row["item"] == "claim:1"} == {True}
@@ -375,7 +375,7 @@ def test_a_dry_run_says_what_it_would_cost_and_touches_nothing(tmp_path: Path) -
         desk = Desk(tmp_path, server.openai)
         desk.judge(cases(4))
         before = sorted(path.name for path in tmp_path.iterdir())
-        to_ask, cost = dry_run(cases(10), desk.settings)
+        to_ask, cost = expected_judging(cases(10), desk.settings)
         assert (len(to_ask.cases), len(to_ask.cached), len(server.asked)) == (6, 8, 4)
         actual = desk.judge(cases(10)).spent
     assert sorted(path.name for path in tmp_path.iterdir()) == before
@@ -390,7 +390,7 @@ def test_a_dry_run_knows_what_a_judging_that_was_ended_has(tmp_path: Path) -> No
         desk.judge(cases(10), budget=Budget(max_calls=4))
         desk.file.unlink()
         journal = desk.journal.read_bytes()
-        to_ask, _ = dry_run(cases(10), desk.settings)
+        to_ask, _ = expected_judging(cases(10), desk.settings)
     assert len(to_ask.cases) == 6
     assert desk.journal.read_bytes() == journal
 
@@ -424,5 +424,5 @@ def test_a_journal_that_is_a_link_is_refused_and_what_it_leads_to_is_neither_rea
         desk.journal.symlink_to(target)
         with pytest.raises(OutputError, match=r"\.judgments\.jsonl\.journal: cannot be written \(it is a link"):
             desk.judge(cases(1))
-        dry_run(cases(1), desk.settings)
+        expected_judging(cases(1), desk.settings)
     assert (target.read_text(), server.asked) == ("somebody's key", [])
