@@ -10,12 +10,13 @@ from ragcontract.answers.evidence import Evidence
 from ragcontract.core import bounds
 from ragcontract.core.text import printable_json, shorten
 from ragcontract.judge.controls import Controls, controls_of
-from ragcontract.judge.interface import Ask, Dice, Reply, Settings
+from ragcontract.judge.interface import Ask, Dice, Model, NoReply, Reply, Settings
 from ragcontract.judge.reply_json import ReplyFault, listed, object_of, writable
 from ragcontract.judge.tasks import NONCE, VERDICT_TASKS, Instructions
 from ragcontract.runs.judged_texts import Case, Task, Verdict, is_failure, is_proven_by_context, sent_contexts
 
 AGAIN_TEMPERATURE = 0.7  # of every vote but the first
+TOO_LONG = "too_long: "  # why there is no reply on texts that are longer than is sent, or than the model can read
 
 
 class Vote(Struct, frozen=True, kw_only=True):
@@ -98,6 +99,16 @@ def _data(case: Case, controls: Controls) -> dict[str, Any]:
     if case.task == "criteria" and case.reference is not None:
         data["reference"] = case.reference
     return data
+
+
+def reply_to(ask: Ask, model: Model) -> Reply | str:
+    """Return the reply, or why there is none; what is too long is not sent."""
+    if len(ask.user) > bounds.JUDGED_TEXT:
+        return f"{TOO_LONG}the texts have more than {bounds.JUDGED_TEXT:,} characters"
+    try:
+        return model.ask(ask)
+    except NoReply as error:
+        return shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE)
 
 
 def read_reply(call: Call, reply: Reply, evidence: Evidence) -> Read:

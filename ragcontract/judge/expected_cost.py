@@ -31,7 +31,7 @@ class CountingModel:
     """Notes what it is asked, and does not reply."""
 
     def __init__(self, name: str, host: str) -> None:
-        """Be called so."""
+        """Have the name and the host of the model that would be asked: keys have them."""
         self.name, self.host = name, host
         self.expected = Expected(calls=0, tokens_in=0, most_out=0)
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from ragcontract.answers.evidence import evidence_of
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten
-from ragcontract.judge.calls import Call, Vote, call_on, read_reply
-from ragcontract.judge.interface import Clock, Dice, Model, NoReply, Settings
+from ragcontract.judge.calls import Call, Vote, call_on, read_reply, reply_to
+from ragcontract.judge.interface import Clock, Dice, Model, Settings
 from ragcontract.judge.judge_identity import asked_judge, fingerprint
-from ragcontract.judge.reply_json import ReplyFault, writable
+from ragcontract.judge.reply_json import ReplyFault
 from ragcontract.judge.usage import Usage
 from ragcontract.judge.voting import Decision, NoVote, Withheld, decided
 from ragcontract.runs.judged_texts import Case, Judge, keys_of, known_without_a_judge
@@ -120,12 +120,9 @@ class _Judging:
 
     def _asked(self, call: Call, numbers: Sequence[int]) -> dict[int, Vote | Withheld]:
         """Ask, and return what the reply says of each item; all votes that are withheld have one status."""
-        if len(call.ask.user) > bounds.JUDGED_TEXT:
-            return _withheld(numbers, "failed", f"The texts have more than {bounds.JUDGED_TEXT:,} characters.")
-        try:
-            reply = self._model.ask(call.ask)
-        except NoReply as error:
-            return _withheld(numbers, "failed", shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE))
+        reply = reply_to(call.ask, self._model)
+        if isinstance(reply, str):
+            return _withheld(numbers, "failed", reply)
         self._usage.add(numbers, reply)
         try:
             read = read_reply(call, reply, self._evidence)

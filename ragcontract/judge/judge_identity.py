@@ -17,8 +17,8 @@ DIGITS = 16  # of a digest of our own texts, which nobody has a reason to forge
 
 def instructions_digest(task: AskedTask) -> str:
     """Return a digest of all that a task has beside its data; seeds are 0 for the first vote, then 1, 2, …."""
-    told = instructions_of(task)
-    parts = {"system": told.system, "schema": told.schema, "temperatures": [0.0, AGAIN_TEMPERATURE]}
+    instructions = instructions_of(task)
+    parts = {"system": instructions.system, "schema": instructions.schema, "temperatures": [0.0, AGAIN_TEMPERATURE]}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 

@@ -11,6 +11,7 @@ from ragcontract.core import bounds
 from ragcontract.core.errors import RagContractError
 from ragcontract.core.numbers import count
 from ragcontract.http.stopping import Stop
+from ragcontract.judge.calls import TOO_LONG
 from ragcontract.judge.interface import Clock, Model, NoReply, Settings
 from ragcontract.judge.judge_case import judge_case
 from ragcontract.judge.judge_identity import query_keys
@@ -20,8 +21,6 @@ from ragcontract.judge.spending import Spending
 from ragcontract.judge.worker_threads import in_threads
 from ragcontract.runs.judged_texts import Case
 from ragcontract.runs.judgments import Judgment, QueryKey, query_key
-
-TOO_LONG = "too_long: "  # why items have no verdict whose texts are longer than the model can read
 
 
 class Progress(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Which judgments of earlier are as good as new ones, and what a judgments file has in the end."""
+"""Which earlier judgments are as good as new ones, and what a judgments file has in the end."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ USUAL_DAYS = 7
 
 
 class Cache(Struct, frozen=True, kw_only=True):
-    """Judgments of earlier: those ``stored`` in the file, and those of a judging that did not end.
+    """Earlier judgments: those ``stored`` in the file, and those of a judging that did not end.
 
     A judgment is reused for ``max_age_days``, by the clock of this machine: one from the future is not. What is
     ``stored`` is reused only where there is a verdict; of the judging that did not end, whatever was replied.
@@ -32,7 +32,7 @@ class Cache(Struct, frozen=True, kw_only=True):
         return stored if stored is not None and stored.status == "ok" and self._is_fresh(stored) else None
 
     def merged(self, wanted: Iterable[QueryKey], new: Iterable[Judgment]) -> list[Judgment]:
-        """Return the content of the file: the new judgments, and those of earlier that may still be of use.
+        """Return the content of the file: the new judgments, and earlier ones that may still be of use.
 
         Where there is no new one, the old one stays, however old: a check says how old it is. What is not wanted any
         more stays as long as it could be reused, because texts may change back, and until its query has a verdict on

@@ -74,7 +74,7 @@ class _Failure(Struct, frozen=True, kw_only=True):
 
 
 class ModelCalls:
-    """Threads share it."""
+    """Makes calls to an endpoint and counts what they cost; threads share it."""
 
     def __init__(
         self,

@@ -7,9 +7,8 @@ from msgspec import Struct
 from ragcontract.answers.evidence import Evidence
 from ragcontract.answers.normalising import normalised
 from ragcontract.core import bounds
-from ragcontract.core.text import shorten
-from ragcontract.judge.calls import ask_of
-from ragcontract.judge.interface import Dice, Model, NoReply, Reply, Settings
+from ragcontract.judge.calls import ask_of, reply_to
+from ragcontract.judge.interface import Dice, Model, Reply, Settings
 from ragcontract.judge.reply_json import ReplyFault, listed, object_of, writable
 from ragcontract.judge.tasks import CLAIMS
 
@@ -31,12 +30,11 @@ def split_reference(question: str, reference: str, model: Model, settings: Setti
     for _ in range(TRIES):
         data: dict[str, Any] = {"question": question, "reference": reference}
         ask = ask_of(CLAIMS, data, dice, settings, fault=fault)
-        if len(ask.user) > bounds.JUDGED_TEXT:
-            return Split(status="failed", reason=f"The texts have more than {bounds.JUDGED_TEXT:,} characters.")
+        reply = reply_to(ask, model)
+        if isinstance(reply, str):
+            return Split(status="failed", reason=reply)
         try:
-            return Split(status="ok", claims=_claims(model.ask(ask), evidence))
-        except NoReply as error:
-            return Split(status="failed", reason=shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE))
+            return Split(status="ok", claims=_claims(reply, evidence))
         except ReplyFault as error:
             fault = f"The last reply {error}."
     return Split(status="unsure", reason=fault)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ragcontract.core import bounds
 from ragcontract.core.errors import InputError
 from ragcontract.http.stopping import Stop
 from ragcontract.judge.endpoint import find_endpoint
@@ -227,6 +228,19 @@ def test_texts_that_are_too_long_say_nothing_of_the_others(tmp_path: Path) -> No
     assert outcome.judged.reasons["failed"].startswith("too_long: needs a context of ")
     assert not desk.journal.exists()
     assert len(server.came) == 1
+
+
+def test_texts_that_are_longer_than_is_sent_say_nothing_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "JUDGED_TEXT", 5_000)
+    long = [replace(one, contexts=(CONTEXT * 100,)) for one in cases(bounds.FAILED_IN_A_ROW + 1)]
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        outcome = desk.judge([*long, a_case(99)])
+    assert (outcome.judged.statuses, outcome.judged.over) == ({"failed": 2 * len(long), "ok": 2}, None)
+    assert outcome.judged.reasons["failed"] == "too_long: the texts have more than 5,000 characters"
+    assert not desk.journal.exists()
 
 
 def test_a_key_that_is_refused_is_not_tried_again(tmp_path: Path) -> None:
