@@ -1,6 +1,5 @@
 """``check --judgments`` with criteria: a judged metric beside context recall, each with a calibration of its own."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +8,13 @@ import pytest
 from ragcontract.runs.judged_texts import Case, Item
 from ragcontract.runs.judgments import write_judgments
 from tests.builders import write_jsonl
+from tests.judged_checks import BOTH, check, errors, report
 from tests.judgment_files import CONTEXT, FALSE, TRUE, case_of, judgments_on, write_good_calibration
-from tests.process import Ended, rag_contract
+from tests.process import rag_contract
 
 POLITE, FREE = "Is polite.", "Returns are free."
 ANSWER = f"Good question. {FREE}"
 MINIMUM = "minimums: {criteria_met: 0.5}\n"
-BOTH = ("--judgments", "judgments.jsonl", "--calibration", "judge-calibration.json")
 
 
 @pytest.fixture(name="folder")
@@ -42,20 +41,6 @@ def workspace(folder: Path, config: str, *answers: str | None, **fields: Any) ->
 
 def judge(folder: Path, *cases: Case, **fields: Any) -> None:
     write_judgments(str(folder / "judgments.jsonl"), [one for case in cases for one in judgments_on(case, **fields)])
-
-
-def check(*argv: str) -> Ended:
-    return rag_contract("check", *argv)
-
-
-def report(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "report.json").read_text())
-    return found
-
-
-def errors(ended: Ended) -> list[str]:
-    assert ended.code == 2, ended
-    return [line.removeprefix("error: ") for line in ended.err.splitlines() if line.startswith("error: ")]
 
 
 def test_a_minimum_holds_or_not_by_what_a_calibrated_judge_said(folder: Path) -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 import ragcontract
 from ragcontract.core.label_counts import LabelCounts
 from tests.builders import write_jsonl
+from tests.judged_checks import BOTH, check, errors, report
 from tests.judgment_files import (
     CONTEXT,
     FALSE,
@@ -20,11 +21,10 @@ from tests.judgment_files import (
     write_good_calibration,
     write_judgments_on,
 )
-from tests.process import Ended, rag_contract
+from tests.process import rag_contract
 from tests.runs.judgment_lines import JUDGE
 
 MINIMUM = "minimums: {context_recall: 0.75}\n"
-BOTH = ("--judgments", "judgments.jsonl", "--calibration", "judge-calibration.json")
 RUN = "rag-contract judge"
 
 
@@ -32,20 +32,6 @@ RUN = "rag-contract judge"
 def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def check(*argv: str) -> Ended:
-    return rag_contract("check", *argv)
-
-
-def report(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "report.json").read_text())
-    return found
-
-
-def errors(ended: Ended) -> list[str]:
-    assert ended.code == 2, ended
-    return [line.removeprefix("error: ") for line in ended.err.splitlines() if line.startswith("error: ")]
 
 
 def test_a_minimum_holds_or_not_by_what_a_calibrated_judge_said(folder: Path) -> None:
@@ -368,69 +354,6 @@ def test_a_drop_counts_only_if_the_judge_of_the_baseline_is_calibrated_too(folde
     (said,) = errors(check(*BOTH, "--judgments", "older-judgments.jsonl", "--baseline", "older.jsonl"))
     assert "it was made with another judge" in said
     assert "worse at elsewhere" in said
-
-
-def edit(folder: Path, line: int, **fields: Any) -> None:
-    """Change a judgment, as a person with an editor can."""
-    path = folder / "judgments.jsonl"
-    lines = [json.loads(one) for one in path.read_text().splitlines()]
-    lines[line - 1] |= fields
-    write_jsonl(path, lines)
-
-
-def line_of(folder: Path, query_id: str) -> int:
-    ids = [json.loads(line)["query_id"] for line in (folder / "judgments.jsonl").read_text().splitlines()]
-    return ids.index(query_id) + 1
-
-
-@pytest.mark.parametrize(
-    ("fields", "why"),
-    [
-        (
-            {"verdict": True, "votes": [True], "quote": "Refunds take a year.", "context": 1},
-            "quote: is no proof, because its quote is not in the text that it names, letter by letter",
-        ),
-        (
-            {"verdict": True, "votes": [True], "quote": "Refunds", "context": 1},
-            "quote: is no proof, because its quote has less than 8 characters",
-        ),
-        (
-            {"verdict": True, "votes": [True], "quote": "Refunds take five days.", "context": 2},
-            "quote: is no proof, because its context is not the id of a text",
-        ),
-        ({"item": "claim:2"}, "item: its key is that of 'claim:1'"),
-    ],
-)
-def test_a_judgment_that_somebody_edited_is_none(folder: Path, fields: dict[str, Any], why: str) -> None:
-    judged_workspace(folder, MINIMUM, [TRUE], [FALSE])
-    write_judgments_on(folder, [TRUE], [FALSE])
-    write_good_calibration(folder)
-    assert check(*BOTH).code == 1
-    line = line_of(folder, "q2")
-    edit(folder, line, **fields)
-    (error,) = errors(check(*BOTH))
-    assert error.startswith('current_run.jsonl:2: query "q2" has a judgment on claim:'), error
-    assert f"that no judge made: judgments.jsonl:{line}: {why}; run `{RUN}` again" in error
-
-
-def test_a_quote_is_found_as_a_judge_s_quotes_are(folder: Path) -> None:
-    judged_workspace(folder, MINIMUM, [TRUE])
-    write_judgments_on(folder, [TRUE], quote="returns are  ACCEPTED **within** 30 days")
-    write_good_calibration(folder)
-    assert check(*BOTH).code == 0
-
-
-def test_a_judgment_that_contradicts_itself_is_refused_with_its_line(folder: Path) -> None:
-    judged_workspace(folder, MINIMUM, [TRUE], [FALSE])
-    write_judgments_on(folder, [TRUE], [FALSE])
-    write_good_calibration(folder)
-    edit(folder, line_of(folder, "q2"), verdict=True)
-    edit(folder, line_of(folder, "q1"), at="2999-01-01T00:00:00Z", status="unsure")
-    found = errors(check(*BOTH))
-    lines = {line_of(folder, "q2"): ("votes", "quote", "context"), line_of(folder, "q1"): ("verdict", "at")}
-    for line, fields in lines.items():
-        for field in fields:
-            assert any(one.startswith(f"judgments.jsonl:{line}: {field}: ") for one in found), found
 
 
 @pytest.mark.parametrize("content", [None, "", "\n\n"])

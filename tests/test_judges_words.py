@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.runs.judged_texts import Task
+from ragcontract.judge.run_cases import TASKS
 from ragcontract.runs.judgments import Judgment, read_judgments, write_judgments
 from tests.builders import write_jsonl
 from tests.github.standin import GitHub
 from tests.judge_server import Fault, JudgeServer
+from tests.judged_checks import BOTH
 from tests.judgment_files import CONTEXT, write_good_calibration
 from tests.process import Ended, rag_contract, spawn
 from tests.runner import InProcess
@@ -29,9 +30,7 @@ HOSTILE = (
 )
 SUPPORTED, ASSERTED, DENIED = "The plan costs $20.", "It costs $700.", "No text says that it costs $499."
 CONTEXTS = [CONTEXT, SUPPORTED]
-TASKS: tuple[Task, ...] = ("attribution", "confirmation", "criteria")
 LIMITS = "minimums: {context_recall: 0.1, criteria_met: 0.1}\n"
-BOTH = ("--judgments", "judgments.jsonl", "--calibration", "judge-calibration.json")
 HTML = ("--report-html", "report.html")
 OUTPUTS = ("report.md", "report.json", "report.html", "junit.xml")
 

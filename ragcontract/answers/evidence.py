@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.answers.normalising import normalised
 from ragcontract.core import bounds
-from ragcontract.runs.judged_texts import Case, is_failure, sent_contexts
+from ragcontract.runs.judged_texts import Case, Task, Verdict, is_failure, is_proven_by_context, sent_contexts
 from ragcontract.runs.judgments import Judgment
 
 
@@ -34,6 +34,12 @@ class Evidence:
             return f"its quote has less than {bounds.EVIDENCE_LEAST} characters"
         return None
 
+    def fault_of_proof(self, task: Task, verdict: Verdict, quote: object, context: object) -> str | None:
+        """Return what is wrong with the quote that is to prove a verdict, from the context that is named, if any."""
+        if not is_proven_by_context(task, verdict):
+            return self.fault(quote, None)
+        return "it names no context" if context is None else self.fault(quote, context)
+
     def _text(self, source: int | None) -> str | None:
         if source not in self._normal:
             try:
@@ -61,9 +67,6 @@ def edited(case: Case, said: Iterable[Judgment | None]) -> tuple[Judgment, str] 
             return one, f"item: its key is that of {item.name!r}"
         if one.verdict is None or is_failure(one.verdict):
             continue
-        from_context = case.task == "attribution" or one.verdict == "supported_by_context"
-        source = one.context if from_context else None
-        wrong = "it names no context" if from_context and source is None else evidence.fault(one.quote, source)
-        if wrong:
+        if wrong := evidence.fault_of_proof(case.task, one.verdict, one.quote, one.context):
             return one, f"quote: is no proof, because {wrong}"
     return None

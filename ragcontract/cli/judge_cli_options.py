@@ -16,16 +16,20 @@ from ragcontract.contract.defaults import find_inputs
 from ragcontract.core.errors import InputError
 from ragcontract.core.judge_settings import JudgeSettings
 from ragcontract.judge.endpoint import OLLAMA_PORT, URL, Api, Endpoint, find_endpoint
-from ragcontract.judge.judge_options import JudgeOptions
+from ragcontract.judge.judge_options import USUAL, JudgeOptions
 from ragcontract.judge.judging_run import JudgingSettings
 from ragcontract.judge.judging_session import Progress
 from ragcontract.runs.judged_texts import Confirm
 
-NOTHING_CONFIGURED = JudgeSettings()
-
 
 def _number(name: str, help_text: str, *, whole: bool = True, default: float | None = None) -> Decorate:
     return click.option(name, type=int if whole else float, default=default, metavar="N", help=help_text)
+
+
+def _usual(name: str, help_text: str) -> Decorate:
+    """Return an option that is the same as in Python if it is not given."""
+    default = getattr(USUAL, name.removeprefix("--").replace("-", "_"))
+    return _number(name, f"{help_text} [{default:g}]", whole=isinstance(default, int), default=default)
 
 
 # In the order of the help text.
@@ -43,27 +47,27 @@ _OF_ENDPOINT = (
     ),
 )
 _OF_VOTES = (
-    _number("--votes", "How often an item is judged at most; odd. [the config's judge.votes, or 3]"),
+    _number("--votes", f"How often an item is judged at most; odd. [the config's judge.votes, or {USUAL.votes}]"),
     click.option(
         "--confirm",
         type=click.Choice(get_args(Confirm)),
         help="What further votes are for: only verdicts against the application, or all. "
-        "[the config's judge.confirm, or failures]",
+        f"[the config's judge.confirm, or {USUAL.confirm}]",
     ),
 )
 _OF_CALLS = (
-    _number("--max-calls", "At most so many calls. [1000]", default=1_000),
+    _usual("--max-calls", "At most so many calls."),
     _number("--max-tokens", "At most so many tokens, sent and received. [no limit]"),
     _number("--max-usd", "At most so much money; needs the prices. [no limit]", whole=False),
     _number("--price-in", "USD for a million tokens sent. [unknown]", whole=False),
     _number("--price-out", "USD for a million tokens received. [unknown]", whole=False),
     click.option("--deadline", metavar="TIME", help="Ask nothing after so long, such as 20m. [no limit]"),
-    _number("--concurrency", "Calls at the same time; fewer after a 429. [8]", default=8),
-    _number("--timeout", "Seconds of silence until a call is given up. [120]", whole=False, default=120),
-    _number("--connect-timeout", "Seconds until a connection is. [10]", whole=False, default=10),
-    _number("--retries", "Further attempts where a call may succeed later. [4]", default=4),
-    _number("--max-context", "The longest context that Ollama is asked for, in tokens. [32768]", default=32_768),
-    _number("--max-reply", "The longest reply, in tokens; once twice that, if one is cut off. [2048]", default=2_048),
+    _usual("--concurrency", "Calls at the same time; fewer after a 429."),
+    _usual("--timeout", "Seconds of silence until a call is given up."),
+    _usual("--connect-timeout", "Seconds until a connection is."),
+    _usual("--retries", "Further attempts where a call may succeed later."),
+    _usual("--max-context", "The longest context that Ollama is asked for, in tokens."),
+    _usual("--max-reply", "The longest reply, in tokens; once twice that, if one is cut off."),
     click.option("--dry-run", is_flag=True, help="Say what would be asked and what it costs, and stop."),
 )
 
@@ -79,9 +83,7 @@ def judge_options(*, votes: bool) -> Decorate:
     return decorate
 
 
-def given_judge(
-    given: Mapping[str, Any], configured: JudgeSettings = NOTHING_CONFIGURED
-) -> tuple[JudgeOptions, Endpoint]:
+def given_judge(given: Mapping[str, Any], configured: JudgeSettings) -> tuple[JudgeOptions, Endpoint]:
     """Return the options and the endpoint; raises InputError with everything that is wrong with both.
 
     What is not given is as configured. The configuration says nothing of the endpoint.

@@ -7,8 +7,9 @@ from ragcontract.core.errors import ExitCode, InputError
 from ragcontract.core.numbers import count, fixed, percent
 from ragcontract.core.text import visible
 from ragcontract.judge.calibration_run import CalibrationOutcome
+from ragcontract.judge.expected_cost import Expected
 from ragcontract.judge.judging_run import JudgingOutcome
-from ragcontract.judge.judging_session import Expected, Judged, Lacking
+from ragcontract.judge.judging_session import Judged, Lacking
 from ragcontract.judge.spending import Budget, Spent
 from ragcontract.runs.calibration import Calibration, write_calibration
 from ragcontract.statistics.judge_trust import why_not

@@ -16,6 +16,10 @@ Task: TypeAlias = Literal["attribution", "confirmation", "criteria"]
 Confirmed: TypeAlias = Literal["asserts_unsupported", "denies_or_reports_absence", "supported_by_context"]
 # True and false are whether a claim is supported, or a criterion is met.
 Verdict: TypeAlias = bool | Confirmed
+# What further votes are for: only verdicts against the application, or all.
+Confirm: TypeAlias = Literal["failures", "all"]
+# What becomes of a flagged text without a verdict: nothing can be said of its query, or it counts.
+Unconfirmed: TypeAlias = Literal["error", "stands"]
 
 JudgedMetric = Literal["context_recall", "criteria_met"]
 JUDGED_METRICS = frozenset(get_args(JudgedMetric))
@@ -36,14 +40,14 @@ class JudgeSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Meta(description="Only judgments with so many votes count; any by default."),
     ] = None
     confirm: Annotated[
-        Literal["failures", "all"] | None,
+        Confirm | None,
         Meta(description="Only judgments count of which failures, or all, were asked again; any by default."),
     ] = None
     second_pass: Annotated[
         bool, Meta(description="What rules find that must not be in an answer counts only if the judge confirms it.")
     ] = False
     unconfirmed: Annotated[
-        Literal["error", "stands"],
+        Unconfirmed,
         Meta(description="With second_pass, what has no verdict: refuse the run, or count it."),
     ] = "error"
     uncalibrated: Annotated[

@@ -1,4 +1,4 @@
-"""Formatting of numbers for display; comparisons always use unrounded values."""
+"""Numbers: which values are some, and how they are shown; comparisons always use unrounded values."""
 
 from collections.abc import Iterable, Sequence
 
@@ -129,3 +129,9 @@ def count(number: int, noun: str) -> str:
     """Format a count with its noun: ``1 query``, ``1,200 queries``."""
     plural = noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"
     return f"{number:,} {noun if number == 1 else plural}"
+
+
+def is_within(value: object, least: float, most: float, *, whole: bool) -> bool:
+    """Return whether a value is a number in a range, its ends included; True is no number, and NaN is in none."""
+    is_number = type(value) is int or (not whole and type(value) is float)
+    return is_number and least <= value <= most  # type: ignore[operator]

@@ -7,21 +7,21 @@ from pathlib import Path
 from msgspec import Struct
 
 from ragcontract.core.errors import InputError
-from ragcontract.core.ids import as_id
 from ragcontract.core.label_counts import LabelCounts
 from ragcontract.http.stopping import Stop
-from ragcontract.judge.chat_model import ChatModel, estimated_tokens
+from ragcontract.judge.chat_model import ChatModel
+from ragcontract.judge.expected_cost import Expected, expected_cost
 from ragcontract.judge.journal_key import journal_key
-from ragcontract.judge.judge_identity import keys_of
+from ragcontract.judge.judge_identity import query_keys
 from ragcontract.judge.judging_run import JudgingSettings, copied_journal, judge_lacking, open_model
-from ragcontract.judge.judging_session import Expected, Judged, Lacking, Progress, expected, lacking
-from ragcontract.judge.judgment_cache import Cache, Place, by_place
+from ragcontract.judge.judging_session import Judged, Lacking, Progress, lacking
+from ragcontract.judge.judgment_cache import Cache, by_key
 from ragcontract.judge.judgment_journal import JudgmentJournal, open_journal, path_beside
 from ragcontract.judge.labelled_items import Labelled
 from ragcontract.judge.spending import Spending, Spent
 from ragcontract.runs.calibration import FORMAT_VERSION, Calibration, CalibrationFile
 from ragcontract.runs.judged_texts import Task, label_of
-from ragcontract.runs.judgments import Judgment
+from ragcontract.runs.judgments import Judgment, QueryKey
 from ragcontract.statistics.judge_trust import calibrated
 
 PASSES = 2
@@ -65,7 +65,9 @@ def calibrate(
     return CalibrationOutcome(passes=tuple(done), spent=spending.spent, file=file)
 
 
-def dry_run(labelled: Labelled, judging: JudgingSettings, *, passes: int = PASSES) -> tuple[Lacking, Expected]:
+def expected_calibration(
+    labelled: Labelled, judging: JudgingSettings, *, passes: int = PASSES
+) -> tuple[Lacking, Expected]:
     """Return what all passes would ask, and what they would cost at least; sends nothing and writes nothing."""
     model = open_model(judging, Spending())
     each = [
@@ -74,16 +76,16 @@ def dry_run(labelled: Labelled, judging: JudgingSettings, *, passes: int = PASSE
     ]
     model.close()
     to_ask = Lacking(
-        wanted=tuple(place for one in each for place in one.wanted),
+        wanted=tuple(key for one in each for key in one.wanted),
         cached=tuple(judgment for one in each for judgment in one.cached),
         cases=tuple(case for one in each for case in one.cases),
     )
-    return to_ask, expected(to_ask, model, judging.settings, estimated_tokens)
+    return to_ask, expected_cost(to_ask, model, judging.settings)
 
 
 def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:
     """Return the judgments of a pass that did not end; no others are reused."""
-    unfinished = by_place(journal.judgments) if journal else {}
+    unfinished = by_key(journal.judgments) if journal else {}
     return Cache(now=judging.clock(), unfinished=unfinished, max_age_days=judging.max_age_days)
 
 
@@ -113,35 +115,35 @@ def _journal_path(judging: JudgingSettings, number: int) -> Path:
 
 
 def _calibrations(
-    labelled: Labelled, judging: JudgingSettings, model: ChatModel, found: Sequence[Mapping[Place, Judgment]]
+    labelled: Labelled, judging: JudgingSettings, model: ChatModel, found: Sequence[Mapping[QueryKey, Judgment]]
 ) -> Iterator[Calibration]:
-    of_task: dict[Task, list[tuple[Place, bool]]] = {}
+    of_task: dict[Task, list[tuple[QueryKey, bool]]] = {}
     for case, labels in zip(labelled.cases, labelled.labels, strict=True):
-        places = [(as_id(case.query_id), key) for key in keys_of(case, judging.settings, model)]
-        of_task.setdefault(case.task, []).extend(zip(places, labels, strict=True))
+        keys = query_keys(case, judging.settings, model)
+        of_task.setdefault(case.task, []).extend(zip(keys, labels, strict=True))
     for task, items in sorted(of_task.items()):
-        first = [(said, label) for place, label in items if (said := _said(found[0], place)) is not None]
+        first = [(said, label) for key, label in items if (said := _said(found[0], key)) is not None]
         cells = Counter(first)
         counts = LabelCounts(tp=cells[True, True], fp=cells[True, False], fn=cells[False, True], tn=cells[False, False])
         yield calibrated(
             task,
             counts,
-            fingerprint=_fingerprint(task, [found[0][place] for place, _ in items]),
+            fingerprint=_fingerprint(task, [found[0][key] for key, _ in items]),
             at=judging.clock(),
             unjudged=len(items) - len(first),
-            self_agreement=_self_agreement(found, [place for place, _ in items]),
+            self_agreement=_self_agreement(found, [key for key, _ in items]),
         )
 
 
-def _said(found: Mapping[Place, Judgment], place: Place) -> bool | None:
+def _said(found: Mapping[QueryKey, Judgment], key: QueryKey) -> bool | None:
     """Return what the judge says, as people say it; None without a verdict."""
-    verdict = found[place].verdict if place in found else None
+    verdict = found[key].verdict if key in found else None
     return None if verdict is None else label_of(verdict)
 
 
-def _self_agreement(found: Sequence[Mapping[Place, Judgment]], places: Sequence[Place]) -> float | None:
+def _self_agreement(found: Sequence[Mapping[QueryKey, Judgment]], keys: Sequence[QueryKey]) -> float | None:
     """Return the share of items on which the first two passes say the same; None if there is nothing to compare."""
-    pairs = [tuple(_said(one, place) for one in found[:PASSES]) for place in places]
+    pairs = [tuple(_said(one, key) for one in found[:PASSES]) for key in keys]
     both = [pair for pair in pairs if len(pair) == PASSES and None not in pair]
     return sum(one == other for one, other in both) / len(both) if both else None
 

@@ -10,12 +10,13 @@ from ragcontract.answers.evidence import Evidence
 from ragcontract.core import bounds
 from ragcontract.core.text import printable_json, shorten
 from ragcontract.judge.controls import Controls, controls_of
-from ragcontract.judge.interface import Ask, Dice, Reply, Settings
+from ragcontract.judge.interface import Ask, Dice, Model, NoReply, Reply, Settings
 from ragcontract.judge.reply_json import ReplyFault, listed, object_of, writable
-from ragcontract.judge.tasks import NONCE, VERDICT_TASKS, Instructions, VerdictTask
-from ragcontract.runs.judged_texts import Case, Verdict, is_failure, sent_contexts
+from ragcontract.judge.tasks import NONCE, VERDICT_TASKS, Instructions
+from ragcontract.runs.judged_texts import Case, Task, Verdict, is_failure, is_proven_by_context, sent_contexts
 
 AGAIN_TEMPERATURE = 0.7  # of every vote but the first
+TOO_LONG = "too_long: "  # why there is no reply on texts that are longer than is sent, or than the model can read
 
 
 class Vote(Struct, frozen=True, kw_only=True):
@@ -31,7 +32,7 @@ class Call(Struct, frozen=True, kw_only=True):
     """What is asked, and what the ids in its reply stand for: items of the case, by number, and controls."""
 
     ask: Ask
-    task: VerdictTask
+    task: Task
     items: Mapping[int, int]
     controls: Mapping[int, Verdict]
 
@@ -62,7 +63,7 @@ def call_on(
     ]
     return Call(
         ask=ask_of(task.instructions, data, dice, settings, vote=vote, fault=fault),
-        task=task,
+        task=case.task,
         items={at: number for at, (_, _, number, _) in enumerate(asked, 1) if number is not None},
         controls={at: expected for at, (_, _, _, expected) in enumerate(asked, 1) if expected is not None},
     )
@@ -100,10 +101,20 @@ def _data(case: Case, controls: Controls) -> dict[str, Any]:
     return data
 
 
+def reply_to(ask: Ask, model: Model) -> Reply | str:
+    """Return the reply, or why there is none; what is too long is not sent."""
+    if len(ask.user) > bounds.JUDGED_TEXT:
+        return f"{TOO_LONG}the texts have more than {bounds.JUDGED_TEXT:,} characters"
+    try:
+        return model.ask(ask)
+    except NoReply as error:
+        return shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE)
+
+
 def read_reply(call: Call, reply: Reply, evidence: Evidence) -> Read:
     """Return what a reply says of each item; raises :class:`ReplyFault` if nothing in it can be relied on."""
     verdicts = _by_id(call, listed(object_of(reply), "verdicts"))
-    field, allowed = call.task.field, call.task.verdicts
+    field, allowed = VERDICT_TASKS[call.task].field, VERDICT_TASKS[call.task].verdicts
     for at, expected in call.controls.items():
         if not _is_one_of(found := verdicts[at].get(field), allowed):
             raise ReplyFault(f"has no allowed value of {field!r} for id {at}")
@@ -129,22 +140,21 @@ def _by_id(call: Call, found: list[dict[str, Any]]) -> dict[int, dict[str, Any]]
     return {one["id"]: one for one in found}
 
 
-def _vote(found: dict[str, Any], task: VerdictTask, evidence: Evidence) -> Vote | str:
+def _vote(found: dict[str, Any], task: Task, evidence: Evidence) -> Vote | str:
     """Return the vote in one verdict, or what is wrong with it; only those against the application need no proof."""
-    verdict, quote, reason = found.get(task.field), found.get("quote"), found.get("reason")
-    if not _is_one_of(verdict, task.verdicts):
-        return f"its {task.field!r} is none of {json.dumps(task.verdicts)}"
+    field, allowed = VERDICT_TASKS[task].field, VERDICT_TASKS[task].verdicts
+    verdict, quote, context, reason = (found.get(name) for name in (field, "quote", "context", "reason"))
+    if not _is_one_of(verdict, allowed):
+        return f"its {field!r} is none of {json.dumps(allowed)}"
     if not isinstance(reason, str):
         return "it has no reason"
-    from_context = task.field == "supported" or verdict == "supported_by_context"
-    source = found.get("context") if from_context else None
-    wrong = "it names no context" if from_context and source is None else evidence.fault(quote, source)
+    wrong = evidence.fault_of_proof(task, verdict, quote, context)
     if wrong and not is_failure(verdict):
         return wrong
     return Vote(
         verdict=verdict,
         quote=None if wrong else writable(str(quote)),
-        context=None if wrong else source,
+        context=None if wrong or not is_proven_by_context(task, verdict) else context,
         reason=shorten(writable(reason), bounds.JUDGED_BECAUSE),
     )
 

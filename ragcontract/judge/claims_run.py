@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from ragcontract.core.golden import GoldenQuery
 from ragcontract.http.stopping import Stop
-from ragcontract.judge.chat_model import estimated_tokens
+from ragcontract.judge.expected_cost import CountingModel, Expected
 from ragcontract.judge.interface import Model, NoReply
 from ragcontract.judge.journal_key import journal_key
 from ragcontract.judge.judging_run import JudgingSettings, open_model
-from ragcontract.judge.judging_session import CountingModel, Expected, Progress
+from ragcontract.judge.judging_session import Progress
 from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel, open_journal, path_beside
 from ragcontract.judge.spending import Spending, Spent
 from ragcontract.judge.splitting import Split, split_reference
@@ -93,7 +93,7 @@ def _split(query: GoldenQuery, model: Model, judging: JudgingSettings, journal: 
 
 def expected_splits(queries: Sequence[GoldenQuery], judging: JudgingSettings) -> Expected:
     """Return what splitting would cost at least; sends nothing and writes nothing."""
-    counting = CountingModel(judging.model, judging.endpoint.host, estimated_tokens)
+    counting = CountingModel(judging.model, judging.endpoint.host)
     for query in queries:
         reference = (query.answer and query.answer.reference) or ""
         split_reference(query.query, reference, counting, judging.settings, random.SystemRandom())

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from ragcontract.answers.evidence import evidence_of
 from ragcontract.core import bounds
 from ragcontract.core.text import shorten
-from ragcontract.judge.calls import Call, Vote, call_on, read_reply
-from ragcontract.judge.interface import Clock, Dice, Model, NoReply, Settings
+from ragcontract.judge.calls import Call, Vote, call_on, read_reply, reply_to
+from ragcontract.judge.interface import Clock, Dice, Model, Settings
 from ragcontract.judge.judge_identity import asked_judge, fingerprint
-from ragcontract.judge.reply_json import ReplyFault, writable
+from ragcontract.judge.reply_json import ReplyFault
 from ragcontract.judge.usage import Usage
 from ragcontract.judge.voting import Decision, NoVote, Withheld, decided
-from ragcontract.runs.judged_texts import Case, Judge, keys_of, sent_contexts
+from ragcontract.runs.judged_texts import Case, Judge, keys_of, known_without_a_judge
 from ragcontract.runs.judgments import Judgment
 
 COMPROMISED = "The judge failed its controls: it was lazy, or did what a text told it to."
@@ -29,11 +29,7 @@ def utc_now() -> datetime:
 
 
 def judge_case(case: Case, model: Model, settings: Settings, dice: Dice, clock: Clock = utc_now) -> list[Judgment]:
-    """Return the judgments on the items of a case, in their order; each item has one, whatever happens.
-
-    Where there is nothing to quote from, nothing is asked: nothing supports a claim if nothing was retrieved, and no
-    response meets no criterion.
-    """
+    """Return the judgments on the items of a case, in their order; each item has one, whatever happens."""
     if why := known_without_a_judge(case):
         found = _Found(Usage(), {}, [Decision(status="ok", vote=Vote(verdict=False, reason=why)) for _ in case.items])
     else:
@@ -82,13 +78,6 @@ def _said(found: _Found, number: int, judge: Judge) -> dict[str, Any]:
     }
 
 
-def known_without_a_judge(case: Case) -> str:
-    """Return why all items of a case are judged without a call; empty if they are not."""
-    if case.task == "attribution":
-        return "" if sent_contexts(case) else "Nothing was retrieved."
-    return "There is no response." if case.task == "criteria" and not (case.response or "").strip() else ""
-
-
 class _Judging:
     """Collects votes on the items of one case, by their numbers."""
 
@@ -131,12 +120,9 @@ class _Judging:
 
     def _asked(self, call: Call, numbers: Sequence[int]) -> dict[int, Vote | Withheld]:
         """Ask, and return what the reply says of each item; all votes that are withheld have one status."""
-        if len(call.ask.user) > bounds.JUDGED_TEXT:
-            return _withheld(numbers, "failed", f"The texts have more than {bounds.JUDGED_TEXT:,} characters.")
-        try:
-            reply = self._model.ask(call.ask)
-        except NoReply as error:
-            return _withheld(numbers, "failed", shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE))
+        reply = reply_to(call.ask, self._model)
+        if isinstance(reply, str):
+            return _withheld(numbers, "failed", reply)
         self._usage.add(numbers, reply)
         try:
             read = read_reply(call, reply, self._evidence)

@@ -9,16 +9,16 @@ from ragcontract.core.text import shorten
 from ragcontract.judge.calls import AGAIN_TEMPERATURE
 from ragcontract.judge.interface import Model, Settings
 from ragcontract.judge.tasks import PROTOCOL, AskedTask, instructions_of
-from ragcontract.runs import judged_texts
-from ragcontract.runs.judged_texts import Case, Judge
+from ragcontract.runs.judged_texts import Case, Judge, keys_of
+from ragcontract.runs.judgments import QueryKey
 
 DIGITS = 16  # of a digest of our own texts, which nobody has a reason to forge
 
 
 def instructions_digest(task: AskedTask) -> str:
     """Return a digest of all that a task has beside its data; seeds are 0 for the first vote, then 1, 2, …."""
-    told = instructions_of(task)
-    parts = {"system": told.system, "schema": told.schema, "temperatures": [0.0, AGAIN_TEMPERATURE]}
+    instructions = instructions_of(task)
+    parts = {"system": instructions.system, "schema": instructions.schema, "temperatures": [0.0, AGAIN_TEMPERATURE]}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
@@ -34,9 +34,10 @@ def asked_judge(task: AskedTask, settings: Settings, model: Model) -> Judge:
     )
 
 
-def keys_of(case: Case, settings: Settings, model: Model) -> tuple[str, ...]:
-    """Return the keys of the judgments on a case's items, in their order, before anything is asked."""
-    return tuple(judged_texts.keys_of(case, asked_judge(case.task, settings, model)))
+def query_keys(case: Case, settings: Settings, model: Model) -> tuple[QueryKey, ...]:
+    """Return what the judgments on a case's items are found by, in their order, before anything is asked."""
+    judge = asked_judge(case.task, settings, model)
+    return tuple([(case.query_id, key) for key in keys_of(case, judge)])
 
 
 def fingerprint(judge: Judge, models: Collection[str] = (), dropped: Collection[str] = ()) -> str:

@@ -1,21 +1,22 @@
 """Options of a judging as users give them, and what is wrong with them."""
 
-import math
 import re
 from collections.abc import Mapping
+from typing import get_args
 
 from msgspec import Struct
 
 from ragcontract.core import bounds
+from ragcontract.core.numbers import is_within
 from ragcontract.core.text import shorten
 from ragcontract.judge.interface import Settings
 from ragcontract.judge.judgment_cache import USUAL_DAYS
-from ragcontract.judge.model_calls import CONNECT_SECONDS, RETRIES, SECONDS, CallLimits
+from ragcontract.judge.model_calls import CallLimits
 from ragcontract.judge.ollama import USUAL_CONTEXT
 from ragcontract.judge.spending import Budget
 from ragcontract.runs.judged_texts import Confirm
 
-USUAL_CALLS = 1_000
+SETTINGS, LIMITS = Settings(), CallLimits()  # what is usual
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|min|h)")
 UNITS: Mapping[str, int] = {"s": 1, "m": 60, "min": 60, "h": 3_600}
 # The least and the most of each whole number, and of the others.
@@ -42,20 +43,20 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
     """The options; prices are in USD for a million tokens, ``deadline`` is text such as ``20m``, None is not given."""
 
     model: str
-    votes: int = 3
-    confirm: Confirm = "failures"
-    max_calls: int = USUAL_CALLS
+    votes: int = SETTINGS.votes
+    confirm: Confirm = SETTINGS.confirm
+    max_calls: int = 1_000
     max_tokens: int | None = None
     max_usd: float | None = None
     price_in: float | None = None
     price_out: float | None = None
-    concurrency: int = 8
+    concurrency: int = LIMITS.concurrency
     deadline: str | None = None
-    timeout: float = SECONDS
-    connect_timeout: float = CONNECT_SECONDS
-    retries: int = RETRIES
+    timeout: float = LIMITS.seconds
+    connect_timeout: float = LIMITS.connect_seconds
+    retries: int = LIMITS.retries
     max_context: int = USUAL_CONTEXT
-    max_reply: int = 2048
+    max_reply: int = SETTINGS.max_tokens
     max_age_days: float = USUAL_DAYS
     refresh: bool = False
 
@@ -63,16 +64,21 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
         """Return what is wrong, by the names of the fields."""
         found = []
         for name, (least, most) in {**WHOLE, **NUMBERS}.items():
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and least <= value <= most):
-                kind = "a whole number" if name in WHOLE else "a number"
+            value, whole = getattr(self, name), name in WHOLE
+            if value is None and getattr(USUAL, name) is None:
+                continue
+            if not is_within(value, least, most, whole=whole):
+                kind = "a whole number" if whole else "a number"
                 found.append((name, f"expected {kind} from {least:,} to {most:,}, found {value!r}"))
-        if not self.votes % 2:
+        if type(self.votes) is int and not self.votes % 2:
             found.append(("votes", f"expected an odd number, so that a majority decides, found {self.votes}"))
-        if not self.model.strip() or len(self.model) > bounds.JUDGE_NAME:
+        if self.confirm not in get_args(Confirm):
+            known = " or ".join(map(repr, get_args(Confirm)))
+            found.append(("confirm", f"expected {known}, found {_shown(str(self.confirm))}"))
+        if not isinstance(self.model, str) or not self.model.strip() or len(self.model) > bounds.JUDGE_NAME:
             found.append(("model", f"name the model to ask, in 1 to {bounds.JUDGE_NAME} characters"))
         if self.deadline is not None and _seconds(self.deadline) is None:
-            found.append(("deadline", f"expected a time such as 90s, 20m or 2h, found {_shown(self.deadline)}"))
+            found.append(("deadline", f"expected a time such as 90s, 20m or 2h, found {_shown(str(self.deadline))}"))
         if self.max_usd is not None and (self.price_in is None or self.price_out is None):
             found.append(("max_usd", "needs the prices of the model: --price-in and --price-out, in USD per million"))
         return found
@@ -105,9 +111,12 @@ class JudgeOptions(Struct, frozen=True, kw_only=True):
         )
 
 
+USUAL = JudgeOptions(model="")  # as it is where nothing else is given; only the model must be
+
+
 def _seconds(text: str) -> float | None:
     """Return the seconds of a deadline; None if it is none, or too far away."""
-    found = DURATION.fullmatch(text.strip())
+    found = DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
     seconds = float(found[1]) * UNITS[found[2]] if found else 0
     return seconds if 0 < seconds <= bounds.JUDGE_DEADLINE else None
 

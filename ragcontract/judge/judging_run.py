@@ -10,13 +10,14 @@ from msgspec import Struct, field
 
 from ragcontract.core.errors import RagContractError
 from ragcontract.http.stopping import Stop
-from ragcontract.judge.chat_model import ChatModel, Dialect, estimated_tokens
+from ragcontract.judge.chat_model import ChatModel, Dialect
 from ragcontract.judge.endpoint import Endpoint
+from ragcontract.judge.expected_cost import Expected, expected_cost
 from ragcontract.judge.interface import Clock, Settings
 from ragcontract.judge.journal_key import journal_key
 from ragcontract.judge.judge_case import utc_now
-from ragcontract.judge.judging_session import Expected, Judged, Lacking, Progress, Session, expected, lacking
-from ragcontract.judge.judgment_cache import USUAL_DAYS, Cache, by_place
+from ragcontract.judge.judging_session import Judged, Lacking, Progress, Session, lacking
+from ragcontract.judge.judgment_cache import USUAL_DAYS, Cache, by_key
 from ragcontract.judge.judgment_journal import JudgmentJournal, open_journal, path_beside
 from ragcontract.judge.model_calls import CallLimits, ModelCalls
 from ragcontract.judge.ollama import USUAL_CONTEXT, OllamaChat
@@ -97,7 +98,7 @@ def judge_lacking(
     spending: Spending,
     *,
     stop: Stop,
-    watch: Callable[[Progress], object] = lambda _: None,
+    watch: Callable[[Progress], object],
 ) -> Judged:
     """Judge what is lacking, and keep it in the journal; raises OutputError if that fails."""
     session = Session(
@@ -116,13 +117,13 @@ def judge_lacking(
     return judged
 
 
-def dry_run(cases: Sequence[Case], judging: JudgingSettings) -> tuple[Lacking, Expected]:
+def expected_judging(cases: Sequence[Case], judging: JudgingSettings) -> tuple[Lacking, Expected]:
     """Return what would be asked, and what it would cost at least; sends nothing and writes nothing."""
     model = open_model(judging, Spending())
     journal = copied_journal(path_beside(Path(judging.path)), judging)
     to_ask = lacking(cases, model, judging.settings, _cache(judging, journal))
     model.close()
-    return to_ask, expected(to_ask, model, judging.settings, estimated_tokens)
+    return to_ask, expected_cost(to_ask, model, judging.settings)
 
 
 def copied_journal(path: Path, judging: JudgingSettings) -> JudgmentJournal | None:
@@ -149,7 +150,7 @@ def _cache(judging: JudgingSettings, journal: JudgmentJournal | None) -> Cache:
     return Cache(
         now=judging.clock(),
         stored=stored,
-        unfinished=by_place(journal.judgments) if journal else {},
+        unfinished=by_key(journal.judgments) if journal else {},
         max_age_days=judging.max_age_days,
         refresh=judging.refresh,
     )

@@ -1,6 +1,5 @@
 """Judges many cases: what is known is not asked again, several are asked at a time, and what comes is kept at once."""
 
-import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,20 +9,18 @@ from msgspec.structs import replace
 from ragcontract.answers.evidence import edited
 from ragcontract.core import bounds
 from ragcontract.core.errors import RagContractError
-from ragcontract.core.ids import as_id
 from ragcontract.core.numbers import count
 from ragcontract.http.stopping import Stop
-from ragcontract.judge.interface import Ask, Clock, Model, NoReply, Reply, Settings
-from ragcontract.judge.judge_case import judge_case, utc_now
-from ragcontract.judge.judge_identity import keys_of
-from ragcontract.judge.judgment_cache import Cache, Place, place_of
+from ragcontract.judge.calls import TOO_LONG
+from ragcontract.judge.interface import Clock, Model, NoReply, Settings
+from ragcontract.judge.judge_case import judge_case
+from ragcontract.judge.judge_identity import query_keys
+from ragcontract.judge.judgment_cache import Cache
 from ragcontract.judge.judgment_journal import JudgmentJournal, RememberingModel
 from ragcontract.judge.spending import Spending
 from ragcontract.judge.worker_threads import in_threads
 from ragcontract.runs.judged_texts import Case
-from ragcontract.runs.judgments import Judgment
-
-TOO_LONG = "too_long: "  # why items have no verdict whose texts are longer than the model can read
+from ragcontract.runs.judgments import Judgment, QueryKey, query_key
 
 
 class Progress(Struct, frozen=True, kw_only=True):
@@ -41,8 +38,8 @@ class Judged(Struct, frozen=True, kw_only=True):
     ``reasons`` has one for each status. ``error`` is why it ended early, an exception to raise.
     """
 
-    wanted: tuple[Place, ...]
-    found: Mapping[Place, Judgment]
+    wanted: tuple[QueryKey, ...]
+    found: Mapping[QueryKey, Judgment]
     new: tuple[Judgment, ...]
     cached: int
     statuses: Mapping[str, int]
@@ -66,7 +63,7 @@ class Judged(Struct, frozen=True, kw_only=True):
 class Lacking(Struct, frozen=True, kw_only=True):
     """What there is to ask: ``cached`` judgments are reused, ``cases`` are asked as a whole."""
 
-    wanted: tuple[Place, ...]
+    wanted: tuple[QueryKey, ...]
     cached: tuple[Judgment, ...]
     cases: tuple[Case, ...]
 
@@ -76,55 +73,18 @@ def lacking(cases: Sequence[Case], model: Model, settings: Settings, cache: Cach
 
     Judgments that were edited, so that their quotes are not in the texts, are not reused.
     """
-    wanted: list[Place] = []
+    wanted: list[QueryKey] = []
     cached: list[Judgment] = []
     to_ask = []
     for case in cases:
-        places = [(as_id(case.query_id), key) for key in keys_of(case, settings, model)]
-        known = [one for place in places if (one := cache.get(place)) is not None]
-        wanted += places
-        if len(known) == len(places) and not edited(case, known):
+        keys = query_keys(case, settings, model)
+        known = [one for key in keys if (one := cache.get(key)) is not None]
+        wanted += keys
+        if len(known) == len(keys) and not edited(case, known):
             cached += known
         else:
             to_ask.append(case)
     return Lacking(wanted=tuple(wanted), cached=tuple(cached), cases=tuple(to_ask))
-
-
-class Expected(Struct, frozen=True, kw_only=True):
-    """What a judging would cost at least: calls, tokens in, by estimate, and at most so many out."""
-
-    calls: int
-    tokens_in: int
-    most_out: int
-
-
-def expected(to_ask: Lacking, model: Model, settings: Settings, estimate: Callable[[Ask], int]) -> Expected:
-    """Return what the first calls on each case would cost; nothing is asked."""
-    counting = CountingModel(model.name, model.host, estimate)
-    dice = random.SystemRandom()
-    for case in to_ask.cases:
-        judge_case(case, counting, settings, dice)
-    return counting.expected
-
-
-class CountingModel:
-    """Notes what it is asked, and does not reply."""
-
-    def __init__(self, name: str, host: str, estimate: Callable[[Ask], int]) -> None:
-        """Be called so; ``estimate`` returns the tokens that are sent."""
-        self.name, self.host = name, host
-        self._estimate = estimate
-        self.expected = Expected(calls=0, tokens_in=0, most_out=0)
-
-    def ask(self, ask: Ask) -> Reply:
-        """Count; raises NoReply."""
-        before = self.expected
-        self.expected = Expected(
-            calls=before.calls + 1,
-            tokens_in=before.tokens_in + self._estimate(ask),
-            most_out=before.most_out + ask.max_tokens,
-        )
-        raise NoReply("dry_run", "nothing is asked", final=True)
 
 
 class Session:
@@ -139,8 +99,8 @@ class Session:
         *,
         concurrency: int,
         stop: Stop,
-        watch: Callable[[Progress], object] = lambda _: None,
-        clock: Clock = utc_now,
+        watch: Callable[[Progress], object],
+        clock: Clock,
     ) -> None:
         """Prepare; ``watch`` is called from the thread that calls :meth:`run`."""
         self._model = RememberingModel(model, journal, spending)
@@ -177,7 +137,8 @@ class Session:
 
     def _case(self, case: Case) -> list[Judgment]:
         """Judge a case; of one that was only begun when all was stopped, keep what has a verdict."""
-        dice = self._journal.dice(case.task, as_id(case.query_id), *keys_of(case, self._settings, self._model))
+        keys = [key for _, key in query_keys(case, self._settings, self._model)]
+        dice = self._journal.dice(case.task, case.query_id, *keys)
         judgments = judge_case(case, self._model, self._settings, dice, self._clock)
         over = self._spending.over is not None
         kept = [self._booked(one) for one in judgments if not (over and one.status == "failed")]
@@ -204,8 +165,8 @@ class Session:
 
 
 def _judged(to_ask: Lacking, new: Sequence[Judgment], over: NoReply | None, error: BaseException | None) -> Judged:
-    found = {place_of(one): one for one in [*to_ask.cached, *new]}
-    statuses: Counter[str] = Counter(found[place].status for place in to_ask.wanted if place in found)
+    found = {query_key(one): one for one in [*to_ask.cached, *new]}
+    statuses: Counter[str] = Counter(found[one].status for one in to_ask.wanted if one in found)
     reasons: dict[str, str] = {one.status: one.reason for one in reversed(list(found.values())) if one.status != "ok"}
     return Judged(
         wanted=to_ask.wanted,
@@ -213,7 +174,7 @@ def _judged(to_ask: Lacking, new: Sequence[Judgment], over: NoReply | None, erro
         new=tuple(new),
         cached=len(to_ask.cached),
         statuses=statuses,
-        missing=sum(place not in found for place in to_ask.wanted),
+        missing=sum(one not in found for one in to_ask.wanted),
         reasons=reasons,
         over=over,
         error=error,

@@ -12,9 +12,8 @@ from ragcontract.files.events import located
 from ragcontract.files.opening import GZIP_MAGIC
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import is_parquet, read_rows
-from ragcontract.judge.judge_case import known_without_a_judge
 from ragcontract.judge.labelled_items import LabelRow
-from ragcontract.runs.judged_texts import Case, Item
+from ragcontract.runs.judged_texts import Case, Item, known_without_a_judge
 
 
 class Unlabelled(Struct, frozen=True, kw_only=True):

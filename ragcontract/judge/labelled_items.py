@@ -16,8 +16,7 @@ from ragcontract.files.events import located
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.problems import Collector
 from ragcontract.files.rows import read_rows
-from ragcontract.judge.judge_case import known_without_a_judge
-from ragcontract.runs.judged_texts import Case, Item, Task
+from ragcontract.runs.judged_texts import Case, Item, Task, known_without_a_judge
 
 Text = Annotated[AnswerText, Meta(min_length=1, title=f"text of 1 to {bounds.ANSWER:,} characters")]
 # What a task cannot be judged without.

@@ -22,7 +22,6 @@ from ragcontract.judge.interface import NoReply
 from ragcontract.judge.spending import Bill, Spending
 from ragcontract.judge.throttle import Throttle
 
-RETRIES, SECONDS, CONNECT_SECONDS = 4, 120.0, 10.0  # defaults
 TOO_MANY, TOO_LARGE = 429, 413
 ADVICE = {  # what to do about a status that people meet first
     401: f"; is the key in {KEY} (for OpenAI itself, also {OPENAI_KEY}) the one for this server?",
@@ -51,9 +50,9 @@ class CallLimits(Struct, frozen=True, kw_only=True):
     """How calls are made: ``seconds`` is the longest silence of a server that has been asked."""
 
     concurrency: int = 8
-    retries: int = RETRIES
-    seconds: float = SECONDS
-    connect_seconds: float = CONNECT_SECONDS
+    retries: int = 4
+    seconds: float = 120.0
+    connect_seconds: float = 10.0
 
 
 class Refused(NoReply):
@@ -75,7 +74,7 @@ class _Failure(Struct, frozen=True, kw_only=True):
 
 
 class ModelCalls:
-    """Threads share it."""
+    """Makes calls to an endpoint and counts what they cost; threads share it."""
 
     def __init__(
         self,

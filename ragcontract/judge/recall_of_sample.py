@@ -13,7 +13,7 @@ from ragcontract.core.numbers import count
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Ask, Model, Reply, Settings
 from ragcontract.judge.judge_case import judge_case
-from ragcontract.judge.judge_options import USUAL_CALLS, JudgeOptions
+from ragcontract.judge.judge_options import USUAL, JudgeOptions
 from ragcontract.judge.judging_run import JudgingSettings, open_model
 from ragcontract.judge.spending import Spending, Spent
 from ragcontract.judge.splitting import split_reference
@@ -36,11 +36,11 @@ class Judge:
         *,
         url: str | None = None,
         api: str | None = None,
-        votes: int = 3,
-        confirm: Confirm = "failures",
-        max_calls: int = USUAL_CALLS,
-        timeout: float = 120,
-        retries: int = 4,
+        votes: int = USUAL.votes,
+        confirm: Confirm = USUAL.confirm,
+        max_calls: int = USUAL.max_calls,
+        timeout: float = USUAL.timeout,
+        retries: int = USUAL.retries,
     ) -> None:
         """Prepare; nothing is sent yet. The other options are those of ``rag-contract judge``."""
         options = JudgeOptions(

@@ -10,13 +10,10 @@ from ragcontract.built_in import BUILT_IN
 from ragcontract.contract.config import enforced
 from ragcontract.contract.config_file import ConfigFile
 from ragcontract.contract.golden_file import read_golden
-from ragcontract.core import bounds
 from ragcontract.core.golden import GoldenQuery
-from ragcontract.core.ids import as_id
-from ragcontract.core.numbers import count
+from ragcontract.core.ids import as_id, some
 from ragcontract.core.rule import RowContext, RowRule, RuleSettings
 from ragcontract.core.run import CONTEXT_FIELDS, RESPONSE_FIELDS, RunRow, row_type
-from ragcontract.core.text import shorten
 from ragcontract.evaluation.turns_of_row import with_turns
 from ragcontract.files.events import located
 from ragcontract.files.opening import Progress, no_progress
@@ -164,13 +161,8 @@ def _warnings(
     whole = [query.id for query, answer in answers if answer.reference and not answer.reference_claims]
     warnings = []
     if absent:
-        warnings.append(f"not judged, because there is no row in the run: {_of(absent)}")
+        warnings.append(f"not judged, because there is no row in the run: {some(absent, 'golden query')}")
     if whole and "attribution" in tasks:
-        split = "`rag-contract claims` splits each reference into them"
-        warnings.append(f"not judged, because there are no reference_claims: {_of(whole)}; {split}")
+        of, split = some(whole, "golden query"), "`rag-contract claims` splits each reference into them"
+        warnings.append(f"not judged, because there are no reference_claims: {of}; {split}")
     return warnings
-
-
-def _of(ids: Sequence[str]) -> str:
-    named = ", ".join(repr(shorten(one, bounds.NAME)) for one in ids[: bounds.NAMES])
-    return f"{count(len(ids), 'golden query')} ({named}{', …' if len(ids) > bounds.NAMES else ''})"

@@ -7,9 +7,8 @@ from msgspec import Struct
 from ragcontract.answers.evidence import Evidence
 from ragcontract.answers.normalising import normalised
 from ragcontract.core import bounds
-from ragcontract.core.text import shorten
-from ragcontract.judge.calls import ask_of
-from ragcontract.judge.interface import Dice, Model, NoReply, Reply, Settings
+from ragcontract.judge.calls import ask_of, reply_to
+from ragcontract.judge.interface import Dice, Model, Reply, Settings
 from ragcontract.judge.reply_json import ReplyFault, listed, object_of, writable
 from ragcontract.judge.tasks import CLAIMS
 
@@ -22,29 +21,23 @@ class Split(Struct, frozen=True, kw_only=True):
     status: Literal["ok", "unsure", "failed"]
     claims: tuple[str, ...] = ()
     reason: str = ""
-    model: str = ""
-    tokens_in: int = 0
-    tokens_out: int = 0
 
 
 def split_reference(question: str, reference: str, model: Model, settings: Settings, dice: Dice) -> Split:
     """Return the claims that a model splits a reference into, each from words that are in the reference."""
     evidence = Evidence({}, reference)
-    replies: list[Reply] = []
     fault = ""
     for _ in range(TRIES):
         data: dict[str, Any] = {"question": question, "reference": reference}
         ask = ask_of(CLAIMS, data, dice, settings, fault=fault)
-        if len(ask.user) > bounds.JUDGED_TEXT:
-            return _split("failed", replies, reason=f"The texts have more than {bounds.JUDGED_TEXT:,} characters.")
+        reply = reply_to(ask, model)
+        if isinstance(reply, str):
+            return Split(status="failed", reason=reply)
         try:
-            replies.append(model.ask(ask))
-            return _split("ok", replies, claims=_claims(replies[-1], evidence))
-        except NoReply as error:
-            return _split("failed", replies, reason=shorten(writable(f"{error.kind}: {error}"), bounds.JUDGED_BECAUSE))
+            return Split(status="ok", claims=_claims(reply, evidence))
         except ReplyFault as error:
             fault = f"The last reply {error}."
-    return _split("unsure", replies, reason=fault)
+    return Split(status="unsure", reason=fault)
 
 
 def _claims(reply: Reply, evidence: Evidence) -> tuple[str, ...]:
@@ -62,16 +55,3 @@ def _claims(reply: Reply, evidence: Evidence) -> tuple[str, ...]:
     if not 1 <= len(found) <= bounds.REFERENCE_CLAIMS:
         raise ReplyFault(f"had {len(found)} claims; expected 1 to {bounds.REFERENCE_CLAIMS}")
     return tuple(found.values())
-
-
-def _split(
-    status: Literal["ok", "unsure", "failed"], replies: list[Reply], *, claims: tuple[str, ...] = (), reason: str = ""
-) -> Split:
-    return Split(
-        status=status,
-        claims=claims,
-        reason=reason,
-        model=replies[-1].model if replies else "",
-        tokens_in=sum(reply.tokens_in for reply in replies),
-        tokens_out=sum(reply.tokens_out for reply in replies),
-    )

@@ -11,7 +11,7 @@ PATIENCE = 4  # times the calls at a time; so many must succeed before one more 
 
 
 class Throttle:
-    """Threads share it. Times are those of ``clock``, in seconds."""
+    """Lets only so many calls be under way; threads share it. Times are those of ``clock``, in seconds."""
 
     def __init__(self, most: int, clock: Callable[[], float]) -> None:
         """Allow ``most`` calls at a time, until somebody says otherwise."""

@@ -33,7 +33,7 @@ def unjudgeable(evaluation: Evaluation, *, complete: bool = False) -> Problems:
     if not run.problems and all_golden:
         for warning in (*_warnings(evaluation), *_unread_scores(evaluation), *_partly_compared(evaluation)):
             problems.warning(warning)
-        for warning in _other_ways(evaluation):
+        for warning in _incomparable(evaluation):
             problems.warning(warning)
     partial = evaluation.contract.scope is not None  # the baseline may be older than these queries
     if all_golden and not partial and baseline and not baseline.problems and not baseline.scores:
@@ -80,12 +80,12 @@ def _partly_compared(evaluation: Evaluation) -> Iterable[str]:
     return partly_compared(evaluation)
 
 
-def _other_ways(evaluation: Evaluation) -> Iterable[str]:
+def _incomparable(evaluation: Evaluation) -> Iterable[str]:
     if not any(side and side.incomparable for side in (evaluation.run, evaluation.baseline)):
         return ()
-    from ragcontract.judging.other_ways import other_ways
+    from ragcontract.judging.incomparable_metrics import incomparable_metrics
 
-    return other_ways(evaluation)
+    return incomparable_metrics(evaluation)
 
 
 def _is_known(gate: Gate, evaluation: Evaluation) -> bool:

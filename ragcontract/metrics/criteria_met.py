@@ -24,10 +24,6 @@ class CriteriaMet(JudgedShare):
 
         return criteria_case(query, row, self.k)
 
-    def is_empty(self, case: "Case") -> bool:
-        """Return whether there is no answer."""
-        return not (case.response or "").strip()
-
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
         """Return the criteria."""
         return tuple([one.text for one in (query.answer and query.answer.criteria) or ()])

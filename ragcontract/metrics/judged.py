@@ -1,5 +1,7 @@
 """judged@k: the share of the top k that somebody has judged; and which results nobody has.
 
+These are people's labels of documents, and no judgments of a model, which are those of ``judged_share``.
+
 A document of a query is judged if its golden row names it (relevant, forbidden, or with any grade, 0 included), or if
 it is in the query's judged pool: what the baseline returned first when its labels were made. A list that is shorter
 than k counts as long as it is, as in ir_measures' ``Judged``; without results, nothing is unjudged, and the value is 1.

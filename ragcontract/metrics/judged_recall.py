@@ -29,10 +29,6 @@ class JudgedRecall(JudgedShare):
 
         return attribution_case(query, row, self.k)
 
-    def is_empty(self, case: "Case") -> bool:
-        """Return whether nothing was retrieved."""
-        return not any(text.strip() for text in case.contexts)
-
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
         """Return the claims."""
         return (query.answer and query.answer.reference_claims) or ()

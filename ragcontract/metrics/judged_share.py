@@ -2,6 +2,7 @@
 
 The items are those of the golden row, and what the judge said is replayed from judgments files: how many there are is
 no model's to say, and nothing is asked here. A further metric is a subclass in a module of its own, and its provider.
+People's labels of documents, which the field calls judgments, too, are those of ``judged``.
 """
 
 from abc import ABC, abstractmethod
@@ -52,10 +53,6 @@ class JudgedShare(ABC):
         """Return what is judged; None if the query has nothing to judge, or why its texts are not known."""
 
     @abstractmethod
-    def is_empty(self, case: "Case") -> bool:
-        """Return whether there is nothing to judge the items by, so that the share is 0 whoever judges."""
-
-    @abstractmethod
     def texts(self, query: GoldenQuery) -> tuple[str, ...]:
         """Return the texts of the items of a query, in their order."""
 
@@ -73,10 +70,12 @@ class JudgedShare(ABC):
         """Return the share of the items; 0 if there is nothing to judge them by."""
         if self._replay is None or not self.texts(query):
             return ()
+        from ragcontract.runs.judged_texts import known_without_a_judge
+
         case = self.case(query, row)
         if case is None or isinstance(case, str):
             return Missing(case or "has nothing to judge")
-        if self.is_empty(case):
+        if known_without_a_judge(case):
             self._note(query.id, ())
             return (0.0,)
         said = self._replay.said(case)

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ragcontract.core import bounds
 from ragcontract.core.nearest import nearest
+from ragcontract.core.numbers import is_within
 from ragcontract.core.run import VERSION_FIELDS
 from ragcontract.core.text import shorten
 from ragcontract.http.secrets import Secrets, of_environment, wrong_names
@@ -114,8 +115,7 @@ def wrong_numbers(given: Mapping[str, Any]) -> list[tuple[str, str]]:
             continue
         whole = name in WHOLE
         least, most = WHOLE[name] if whole else (LEAST_SECONDS[name], bounds.CALL_SECONDS)
-        is_number = type(value) is int or (not whole and type(value) is float)
-        if not is_number or not least <= value <= most:
+        if not is_within(value, least, most, whole=whole):
             expected = "a whole number of" if whole else "seconds,"
             wrong.append((name, f"expected {expected} {least:,} to {most:,}, found {value!r}"))
     return wrong

@@ -4,7 +4,6 @@ Whoever asks a judge makes these cases, and so does whoever replays its judgment
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,28 +15,26 @@ from ragcontract.rules.flagging import Flag, Flagging
 from ragcontract.rules.turns import InTurns
 from ragcontract.runs.judged_texts import ASSERTS, Case, Confirmed, Item
 
-# What becomes of a violation of which a judge has not said anything: nothing can be said of the query, or it stands.
-Unconfirmed: TypeAlias = Literal["error", "stands"]
-
 
 class Confirmation(Struct, frozen=True, kw_only=True):
     """A case to ask a judge about, and the violations of one rule or more that depend on it, with their items.
 
     The case has no items where there is too much to ask about.
-    ``turn`` is the turn of a conversation, from 0, whose answer it is about.
     """
 
     case: Case
     violations: tuple[tuple[Violation, tuple[str, ...]], ...]
-    turn: int | None = None
 
 
 class Upheld(Struct, frozen=True, kw_only=True):
-    """What a judge leaves of the violations: those that stand, those that it cleared, and items without a verdict."""
+    """What a judge leaves of the violations: those that stand, and those that it cleared.
+
+    Of those that stand, the ``unknown`` ones lack a verdict: the judge asserts none of their items, nor denies all.
+    """
 
     standing: tuple[Violation, ...] = ()
     cleared: tuple[Violation, ...] = ()
-    unjudged: tuple[str, ...] = ()
+    unknown: tuple[Violation, ...] = ()
 
 
 def confirmations(
@@ -93,17 +90,17 @@ def _confirmation(whole: Case, flags: Sequence[Flag], turn: int | None) -> Confi
             names.append(items[text, flag.why].name)
         depending.append((flag.violation, tuple(names)))
     case = replace(whole, items=tuple(items.values()))
-    return Confirmation(case=case, violations=tuple(depending), turn=turn)
+    return Confirmation(case=case, violations=tuple(depending))
 
 
-def upheld(asked: Confirmation, verdicts: Mapping[str, Confirmed | None], unconfirmed: Unconfirmed = "error") -> Upheld:
+def upheld(asked: Confirmation, verdicts: Mapping[str, Confirmed | None]) -> Upheld:
     """Return what a judge leaves of the violations, given its verdicts by item; None is no verdict.
 
     A violation stands if the judge says of any of its items that the response asserts it without support; and if it has
     no item, because there was too much to ask about. It is cleared only if the judge denies that of all its items:
-    nothing that is missing clears it. Of items without a verdict, violations stand where these may.
+    nothing that is missing clears it.
     """
-    standing, cleared, unjudged = list[Violation](), list[Violation](), dict[str, None]()
+    standing, cleared, unknown = list[Violation](), list[Violation](), list[Violation]()
     for violation, names in asked.violations:
         said = [verdicts.get(name) for name in names]
         if ASSERTS in said or not said:
@@ -112,6 +109,5 @@ def upheld(asked: Confirmation, verdicts: Mapping[str, Confirmed | None], unconf
             cleared.append(violation)
         else:
             standing.append(violation)
-            if unconfirmed == "error":
-                unjudged |= dict.fromkeys(name for name in names if verdicts.get(name) is None)
-    return Upheld(standing=tuple(standing), cleared=tuple(cleared), unjudged=tuple(unjudged))
+            unknown.append(violation)
+    return Upheld(standing=tuple(standing), cleared=tuple(cleared), unknown=tuple(unknown))

@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from ragcontract.answers.cannot_score import CannotScoreError
 from ragcontract.core.golden import GoldenQuery
+from ragcontract.core.judge_settings import Unconfirmed
 from ragcontract.core.rule import RowContext, RowRule, Violation
 from ragcontract.core.run import CONTEXT_FIELDS, RunRow
-from ragcontract.rules.confirming import Confirmation, Unconfirmed, confirmations, upheld
+from ragcontract.rules.confirming import Confirmation, confirmations, upheld
 from ragcontract.rules.turns import InTurns
 from ragcontract.runs.judged_cases import contexts_of
-from ragcontract.runs.judged_texts import ASSERTS, Confirmed, Item
+from ragcontract.runs.judged_texts import Confirmed, Item
 from ragcontract.runs.judgments import Judgment
 from ragcontract.runs.replaying import Replay
 
@@ -72,11 +73,11 @@ class SecondPass:
             if isinstance(contexts, str) and strict:
                 raise CannotScoreError(contexts)
             said = self._said(asked, strict=strict)
-            left = upheld(asked, _verdicts(said), self._unconfirmed if strict else "error")
+            left = upheld(asked, _verdicts(said))
             # Of two rules that say the same of an answer, one may have found more than is cleared.
             gone = frozenset(left.cleared) - frozenset(left.standing)
-            if not strict and left.unjudged and self._clears:
-                gone |= _unknown(asked, _verdicts(said))
+            if not strict and left.unknown and self._clears:
+                gone |= frozenset(left.unknown)
                 self.unknown_before[query.id] = None
             by_answer.setdefault(asked.case.response or "", []).append(gone)
             said_of.append((asked, said))
@@ -119,15 +120,6 @@ class SecondPass:
 
 def _verdicts(said: Mapping[str, Judgment]) -> dict[str, Confirmed | None]:
     return {name: one.verdict for name, one in said.items() if not isinstance(one.verdict, bool)}
-
-
-def _unknown(asked: Confirmation, verdicts: Mapping[str, Confirmed | None]) -> frozenset[Violation]:
-    """Return the violations of which the judge neither asserts an item nor denies all."""
-    return frozenset(
-        violation
-        for violation, names in asked.violations
-        if names and ASSERTS not in (said := [verdicts.get(name) for name in names]) and None in said
-    )
 
 
 class _Left(RowRule, frozen=True, kw_only=True, gc=False, tag="left"):

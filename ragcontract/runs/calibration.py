@@ -55,10 +55,6 @@ class CalibrationFile(Struct, frozen=True, kw_only=True):
     format_version: int
     calibrations: Annotated[tuple[Calibration, ...], Meta(min_length=1)]
 
-    def of(self, task: Task) -> Calibration | None:
-        """Return the calibration for a task."""
-        return next((one for one in self.calibrations if one.task == task), None)
-
 
 def write_calibration(path: str, file: CalibrationFile) -> None:
     """Write the file, whole or not at all; raises OutputError."""

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -17,7 +17,7 @@ from ragcontract.core import bounds, judge_settings
 Task: TypeAlias = judge_settings.Task
 Confirmed: TypeAlias = judge_settings.Confirmed
 Verdict: TypeAlias = judge_settings.Verdict
-Confirm: TypeAlias = Literal["failures", "all"]
+Confirm: TypeAlias = judge_settings.Confirm
 
 ASSERTS: Confirmed = "asserts_unsupported"
 
@@ -89,6 +89,21 @@ def digest_of_texts(case: Case) -> str:
 def sent_contexts(case: Case) -> dict[int, str]:
     """Return the contexts that are sent, by their ids, which are ranks: those that have any words."""
     return {rank: text for rank, text in enumerate(case.contexts, 1) if text.strip()}
+
+
+def known_without_a_judge(case: Case) -> str:
+    """Return why all items of a case fail without a judge being asked; empty if one is.
+
+    Nothing supports a claim if nothing was retrieved, and no response meets no criterion.
+    """
+    if case.task == "attribution":
+        return "" if sent_contexts(case) else "Nothing was retrieved."
+    return "There is no response." if case.task == "criteria" and not (case.response or "").strip() else ""
+
+
+def is_proven_by_context(task: Task, verdict: Verdict) -> bool:
+    """Return whether a quote for a verdict is from a retrieved text, whose rank is named; if not, from the answer."""
+    return task == "attribution" or verdict == "supported_by_context"
 
 
 def label_of(verdict: Verdict) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from ragcontract.core.numbers import count
-from ragcontract.runs.judged_texts import Confirmed, Verdict, is_failure, settled
+from ragcontract.runs.judged_texts import Confirmed, Verdict, is_failure, is_proven_by_context, settled
 
 if TYPE_CHECKING:
     from ragcontract.runs.judgments import Judgment
@@ -33,7 +33,7 @@ def judgment_faults(judgment: "Judgment", now: datetime | None = None) -> Iterat
     if judgment.status == "ok" and verdict is not None and not is_failure(verdict):
         if not judgment.quote:
             yield "quote", "expected the words that prove the verdict, found none"
-        if judgment.context is None and (judgment.task == "attribution" or verdict == "supported_by_context"):
+        if judgment.context is None and is_proven_by_context(judgment.task, verdict):
             yield "context", "expected the rank of the text that proves the verdict, found none"
     if now is not None and judgment.at - now > AHEAD:
         yield "at", f"is in the future ({judgment.at:%Y-%m-%d}); is the clock right?"

@@ -27,6 +27,7 @@ from ragcontract.runs.judgment_faults import judgment_faults, shown
 Status: TypeAlias = Literal["ok", "unsure", "compromised", "failed"]
 Tokens = Annotated[int, Meta(ge=0, le=bounds.JUDGED_TOKENS)]  # calls have the same limit
 Usd = Annotated[float, Meta(ge=0, le=bounds.JUDGED_TOKENS)]
+QueryKey: TypeAlias = tuple[str, str]  # the id of a query, and the key of a judgment on it
 
 
 class Judgment(Struct, frozen=True, kw_only=True, gc=False):
@@ -71,22 +72,23 @@ class Judgment(Struct, frozen=True, kw_only=True, gc=False):
     session: Annotated[Moment | None, Meta(description="When the judging began that asked for it.")] = None
 
 
+def query_key(judgment: Judgment) -> QueryKey:
+    """Return what a judgment is found by: queries with equal texts have equal keys."""
+    return as_id(judgment.query_id), judgment.key
+
+
 class Judgments(Struct, frozen=True, kw_only=True):
     """The content of judgments files, by query and key; ``lacking`` says which of the files that may lack do so."""
 
     files: tuple[SourceFile, ...]
     problems: Problems
-    by_key: dict[tuple[str, str], Judgment]
+    by_key: dict[QueryKey, Judgment]
     lines: "Lines"
     lacking: tuple[str, ...] = ()
 
-    def get(self, query_id: str, key: str) -> Judgment | None:
-        """Return the judgment on an item of a query, ``ok`` or not; None if there is none on these texts."""
-        return self.by_key.get((query_id, key))
-
     def location(self, judgment: Judgment) -> str:
         """Return where a judgment stands, as ``judgments.jsonl:17``."""
-        return self.lines.location((as_id(judgment.query_id), judgment.key), self.by_key)
+        return self.lines.location(query_key(judgment), self.by_key)
 
 
 class Lines:
@@ -96,7 +98,7 @@ class Lines:
         """Know no judgment yet."""
         self._numbers = array("Q")
         self._files: list[tuple[int, str]] = []
-        self._at: dict[tuple[str, str], int] = {}
+        self._at: dict[QueryKey, int] = {}
 
     def add(self, path: str, line: int) -> None:
         """Add the line of the next judgment."""
@@ -104,11 +106,11 @@ class Lines:
             self._files.append((len(self._numbers), path))
         self._numbers.append(line)
 
-    def location(self, place: tuple[str, str], known: Iterable[tuple[str, str]]) -> str:
+    def location(self, wanted: QueryKey, known: Iterable[QueryKey]) -> str:
         """Return the location of one of the judgments that are ``known``, which are in the same order."""
         if len(self._at) < len(self._numbers):  # only where something is wrong
             self._at = {one: number for number, one in enumerate(known)}
-        at = self._at[place]
+        at = self._at[wanted]
         path = next(path for first, path in reversed(self._files) if first <= at)
         return f"{path}:{self._numbers[at]}"
 
@@ -123,7 +125,7 @@ def read_judgments(
     key, the first counts, if both say the same.
     """
     problems, files, lines = Collector(), list[SourceFile](), Lines()
-    by_key: dict[tuple[str, str], Judgment] = {}
+    by_key: dict[QueryKey, Judgment] = {}
     found, missing = existing_files(paths)
     lacking = tuple(str(problem) for problem in missing if may_lack and problem.message.startswith(NOT_THERE))
     for problem in missing:
@@ -139,12 +141,11 @@ def read_judgments(
                         return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines)
                     for field, why in judgment_faults(judgment, now):
                         problems.problem(f"{event.location(index)}: {field}", why)
-                    place = as_id(judgment.query_id), judgment.key
-                    first = by_key.setdefault(place, judgment)
+                    first = by_key.setdefault(query_key(judgment), judgment)
                     if first is judgment:
                         lines.add(event.path, event.line + index)
                     elif _what(first) != _what(judgment):  # else, it is a copy
-                        where = lines.location(place, by_key)
+                        where = lines.location(query_key(judgment), by_key)
                         problems.problem(f"{event.location(index)}: key", _contradicts(first, judgment, where))
             case FileRead(file=file):
                 files.append(file)

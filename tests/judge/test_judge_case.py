@@ -9,9 +9,9 @@ import pytest
 
 from ragcontract.judge.interface import NoReply, Settings
 from ragcontract.judge.judge_case import COMPROMISED, judge_case
-from ragcontract.judge.judge_identity import keys_of
+from ragcontract.judge.judge_identity import query_keys
 from ragcontract.runs.judged_texts import Case, Task
-from ragcontract.runs.judgments import Judgment
+from ragcontract.runs.judgments import Judgment, query_key
 from tests.judge.judges import BAD, GOOD, TASKS, Model, always, as_reply, case, changed, honest, honestly, read, real
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -55,7 +55,7 @@ def test_a_judgment_has_the_words_that_prove_it_and_where_they_are_from() -> Non
 def test_a_judgment_says_who_judged_what_when_and_what_it_cost() -> None:
     model, settings = Model(honestly), Settings()
     yes, no = judged(case(), model, settings)
-    assert (yes.key, no.key) == keys_of(case(), settings, model)
+    assert (query_key(yes), query_key(no)) == query_keys(case(), settings, model)
     assert yes.at == no.at == AT
     assert yes.model == "m-2026"
     assert yes.fingerprint == no.fingerprint == "m-2026 at models.example, protocol 1, 3 votes on failures"

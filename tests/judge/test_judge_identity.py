@@ -4,7 +4,7 @@ import pytest
 
 from ragcontract.core import bounds
 from ragcontract.judge.interface import Settings
-from ragcontract.judge.judge_identity import asked_judge, fingerprint, keys_of
+from ragcontract.judge.judge_identity import asked_judge, fingerprint, query_keys
 from tests.judge.judges import Model, case
 
 
@@ -15,8 +15,8 @@ def model(name: str = "m", host: str = "models.example") -> Model:
 
 
 def test_keys_are_the_same_every_time() -> None:
-    assert keys_of(case(), Settings(), model()) == keys_of(case(), Settings(), model())
-    assert len(set(keys_of(case(), Settings(), model()))) == len(case().items)
+    assert query_keys(case(), Settings(), model()) == query_keys(case(), Settings(), model())
+    assert len(set(query_keys(case(), Settings(), model()))) == len(case().items)
 
 
 @pytest.mark.parametrize(
@@ -29,11 +29,11 @@ def test_keys_are_the_same_every_time() -> None:
     ],
 )
 def test_another_judge_has_other_keys(settings: Settings, other: Model) -> None:
-    assert set(keys_of(case(), settings, other)).isdisjoint(keys_of(case(), Settings(), model()))
+    assert set(query_keys(case(), settings, other)).isdisjoint(query_keys(case(), Settings(), model()))
 
 
 def test_how_long_a_reply_may_be_does_not_matter() -> None:
-    assert keys_of(case(), Settings(max_tokens=9), model()) == keys_of(case(), Settings(), model())
+    assert query_keys(case(), Settings(max_tokens=9), model()) == query_keys(case(), Settings(), model())
 
 
 def test_each_task_has_other_instructions() -> None:

@@ -16,6 +16,25 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     assert found["deadline"] == "expected a time such as 90s, 20m or 2h, found 'soon'"
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("votes", 2.5),
+        ("votes", 3.0),
+        ("votes", "3"),
+        ("votes", True),
+        ("retries", None),
+        ("timeout", "1"),
+        ("timeout", float("inf")),
+        ("confirm", "some"),
+        ("model", None),
+        ("deadline", 20),
+    ],
+)
+def test_what_python_can_pass_and_a_command_line_cannot_is_refused_too(option: str, value: object) -> None:
+    assert list(wrong(**{option: value})) == [option]
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("20m", 1_200), ("1.5min", 90), ("2h", 7_200)])
 def test_a_deadline_is_a_time_with_its_unit(text: str, seconds: float) -> None:
     assert JudgeOptions(model="toy", deadline=text).budget.deadline == seconds

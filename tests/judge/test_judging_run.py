@@ -1,61 +1,25 @@
 """Judging many cases into a judgments file, against the stand-in server."""
 
 import json
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from ragcontract.core.errors import InputError, OutputError
+from ragcontract.core import bounds
+from ragcontract.core.errors import InputError
 from ragcontract.http.stopping import Stop
 from ragcontract.judge.endpoint import find_endpoint
 from ragcontract.judge.interface import Settings
-from ragcontract.judge.judging_run import JudgingOutcome, JudgingSettings, dry_run, judge_cases
+from ragcontract.judge.judging_run import expected_judging, judge_cases
 from ragcontract.judge.judging_session import Progress
 from ragcontract.judge.model_calls import CallLimits
 from ragcontract.judge.spending import Budget
-from ragcontract.runs.judged_texts import Case, Item
 from tests.builders import write_jsonl
+from tests.judge.desk import CONTEXT, NOW, Desk, a_case, cases
 from tests.judge_server import Fault, JudgeServer
-
-NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
-CONTEXT = "Returns are accepted within 30 days of delivery. Refunds take five days."
-
-
-def a_case(number: int, *claims: str) -> Case:
-    """Return an attribution: its claims, or one that is supported and one that is not."""
-    texts = claims or ("Refunds take five days.", f"Refund {number} takes a year.")
-    items = tuple(Item(name=f"claim:{at}", text=text) for at, text in enumerate(texts, 1))
-    return Case(task="attribution", query_id=f"q{number}", question=f"How {number}?", items=items, contexts=(CONTEXT,))
-
-
-def cases(number: int) -> list[Case]:
-    return [a_case(at) for at in range(number)]
-
-
-class Desk:
-    """A folder with a judgments file, and a judge at an address."""
-
-    def __init__(self, folder: Path, url: str) -> None:
-        self.file = folder / "judgments.jsonl"
-        self.journal = folder / ".judgments.jsonl.journal"
-        self.settings = JudgingSettings(
-            path=str(self.file),
-            model="toy",
-            endpoint=find_endpoint(url, None, {}),
-            settings=Settings(votes=1),
-            environ={"XDG_STATE_HOME": str(folder / "state")},
-            clock=lambda: NOW,
-        )
-
-    def judge(self, wanted: Sequence[Case], **given: Any) -> JudgingOutcome:
-        return judge_cases(wanted, replace(self.settings, **given))
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.file.read_text().splitlines()]
 
 
 def test_each_item_gets_a_judgment_and_the_file_is_sorted_by_key(tmp_path: Path) -> None:
@@ -193,75 +157,6 @@ def test_a_budget_ends_it_and_what_was_judged_is_kept(tmp_path: Path) -> None:
     assert not desk.journal.exists()
 
 
-def test_a_case_that_was_under_way_goes_on_with_the_reply_that_is_missing(tmp_path: Path) -> None:
-    many = a_case(1, *(f"Refund {at} takes a year." for at in range(45)))
-    with JudgeServer() as server:
-        desk = Desk(tmp_path, server.openai)
-        assert desk.judge([many], budget=Budget(max_calls=2)).judged.unjudged
-        outcome = desk.judge([many])
-    assert (outcome.spent.calls, len(server.asked), len(set(server.asked))) == (1, 3, 3)
-
-
-def test_a_journal_that_somebody_else_made_does_not_count(tmp_path: Path) -> None:
-    with JudgeServer() as server:
-        desk = Desk(tmp_path, server.openai)
-        desk.judge(cases(10), budget=Budget(max_calls=4))
-        desk.file.unlink()
-        stranger = {"XDG_STATE_HOME": str(tmp_path / "another")}
-        assert desk.judge(cases(10), environ=stranger).spent.calls == 10
-
-
-def test_only_lines_of_ones_own_count_even_behind_a_first_line_that_somebody_copied(tmp_path: Path) -> None:
-    """A journal that was published by mistake has a first line that is good on its machine."""
-    with JudgeServer() as server:
-        desk = Desk(tmp_path, server.openai)
-        desk.judge(cases(10), budget=Budget(max_calls=4))
-        desk.file.unlink()
-        first, *lines = desk.journal.read_bytes().splitlines(keepends=True)
-        forged = [line.replace(b'"verdict":true', b'"verdict":false') for line in lines]
-        assert forged != lines
-        unsealed = [line.rstrip(b"\n").partition(b"\t")[0] + b"\n" for line in lines]
-        for planted in (forged, unsealed):
-            desk.journal.write_bytes(b"".join([first, *planted]))
-            to_ask, _ = dry_run(cases(10), desk.settings)
-            assert len(to_ask.cases) > 6
-        outcome = desk.judge(cases(10))
-    assert {row["verdict"] for row in desk.rows() if row["item"] == "claim:1"} == {True}
-    assert outcome.judged.unjudged == 0
-
-
-@pytest.mark.parametrize(
-    "damage", [b"", b'{"line": "repl', b"\x00\x00\n", b'{"line": "other"}\n', b"[]\n", b"\t\xff\n"]
-)
-def test_what_was_only_written_in_part_is_asked_again(tmp_path: Path, damage: bytes) -> None:
-    with JudgeServer() as server:
-        desk = Desk(tmp_path, server.openai)
-        desk.judge(cases(10), budget=Budget(max_calls=4))
-        desk.file.unlink()
-        desk.journal.write_bytes(desk.journal.read_bytes() + damage)
-        assert desk.judge(cases(10)).spent.calls == 6
-
-
-def test_two_cannot_write_one_file_at_a_time(tmp_path: Path) -> None:
-    from ragcontract.judge.judgment_journal import open_journal
-
-    with JudgeServer() as server:
-        desk = Desk(tmp_path, server.openai)
-        open_one = open_journal(desk.journal, key=b"1", refresh=False)
-        with pytest.raises(InputError, match="another judging writes it"):
-            desk.judge(cases(1))
-        open_one.close(remove=False)
-
-
-def test_a_refresh_that_was_ended_goes_on_but_not_with_what_was_there_before_it(tmp_path: Path) -> None:
-    with JudgeServer() as server:
-        desk = Desk(tmp_path, server.openai)
-        desk.judge(cases(10), budget=Budget(max_calls=4))
-        assert desk.judge(cases(10), refresh=True, budget=Budget(max_calls=3)).judged.cached == 0
-        outcome = desk.judge(cases(10), refresh=True)
-    assert (outcome.judged.cached, outcome.spent.calls) == (6, 7)
-
-
 def test_what_is_not_sure_is_asked_again_the_next_time(tmp_path: Path) -> None:
     with JudgeServer("garbage") as server:
         desk = Desk(tmp_path, server.openai)
@@ -335,6 +230,19 @@ def test_texts_that_are_too_long_say_nothing_of_the_others(tmp_path: Path) -> No
     assert len(server.came) == 1
 
 
+def test_texts_that_are_longer_than_is_sent_say_nothing_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "JUDGED_TEXT", 5_000)
+    long = [replace(one, contexts=(CONTEXT * 100,)) for one in cases(bounds.FAILED_IN_A_ROW + 1)]
+    with JudgeServer() as server:
+        desk = Desk(tmp_path, server.openai)
+        outcome = desk.judge([*long, a_case(99)])
+    assert (outcome.judged.statuses, outcome.judged.over) == ({"failed": 2 * len(long), "ok": 2}, None)
+    assert outcome.judged.reasons["failed"] == "too_long: the texts have more than 5,000 characters"
+    assert not desk.journal.exists()
+
+
 def test_a_key_that_is_refused_is_not_tried_again(tmp_path: Path) -> None:
     with JudgeServer(key="another") as server:
         desk = Desk(tmp_path, server.openai)
@@ -375,7 +283,7 @@ def test_a_dry_run_says_what_it_would_cost_and_touches_nothing(tmp_path: Path) -
         desk = Desk(tmp_path, server.openai)
         desk.judge(cases(4))
         before = sorted(path.name for path in tmp_path.iterdir())
-        to_ask, cost = dry_run(cases(10), desk.settings)
+        to_ask, cost = expected_judging(cases(10), desk.settings)
         assert (len(to_ask.cases), len(to_ask.cached), len(server.asked)) == (6, 8, 4)
         actual = desk.judge(cases(10)).spent
     assert sorted(path.name for path in tmp_path.iterdir()) == before
@@ -390,7 +298,7 @@ def test_a_dry_run_knows_what_a_judging_that_was_ended_has(tmp_path: Path) -> No
         desk.judge(cases(10), budget=Budget(max_calls=4))
         desk.file.unlink()
         journal = desk.journal.read_bytes()
-        to_ask, _ = dry_run(cases(10), desk.settings)
+        to_ask, _ = expected_judging(cases(10), desk.settings)
     assert len(to_ask.cases) == 6
     assert desk.journal.read_bytes() == journal
 
@@ -414,15 +322,3 @@ def test_a_judgment_in_the_file_whose_quote_is_in_no_text_is_not_reused(tmp_path
         desk.file.write_text(honest.replace('"quote":"', '"quote":"Indeed: ', 1))
         assert desk.judge(cases(2)).spent.calls == 1
         assert [row["quote"] for row in desk.rows()] == [json.loads(line)["quote"] for line in honest.splitlines()]
-
-
-def test_a_journal_that_is_a_link_is_refused_and_what_it_leads_to_is_neither_read_nor_changed(tmp_path: Path) -> None:
-    target = tmp_path / "key"
-    target.write_text("somebody's key")
-    with JudgeServer() as server:
-        desk = Desk(tmp_path, server.openai)
-        desk.journal.symlink_to(target)
-        with pytest.raises(OutputError, match=r"\.judgments\.jsonl\.journal: cannot be written \(it is a link"):
-            desk.judge(cases(1))
-        dry_run(cases(1), desk.settings)
-    assert (target.read_text(), server.asked) == ("somebody's key", [])

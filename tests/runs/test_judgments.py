@@ -43,9 +43,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     given = read_judgments([path])
     assert not given.problems
     assert sorted(map(repr, given.by_key.values())) == sorted(map(repr, written))
-    assert repr(given.get("q1", written[0].key)) == repr(written[0])
-    assert repr(given.get("7", written[5].key)) == repr(written[5])
-    assert given.get("q3", written[0].key) is None
+    assert repr(given.by_key["q1", written[0].key]) == repr(written[0])
+    assert repr(given.by_key["7", written[5].key]) == repr(written[5])
+    assert ("q3", written[0].key) not in given.by_key
     assert [file.path for file in given.files] == [path]
 
 
@@ -153,7 +153,7 @@ def test_two_judgments_that_say_the_same_are_one_also_in_two_files(tmp_path: Pat
     both = read_judgments([str(tmp_path / "j.jsonl"), str(other)])
     (problem,) = problems(both, tmp_path)
     assert problem.startswith("k.jsonl:3: key: query 'q2' has another judgment with this key, at j.jsonl:2: ")
-    assert getattr(both.get("q1", row()["key"]), "reason", None) == ""
+    assert both.by_key["q1", row()["key"]].reason == ""
     where = {as_id(one.query_id): both.location(one).rpartition("/")[2] for one in both.by_key.values()}
     assert where == {"q1": "j.jsonl:1", "q2": "j.jsonl:2", "q3": "j.jsonl:4", "q4": "k.jsonl:2"}
 

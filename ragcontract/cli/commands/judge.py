@@ -37,10 +37,8 @@ from ragcontract.core.numbers import count
 from ragcontract.core.text import visible
 from ragcontract.files.patterns import existing_files
 from ragcontract.files.writing import check_outputs
-from ragcontract.judge.calibration_run import PASSES, calibrate
-from ragcontract.judge.calibration_run import dry_run as dry_run_of_calibration
-from ragcontract.judge.judging_run import dry_run as dry_run_of
-from ragcontract.judge.judging_run import judge_cases
+from ragcontract.judge.calibration_run import PASSES, calibrate, expected_calibration
+from ragcontract.judge.judging_run import expected_judging, judge_cases
 from ragcontract.judge.label_sample import LabelsFile
 from ragcontract.judge.label_sample import sample as draw
 from ragcontract.judge.labelled_items import read_labels
@@ -118,7 +116,7 @@ def _judge(
         raise nothing_to_judge(paths.golden)
     judging = judging_settings(options, endpoint, judgments)
     if given["dry_run"]:
-        say_expected(*dry_run_of(found.cases, judging), options.budget, options.votes)
+        say_expected(*expected_judging(found.cases, judging), options.budget, options.votes)
         return ExitCode.PASS
     with progress_shown() as watch:
         outcome = judge_cases(found.cases, judging, watch=watch)
@@ -152,7 +150,7 @@ def calibrate_command(
     judging = judging_settings(options, endpoint, out)
     passes = 1 if once else PASSES
     if dry_run:
-        expected = dry_run_of_calibration(labelled, judging, passes=passes)
+        expected = expected_calibration(labelled, judging, passes=passes)
         say_expected(*expected, options.budget, options.votes, passes=passes)
         return ExitCode.PASS
     with progress_shown() as watch:

@@ -1,4 +1,4 @@
-"""Says which numbers of a stored baseline were computed in another way than those beside them. Pure."""
+"""Warns of numbers of a stored baseline that were computed in another way than those beside them. Pure."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from ragcontract.core.text import shorten, visible
 from ragcontract.judging.evaluated import Evaluation
 
 
-def other_ways(evaluation: Evaluation) -> Iterator[str]:
+def incomparable_metrics(evaluation: Evaluation) -> Iterator[str]:
     """Yield a warning for each metric that reports show beside one computed in another way, as by another judge.
 
     A limit on its change cannot be judged, which is a problem that is reported for the limit.
