@@ -27,11 +27,11 @@ from ragcontract.files.problems import Collector, Problems
 from ragcontract.judging.lacking_judgments import without_judgments
 from ragcontract.metrics.judged_share import JudgedShare
 from ragcontract.rules.second_pass import FlaggedAnswer, SecondPass
-from ragcontract.runs.calibration import Calibration, read_calibration
+from ragcontract.runs.calibration import Calibration
 from ragcontract.runs.judged_texts import Task
 from ragcontract.runs.judgments import Judgment, Judgments, read_judgments
 from ragcontract.runs.replaying import Replay
-from ragcontract.statistics.judge_trust import why_not
+from ragcontract.statistics.judge_trust import checked_calibrations, why_not
 
 Found: TypeAlias = dict[Task, dict[str, tuple[Judgment, ...]]]
 
@@ -127,7 +127,7 @@ def _calibrations(path: str | None, problems: Collector) -> dict[Task, Calibrati
     if path is None:
         return {}
     try:
-        return {one.task: one for one in read_calibration(path).calibrations}
+        return checked_calibrations(path)
     except InputError as error:
         problems.include(Problems(problems=tuple(error.problems)))
         return {}
@@ -172,7 +172,8 @@ def _second_pass(
     replay = _replay(contract, read)
     fingerprints = replay.fingerprints(CONFIRMATION, contract.queries.keys())
     given = calibrations.get(CONFIRMATION)
-    reasons = why_not(given, CONFIRMATION, fingerprints=fingerprints, now=now) if fingerprints else ()
+    tasks = calibrations.keys()
+    reasons = why_not(given, CONFIRMATION, fingerprints=fingerprints, now=now, others=tasks) if fingerprints else ()
     if reasons:
         why = f"the judge is not calibrated: {'; '.join(reasons)}"
         if settings.uncalibrated == "refuse":

@@ -17,6 +17,7 @@ from ragcontract.runs.judgments import Judgment
 # Returns one of the judgments on a case that somebody edited, and what is wrong in it.
 Edited: TypeAlias = Callable[[Case, Iterable[Judgment | None]], tuple[Judgment, str] | None]
 JUDGE = "`rag-contract judge`"
+OF_K = "the texts are those of the first k results"
 
 
 class _OfQuery(Struct, frozen=True):
@@ -45,6 +46,7 @@ class Replay:
         exist: that is said where a judgment is needed.
         """
         self._edited, self._located, self._lacking = edited, located, lacking
+        self._wanted = _wanted(settings)
         self._found: dict[tuple[Task, str], _OfQuery] = {}
         self._others: dict[Judge, None] = {}
         self._uncalibrated: set[tuple[Task, str]] = set()
@@ -52,7 +54,7 @@ class Replay:
         for judgment in judgments:
             if fingerprint is not None and judgment.votes and judgment.fingerprint != fingerprint:
                 self._uncalibrated.add((judgment.task, as_id(judgment.query_id)))
-            elif _counts(judgment.judge, settings):
+            elif all(getattr(judgment.judge, name) == value for name, value in self._wanted.items()):
                 of_query = self._found.setdefault((judgment.task, as_id(judgment.query_id)), _OfQuery({}, {}))
                 of_query.by_key[judgment.key] = judgment
                 of_query.judges[judgment.judge] = None
@@ -87,7 +89,8 @@ class Replay:
         if others := self._of_another(case):
             return others
         if not partial:
-            return f"has no judgments, because its {_texts(case)} have changed since; run {JUDGE} again"
+            why = f"because its {_texts(case)} have changed since, or k has (without retrieved_contexts, {OF_K})"
+            return f"has no judgments, {why}; run {JUDGE} again"
         return f"{_unjudged(case, max(partial, key=_verdicts))}; run {JUDGE} again"
 
     def _proven(self, case: Case, said: tuple[Judgment, ...]) -> tuple[Judgment, ...] | str:
@@ -134,12 +137,16 @@ class Replay:
     def _by_others(self) -> str:
         if not self._others:
             return ""
-        return f" by the judge that ragcontract.yml names (only by {_judges(self._others)})"
+        wanted = ", ".join(
+            f"{name}: {shorten(visible(str(value)), bounds.NAME)}" for name, value in self._wanted.items()
+        )
+        return f" by the judge that ragcontract.yml names ({wanted}), only by {_judges(self._others)}"
 
 
-def _counts(judge: Judge, settings: JudgeSettings) -> bool:
+def _wanted(settings: JudgeSettings) -> dict[str, str | int]:
+    """Return what the configuration says of the judge that counts."""
     wanted = {"model": settings.model, "votes": settings.votes, "confirm": settings.confirm}
-    return all(value is None or getattr(judge, name) == value for name, value in wanted.items())
+    return {name: value for name, value in wanted.items() if value is not None}
 
 
 def _items(case: Case) -> str:
