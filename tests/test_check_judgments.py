@@ -492,33 +492,43 @@ def test_a_judgment_that_contradicts_itself_is_refused_with_its_line(folder: Pat
             assert any(one.startswith(f"judgments.jsonl:{line}: {field}: ") for one in found), found
 
 
-@pytest.mark.parametrize("content", [None, "", "\n\n"])
-def test_where_nothing_needs_a_judgment_there_need_be_none(folder: Path, content: str | None) -> None:
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_where_nothing_needs_a_judgment_there_need_be_none(folder: Path, content: str) -> None:
     judged_workspace(folder, "minimums: {context_recall: 0.0}\n", [TRUE], contexts=[])
     write_good_calibration(folder)
-    if content is not None:
-        (folder / "judgments.jsonl").write_text(content)
+    (folder / "judgments.jsonl").write_text(content)
     ended = check(*BOTH)
     assert (ended.code, ended.err) == (0, ""), ended
 
 
-@pytest.mark.parametrize("content", [None, ""])
-def test_where_a_judgment_is_needed_a_file_without_any_is_an_error(folder: Path, content: str | None) -> None:
+def test_where_a_judgment_is_needed_a_file_without_any_is_an_error(folder: Path) -> None:
     judged_workspace(folder, MINIMUM, [TRUE], [TRUE])
     write_good_calibration(folder)
-    lacks = ""
-    if content is None:
-        lacks = " (judgments.jsonl: no such file)"
-    else:
-        (folder / "judgments.jsonl").write_text(content)
+    (folder / "judgments.jsonl").write_text("")
     assert errors(check(*BOTH)) == [
-        f'current_run.jsonl:{line}: query "q{line}" has no judgments on its reference_claims{lacks}; run `{RUN}`'
+        f'current_run.jsonl:{line}: query "q{line}" has no judgments on its reference_claims; run `{RUN}`'
         for line in (1, 2)
     ]
 
 
+@pytest.mark.parametrize("needed", [False, True])
+@pytest.mark.parametrize("command", ["check", "validate", "score", "diff"])
+def test_a_file_that_was_named_and_is_not_there_is_an_error_whether_or_not_it_is_needed(
+    folder: Path, command: str, needed: bool
+) -> None:
+    judged_workspace(folder, "minimums: {context_recall: 0.0}\n", [TRUE], contexts=[CONTEXT] if needed else [])
+    write_judgments_on(folder, [TRUE], contexts=[CONTEXT] if needed else [])
+    write_good_calibration(folder)
+    (folder / "before.jsonl").write_text((folder / "current_run.jsonl").read_text())
+    further = ("--baseline", "before.jsonl") if command == "diff" else ()
+    for name, why in (("judgment.jsonl", "no such file; did you mean judgments.jsonl?"), ("no*", "no file matches")):
+        (error,) = errors(rag_contract(command, "--judgments", name, *further))
+        assert error.startswith(f"{name}: {why}"), error
+
+
 def test_without_judgments_a_limit_counts_only_with_a_calibration_all_the_same(folder: Path) -> None:
     judged_workspace(folder, MINIMUM, [TRUE], contexts=[])
+    write_judgments_on(folder)
     (error,) = errors(check("--judgments", "judgments.jsonl"))
     assert "there is no calibration for attribution" in error
 

@@ -89,8 +89,12 @@ def replayed_contract(
         contract, lacking = without_judgments(contract, stored=stored)
         problems.include(lacking)
         return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.found())
-    read = read_judgments(paths, progress, may_lack=True, now=now)
+    read = read_judgments(paths, progress, now=now)
     problems.include(read.problems)
+    if read.problems.problems:  # what they lack may be in what cannot be read
+        impossible = {gate.id for gate, _ in judged_gates(contract)}
+        contract = replace(contract, impossible=contract.impossible | impossible)
+        return contract, Replayed(calibrations=calibrations, advisory=advisory, problems=problems.found())
     replay = _replay(contract, read)
     contract, found = _with_judgments(contract, read, replay)
     second, why = _second_pass(contract, read, calibrations, now, problems)
@@ -118,7 +122,6 @@ def _replay(contract: Contract, read: Judgments, fingerprint: str | None = None)
         fingerprint=fingerprint,
         edited=edited,
         located=read.location,
-        lacking=read.lacking,
     )
 
 

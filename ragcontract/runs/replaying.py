@@ -38,14 +38,12 @@ class Replay:
         fingerprint: str | None = None,
         edited: Edited = lambda _case, _said: None,
         located: Callable[[Judgment], str] = lambda _: "",
-        lacking: Sequence[str] = (),
     ) -> None:
         """Index judgments; with a ``fingerprint``, only those of the judge that was calibrated count.
 
-        ``edited`` returns one that no judge made, ``located`` where one stands. ``lacking`` names files that do not
-        exist: that is said where a judgment is needed.
+        ``edited`` returns one that no judge made, ``located`` where one stands.
         """
-        self._edited, self._located, self._lacking = edited, located, lacking
+        self._edited, self._located = edited, located
         self._wanted = _wanted(settings)
         self._found: dict[tuple[Task, str], _OfQuery] = {}
         self._others: dict[Judge, None] = {}
@@ -65,8 +63,7 @@ class Replay:
         """Return a judgment with a verdict for each item, in their order; or why there is none, and what to do."""
         of_query = self._found.get((case.task, case.query_id))
         if of_query is None:
-            lacking = "".join(f" ({shorten(one, bounds.VALUE)})" for one in self._lacking[:1])
-            none = f"has no judgments on its {_items(case)}{self._by_others()}{lacking}; run {JUDGE}"
+            none = f"has no judgments on its {_items(case)}{self._by_others()}; run {JUDGE}"
             return self._of_another(case) or none
         if len(of_query.judges) > bounds.JUDGES:
             return f"has judgments of more than {bounds.JUDGES} judges; keep those of one"

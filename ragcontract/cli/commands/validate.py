@@ -115,7 +115,7 @@ def _of_judge(paths: InputPaths) -> Problems:
     if paths.judgments:
         from ragcontract.runs.judgments import read_judgments
 
-        problems.include(read_judgments(paths.judgments, may_lack=True, now=clock()).problems)
+        problems.include(read_judgments(paths.judgments, now=clock()).problems)
     if paths.calibration:
         from ragcontract.statistics.judge_trust import checked_calibrations
 
