@@ -186,6 +186,25 @@ def test_the_report_says_what_judgments_cost_and_which_were_cached(folder: Path)
     assert f", {found['judgments']} cached. Nothing was asked" in (folder / "report.md").read_text()
 
 
+@pytest.mark.parametrize(
+    ("refuses", "said"),
+    [
+        ([], ""),
+        (["json_schema"], ""),
+        (["temperature"], "The model takes no temperature: verdicts vary more"),
+        (["temperature", "seed", "json_schema"], "The model takes no temperature and no seed: verdicts vary more"),
+    ],
+)
+def test_the_report_says_what_makes_verdicts_vary(folder: Path, refuses: list[str], said: str) -> None:
+    workspace(folder, DENIED, config="judge: {second_pass: true, uncalibrated: advisory}\n")
+    with JudgeServer(refuses=refuses) as server:
+        judge(folder, server)
+    check(*BOTH[:2], "--report-html", "report.html")
+    for name in ("report.md", "report.html"):
+        text = (folder / name).read_text()
+        assert said in text if said else "verdicts vary" not in text
+
+
 def _cost(said: str) -> tuple[int, int, int]:
     found = re.search(r"([\d,]+) calls.* ([\d,]+) tokens in, ([\d,]+) out", said)
     assert found, said
