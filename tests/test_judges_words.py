@@ -221,6 +221,19 @@ def time_passes(folder: Path) -> None:
     write_judgments(str(folder / "judgments.jsonl"), sooner)
 
 
+def test_a_judgment_on_the_same_answer_of_two_rows_is_counted_once(folder: Path, server: JudgeServer) -> None:
+    workspace(folder, DENIED, config="judge: {second_pass: true, uncalibrated: advisory}\n")
+    judge(folder, server)
+    check(*BOTH[:2])
+    once = of_judge(folder)
+    run = folder / "current_run.jsonl"
+    run.write_text(2 * run.read_text())
+    check(*BOTH[:2], "--repeats")
+    twice = of_judge(folder)
+    assert [one["judgments"] for one in (once, twice)] == [once["judgments"]] * 2
+    assert once["tokens_in"] == twice["tokens_in"]
+
+
 def test_without_prices_no_money_is_named(folder: Path, server: JudgeServer) -> None:
     workspace(folder, DENIED, config="k: 5\n")
     judge(folder, server)

@@ -17,7 +17,7 @@ def with_trust(replayed: Replayed, contract: Contract, now: datetime) -> Replaye
     """Return the same, with the reasons why limits on what was found do not count; none without such limits."""
     reasons = dict(replayed.why_not)
     for task in dict.fromkeys(task for _, task in judged_gates(contract)):
-        # Not of ``found`` alone: of a query with several rows, that has the last one.
+        # Not of ``found`` alone, which has nothing of a baseline.
         fingerprints = replayed.replay.used(task) if replayed.replay else frozenset[str]()
         given = replayed.calibrations
         if found := why_not(given.get(task), task, fingerprints=fingerprints, now=now, others=given.keys()):

@@ -86,8 +86,8 @@ def has_passed(item: JudgedItem) -> bool:
 
 
 def name_of(item: JudgedItem, length: int) -> str:
-    """Return the text of an item, or its name if the text must not be shown; nothing of it is escaped."""
-    return shown(item.text or item.item, length)
+    """Return the text of an item, or its name if the text must not be shown, and its row; nothing of it is escaped."""
+    return shown(item.text or item.item, length) + (f" (row {item.row})" if item.row else "")
 
 
 def evidence(item: JudgedItem, length: int) -> str:

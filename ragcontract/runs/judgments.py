@@ -72,12 +72,13 @@ class Judgment(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Judgments(Struct, frozen=True, kw_only=True):
-    """The content of judgments files, by query and key."""
+    """The content of judgments files, by query and key; whether all files are there (``is_whole``)."""
 
     files: tuple[SourceFile, ...]
     problems: Problems
     by_key: dict[tuple[str, str], Judgment]
     lines: "Lines"
+    is_whole: bool = True
 
     def get(self, query_id: str, key: str) -> Judgment | None:
         """Return the judgment on an item of a query, ``ok`` or not; None if there is none on these texts."""
@@ -144,7 +145,7 @@ def read_judgments(paths: Sequence[str], progress: Progress = no_progress, *, no
                 files.append(file)
             case _:
                 problems.add(event)
-    return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines)
+    return Judgments(files=tuple(files), problems=problems.found(), by_key=by_key, lines=lines, is_whole=not missing)
 
 
 def _what(judgment: Judgment) -> tuple[object, ...]:
